@@ -1,1 +1,29 @@
+//! The one semantic layer below everything: values, column types, collations, row and key codecs, ids, errors.
+//!
+//! Every node and every door (SQL, HandlerSocket, native client) shares these definitions, so a value means the
+//! same thing wherever it is looked at. Nothing here knows of tables at rest, sockets, sessions or the clock.
 
+pub mod codec;
+pub mod collation;
+pub mod datum_format;
+pub mod decimal;
+pub mod error;
+pub mod ids;
+pub mod json;
+pub mod key;
+pub mod number;
+pub mod row;
+pub mod schema;
+pub mod sql_type;
+pub mod temporal;
+pub mod value;
+
+pub use collation::{Charset, Collation};
+pub use decimal::Decimal;
+pub use error::{Error, ErrorCode, Outcome, Result};
+pub use ids::*;
+pub use json::Json;
+pub use schema::{Column, ColumnDefault, Index, IndexColumn, IndexMethod, TableSchema};
+pub use sql_type::{BaseType, SqlType};
+pub use temporal::{Date, DateTime, Time, TimeZone};
+pub use value::{EnumValue, SetValue, Value};

@@ -1,0 +1,1 @@
+//! Schemas as bytes, for the log and the dictionary.

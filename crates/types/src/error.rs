@@ -1,0 +1,104 @@
+//! Errors as a MySQL client sees them: errno, SQLSTATE, message; and whether the work was committed.
+//!
+//! Numbers and states are those of the MySQL 8.4 error reference; `code.rs` is their one table.
+
+mod code;
+
+pub use code::ErrorCode;
+
+/// What the sender of a failed request may conclude about its effects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Outcome {
+    /// Nothing of the statement took effect.
+    #[default]
+    NotCommitted,
+    /// The statement took effect although an error is reported.
+    Committed,
+    /// Nobody can tell: the connection to the decision was lost.
+    Unknown,
+}
+
+/// An error that ends a statement. Cheap to pass (one pointer).
+#[derive(Clone, Debug)]
+pub struct Error(Box<ErrorBody>);
+
+#[derive(Clone, Debug)]
+struct ErrorBody {
+    errno: u16,
+    sqlstate: [u8; 5],
+    message: String,
+    outcome: Outcome,
+    rolls_back_transaction: bool,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of the table in `code.rs` with its full text.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Error {
+        Error(Box::new(ErrorBody {
+            errno: code.errno(),
+            sqlstate: *code.sqlstate(),
+            message: message.into(),
+            outcome: Outcome::NotCommitted,
+            rolls_back_transaction: matches!(code, ErrorCode::LockDeadlock),
+        }))
+    }
+
+    /// Errno 1235: the statement was understood, the feature is not there. `feature` is its name.
+    pub fn unsupported(feature: impl AsRef<str>) -> Error {
+        Error::new(
+            ErrorCode::NotSupportedYet,
+            format!("This version of Shoal doesn't yet support '{}'", feature.as_ref()),
+        )
+    }
+
+    /// Errno 1105, for conditions that have no number of their own.
+    pub fn unknown(message: impl Into<String>) -> Error {
+        Error::new(ErrorCode::UnknownError, message)
+    }
+
+    pub fn with_outcome(mut self, outcome: Outcome) -> Error {
+        self.0.outcome = outcome;
+        self
+    }
+
+    /// Marks an error after which the whole transaction is gone, not the statement alone.
+    pub fn rolling_back_transaction(mut self) -> Error {
+        self.0.rolls_back_transaction = true;
+        self
+    }
+
+    pub fn errno(&self) -> u16 {
+        self.0.errno
+    }
+
+    pub fn is(&self, code: ErrorCode) -> bool {
+        self.0.errno == code.errno()
+    }
+
+    pub fn sqlstate(&self) -> &[u8; 5] {
+        &self.0.sqlstate
+    }
+
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub fn outcome(&self) -> Outcome {
+        self.0.outcome
+    }
+
+    pub fn rolls_back_transaction(&self) -> bool {
+        self.0.rolls_back_transaction
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = String::from_utf8_lossy(&self.0.sqlstate);
+        write!(f, "ERROR {} ({}): {}", self.0.errno, state, self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}

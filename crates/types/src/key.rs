@@ -1,0 +1,159 @@
+//! Memcomparable keys: the order of the bytes is the order of the values, equal bytes are equal values.
+//!
+//! Frozen on disk and on the wire, because partitioning hashes these bytes. A part of a nullable column begins
+//! with 0x00 for NULL (and nothing more) or 0x01. Integers and temporal values are big-endian with the sign bit
+//! turned, floats have their order-preserving bits, DECIMAL is stored memcomparable already, strings are the
+//! collation's sort key with its terminator. A descending part is the same with every byte inverted.
+
+use crate::row::{RowLayout, RowRef, little_endian_word};
+use crate::schema::{Index, TableSchema};
+use crate::sql_type::{BaseType, SqlType};
+use crate::temporal::TimeZone;
+use crate::value::Value;
+use crate::{Error, Result};
+
+/// The parts of one key, with all that encoding needs.
+#[derive(Clone, Debug)]
+pub struct KeySpec {
+    pub parts: Vec<KeyPart>,
+}
+
+#[derive(Clone, Debug)]
+pub struct KeyPart {
+    /// Position of the column in the row.
+    pub column: usize,
+    pub sql_type: SqlType,
+    pub nullable: bool,
+    pub prefix_length: u32,
+    pub descending: bool,
+}
+
+impl KeySpec {
+    pub fn of_index(schema: &TableSchema, index: &Index) -> KeySpec {
+        let part = |part: &crate::schema::IndexColumn| KeyPart {
+            column: part.column,
+            sql_type: schema.columns[part.column].sql_type.clone(),
+            nullable: schema.columns[part.column].nullable,
+            prefix_length: part.prefix_length,
+            descending: part.descending,
+        };
+        KeySpec { parts: index.columns.iter().map(part).collect() }
+    }
+
+    /// The key whose hash chooses the partition of a row: always ascending, without prefixes, so that equal
+    /// values of two tables are neighbours.
+    pub fn of_partitioning(schema: &TableSchema) -> KeySpec {
+        let part = |&column: &usize| KeyPart {
+            column,
+            sql_type: schema.columns[column].sql_type.clone(),
+            nullable: false,
+            prefix_length: 0,
+            descending: false,
+        };
+        KeySpec { parts: schema.partition_columns.iter().map(part).collect() }
+    }
+
+    /// Appends the key of a stored row.
+    pub fn append_from_row(&self, row: RowRef<'_>, out: &mut Vec<u8>) {
+        for part in &self.parts {
+            let start = out.len();
+            if row.is_null(part.column) {
+                out.push(0);
+            } else {
+                if part.nullable {
+                    out.push(1);
+                }
+                append_raw(row.raw(part.column), &part.sql_type, part.prefix_length, out);
+            }
+            part.invert(out, start);
+        }
+    }
+
+    /// Appends the key of the leading `values.len()` parts. The values must have been converted to the columns'
+    /// types. Timestamps are turned from `zone` to UTC.
+    pub fn append_from_values(&self, values: &[Value], zone: &TimeZone, out: &mut Vec<u8>) -> Result<()> {
+        for (part, value) in self.parts.iter().zip(values) {
+            part.append_value(value, zone, out)?;
+        }
+        Ok(())
+    }
+
+    /// Some part of the row's key is NULL (such keys are never duplicates of each other).
+    pub fn has_null(&self, row: RowRef<'_>) -> bool {
+        self.parts.iter().any(|part| part.nullable && row.is_null(part.column))
+    }
+}
+
+impl KeyPart {
+    fn invert(&self, out: &mut [u8], start: usize) {
+        if self.descending {
+            for byte in &mut out[start..] {
+                *byte = !*byte;
+            }
+        }
+    }
+
+    pub fn append_value(&self, value: &Value, zone: &TimeZone, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        if value.is_null() {
+            out.push(0);
+        } else {
+            if self.nullable {
+                out.push(1);
+            }
+            match value {
+                Value::Str(text) => append_raw(text, &self.sql_type, self.prefix_length, out),
+                Value::Json(_) => return Err(Error::unsupported("JSON as a key")),
+                other => {
+                    let layout = RowLayout::new(vec![self.sql_type.clone()]);
+                    let mut row = Vec::with_capacity(32);
+                    layout.encode(std::slice::from_ref(other), zone, &mut row)?;
+                    append_raw(layout.row(&row).raw(0), &self.sql_type, 0, out);
+                }
+            }
+        }
+        self.invert(out, start);
+        Ok(())
+    }
+}
+
+/// Appends the memcomparable form of one stored, non-NULL column.
+pub fn append_raw(raw: &[u8], sql_type: &SqlType, prefix_length: u32, out: &mut Vec<u8>) {
+    match sql_type.base {
+        BaseType::TinyInt | BaseType::SmallInt | BaseType::MediumInt | BaseType::Int | BaseType::BigInt => {
+            append_big_endian(raw, !sql_type.unsigned, out)
+        }
+        BaseType::Time | BaseType::Timestamp => append_big_endian(raw, true, out),
+        BaseType::Bit | BaseType::Year | BaseType::Date | BaseType::DateTime | BaseType::Enum | BaseType::Set => {
+            append_big_endian(raw, false, out)
+        }
+        BaseType::Float => {
+            let number = f32::from_bits(little_endian_word(raw) as u32);
+            out.extend_from_slice(&ordered_bits(f64::from(number)).to_be_bytes());
+        }
+        BaseType::Double => {
+            let number = f64::from_bits(little_endian_word(raw));
+            out.extend_from_slice(&ordered_bits(number).to_be_bytes());
+        }
+        BaseType::Decimal => out.extend_from_slice(raw),
+        BaseType::Char | BaseType::VarChar | BaseType::Text | BaseType::Json | BaseType::Geometry => {
+            let limit = (prefix_length > 0).then_some(prefix_length as usize);
+            sql_type.collation.append_sort_key(raw, limit, out);
+        }
+        BaseType::Null => {}
+    }
+}
+
+fn append_big_endian(raw: &[u8], signed: bool, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend(raw.iter().rev());
+    if signed && let Some(first) = out.get_mut(start) {
+        *first ^= 0x80;
+    }
+}
+
+/// Bits that order as the numbers do; -0 equals 0.
+fn ordered_bits(number: f64) -> u64 {
+    let bits = if number == 0.0 { 0 } else { number.to_bits() };
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}

@@ -1,0 +1,1 @@
+//! Numbers from and to text, as MySQL reads and prints them.

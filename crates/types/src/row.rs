@@ -1,0 +1,338 @@
+//! Rows at rest: one byte string a row, columns readable in place without decoding the others.
+//!
+//! ```text
+//! flags 1 byte   bit 0: variable ends are u32 (else u16)
+//! nulls          one bit a column, ceil(columns / 8) bytes; a set bit is NULL
+//! fixed          every fixed-size column at its own constant offset (zeros when NULL)
+//! ends           for every variable-size column the end of its bytes, counted from the start of `variable`
+//! variable       the bytes of the variable-size columns
+//! ```
+//! Integers, temporal values, BIT, ENUM and SET are little-endian of the column's width, DECIMAL is MySQL's binary
+//! format (already memcomparable), strings are bytes in the column's character set (CHAR without its padding, BINARY
+//! with it), JSON is its binary form.
+
+use crate::decimal::{Decimal, binary_size};
+use crate::sql_type::{BaseType, SqlType};
+use crate::temporal::{Date, DateTime, Time, TimeZone};
+use crate::value::{EnumValue, SetValue, Value};
+use crate::{Error, Json, Result};
+
+const FLAG_WIDE_ENDS: u8 = 1;
+
+/// Where each column of a table lies in its rows.
+#[derive(Clone, Debug)]
+pub struct RowLayout {
+    types: Vec<SqlType>,
+    slots: Vec<Slot>,
+    fixed_offset: usize,
+    ends_offset: usize,
+    variable_count: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    /// Offset from the start of the row, width in bytes.
+    Fixed(u32, u8),
+    /// Ordinal among the variable-size columns.
+    Variable(u32),
+}
+
+/// Bytes that a fixed-size column takes in a row; `None` for a variable-size one.
+pub fn fixed_width(sql_type: &SqlType) -> Option<usize> {
+    Some(match sql_type.base {
+        BaseType::TinyInt | BaseType::Year => 1,
+        BaseType::SmallInt => 2,
+        BaseType::MediumInt | BaseType::Date => 3,
+        BaseType::Int | BaseType::Float => 4,
+        BaseType::BigInt | BaseType::Double | BaseType::DateTime | BaseType::Timestamp => 8,
+        BaseType::Time => 6,
+        BaseType::Decimal => binary_size(sql_type.length as usize, sql_type.decimals as usize),
+        BaseType::Bit => (sql_type.length as usize).div_ceil(8).max(1),
+        BaseType::Enum if label_count(sql_type) < 256 => 1,
+        BaseType::Enum => 2,
+        BaseType::Set => match label_count(sql_type).div_ceil(8) {
+            0 | 1 => 1,
+            width @ (2..=4) => width,
+            _ => 8,
+        },
+        BaseType::Null => 0,
+        BaseType::Char | BaseType::VarChar | BaseType::Text | BaseType::Json | BaseType::Geometry => return None,
+    })
+}
+
+fn label_count(sql_type: &SqlType) -> usize {
+    sql_type.labels.as_ref().map_or(0, |labels| labels.len())
+}
+
+impl RowLayout {
+    pub fn new(types: Vec<SqlType>) -> RowLayout {
+        let fixed_offset = 1 + types.len().div_ceil(8);
+        let mut offset = fixed_offset;
+        let mut variable_count = 0;
+        let slots = types
+            .iter()
+            .map(|sql_type| match fixed_width(sql_type) {
+                Some(width) => {
+                    let slot = Slot::Fixed(offset as u32, width as u8);
+                    offset += width;
+                    slot
+                }
+                None => {
+                    variable_count += 1;
+                    Slot::Variable(variable_count as u32 - 1)
+                }
+            })
+            .collect();
+        RowLayout { types, slots, fixed_offset, ends_offset: offset, variable_count }
+    }
+
+    pub fn types(&self) -> &[SqlType] {
+        &self.types
+    }
+
+    pub fn column_count(&self) -> usize {
+        self.types.len()
+    }
+
+    pub fn row<'a>(&'a self, bytes: &'a [u8]) -> RowRef<'a> {
+        RowRef { layout: self, bytes }
+    }
+
+    /// Appends the row of `values` (one a column, each already converted to its column's type) to `out`.
+    /// Timestamps are turned from `zone` to UTC. Errors: a value that does not fit its column's class.
+    pub fn encode(&self, values: &[Value], zone: &TimeZone, out: &mut Vec<u8>) -> Result<()> {
+        debug_assert_eq!(values.len(), self.types.len());
+        let start = out.len();
+        let variable_size: usize = values.iter().map(variable_size).sum();
+        let wide = variable_size > u16::MAX as usize;
+        let end_width = if wide { 4 } else { 2 };
+        let head = self.ends_offset + self.variable_count * end_width;
+        out.reserve(head + variable_size);
+        out.resize(start + head, 0);
+        out[start] = if wide { FLAG_WIDE_ENDS } else { 0 };
+        let variable_start = start + head;
+        for (column, value) in values.iter().enumerate() {
+            if value.is_null() {
+                out[start + 1 + column / 8] |= 1 << (column % 8);
+            }
+            match self.slots[column] {
+                Slot::Fixed(offset, width) => {
+                    let at = start + offset as usize;
+                    write_fixed(value, &self.types[column], zone, &mut out[at..at + width as usize])?;
+                }
+                Slot::Variable(ordinal) => {
+                    append_variable(value, out)?;
+                    let end = (out.len() - variable_start) as u32;
+                    let at = start + self.ends_offset + ordinal as usize * end_width;
+                    out[at..at + end_width].copy_from_slice(&end.to_le_bytes()[..end_width]);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn variable_size(value: &Value) -> usize {
+    match value {
+        Value::Str(bytes) => bytes.len(),
+        Value::Json(json) => json.as_bytes().len(),
+        _ => 0,
+    }
+}
+
+fn append_variable(value: &Value, out: &mut Vec<u8>) -> Result<()> {
+    match value {
+        Value::Null => {}
+        Value::Str(bytes) => out.extend_from_slice(bytes),
+        Value::Json(json) => out.extend_from_slice(json.as_bytes()),
+        other => return Err(mismatch(other)),
+    }
+    Ok(())
+}
+
+fn mismatch(value: &Value) -> Error {
+    Error::unknown(format!("internal: value {value:?} was not converted to its column's type"))
+}
+
+fn write_fixed(value: &Value, sql_type: &SqlType, zone: &TimeZone, out: &mut [u8]) -> Result<()> {
+    let word: u64 = match (value, sql_type.base) {
+        (Value::Null, _) => return Ok(()),
+        (Value::Decimal(decimal), BaseType::Decimal) => {
+            decimal.write_binary(sql_type.length as usize, sql_type.decimals as usize, out);
+            return Ok(());
+        }
+        (Value::Float(number), BaseType::Float) => u64::from(number.to_bits()),
+        (Value::Double(number), BaseType::Double) => number.to_bits(),
+        (Value::Date(date), BaseType::Date) => u64::from(date.0),
+        (Value::Time(time), BaseType::Time) => time.micros as u64,
+        (Value::DateTime(datetime), BaseType::DateTime) => datetime.packed,
+        (Value::DateTime(datetime), BaseType::Timestamp) => zone.to_utc_micros(*datetime) as u64,
+        (Value::Year(year), BaseType::Year) => u64::from(year.saturating_sub(1900)),
+        (Value::Bit(bits, _), BaseType::Bit) => *bits,
+        (Value::Enum(member), BaseType::Enum) => u64::from(member.index),
+        (Value::Set(members), BaseType::Set) => members.bits,
+        (Value::Int(number), _) if sql_type.is_integer() => *number as u64,
+        (Value::UInt(number), _) if sql_type.is_integer() => *number,
+        (other, _) => return Err(mismatch(other)),
+    };
+    let width = out.len();
+    out.copy_from_slice(&word.to_le_bytes()[..width]);
+    Ok(())
+}
+
+/// A row in place.
+#[derive(Clone, Copy)]
+pub struct RowRef<'a> {
+    layout: &'a RowLayout,
+    bytes: &'a [u8],
+}
+
+impl<'a> RowRef<'a> {
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    pub fn layout(&self) -> &'a RowLayout {
+        self.layout
+    }
+
+    pub fn is_null(&self, column: usize) -> bool {
+        self.bytes[1 + column / 8] & (1 << (column % 8)) != 0
+    }
+
+    /// The stored bytes of a column: little-endian for integers and temporal values, the text of strings.
+    /// Meaningless (zeros or empty) when the column is NULL.
+    pub fn raw(&self, column: usize) -> &'a [u8] {
+        match self.layout.slots[column] {
+            Slot::Fixed(offset, width) => &self.bytes[offset as usize..offset as usize + width as usize],
+            Slot::Variable(ordinal) => {
+                let ordinal = ordinal as usize;
+                let wide = self.bytes[0] & FLAG_WIDE_ENDS != 0;
+                let end_width = if wide { 4 } else { 2 };
+                let variable = self.layout.ends_offset + self.layout.variable_count * end_width;
+                let start = if ordinal == 0 { 0 } else { self.end(ordinal - 1, wide) };
+                &self.bytes[variable + start..variable + self.end(ordinal, wide)]
+            }
+        }
+    }
+
+    fn end(&self, ordinal: usize, wide: bool) -> usize {
+        let base = self.layout.ends_offset;
+        if wide {
+            let at = base + ordinal * 4;
+            u32::from_le_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]])
+                as usize
+        } else {
+            let at = base + ordinal * 2;
+            usize::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]))
+        }
+    }
+
+    /// The fixed-size column as an unsigned little-endian word.
+    pub fn word(&self, column: usize) -> u64 {
+        little_endian_word(self.raw(column))
+    }
+
+    /// The column as a value; timestamps are shown in `zone`.
+    pub fn value(&self, column: usize, zone: &TimeZone) -> Value {
+        if self.is_null(column) {
+            return Value::Null;
+        }
+        decode_column(self.raw(column), &self.layout.types[column], zone)
+    }
+
+    pub fn values(&self, zone: &TimeZone) -> Vec<Value> {
+        (0..self.layout.types.len()).map(|column| self.value(column, zone)).collect()
+    }
+
+    /// Where the fixed-size part begins.
+    pub fn fixed_offset(&self) -> usize {
+        self.layout.fixed_offset
+    }
+}
+
+/// Up to 8 little-endian bytes as a word.
+pub fn little_endian_word(bytes: &[u8]) -> u64 {
+    let mut word = [0u8; 8];
+    let width = bytes.len().min(8);
+    word[..width].copy_from_slice(&bytes[..width]);
+    u64::from_le_bytes(word)
+}
+
+fn sign_extend(word: u64, width: usize) -> i64 {
+    let shift = 64 - 8 * width.clamp(1, 8) as u32;
+    ((word << shift) as i64) >> shift
+}
+
+/// The stored, non-NULL bytes of a column as a value.
+pub fn decode_column(raw: &[u8], sql_type: &SqlType, zone: &TimeZone) -> Value {
+    match sql_type.base {
+        BaseType::TinyInt | BaseType::SmallInt | BaseType::MediumInt | BaseType::Int | BaseType::BigInt => {
+            let word = little_endian_word(raw);
+            if sql_type.unsigned { Value::UInt(word) } else { Value::Int(sign_extend(word, raw.len())) }
+        }
+        BaseType::Float => Value::Float(f32::from_bits(little_endian_word(raw) as u32)),
+        BaseType::Double => Value::Double(f64::from_bits(little_endian_word(raw))),
+        BaseType::Decimal => {
+            Value::Decimal(Decimal::read_binary(raw, sql_type.length as usize, sql_type.decimals as usize))
+        }
+        BaseType::Bit => Value::Bit(little_endian_word(raw), sql_type.length as u8),
+        BaseType::Year => match little_endian_word(raw) as u16 {
+            0 => Value::Year(0),
+            year => Value::Year(year + 1900),
+        },
+        BaseType::Date => Value::Date(Date(little_endian_word(raw) as u32)),
+        BaseType::Time => {
+            Value::Time(Time { micros: sign_extend(little_endian_word(raw), raw.len()), fsp: sql_type.decimals })
+        }
+        BaseType::DateTime => {
+            Value::DateTime(DateTime { packed: little_endian_word(raw), fsp: sql_type.decimals })
+        }
+        BaseType::Timestamp => {
+            Value::DateTime(zone.from_utc_micros(little_endian_word(raw) as i64, sql_type.decimals))
+        }
+        BaseType::Enum => Value::Enum(EnumValue {
+            index: little_endian_word(raw) as u16,
+            labels: sql_type.labels.clone().unwrap_or_default(),
+        }),
+        BaseType::Set => Value::Set(SetValue {
+            bits: little_endian_word(raw),
+            labels: sql_type.labels.clone().unwrap_or_default(),
+        }),
+        BaseType::Json => Value::Json(Json::from_bytes(raw.to_vec())),
+        BaseType::Char | BaseType::VarChar | BaseType::Text | BaseType::Geometry => Value::Str(raw.to_vec()),
+        BaseType::Null => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Collation;
+
+    fn layout() -> RowLayout {
+        RowLayout::new(vec![
+            SqlType::new(BaseType::Int),
+            SqlType::varchar(10, Collation::UTF8MB4_0900_AI_CI),
+            SqlType { unsigned: true, ..SqlType::new(BaseType::SmallInt) },
+            SqlType::new(BaseType::Text),
+        ])
+    }
+
+    #[test]
+    fn a_row_gives_back_what_was_put_in() {
+        let layout = layout();
+        for text_size in [0, 5, 70_000] {
+            let values = vec![Value::Int(-7), Value::Null, Value::UInt(65_535), Value::Str(vec![b'x'; text_size])];
+            let mut bytes = vec![9, 9];
+            layout.encode(&values, &TimeZone::UTC, &mut bytes).unwrap();
+            assert_eq!(layout.row(&bytes[2..]).values(&TimeZone::UTC), values);
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_class_is_refused() {
+        let values = vec![Value::str("x"), Value::Null, Value::Null, Value::Null];
+        assert!(layout().encode(&values, &TimeZone::UTC, &mut Vec::new()).is_err());
+    }
+}

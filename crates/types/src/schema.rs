@@ -1,0 +1,132 @@
+//! What a table looks like: columns, keys, partitioning. Shared by the SQL layer, the dictionary and partitions.
+
+use crate::sql_type::SqlType;
+use crate::value::Value;
+use crate::{Collation, IndexId, TableId};
+
+/// A table, or the hidden table behind a global unique index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableSchema {
+    pub id: TableId,
+    /// Raised by every change of this table's definition.
+    pub version: u32,
+    pub database: String,
+    pub name: String,
+    pub columns: Vec<Column>,
+    /// `indexes[0]` is the primary key. A table declared without one gets the hidden column
+    /// [`HIDDEN_KEY_COLUMN`] as its last column and primary key.
+    pub indexes: Vec<Index>,
+    /// Columns whose values choose the partition; a subset of the primary key's columns, in key order.
+    pub partition_columns: Vec<usize>,
+    pub options: TableOptions,
+}
+
+/// The name of the hidden BIGINT UNSIGNED key of a table that was declared without a primary key.
+pub const HIDDEN_KEY_COLUMN: &str = "$PK";
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableOptions {
+    /// The engine's name as the user wrote it, for SHOW CREATE TABLE; all map to the memory store.
+    pub engine: String,
+    pub collation: Collation,
+    pub comment: String,
+    /// The next AUTO_INCREMENT value that the definition asked for (at least 1).
+    pub auto_increment: u64,
+    /// `PARTITION BY KEY (...)` was written; `partitions` is the PARTITIONS clause, 0 if none.
+    pub partitioned_by_key: bool,
+    pub partitions: u32,
+    /// ROW_FORMAT, MAX_ROWS and other options that are kept and shown but have no effect: name, value.
+    pub other: Vec<(String, String)>,
+    /// Seconds since 1970, for information_schema.
+    pub created_at_s: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    pub name: String,
+    pub sql_type: SqlType,
+    pub nullable: bool,
+    pub default: ColumnDefault,
+    pub auto_increment: bool,
+    /// ON UPDATE CURRENT_TIMESTAMP.
+    pub on_update_now: bool,
+    pub comment: String,
+    pub invisible: bool,
+    /// Not nameable by users at all: the hidden key.
+    pub hidden: bool,
+    /// GENERATED ALWAYS AS: the expression's SQL text, and whether it is STORED (else VIRTUAL).
+    pub generated: Option<(String, bool)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnDefault {
+    /// No DEFAULT clause: NULL for a nullable column, an error (1364) or the implicit default otherwise.
+    None,
+    /// A constant, already of the column's type. `Value::Null` for DEFAULT NULL.
+    Value(Value),
+    /// CURRENT_TIMESTAMP with the column's fsp.
+    Now,
+    /// An expression default: `DEFAULT (expr)`, its SQL text.
+    Expression(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexMethod {
+    /// Only a hash index: equality on the whole key.
+    Hash,
+    /// Ordered; primary keys have a hash index beside it.
+    BTree,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Index {
+    /// Never reused within a table; 0 is the primary key.
+    pub id: IndexId,
+    /// "PRIMARY" for the primary key.
+    pub name: String,
+    pub columns: Vec<IndexColumn>,
+    pub unique: bool,
+    pub method: IndexMethod,
+    pub invisible: bool,
+    pub comment: String,
+    /// The hidden table that keeps a unique secondary index globally unique.
+    pub unique_table: Option<TableId>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexColumn {
+    /// Position in `TableSchema::columns`.
+    pub column: usize,
+    /// Characters (bytes for binary strings) of a prefix key part; 0 = the whole column.
+    pub prefix_length: u32,
+    pub descending: bool,
+}
+
+impl TableSchema {
+    pub fn primary_key(&self) -> &Index {
+        &self.indexes[0]
+    }
+
+    /// Position of a column by its name, without regard to case.
+    pub fn column_position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| !column.hidden && column.name.eq_ignore_ascii_case(name))
+    }
+
+    pub fn index_by_name(&self, name: &str) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The table was declared without a primary key.
+    pub fn has_hidden_key(&self) -> bool {
+        self.columns.last().is_some_and(|column| column.hidden)
+    }
+
+    pub fn auto_increment_column(&self) -> Option<usize> {
+        self.columns.iter().position(|column| column.auto_increment)
+    }
+
+    /// Columns that `SELECT *` shows.
+    pub fn visible_columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.columns.iter().enumerate().filter(|(_, column)| !column.hidden && !column.invisible).map(|(i, _)| i)
+    }
+}

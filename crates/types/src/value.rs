@@ -1,0 +1,87 @@
+//! A value while it is computed with. At rest values live in rows (`row`) and keys (`key`).
+
+use std::sync::Arc;
+
+use crate::{Date, DateTime, Decimal, Json, Time};
+
+/// An SQL value. Values describe themselves (scale of decimals, fsp of temporal values); the collation and
+/// character set of a string belong to the type of the expression that yielded it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value {
+    #[default]
+    Null,
+    Int(i64),
+    UInt(u64),
+    Float(f32),
+    Double(f64),
+    Decimal(Decimal),
+    /// Characters in the character set of the expression's collation, or bytes.
+    Str(Vec<u8>),
+    Date(Date),
+    Time(Time),
+    /// DATETIME, and TIMESTAMP already turned into the session's time zone.
+    DateTime(DateTime),
+    /// 0, or 1901 to 2155.
+    Year(u16),
+    /// The bits and the declared width (1 to 64).
+    Bit(u64, u8),
+    Enum(EnumValue),
+    Set(SetValue),
+    Json(Json),
+}
+
+/// An ENUM value: its 1-based index (0 is the error value '') and the labels of its type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnumValue {
+    pub index: u16,
+    pub labels: Arc<[Box<[u8]>]>,
+}
+
+impl EnumValue {
+    /// The label, empty for index 0.
+    pub fn label(&self) -> &[u8] {
+        match self.index {
+            0 => b"",
+            index => self.labels.get(index as usize - 1).map_or(b"", |label| label),
+        }
+    }
+}
+
+/// A SET value: one bit a member, the first member lowest, and the labels of its type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetValue {
+    pub bits: u64,
+    pub labels: Arc<[Box<[u8]>]>,
+}
+
+impl SetValue {
+    /// The chosen members in declaration order, separated by commas.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for (position, label) in self.labels.iter().enumerate().take(64) {
+            if self.bits & (1 << position) != 0 {
+                if !text.is_empty() {
+                    text.push(b',');
+                }
+                text.extend_from_slice(label);
+            }
+        }
+        text
+    }
+}
+
+impl Value {
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    pub fn str(text: impl Into<Vec<u8>>) -> Value {
+        Value::Str(text.into())
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Value {
+        Value::Int(truth as i64)
+    }
+}
