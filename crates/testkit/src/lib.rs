@@ -1,0 +1,16 @@
+//! What the system tests and the benchmark share: real server processes and a small MySQL client.
+//!
+//! - [`server`]: starts Shoal or MariaDB on a free port with a data directory of its own, stops, kills and
+//!   restarts it, and keeps its log.
+//! - [`process`]: CPU time and memory of another process, and signals.
+//! - [`client`]: a blocking MySQL client that shows what is on the wire: text and binary protocol, cursors,
+//!   long data, multi-statements, raw packets.
+//!
+//! Nothing here is linked into the product.
+
+pub mod client;
+pub mod process;
+pub mod server;
+
+pub use client::{Client, Error};
+pub use server::{Kind, Server, Setup};
