@@ -130,3 +130,9 @@ impl SqlType {
         self.is_string() && self.collation == Collation::BINARY
     }
 }
+
+impl Default for SqlType {
+    fn default() -> SqlType {
+        SqlType::null()
+    }
+}

@@ -1,0 +1,187 @@
+//! What a protocol door (the `mysql` crate) needs of the SQL layer, and what the SQL layer needs of the door.
+//!
+//! A door owns sockets and packets; it knows nothing of statements. The SQL layer owns sessions and results; it
+//! knows nothing of packets. Results flow through [`ResultSink`] so that a stored row becomes wire bytes in one
+//! step, without a value in between.
+
+use shoal_types::row::RowRef;
+use shoal_types::{Collation, Error, Result, SqlType, TimeZone, Value};
+
+/// One column of a result, as the protocol's column definition wants it.
+#[derive(Clone, Debug, Default)]
+pub struct ResultColumn {
+    pub database: String,
+    /// Alias, then real name; empty for expressions.
+    pub table: String,
+    pub original_table: String,
+    pub name: String,
+    pub original_name: String,
+    pub sql_type: SqlType,
+    pub flags: ColumnFlags,
+}
+
+/// Column flags that do not follow from the type (unsigned, zerofill, binary, blob, enum, set do).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnFlags {
+    pub not_null: bool,
+    pub primary_key: bool,
+    pub unique_key: bool,
+    /// First column of a non-unique index.
+    pub multiple_key: bool,
+    pub auto_increment: bool,
+    pub no_default: bool,
+    pub on_update_now: bool,
+}
+
+/// The end of one statement.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
+    pub warnings: u16,
+    pub in_transaction: bool,
+    pub autocommit: bool,
+    /// Text such as "Records: 2  Duplicates: 0  Warnings: 0".
+    pub info: String,
+    /// Another result of the same query follows.
+    pub more_results: bool,
+    pub no_index_used: bool,
+    /// SESSION_TRACK: the default database changed to this.
+    pub changed_database: Option<String>,
+}
+
+/// How rows are to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowFormat {
+    Text,
+    Binary,
+}
+
+/// Where the results of a statement go. Methods buffer; [`ResultSink::flush`] sends.
+///
+/// Order: `columns`, rows, `finish`, for a result with rows; `finish` alone for one without. `error` may come at any
+/// point and ends the query.
+pub trait ResultSink {
+    fn columns(&mut self, columns: &[ResultColumn]) -> Result<()>;
+    fn row(&mut self, values: &[Value]) -> Result<()>;
+    /// A stored row, of which the columns at `projection` are sent; timestamps are shown in `zone`.
+    fn stored_row(&mut self, row: RowRef<'_>, projection: &[usize], zone: &TimeZone) -> Result<()>;
+    fn finish(&mut self, summary: &Summary) -> Result<()>;
+    fn error(&mut self, error: &Error);
+    /// Bytes waiting to be sent: the executor calls `flush` when there are many.
+    fn buffered_bytes(&self) -> usize;
+    #[allow(async_fn_in_trait)]
+    async fn flush(&mut self) -> Result<()>;
+    /// LOAD DATA LOCAL: asks the client for a file; chunks follow until `None`.
+    #[allow(async_fn_in_trait)]
+    async fn request_local_file(&mut self, name: &[u8]) -> Result<()>;
+    #[allow(async_fn_in_trait)]
+    async fn local_file_chunk(&mut self) -> Result<Option<Vec<u8>>>;
+}
+
+/// What a client said of itself when it connected, after authentication.
+#[derive(Clone, Debug)]
+pub struct ConnectInfo {
+    pub connection_id: u32,
+    pub user: String,
+    /// Peer host, without the port.
+    pub host: String,
+    pub database: Option<String>,
+    pub collation: Collation,
+    /// CLIENT_FOUND_ROWS, CLIENT_MULTI_STATEMENTS, CLIENT_LOCAL_FILES, CLIENT_IGNORE_SPACE, CLIENT_INTERACTIVE.
+    pub found_rows: bool,
+    pub multi_statements: bool,
+    pub local_files: bool,
+    pub ignore_space: bool,
+    pub interactive: bool,
+    pub attributes: Vec<(String, String)>,
+}
+
+/// An account as authentication needs it.
+#[derive(Clone, Debug)]
+pub struct Account {
+    pub user: String,
+    pub host: String,
+    /// `mysql_native_password` or `caching_sha2_password`.
+    pub plugin: String,
+    /// mysql_native_password: `*` and 40 hex digits; caching_sha2_password: `$A$005$` salt and digest; empty = no
+    /// password.
+    pub authentication_string: Vec<u8>,
+    pub locked: bool,
+    pub require_tls: bool,
+}
+
+/// A prepared statement's shape.
+#[derive(Clone, Debug, Default)]
+pub struct Prepared {
+    pub statement_id: u32,
+    pub parameters: Vec<ResultColumn>,
+    /// Empty for statements without a result.
+    pub columns: Vec<ResultColumn>,
+    pub warnings: u16,
+}
+
+/// The server as a door sees it: one per process.
+pub trait Frontend: 'static {
+    type Session: FrontendSession;
+
+    fn version(&self) -> &str;
+    /// The account that `user` connecting from `host` is checked against, if there is one.
+    fn account(&self, user: &str, host: &str) -> Option<Account>;
+    /// Opens a session for an authenticated client. Errors: unknown database (1049), too many connections (1040).
+    #[allow(async_fn_in_trait)]
+    async fn connect(&self, info: ConnectInfo) -> Result<Self::Session>;
+    /// A connection id that no open connection has.
+    fn next_connection_id(&self) -> u32;
+    /// Counts a connection that is being made; `Err` (1040) when `max_connections` is reached. Undone by `release`.
+    fn admit(&self) -> Result<()>;
+    fn release(&self);
+    fn max_allowed_packet(&self) -> usize;
+    fn connect_timeout_s(&self) -> u64;
+    /// Bytes received and sent, for SHOW STATUS.
+    fn count_traffic(&self, received: u64, sent: u64);
+    /// The failed logins and half handshakes of SHOW STATUS.
+    fn count_aborted_connect(&self);
+}
+
+/// One client's session.
+#[allow(async_fn_in_trait)]
+pub trait FrontendSession {
+    /// Runs every statement of `sql` (several only if multi-statements are on) into `sink`. Statement errors go to
+    /// `sink.error`; `Err` means that the connection must be closed.
+    async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()>;
+    async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared>;
+    /// Runs a prepared statement. `cursor`: keep the result for `fetch` instead of sending rows.
+    async fn execute<S: ResultSink>(
+        &mut self,
+        statement_id: u32,
+        parameters: &[Value],
+        cursor: bool,
+        sink: &mut S,
+    ) -> Result<()>;
+    /// Sends up to `rows` rows of an open cursor.
+    async fn fetch<S: ResultSink>(&mut self, statement_id: u32, rows: u32, sink: &mut S) -> Result<()>;
+    fn reset_statement(&mut self, statement_id: u32) -> Result<()>;
+    fn close_statement(&mut self, statement_id: u32);
+    fn parameter_count(&self, statement_id: u32) -> Option<usize>;
+    async fn change_database(&mut self, database: &str) -> Result<()>;
+    /// COM_FIELD_LIST, COM_STATISTICS, COM_PROCESS_KILL, COM_SET_OPTION.
+    async fn list_fields<S: ResultSink>(&mut self, table: &str, pattern: &str, sink: &mut S) -> Result<()>;
+    fn statistics(&self) -> String;
+    async fn kill(&mut self, connection_id: u32) -> Result<()>;
+    fn set_multi_statements(&mut self, on: bool);
+    /// COM_RESET_CONNECTION: rolls back and resets session state, keeping user and connection.
+    async fn reset(&mut self) -> Result<()>;
+    /// COM_CHANGE_USER after the new user was authenticated.
+    async fn change_user(&mut self, info: ConnectInfo) -> Result<()>;
+    /// The status flags for packets that the door makes itself: (in transaction, autocommit).
+    fn status(&self) -> (bool, bool);
+    /// Resolves when this connection has been killed (KILL, shutdown, wait_timeout is the door's).
+    async fn killed(&self);
+    fn wait_timeout_s(&self) -> u64;
+    fn max_allowed_packet(&self) -> usize;
+    /// The character set in which the client sends and wants text (character_set_client, character_set_results).
+    fn result_collation(&self) -> Option<Collation>;
+    /// Rolls back and forgets the session.
+    async fn close(self);
+}
