@@ -1,0 +1,180 @@
+//! Runs sysbench and reads its report.
+
+use std::io::{self, Read};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::interrupt;
+
+/// sysbench counts this much time at its start and end on top of `--time` before it is taken for hung.
+const GRACE: Duration = Duration::from_secs(120);
+
+/// One sysbench command against one server.
+pub struct Job<'a> {
+    pub port: u16,
+    pub database: &'a str,
+    pub script: &'a str,
+    pub threads: u32,
+    pub rows: u64,
+    pub extra: &'a [&'a str],
+}
+
+/// The figures of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    pub queries: u64,
+    pub events: u64,
+    pub ignored_errors: u64,
+    /// The time that sysbench counted.
+    pub seconds: f64,
+    /// The time until sysbench had ended, last buffers flushed.
+    pub wall_seconds: f64,
+    /// Latency of an event that 95 % stayed below.
+    pub p95_ms: f64,
+}
+
+impl Job<'_> {
+    /// `prepare` or `cleanup`.
+    pub fn manage(&self, what: &str) -> io::Result<()> {
+        self.sysbench(&[], what, Duration::from_secs(900)).map(|_| ())
+    }
+
+    pub fn run(&self, time: Duration) -> io::Result<Figures> {
+        let seconds = format!("--time={}", time.as_secs());
+        let started = Instant::now();
+        let output = self.sysbench(&[&seconds, "--events=0"], "run", time + GRACE)?;
+        let mut figures =
+            parse(&output).ok_or_else(|| io::Error::other(format!("sysbench printed no figures:\n{output}")))?;
+        figures.wall_seconds = started.elapsed().as_secs_f64();
+        Ok(figures)
+    }
+
+    fn sysbench(&self, more: &[&str], what: &str, deadline: Duration) -> io::Result<String> {
+        let mut command = Command::new("sysbench");
+        command
+            .args(["--db-driver=mysql", "--mysql-host=127.0.0.1", "--mysql-user=root"])
+            .arg(format!("--mysql-port={}", self.port))
+            .arg(format!("--mysql-db={}", self.database))
+            .arg(format!("--threads={}", self.threads))
+            .arg(self.script);
+        // bulk_insert takes no options of the oltp scripts.
+        if self.script != "bulk_insert" {
+            command.args(["--tables=1", &format!("--table-size={}", self.rows)]);
+        }
+        command.args(self.extra).args(more).arg(what);
+        run_to_end(command, deadline)
+            .map_err(|error| io::Error::other(format!("sysbench {} {what}: {error}", self.script)))
+    }
+}
+
+fn run_to_end(mut command: Command, deadline: Duration) -> io::Result<String> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let output = collect(child.stdout.take());
+    let errors = collect(child.stderr.take());
+    let status = wait(&mut child, deadline);
+    let (output, errors) = (output.join(), errors.join());
+    let output = output.unwrap_or_default() + &errors.unwrap_or_default();
+    if status?.success() {
+        return Ok(output);
+    }
+    Err(io::Error::other(first_complaint(&output)))
+}
+
+fn wait(child: &mut Child, deadline: Duration) -> io::Result<std::process::ExitStatus> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        let reason = match interrupt::requested() {
+            true => "interrupted",
+            false if started.elapsed() > deadline => "did not end in time",
+            false => {
+                thread::sleep(Duration::from_millis(2));
+                continue;
+            }
+        };
+        child.kill()?;
+        child.wait()?;
+        return Err(io::Error::other(reason));
+    }
+}
+
+fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn first_complaint(output: &str) -> String {
+    output
+        .lines()
+        .find(|line| line.contains("FATAL") || line.contains("error"))
+        .or(output.lines().last())
+        .unwrap_or("no output")
+        .trim()
+        .to_string()
+}
+
+fn parse(output: &str) -> Option<Figures> {
+    let field = |name: &str| {
+        output.lines().find_map(|line| {
+            let value = line.trim().strip_prefix(name)?.trim();
+            value.split_whitespace().next().map(str::to_string)
+        })
+    };
+    Some(Figures {
+        queries: field("queries:")?.parse().ok()?,
+        events: field("total number of events:")?.parse().ok()?,
+        ignored_errors: field("ignored errors:")?.parse().ok()?,
+        seconds: field("total time:")?.trim_end_matches('s').parse().ok()?,
+        wall_seconds: 0.0,
+        p95_ms: field("95th percentile:")?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = "\
+SQL statistics:
+    queries performed:
+        read:                            147890
+        total:                           147890
+    transactions:                        147890 (29574.63 per sec.)
+    queries:                             147890 (29574.63 per sec.)
+    ignored errors:                      2      (0.00 per sec.)
+    reconnects:                          0      (0.00 per sec.)
+
+General statistics:
+    total time:                          5.0003s
+    total number of events:              147890
+
+Latency (ms):
+         min:                                    0.02
+         95th percentile:                        0.04
+         sum:                                 4968.33
+";
+
+    #[test]
+    fn a_report_is_read() {
+        let figures = parse(REPORT).unwrap();
+        assert_eq!(figures.queries, 147_890);
+        assert_eq!(figures.ignored_errors, 2);
+        assert_eq!(figures.seconds, 5.0003);
+        assert_eq!(figures.p95_ms, 0.04);
+        assert_eq!(parse("sysbench 1.0.20"), None);
+    }
+
+    #[test]
+    fn the_first_complaint_is_reported() {
+        let output = "sysbench 1.0.20\nFATAL: unable to connect\nFATAL: thread#0 failed\n";
+        assert_eq!(first_complaint(output), "FATAL: unable to connect");
+    }
+}

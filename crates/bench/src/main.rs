@@ -1,0 +1,40 @@
+//! `shoal-bench`: the command line of the benchmark.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use shoal_bench::{canned, compare};
+
+/// Measures Shoal side by side with MariaDB.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the MySQL protocol with fixed replies and no database: the ceiling that a client allows.
+    Canned {
+        /// Port on the loopback interface; 0 means any free one.
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+    },
+    /// Run sysbench against MariaDB and Shoal in turn and write the table of ratios.
+    Compare(compare::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Canned { port } => canned::serve(port),
+        Command::Compare(options) => compare::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("shoal-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
