@@ -1,0 +1,41 @@
+# Everything that Shoal needs from a checkout. `make help` lists the targets.
+
+CARGO ?= cargo
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# For `make run`: where the data lives and on which port; more options for `shoal dev` in ARGS.
+DATA_DIR ?= shoal-data
+PORT ?= 3306
+ARGS ?=
+# For `make bench`: options of `shoal-bench compare`, for example BENCH="--quick" or BENCH="--only insert".
+BENCH ?=
+
+.DEFAULT_GOAL := help
+.PHONY: run build test bench lint help test-packages bench-packages
+
+run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
+	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
+	exec $(TARGET_DIR)/release/shoal dev --data-dir $(DATA_DIR) --mysql-port $(PORT) $(ARGS)
+
+build: ## Build the release binary
+	$(CARGO) build --release --package shoal
+
+test: test-packages build ## Install the client packages, build, run every test
+	$(CARGO) test --workspace --exclude shoal-system-tests
+	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) test --package shoal-system-tests
+
+bench: bench-packages build ## Measure side by side with MariaDB (BENCH="--quick" for four minutes)
+	$(CARGO) build --release --package shoal-bench
+	$(TARGET_DIR)/release/shoal-bench compare --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+
+lint: ## Check the formatting and the lints
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test-packages:
+	@scripts/install-packages mariadb-client sysbench
+
+bench-packages: test-packages
+	@scripts/install-packages mariadb-server
