@@ -15,6 +15,7 @@ pub mod number;
 pub mod row;
 pub mod schema;
 pub mod sql_type;
+pub mod store;
 pub mod temporal;
 pub mod value;
 
@@ -23,7 +24,9 @@ pub use decimal::Decimal;
 pub use error::{Error, ErrorCode, Outcome, Result};
 pub use ids::*;
 pub use json::Json;
+pub use number::Converted;
 pub use schema::{Column, ColumnDefault, Index, IndexColumn, IndexMethod, TableSchema};
 pub use sql_type::{BaseType, SqlType};
-pub use temporal::{Date, DateTime, Time, TimeZone};
+pub use store::{StoreOptions, StoreTarget, Warning, WarningLevel, store_value};
+pub use temporal::{Date, DateRules, DateTime, Interval, IntervalUnit, TemporalContext, Time, TimeZone};
 pub use value::{EnumValue, SetValue, Value};

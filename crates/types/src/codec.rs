@@ -1,1 +1,0 @@
-//! Schemas as bytes, for the log and the dictionary.
