@@ -1,1 +1,45 @@
+//! Shoal's log: one write-ahead log per data directory with group commit, and checkpoint files.
+//!
+//! It knows nothing of SQL, rows or Raft: a record is a group id, a kind, an index, a term and bytes.
+//! Plain threads and files; no async runtime.
+//!
+//! - [`log`]: the public face: append, flush, durability, low water.
+//! - [`batch`]: what is appended, and records as recovery shows them.
+//! - [`format`]: the file format to the byte, and why a torn tail can be told from damage.
+//! - [`recovery`]: opening a directory.
+//! - [`file_system`]: the file operations behind a trait, so that tests can bring a faulty disk.
+//!
+//! ```no_run
+//! # use shoal_log::{AppendClass, Log, LogBatch, LogHooks, LogOptions, RecordHeader};
+//! # fn main() -> Result<(), shoal_log::LogError> {
+//! let recovery = Log::open("data".as_ref(), LogOptions::new(0x5eed))?;
+//! let (log, report) = recovery.replay(LogHooks::none(), |record| {
+//!     println!("{} {}: {} bytes", record.group, record.index, record.payload.len());
+//! })?;
+//! let mut batch = LogBatch::new();
+//! batch.push(RecordHeader { group: 1, kind: 0, index: 1, term: 1 }, b"payload");
+//! let end = log.append(&batch, AppendClass::User)?;
+//! log.wait_durable(end)?;
+//! # drop(report);
+//! # Ok(())
+//! # }
+//! ```
 
+pub mod batch;
+mod catalog;
+mod core;
+pub mod error;
+pub mod file_system;
+pub mod format;
+mod frame_reader;
+pub mod log;
+mod manifest;
+mod pending;
+pub mod recovery;
+mod writer;
+
+pub use batch::{LogBatch, RecordHeader, RecordRef};
+pub use error::{LogError, PoisonReason};
+pub use format::Lsn;
+pub use log::{AppendClass, Durability, DurableHook, FatalHook, InlineFlush, Log, LogHooks, LogOptions};
+pub use recovery::{Recovery, RecoveryReport, TornTail};

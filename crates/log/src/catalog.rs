@@ -1,0 +1,295 @@
+//! The list of segments, and the work behind the scenes on them: preparing the next one ahead of need,
+//! cutting old ones, using them again.
+//!
+//! The keeper thread does this, so that a commit never waits for a file to be created. A file gets the
+//! name of a segment only after its header and its full length are durable. Before a segment goes, the
+//! manifest says durably that it is no longer part of the log.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use crate::core::{Core, lock};
+use crate::error::{IoContext, LogError};
+use crate::file_system::{OpenMode, StorageFile};
+use crate::format::{Lsn, SEGMENT_HEADER_BYTES, SegmentSequence, encode_segment_header};
+use crate::manifest::Manifest;
+
+/// Zeros are written in pieces of this size, each synced, so that they never pile up before a commit.
+const FILL_BYTES: usize = 1 << 20;
+
+/// A segment that will not be written any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SealedSegment {
+    pub sequence: SegmentSequence,
+    pub start: Lsn,
+    pub end: Lsn,
+    pub file_bytes: u64,
+}
+
+/// A segment that waits for its first frame.
+#[derive(Debug, Clone)]
+pub(crate) struct PreparedSegment {
+    pub sequence: SegmentSequence,
+    pub path: PathBuf,
+    pub file: Arc<dyn StorageFile>,
+    pub file_bytes: u64,
+}
+
+/// A file that was cut out of the log and can become a segment again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpareFile {
+    pub sequence: SegmentSequence,
+    pub file_bytes: u64,
+}
+
+/// All segment files.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    pub sealed: VecDeque<SealedSegment>,
+    pub active_sequence: SegmentSequence,
+    pub active_start: Lsn,
+    pub active_file_bytes: u64,
+    pub prepared: Option<PreparedSegment>,
+    pub spares: Vec<SpareFile>,
+    pub low_water: Lsn,
+    /// Counts failed attempts to prepare a segment, for the writer that waits for one.
+    pub failures: u64,
+    pub low_water_moved: bool,
+    pub stop: bool,
+}
+
+impl Catalog {
+    fn first_lsn(&self) -> Lsn {
+        self.sealed.front().map_or(self.active_start, |segment| segment.start)
+    }
+
+    /// How many sealed segments, from the oldest, lie before the low water. The last one stays until
+    /// something behind it is durable, so that the log never has a beginning that may be lost.
+    fn cut_count(&self, durable: Lsn) -> usize {
+        let limit = match durable > self.active_start {
+            true => self.sealed.len(),
+            false => self.sealed.len().saturating_sub(1),
+        };
+        self.sealed.iter().take(limit).take_while(|segment| segment.end <= self.low_water).count()
+    }
+}
+
+impl Core {
+    pub fn first_lsn(&self) -> Lsn {
+        lock(&self.catalog).first_lsn()
+    }
+
+    pub fn disk_bytes(&self) -> u64 {
+        let catalog = lock(&self.catalog);
+        let sealed: u64 = catalog.sealed.iter().map(|file| file.file_bytes).sum();
+        let spares: u64 = catalog.spares.iter().map(|file| file.file_bytes).sum();
+        let prepared = catalog.prepared.as_ref().map_or(0, |file| file.file_bytes);
+        sealed + spares + prepared + catalog.active_file_bytes
+    }
+
+    pub fn set_low_water(&self, low_water: Lsn) {
+        let mut catalog = lock(&self.catalog);
+        if low_water > catalog.low_water {
+            catalog.low_water = low_water;
+            catalog.low_water_moved = true;
+            drop(catalog);
+            self.keeper_wake.notify_one();
+        }
+    }
+
+    pub fn stop_keeper(&self) {
+        lock(&self.catalog).stop = true;
+        self.keeper_wake.notify_all();
+    }
+
+    /// The body of the keeper thread.
+    pub fn run_keeper(&self) {
+        while self.wait_for_keeper_work() {
+            if self.maintain().is_err() {
+                return;
+            }
+        }
+    }
+
+    /// False when the thread should end.
+    fn wait_for_keeper_work(&self) -> bool {
+        let mut catalog = lock(&self.catalog);
+        loop {
+            if catalog.stop || self.is_poisoned() {
+                return false;
+            }
+            if catalog.cut_count(self.durable()) > 0 || catalog.low_water_moved {
+                return true;
+            }
+            if catalog.prepared.is_some() {
+                catalog = self.keeper_wake.wait(catalog).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            if !self.no_space.load(Ordering::Relaxed) {
+                return true;
+            }
+            // The disk was full. Whether it is time to try again or space may have been won, the
+            // answer is the same: try.
+            catalog = self
+                .keeper_wake
+                .wait_timeout(catalog, self.options.disk_full_retry)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+            return !catalog.stop && !self.is_poisoned();
+        }
+    }
+
+    /// Cuts what can be cut and prepares the next segment.
+    pub fn maintain(&self) -> Result<(), LogError> {
+        self.check_poison()?;
+        let outcome = {
+            let mut manifest = lock(&self.keeper);
+            self.cut(&mut manifest).and_then(|()| self.prepare(&manifest))
+        };
+        outcome.map_err(|error| self.poison(&error))
+    }
+
+    fn cut(&self, manifest: &mut Manifest) -> Result<(), LogError> {
+        let (count, first_segment, first_lsn) = {
+            let mut catalog = lock(&self.catalog);
+            catalog.low_water_moved = false;
+            let count = catalog.cut_count(self.durable());
+            match catalog.sealed.get(count) {
+                Some(segment) => (count, segment.sequence, segment.start),
+                None => (count, catalog.active_sequence, catalog.active_start),
+            }
+        };
+        if count == 0 {
+            return Ok(());
+        }
+        manifest.advance(first_segment, first_lsn)?;
+        let cut: Vec<SealedSegment> = lock(&self.catalog).sealed.drain(..count).collect();
+        let mut removed = false;
+        for segment in cut {
+            let mut catalog = lock(&self.catalog);
+            // Files of another size (the small first segment, one with an enormous transaction) would
+            // upset the rhythm of the others.
+            let usual_bytes = self.options.segment_bytes;
+            let usual = segment.file_bytes.abs_diff(usual_bytes) <= usual_bytes / 4;
+            if usual && catalog.spares.len() < self.options.spare_segments {
+                catalog.spares.push(SpareFile { sequence: segment.sequence, file_bytes: segment.file_bytes });
+                continue;
+            }
+            drop(catalog);
+            let path = self.directory.join(segment.sequence.file_name());
+            self.options.file_system.remove(&path).context("remove", &path)?;
+            removed = true;
+        }
+        if removed {
+            self.sync_directory()?;
+        }
+        Ok(())
+    }
+
+    /// Prepares the next segment if there is none. A full disk is a state, not an error.
+    fn prepare(&self, manifest: &Manifest) -> Result<(), LogError> {
+        let (sequence, spare) = {
+            let mut catalog = lock(&self.catalog);
+            if catalog.prepared.is_some() {
+                return Ok(());
+            }
+            (catalog.active_sequence.next(), catalog.spares.pop())
+        };
+        let log_id = manifest.content.log_id;
+        let prepared = match spare {
+            Some(spare) => self.recycle_segment(log_id, spare, sequence),
+            None => self.create_segment(log_id, sequence),
+        };
+        match prepared {
+            Ok(prepared) => {
+                lock(&self.catalog).prepared = Some(prepared);
+                self.no_space.store(false, Ordering::SeqCst);
+            }
+            Err(error) if error.is_disk_full() => {
+                self.remove_temporary(sequence);
+                self.no_space.store(true, Ordering::SeqCst);
+                lock(&self.catalog).failures += 1;
+            }
+            Err(error) => return Err(error),
+        }
+        self.segment_urgent.store(false, Ordering::SeqCst);
+        self.segment_prepared.notify_all();
+        Ok(())
+    }
+
+    fn remove_temporary(&self, sequence: SegmentSequence) {
+        let path = self.directory.join(sequence.temporary_name());
+        // It may not even have been created; what stays behind is removed when the log is opened.
+        let _ = self.options.file_system.remove(&path);
+    }
+
+    fn create_segment(&self, log_id: u64, sequence: SegmentSequence) -> Result<PreparedSegment, LogError> {
+        let may_stop_early = || self.segment_urgent.load(Ordering::Relaxed);
+        create_segment(
+            &self.options,
+            &self.directory,
+            log_id,
+            sequence,
+            self.options.segment_bytes,
+            &may_stop_early,
+        )
+    }
+
+    /// Turns a file that was cut out of the log into a segment. Its old frames stay in it; they are
+    /// invalid under the new sequence number.
+    fn recycle_segment(
+        &self,
+        log_id: u64,
+        spare: SpareFile,
+        sequence: SegmentSequence,
+    ) -> Result<PreparedSegment, LogError> {
+        let file_system = &self.options.file_system;
+        let old = self.directory.join(spare.sequence.file_name());
+        let temporary = self.directory.join(sequence.temporary_name());
+        let path = self.directory.join(sequence.file_name());
+        file_system.rename(&old, &temporary).context("rename", &old)?;
+        let file: Arc<dyn StorageFile> =
+            file_system.open(&temporary, OpenMode::ReadWrite).context("open", &temporary)?.into();
+        file.write_at(0, &encode_segment_header(log_id, sequence)).context("write", &temporary)?;
+        file.sync_data().context("sync", &temporary)?;
+        file_system.rename(&temporary, &path).context("rename", &temporary)?;
+        self.sync_directory()?;
+        Ok(PreparedSegment { sequence, path, file, file_bytes: spare.file_bytes })
+    }
+
+    fn sync_directory(&self) -> Result<(), LogError> {
+        self.options.file_system.sync_directory(&self.directory).context("sync", &self.directory)
+    }
+}
+
+/// Creates a segment file of `bytes` bytes, filled with zeros and durable under its name. When
+/// `may_stop_early` says so it is published with what it has.
+pub(crate) fn create_segment(
+    options: &crate::log::LogOptions,
+    directory: &std::path::Path,
+    log_id: u64,
+    sequence: SegmentSequence,
+    bytes: u64,
+    may_stop_early: &dyn Fn() -> bool,
+) -> Result<PreparedSegment, LogError> {
+    let file_system = &options.file_system;
+    let temporary = directory.join(sequence.temporary_name());
+    let path = directory.join(sequence.file_name());
+    let file: Arc<dyn StorageFile> =
+        file_system.open(&temporary, OpenMode::Create).context("create", &temporary)?.into();
+    file.write_at(0, &encode_segment_header(log_id, sequence)).context("write", &temporary)?;
+    let mut filled = SEGMENT_HEADER_BYTES;
+    let zeros = vec![0; FILL_BYTES.min(bytes.saturating_sub(filled) as usize)];
+    while filled < bytes && !may_stop_early() {
+        let piece = zeros.len().min((bytes - filled) as usize);
+        file.write_at(filled, &zeros[..piece]).context("allocate", &temporary)?;
+        file.sync_data().context("allocate", &temporary)?;
+        filled += piece as u64;
+    }
+    file.sync_data().context("sync", &temporary)?;
+    file_system.rename(&temporary, &path).context("rename", &temporary)?;
+    file_system.sync_directory(directory).context("sync", directory)?;
+    Ok(PreparedSegment { sequence, path, file, file_bytes: filled })
+}

@@ -1,0 +1,172 @@
+//! The few file operations that the log and the checkpoints stand on, behind a trait, so that tests can
+//! put a faulty disk under the real code (see `testing`).
+//!
+//! What the code above assumes of the medium: a sector that is written again with the same bytes in its
+//! first part keeps that part whatever happens; data is on the medium when `sync_data` has returned; a
+//! created, renamed or removed name is when `sync_directory` has returned. It assumes nothing about the
+//! order in which unsynced writes arrive.
+
+use std::fmt::Debug;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing file, for reading.
+    Read,
+    /// An existing file, for reading and writing.
+    ReadWrite,
+    /// A file that does not exist yet, or is emptied, for reading and writing.
+    Create,
+}
+
+/// The outcome of taking the lock of a data directory.
+#[derive(Debug)]
+pub enum LockOutcome {
+    /// Ours for as long as the guard lives.
+    Taken(Box<dyn LockGuard>),
+    /// Someone else's; the process id is what the holder wrote into the file.
+    Held { pid: Option<u32> },
+}
+
+/// Keeps a lock until it is dropped.
+pub trait LockGuard: Debug + Send + Sync {}
+
+/// A directory tree.
+pub trait FileSystem: Debug + Send + Sync {
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+    /// The names in a directory, in no particular order.
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn StorageFile>>;
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes creations, renames and removals in a directory durable.
+    fn sync_directory(&self, directory: &Path) -> io::Result<()>;
+    /// Takes an exclusive lock on a file, which is created if it is not there.
+    fn lock(&self, path: &Path) -> io::Result<LockOutcome>;
+}
+
+/// An open file with positioned access.
+pub trait StorageFile: Debug + Send + Sync {
+    /// Reads up to `buffer.len()` bytes; 0 means the end of the file.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+    /// Writes all the bytes or fails.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Makes the written bytes durable (and the length, when it grew).
+    fn sync_data(&self) -> io::Result<()>;
+    fn length(&self) -> io::Result<u64>;
+}
+
+/// Fills `buffer` from `offset` on, as far as the file goes; returns how much there was.
+pub(crate) fn read_full(file: &dyn StorageFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(offset + done as u64, &mut buffer[done..])? {
+            0 => break,
+            count => done += count,
+        }
+    }
+    Ok(done)
+}
+
+/// The file system of the operating system.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct RealFileSystem;
+
+impl FileSystem for RealFileSystem {
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(path)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(directory)? {
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn StorageFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match mode {
+            OpenMode::Read => {}
+            OpenMode::ReadWrite => {
+                options.write(true);
+            }
+            OpenMode::Create => {
+                options.write(true).create(true).truncate(true);
+            }
+        }
+        Ok(Box::new(RealFile(options.open(path)?)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+        File::open(directory)?.sync_all()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<LockOutcome> {
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                // The holder may be between taking the lock and writing its id: then it is unknown.
+                let _ = file.take(32).read_to_string(&mut text);
+                return Ok(LockOutcome::Held { pid: text.trim().parse().ok() });
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        file.set_len(0)?;
+        file.rewind()?;
+        // The id only serves the message that the next process prints, so that a full disk, where
+        // it cannot be written, is no reason to stop.
+        let _ = writeln!(file, "{}", std::process::id());
+        Ok(LockOutcome::Taken(Box::new(RealLock(file))))
+    }
+}
+
+#[derive(Debug)]
+struct RealFile(File);
+
+impl StorageFile for RealFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read_at(buffer, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+}
+
+/// The lock lives as long as the open file.
+#[derive(Debug)]
+struct RealLock(#[allow(dead_code, reason = "held for its lock, never read")] File);
+
+impl LockGuard for RealLock {}

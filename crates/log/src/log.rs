@@ -1,0 +1,306 @@
+//! The log as its users see it: append batches, learn what is durable, cut what is no longer needed.
+//!
+//! One `Log` serves all partitions of a data directory. Appending copies a [`LogBatch`] into memory under
+//! a short mutex and returns its end [`Lsn`]. Whoever flushes next, the log-writer thread or a caller of
+//! [`Log::try_flush_inline`], takes everything that has gathered meanwhile, writes it with one write and
+//! one fdatasync, publishes the durable position and reports it through [`LogHooks::on_durable`].
+//!
+//! Invariants:
+//! - At most one thread flushes; it alone touches the active segment.
+//! - The durable position only grows, and everything before it is on the medium.
+//! - After the first failed write or fsync nothing more is reported durable, and nothing is retried.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::batch::LogBatch;
+use crate::core::Core;
+use crate::error::LogError;
+use crate::file_system::{FileSystem, RealFileSystem};
+use crate::format::Lsn;
+use crate::recovery::Recovery;
+
+/// When a batch counts as acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// When it is on the medium.
+    Disk,
+    /// As soon as it is appended; it is written within 10 ms and synced every `sync_interval`.
+    Replicated,
+}
+
+/// Who appends, which decides what happens when the disk is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppendClass {
+    /// A statement that can fail: refused as soon as the next segment cannot be allocated.
+    User,
+    /// Something that must go on (decisions, rollbacks, Raft's own records): uses the room that is left.
+    Internal,
+}
+
+/// What an inline flush did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InlineFlush {
+    /// Everything that had been appended is durable, up to this position; `on_durable` has been called.
+    Flushed(Lsn),
+    /// Another thread is flushing (or the mode is `Replicated`): what was appended will follow without
+    /// further ado, and `on_durable` will tell.
+    Busy,
+    /// There was nothing to flush.
+    Nothing,
+}
+
+/// Settings of a log.
+#[derive(Debug, Clone)]
+pub struct LogOptions {
+    /// A random number that marks all files of a log; used when the log is created.
+    pub log_id: u64,
+    pub segment_bytes: u64,
+    /// The first segment is small, so that an empty directory starts at once.
+    pub first_segment_bytes: u64,
+    /// How many cut segments are kept to be used again instead of being deleted.
+    pub spare_segments: usize,
+    pub durability: Durability,
+    /// How often `Replicated` syncs (NDB's GlobalCheckpointInterval).
+    pub sync_interval: Duration,
+    /// How often a full disk is tried again.
+    pub disk_full_retry: Duration,
+    /// Without threads the owner calls `try_flush_inline` and `maintain` itself (simulation, tests).
+    pub spawn_threads: bool,
+    pub file_system: Arc<dyn FileSystem>,
+}
+
+impl LogOptions {
+    pub fn new(log_id: u64) -> LogOptions {
+        LogOptions {
+            log_id,
+            segment_bytes: 64 << 20,
+            first_segment_bytes: 1 << 20,
+            spare_segments: 4,
+            durability: Durability::Disk,
+            sync_interval: Duration::from_millis(2000),
+            disk_full_retry: Duration::from_secs(1),
+            spawn_threads: true,
+            file_system: Arc::new(RealFileSystem),
+        }
+    }
+}
+
+/// Gets the position up to which everything is durable.
+pub type DurableHook = Box<dyn Fn(Lsn) + Send + Sync>;
+/// Gets the reason why the log stopped.
+pub type FatalHook = Box<dyn Fn(&LogError) + Send + Sync>;
+
+/// What the log calls. Called without any lock of the log held, so that hooks may append.
+pub struct LogHooks {
+    /// Runs in the thread that flushed: the log writer, or the caller of `try_flush_inline`, which must
+    /// therefore hold no lock that this hook takes. Two calls can overlap, and the smaller position can
+    /// come second: take the maximum.
+    pub on_durable: DurableHook,
+    /// Runs once, after the first failed write or fsync.
+    pub on_fatal: FatalHook,
+}
+
+impl LogHooks {
+    /// Hooks that do nothing, for tools that wait with [`Log::wait_durable`].
+    pub fn none() -> LogHooks {
+        LogHooks { on_durable: Box::new(|_| {}), on_fatal: Box::new(|_| {}) }
+    }
+}
+
+impl fmt::Debug for LogHooks {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("LogHooks").finish_non_exhaustive()
+    }
+}
+
+/// The write-ahead log of one data directory. Shared behind an `Arc`; closing happens on drop at the latest.
+#[derive(Debug)]
+pub struct Log {
+    core: Arc<Core>,
+    threads: std::sync::Mutex<Threads>,
+}
+
+#[derive(Debug, Default)]
+struct Threads {
+    writer: Option<JoinHandle<()>>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+impl Log {
+    /// Locks `directory` (created if need be) and looks at the log's files. The log itself comes from
+    /// [`Recovery::replay`], which every open goes through, an empty directory's too.
+    ///
+    /// # Errors
+    /// `Locked` when another process has the directory; `Corrupt` when files are missing or damaged.
+    pub fn open(directory: &Path, options: LogOptions) -> Result<Recovery, LogError> {
+        Recovery::begin(directory, options)
+    }
+
+    pub(crate) fn start(core: Core) -> Result<Log, LogError> {
+        let core = Arc::new(core);
+        let mut threads = Threads::default();
+        if core.options.spawn_threads {
+            threads.writer = Some(core.spawn("shoal-log-writer", Core::run_writer)?);
+            threads.keeper = Some(core.spawn("shoal-log-keeper", Core::run_keeper)?);
+        }
+        Ok(Log { core, threads: std::sync::Mutex::new(threads) })
+    }
+
+    /// Appends a batch as one atomic unit, wakes the writer if it sleeps, and returns where the batch
+    /// ends: it is durable once the durable position has reached that. Never blocks on the disk.
+    ///
+    /// # Errors
+    /// `DiskFull` (class `User` only), `BatchTooLarge`, `Poisoned`, `Closed`. Then nothing was appended.
+    pub fn append(&self, batch: &LogBatch, class: AppendClass) -> Result<Lsn, LogError> {
+        self.core.append(batch, class, true)
+    }
+
+    /// The same without waking the writer. The caller promises to call [`Log::try_flush_inline`] or
+    /// [`Log::wake_writer`] afterwards; until then the batch may stay in memory.
+    pub fn append_unflushed(&self, batch: &LogBatch, class: AppendClass) -> Result<Lsn, LogError> {
+        self.core.append(batch, class, false)
+    }
+
+    /// Has the writer flush what has been appended.
+    pub fn wake_writer(&self) {
+        self.core.wake_writer();
+    }
+
+    /// Flushes in this thread, if nobody else does. Saves two thread switches when the caller is the only
+    /// one who waits. Blocks for one write and one fdatasync.
+    ///
+    /// # Errors
+    /// `Poisoned` when this or an earlier flush failed; the fatal hook has been called.
+    pub fn try_flush_inline(&self) -> Result<InlineFlush, LogError> {
+        self.core.try_flush_inline()
+    }
+
+    /// Everything before this position is on the medium.
+    pub fn durable_lsn(&self) -> Lsn {
+        self.core.durable()
+    }
+
+    /// Where the next batch will begin, or a little before (headers and padding are not counted yet).
+    pub fn end_lsn(&self) -> Lsn {
+        self.core.end()
+    }
+
+    /// True when a batch that ends at `end` may be acknowledged under the present durability mode.
+    pub fn is_acknowledged(&self, end: Lsn) -> bool {
+        self.core.durability() == Durability::Replicated || self.core.durable() >= end
+    }
+
+    /// Blocks until everything before `end` is on the medium, in either mode: a `Replicated` log is
+    /// synced at once.
+    ///
+    /// # Errors
+    /// `Poisoned` or `Closed` when that will not happen.
+    pub fn wait_durable(&self, end: Lsn) -> Result<(), LogError> {
+        self.core.wait_durable(end)
+    }
+
+    /// Writes and syncs all that has been appended so far, in either mode.
+    pub fn sync(&self) -> Result<Lsn, LogError> {
+        let end = self.core.end();
+        self.core.wait_durable(end)?;
+        Ok(end)
+    }
+
+    pub fn durability(&self) -> Durability {
+        self.core.durability()
+    }
+
+    /// Switches the mode; on a switch to `Disk` what is not yet synced is synced at once.
+    pub fn set_durability(&self, durability: Durability) {
+        self.core.set_durability(durability);
+    }
+
+    /// Sets how often `Replicated` syncs.
+    pub fn set_sync_interval(&self, interval: Duration) {
+        self.core.set_sync_interval(interval);
+    }
+
+    /// Says that no record before `low_water` is needed any more. Segments that lie wholly before it are
+    /// recycled or deleted in the background. Smaller values than before are ignored.
+    pub fn set_low_water(&self, low_water: Lsn) {
+        self.core.set_low_water(low_water);
+    }
+
+    /// Where the log begins: recovery would start reading here.
+    pub fn first_lsn(&self) -> Lsn {
+        self.core.first_lsn()
+    }
+
+    /// The bytes that recovery would read.
+    pub fn size_bytes(&self) -> u64 {
+        self.core.end().bytes_since(self.core.first_lsn())
+    }
+
+    /// The disk space of all segment files, prepared and spare ones included.
+    pub fn disk_bytes(&self) -> u64 {
+        self.core.disk_bytes()
+    }
+
+    /// Appended bytes that no flush has taken yet: grows when the disk does not keep up.
+    pub fn pending_bytes(&self) -> usize {
+        self.core.pending_bytes()
+    }
+
+    /// True while the next segment cannot be allocated: user writes are refused with `DiskFull`.
+    pub fn disk_space_low(&self) -> bool {
+        self.core.disk_space_low()
+    }
+
+    /// The check that `append` makes for class `User`, for refusing a statement before it does any work.
+    pub fn check_space(&self) -> Result<(), LogError> {
+        self.core.check_space()
+    }
+
+    /// Prepares the next segment and cuts the log now, in this thread: what the keeper thread does.
+    pub fn maintain(&self) -> Result<(), LogError> {
+        self.core.maintain()
+    }
+
+    /// The number the log was created with.
+    pub fn log_id(&self) -> u64 {
+        self.core.log_id()
+    }
+
+    /// The data directory.
+    pub fn directory(&self) -> PathBuf {
+        self.core.data_directory.clone()
+    }
+
+    /// Makes everything durable, refuses further appends and ends the threads.
+    ///
+    /// # Errors
+    /// `Poisoned` when not everything could be made durable.
+    pub fn close(&self) -> Result<(), LogError> {
+        let outcome = self.core.close();
+        self.join();
+        outcome
+    }
+
+    fn join(&self) {
+        let mut threads = self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(writer) = threads.writer.take() {
+            let _ = writer.join();
+        }
+        self.core.stop_keeper();
+        if let Some(keeper) = threads.keeper.take() {
+            let _ = keeper.join();
+        }
+    }
+}
+
+impl Drop for Log {
+    /// Ends the threads; the writer flushes first. Without threads nothing is flushed.
+    fn drop(&mut self) {
+        self.core.refuse_appends();
+        self.join();
+    }
+}

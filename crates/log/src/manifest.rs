@@ -1,0 +1,136 @@
+//! MANIFEST: which log this is and where it begins.
+//!
+//! It exists to tell "these old segments were cut on purpose" from "someone removed a segment". Cutting
+//! the log writes it before any file goes. It is written in place, into two slots by turns, so that the
+//! log can be cut, and space be won, on a disk without a free byte; a torn slot leaves the other one.
+//!
+//! File `MANIFEST`: two slots of 4096 bytes, of which 64 are used. Little-endian.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | magic `SHOALMAN` |
+//! | 8..12 | format version (1) |
+//! | 12..16 | crc32c of bytes 0..12 and 16..64 |
+//! | 16..24 | log id |
+//! | 24..32 | generation: the slot with the larger one counts |
+//! | 32..40 | sequence number of the first segment |
+//! | 40..48 | LSN at which the first segment begins |
+//! | 48..64 | zero |
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{IoContext, LogError};
+use crate::file_system::{FileSystem, OpenMode, StorageFile, read_full};
+use crate::format::{FORMAT_VERSION, Lsn, SegmentSequence, header_crc, u32_at, u64_at};
+
+pub(crate) const MANIFEST_NAME: &str = "MANIFEST";
+const TEMPORARY_NAME: &str = "MANIFEST.tmp";
+const MAGIC: &[u8; 8] = b"SHOALMAN";
+const SLOT_BYTES: usize = 4096;
+const USED_BYTES: usize = 64;
+
+/// What the manifest says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ManifestContent {
+    pub log_id: u64,
+    pub generation: u64,
+    pub first_segment: SegmentSequence,
+    pub first_lsn: Lsn,
+}
+
+/// The open file.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    path: PathBuf,
+    file: Box<dyn StorageFile>,
+    pub content: ManifestContent,
+}
+
+impl Manifest {
+    /// Writes the manifest of a log whose first segment is already durable.
+    pub fn create(file_system: &dyn FileSystem, directory: &Path, log_id: u64) -> Result<Manifest, LogError> {
+        let content =
+            ManifestContent { log_id, generation: 1, first_segment: SegmentSequence(1), first_lsn: Lsn::ZERO };
+        let temporary = directory.join(TEMPORARY_NAME);
+        let path = directory.join(MANIFEST_NAME);
+        let file = file_system.open(&temporary, OpenMode::Create).context("create", &temporary)?;
+        file.write_at(0, &vec![0; 2 * SLOT_BYTES]).context("write", &temporary)?;
+        let mut manifest = Manifest { path: temporary.clone(), file, content };
+        manifest.write_slot()?;
+        file_system.rename(&temporary, &path).context("rename", &temporary)?;
+        file_system.sync_directory(directory).context("sync", directory)?;
+        manifest.path = path;
+        Ok(manifest)
+    }
+
+    /// Opens the manifest; `None` if there is none.
+    pub fn open(file_system: &dyn FileSystem, directory: &Path) -> Result<Option<Manifest>, LogError> {
+        let path = directory.join(MANIFEST_NAME);
+        let file = match file_system.open(&path, OpenMode::ReadWrite) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(LogError::io("open", &path, error)),
+        };
+        let mut bytes = vec![0; 2 * SLOT_BYTES];
+        let length = read_full(file.as_ref(), 0, &mut bytes).context("read", &path)?;
+        bytes.truncate(length);
+        let slots = [decode_slot(&bytes, 0), decode_slot(&bytes, SLOT_BYTES)];
+        for slot in &slots {
+            if let Err(SlotFault::Version(found)) = slot {
+                return Err(LogError::UnsupportedVersion { file: path, found: *found, supported: FORMAT_VERSION });
+            }
+        }
+        let newest = slots.into_iter().filter_map(Result::ok).max_by_key(|content| content.generation);
+        match newest {
+            Some(content) => Ok(Some(Manifest { path, file, content })),
+            None => Err(LogError::corrupt(&path, 0, "neither of its slots is valid")),
+        }
+    }
+
+    /// Moves the beginning of the log, durably.
+    pub fn advance(&mut self, first_segment: SegmentSequence, first_lsn: Lsn) -> Result<(), LogError> {
+        self.content.generation += 1;
+        self.content.first_segment = first_segment;
+        self.content.first_lsn = first_lsn;
+        self.write_slot()
+    }
+
+    fn write_slot(&mut self) -> Result<(), LogError> {
+        let content = &self.content;
+        let mut bytes = [0; USED_BYTES];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[16..24].copy_from_slice(&content.log_id.to_le_bytes());
+        bytes[24..32].copy_from_slice(&content.generation.to_le_bytes());
+        bytes[32..40].copy_from_slice(&content.first_segment.0.to_le_bytes());
+        bytes[40..48].copy_from_slice(&content.first_lsn.0.to_le_bytes());
+        let crc = header_crc(&bytes);
+        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        let slot = content.generation % 2;
+        self.file.write_at(slot * SLOT_BYTES as u64, &bytes).context("write", &self.path)?;
+        self.file.sync_data().context("sync", &self.path)
+    }
+}
+
+enum SlotFault {
+    Damaged,
+    Version(u32),
+}
+
+fn decode_slot(bytes: &[u8], at: usize) -> Result<ManifestContent, SlotFault> {
+    let slot = bytes.get(at..at + USED_BYTES).ok_or(SlotFault::Damaged)?;
+    if &slot[..8] != MAGIC || u32_at(slot, 12) != Some(header_crc(slot)) {
+        return Err(SlotFault::Damaged);
+    }
+    match u32_at(slot, 8) {
+        Some(FORMAT_VERSION) => {}
+        version => return Err(SlotFault::Version(version.unwrap_or(0))),
+    }
+    let number = |at| u64_at(slot, at).ok_or(SlotFault::Damaged);
+    Ok(ManifestContent {
+        log_id: number(16)?,
+        generation: number(24)?,
+        first_segment: SegmentSequence(number(32)?),
+        first_lsn: Lsn(number(40)?),
+    })
+}
