@@ -3,6 +3,7 @@
 //! - [`server`]: starts Shoal or MariaDB on a free port with a data directory of its own, stops, kills and
 //!   restarts it, and keeps its log.
 //! - [`process`]: CPU time and memory of another process, and signals.
+//! - [`program`]: client programs run to their end under a deadline.
 //! - [`client`]: a blocking MySQL client that shows what is on the wire: text and binary protocol, cursors,
 //!   long data, multi-statements, raw packets.
 //!
@@ -10,6 +11,7 @@
 
 pub mod client;
 pub mod process;
+pub mod program;
 pub mod server;
 
 pub use client::{Client, Error};

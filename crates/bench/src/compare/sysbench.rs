@@ -1,9 +1,10 @@
 //! Runs sysbench and reads its report.
 
-use std::io::{self, Read};
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::io;
+use std::process::Command;
 use std::time::{Duration, Instant};
+
+use shoal_testkit::program;
 
 use super::interrupt;
 
@@ -68,47 +69,13 @@ impl Job<'_> {
     }
 }
 
-fn run_to_end(mut command: Command, deadline: Duration) -> io::Result<String> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let output = collect(child.stdout.take());
-    let errors = collect(child.stderr.take());
-    let status = wait(&mut child, deadline);
-    let (output, errors) = (output.join(), errors.join());
-    let output = output.unwrap_or_default() + &errors.unwrap_or_default();
-    if status?.success() {
-        return Ok(output);
+fn run_to_end(command: Command, deadline: Duration) -> io::Result<String> {
+    let output = program::run(command, b"", deadline, interrupt::requested)?;
+    let text = output.text() + &output.errors();
+    match output.status.success() {
+        true => Ok(text),
+        false => Err(io::Error::other(first_complaint(&text))),
     }
-    Err(io::Error::other(first_complaint(&output)))
-}
-
-fn wait(child: &mut Child, deadline: Duration) -> io::Result<std::process::ExitStatus> {
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        let reason = match interrupt::requested() {
-            true => "interrupted",
-            false if started.elapsed() > deadline => "did not end in time",
-            false => {
-                thread::sleep(Duration::from_millis(2));
-                continue;
-            }
-        };
-        child.kill()?;
-        child.wait()?;
-        return Err(io::Error::other(reason));
-    }
-}
-
-fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
 }
 
 fn first_complaint(output: &str) -> String {

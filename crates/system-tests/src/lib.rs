@@ -1,0 +1,17 @@
+//! The harness of the system tests: the real server, driven by real clients.
+//!
+//! Every test starts a server of its own on a free port with a data directory of its own, so tests run side by
+//! side. The binary under test is `$SHOAL_BINARY`, else `shoal` in the release or debug folder of the target directory.
+//! `SHOAL_TEST_SERVER=mariadb` runs the same tests against MariaDB, to check the tests themselves; what
+//! only Shoal has is skipped there with a printed reason.
+//!
+//! - [`TestServer`]: start, stop, kill, restart, and the clients. A failing test prints the server's log.
+//! - [`wait_until`]: a condition with a deadline, instead of a sleep.
+//! - [`golden`]: the SQL scripts with their expected output.
+
+pub mod golden;
+mod harness;
+
+pub use harness::{TestServer, skip, target_is_mariadb, wait_until};
+pub use shoal_testkit::client::{self, Client, Error, Login, Reply, Rows, Value};
+pub use shoal_testkit::{process, program, server};

@@ -1,0 +1,3 @@
+//! The system tests, in one binary so that they share its build. `cargo test -p shoal-system-tests NAME` runs some.
+
+mod whitepaper;
