@@ -4,6 +4,10 @@
 //! knows nothing of packets. Results flow through [`ResultSink`] so that a stored row becomes wire bytes in one
 //! step, without a value in between.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+
 use shoal_types::row::RowRef;
 use shoal_types::{Collation, Error, Result, SqlType, TimeZone, Value};
 
@@ -144,6 +148,37 @@ pub trait Frontend: 'static {
     fn count_aborted_connect(&self);
 }
 
+/// How one connection is told from any thread that it has been killed. Looking at it costs one load, so the door can
+/// look after every wait without registering anything.
+#[derive(Debug, Default)]
+pub struct KillSignal {
+    killed: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl KillSignal {
+    /// Marks the connection as killed and wakes its task.
+    pub fn kill(&self) {
+        self.killed.store(true, Ordering::Release);
+        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Acquire)
+    }
+
+    /// Names the task to wake. A kill that came before wakes it at once.
+    pub fn register(&self, waker: &Waker) {
+        *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
+        if self.is_killed() {
+            waker.wake_by_ref();
+        }
+    }
+}
+
 /// One client's session.
 #[allow(async_fn_in_trait)]
 pub trait FrontendSession {
@@ -151,7 +186,8 @@ pub trait FrontendSession {
     /// `sink.error`; `Err` means that the connection must be closed.
     async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()>;
     async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared>;
-    /// Runs a prepared statement. `cursor`: keep the result for `fetch` instead of sending rows.
+    /// Runs a prepared statement. `cursor`: keep the result for `fetch` instead of sending rows: `columns` and `finish`
+    /// only. A session that sends rows all the same has declined the cursor.
     async fn execute<S: ResultSink>(
         &mut self,
         statement_id: u32,
@@ -159,7 +195,8 @@ pub trait FrontendSession {
         cursor: bool,
         sink: &mut S,
     ) -> Result<()>;
-    /// Sends up to `rows` rows of an open cursor.
+    /// Sends up to `rows` rows of an open cursor: `columns` (which the door does not send again), rows, `finish`.
+    /// The door tells the client that the last row was sent when fewer than `rows` came.
     async fn fetch<S: ResultSink>(&mut self, statement_id: u32, rows: u32, sink: &mut S) -> Result<()>;
     fn reset_statement(&mut self, statement_id: u32) -> Result<()>;
     fn close_statement(&mut self, statement_id: u32);
@@ -176,8 +213,9 @@ pub trait FrontendSession {
     async fn change_user(&mut self, info: ConnectInfo) -> Result<()>;
     /// The status flags for packets that the door makes itself: (in transaction, autocommit).
     fn status(&self) -> (bool, bool);
-    /// Resolves when this connection has been killed (KILL, shutdown, wait_timeout is the door's).
-    async fn killed(&self);
+    /// Set by KILL CONNECTION from any thread (shutdown and wait_timeout are the door's). The door then drops what the
+    /// session is doing at its next await point and calls `close`; the same happens when the client goes away.
+    fn kill_signal(&self) -> Arc<KillSignal>;
     fn wait_timeout_s(&self) -> u64;
     fn max_allowed_packet(&self) -> usize;
     /// The character set in which the client sends and wants text (character_set_client, character_set_results).
