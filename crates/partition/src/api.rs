@@ -1,0 +1,217 @@
+//! The words in which callers speak with a partition: views, locks, ranges, outcomes, outputs.
+//!
+//! Nothing here has behaviour beyond small conversions; the state machine is in `partition` and its neighbours.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use shoal_types::row::RowRef;
+use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
+
+use crate::budget::MemoryBudget;
+use crate::outputs::HardState;
+
+/// Chosen by the caller of an operation that may have to wait; handed back in [`Outputs::woken`] when the operation
+/// is worth running again.
+///
+/// [`Outputs::woken`]: crate::Outputs::woken
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WaitToken(pub u64);
+
+/// Chosen by the caller of a proposal; handed back when the proposal was applied or lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CommitToken(pub u64);
+
+/// What an operation came to.
+#[derive(Debug)]
+pub enum Step<T> {
+    Ready(T),
+    /// The operation did nothing (beyond locks that it keeps) and queued; run it again once its token is woken.
+    Wait(Blocked),
+}
+
+impl<T> Step<T> {
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Step<U> {
+        match self {
+            Step::Ready(value) => Step::Ready(change(value)),
+            Step::Wait(blocked) => Step::Wait(blocked),
+        }
+    }
+
+    pub fn is_ready(&self) -> bool {
+        matches!(self, Step::Ready(_))
+    }
+}
+
+/// The transactions that must end (or let go of a lock) first: edges of the wait-for graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Blocked {
+    pub holders: Vec<TransactionId>,
+}
+
+/// How many writes a transaction has staged in one partition: a savepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SavepointMark(pub u32);
+
+impl SavepointMark {
+    /// All staged writes, whenever they come.
+    pub const LATEST: SavepointMark = SavepointMark(u32::MAX);
+}
+
+/// What a read may see.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadView {
+    /// Versions committed at or before this are visible. `Timestamp::MAX` is the newest committed version.
+    pub snapshot: Timestamp,
+    /// The reader, whose own staged writes are visible. Needed for locking reads.
+    pub transaction: Option<TransactionId>,
+    /// Own writes staged at or after this mark are not visible: a statement that updates the rows it scans passes
+    /// its start, and never meets its own changes.
+    pub own_writes_before: SavepointMark,
+    /// Woken when a read that had to wait can go on.
+    pub token: WaitToken,
+}
+
+impl ReadView {
+    /// The newest committed versions, and the transaction's own writes.
+    pub fn newest(transaction: Option<TransactionId>, token: WaitToken) -> ReadView {
+        ReadView { snapshot: Timestamp::MAX, transaction, own_writes_before: SavepointMark::LATEST, token }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockMode {
+    Shared,
+    Exclusive,
+}
+
+/// What to do about a row that another transaction has locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockPolicy {
+    Wait,
+    /// Error 3572.
+    NoWait,
+    SkipLocked,
+}
+
+/// Makes a read a locking read: it sees the newest committed versions whatever the view's snapshot is.
+#[derive(Clone, Copy, Debug)]
+pub struct LockRequest {
+    pub mode: LockMode,
+    pub policy: LockPolicy,
+    /// Keep others from inserting what this read would have seen (REPEATABLE READ and above): scans lock the range
+    /// they covered, point reads keep the lock of a key that has no row. Without it (READ COMMITTED) only rows are
+    /// locked.
+    pub lock_gaps: bool,
+}
+
+/// What a scan's visitor answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visit {
+    Continue,
+    /// The row did not match: let go of its lock if this visit acquired it (READ COMMITTED), and go on.
+    ContinueUnlocked,
+    /// Stop after this row.
+    Stop,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanState {
+    /// The range is exhausted, or the visitor stopped.
+    Done,
+    /// The row limit of this call was reached; call again with the same cursor.
+    More,
+}
+
+/// A range of memcomparable index keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    pub start: Bound<Vec<u8>>,
+    pub end: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    pub const ALL: KeyRange = KeyRange { start: Bound::Unbounded, end: Bound::Unbounded };
+
+    /// Every key that begins with `prefix` (the encoded leading parts of an index).
+    pub fn with_prefix(prefix: Vec<u8>) -> KeyRange {
+        let end = successor(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        KeyRange { start: Bound::Included(prefix), end }
+    }
+}
+
+/// The least key that is greater than every key with this prefix; `None` if there is none (all bytes 0xff).
+pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Backward,
+}
+
+/// What became of a write.
+pub enum WriteOutcome<'a> {
+    /// Staged.
+    Done,
+    /// There is no row with that key.
+    NotFound,
+    /// The key of this unique index belongs to that row already; the row is locked for the writer.
+    Duplicate { index: IndexId, row: RowRef<'a> },
+}
+
+/// What `propose_commit` found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitStart {
+    /// In the log (`Outputs::append`); the token comes back when it was applied.
+    Proposed,
+    /// Nothing was written here: the transaction has ended, its locks are released, no token will come.
+    ReadOnly,
+}
+
+/// What a partition is made from.
+#[derive(Clone)]
+pub struct PartitionConfig {
+    pub id: PartitionId,
+    /// This replica's id in the Raft group; not zero.
+    pub replica: u64,
+    /// All voters of the group, this replica included.
+    pub voters: Vec<u64>,
+    /// Ticks without a word from the leader before an election.
+    pub election_ticks: usize,
+    pub heartbeat_ticks: usize,
+    /// The vote and term that were made durable last.
+    pub hard_state: HardState,
+    pub budget: Arc<MemoryBudget>,
+}
+
+impl PartitionConfig {
+    /// A group of one.
+    pub fn single(id: PartitionId, budget: Arc<MemoryBudget>) -> PartitionConfig {
+        PartitionConfig {
+            id,
+            replica: 1,
+            voters: vec![1],
+            election_ticks: 10,
+            heartbeat_ticks: 2,
+            hard_state: HardState::default(),
+            budget,
+        }
+    }
+}
+
+/// Rows and memory of one table in one partition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FragmentUsage {
+    pub table: TableId,
+    /// Rows of the newest committed state.
+    pub rows: u64,
+    /// Bytes charged to the budget, versions kept for snapshots included.
+    pub bytes: u64,
+    /// Superseded versions and deleted rows that snapshots still need.
+    pub old_versions: u64,
+}
