@@ -1,7 +1,7 @@
 //! What can go wrong with the log and its checkpoint files, said so that an operator can act on it.
 //!
 //! Three kinds, told apart by the caller: refusals at open (`Locked`, `Corrupt`, `UnsupportedVersion`),
-//! refusals of one append that leave the log healthy (`DiskFull`, `BatchTooLarge`), and the end of this
+//! refusals of one call that leave all else healthy (`DiskFull`, `BatchTooLarge`, `BlockTooLarge`), and the end of this
 //! log (`Poisoned`, `Closed`). `Io` is a failed system call with the file it was about.
 
 use std::io;
@@ -45,6 +45,10 @@ pub enum LogError {
     /// One batch is larger than one log frame can be.
     #[error("a transaction of {bytes} log bytes is larger than the limit of {limit}")]
     BatchTooLarge { bytes: u64, limit: u64 },
+
+    /// A block or the metadata of a checkpoint is larger than the format allows.
+    #[error("a checkpoint block of {bytes} bytes is larger than the limit of {limit}")]
+    BlockTooLarge { bytes: u64, limit: u64 },
 
     /// The log was closed in an orderly way.
     #[error("the log is closed")]

@@ -7,7 +7,8 @@
 //! - [`batch`]: what is appended, and records as recovery shows them.
 //! - [`format`]: the file format to the byte, and why a torn tail can be told from damage.
 //! - [`recovery`]: opening a directory.
-//! - [`file_system`]: the file operations behind a trait, so that tests can bring a faulty disk.
+//! - [`checkpoint`]: checkpoint files: framed, checksummed, optionally compressed.
+//! - [`file_system`]: the file operations behind a trait; [`testing`]: a disk that fails on request.
 //!
 //! ```no_run
 //! # use shoal_log::{AppendClass, Log, LogBatch, LogHooks, LogOptions, RecordHeader};
@@ -27,6 +28,7 @@
 
 pub mod batch;
 mod catalog;
+pub mod checkpoint;
 mod core;
 pub mod error;
 pub mod file_system;
@@ -36,6 +38,7 @@ pub mod log;
 mod manifest;
 mod pending;
 pub mod recovery;
+pub mod testing;
 mod writer;
 
 pub use batch::{LogBatch, RecordHeader, RecordRef};

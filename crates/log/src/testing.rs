@@ -1,0 +1,457 @@
+//! A file system in memory that fails and crashes on request. For tests and the simulator only.
+//!
+//! It keeps apart what a process sees and what would be on the medium after a crash:
+//! - Every write since the last sync is kept in fragments of one sector. A [`CrashImage`] keeps any subset
+//!   of them, so that it can show lost, reordered and torn writes.
+//! - Created, renamed and removed names since the last directory sync are kept in order; an image keeps
+//!   any subset that makes sense.
+//! - A failed sync drops its writes from what a later sync could save, as Linux does, while reading still
+//!   shows them.
+//!
+//! A history can be recorded: one snapshot after each changing operation, with a marker that the test
+//! sets (for example, how much has been acknowledged by then).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::file_system::{FileSystem, LockGuard, LockOutcome, OpenMode, StorageFile};
+
+/// What is written as a whole or not at all.
+pub const SECTOR_BYTES: usize = 512;
+
+/// An operation that a fault can hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    Write,
+    Sync,
+    Create,
+    Rename,
+    Remove,
+    SyncDirectory,
+}
+
+/// How an operation fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    DiskFull,
+    InputOutput,
+}
+
+/// Part of one write that has not been synced.
+#[derive(Debug, Clone)]
+struct Fragment {
+    offset: usize,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Inode {
+    live: Vec<u8>,
+    durable: Vec<u8>,
+    unsynced: Vec<Fragment>,
+}
+
+#[derive(Debug, Clone)]
+enum NameChange {
+    Link(PathBuf, usize),
+    Rename(PathBuf, PathBuf),
+    Unlink(PathBuf),
+}
+
+/// The whole state of the disk; cloning it is a snapshot.
+#[derive(Debug, Clone, Default)]
+struct Disk {
+    inodes: Vec<Inode>,
+    names: BTreeMap<PathBuf, usize>,
+    durable_names: BTreeMap<PathBuf, usize>,
+    unsynced_names: Vec<NameChange>,
+    space_bytes: Option<usize>,
+    marker: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    disk: Disk,
+    locks: BTreeSet<PathBuf>,
+    /// Fails the operation when the count of such operations has gone down to zero.
+    faults: Vec<(Operation, usize, Fault)>,
+    history: Option<Vec<Disk>>,
+    operations: usize,
+}
+
+/// The file system; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryFileSystem {
+    state: Arc<Mutex<State>>,
+}
+
+/// A moment at which the machine could have crashed.
+#[derive(Debug, Clone)]
+pub struct CrashPoint {
+    disk: Disk,
+}
+
+/// Which of the unsynced fragments and names reach the medium.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CrashImage {
+    /// By number, in the order of [`CrashPoint::fragment_count`].
+    pub fragments: Vec<bool>,
+    /// By number, in the order of [`CrashPoint::name_change_count`].
+    pub names: Vec<bool>,
+}
+
+impl CrashPoint {
+    /// The marker that was set when the moment was recorded.
+    pub fn marker(&self) -> u64 {
+        self.disk.marker
+    }
+
+    /// How many fragments are unsynced, over all files in the order of their creation.
+    pub fn fragment_count(&self) -> usize {
+        self.disk.inodes.iter().map(|inode| inode.unsynced.len()).sum()
+    }
+
+    pub fn name_change_count(&self) -> usize {
+        self.disk.unsynced_names.len()
+    }
+
+    /// An image that keeps everything or nothing.
+    pub fn uniform_image(&self, keep: bool) -> CrashImage {
+        CrashImage { fragments: vec![keep; self.fragment_count()], names: vec![keep; self.name_change_count()] }
+    }
+
+    /// The disk that the next process would find. What an image does not mention is lost.
+    pub fn crash(&self, image: &CrashImage) -> MemoryFileSystem {
+        let mut number = 0;
+        let mut inodes = Vec::with_capacity(self.disk.inodes.len());
+        for inode in &self.disk.inodes {
+            let mut bytes = inode.durable.clone();
+            for fragment in &inode.unsynced {
+                if image.fragments.get(number) == Some(&true) {
+                    write_into(&mut bytes, fragment.offset, &fragment.bytes);
+                }
+                number += 1;
+            }
+            inodes.push(Inode { live: bytes.clone(), durable: bytes, unsynced: Vec::new() });
+        }
+        let mut names = self.disk.durable_names.clone();
+        for (number, change) in self.disk.unsynced_names.iter().enumerate() {
+            if image.names.get(number) == Some(&true) {
+                apply(&mut names, change);
+            }
+        }
+        MemoryFileSystem::with_disk(Disk {
+            inodes,
+            durable_names: names.clone(),
+            names,
+            unsynced_names: Vec::new(),
+            space_bytes: self.disk.space_bytes,
+            marker: self.disk.marker,
+        })
+    }
+
+    /// The disk as it is after the process died and the machine did not: nothing is lost, and what was
+    /// unsynced still is.
+    pub fn kill(&self) -> MemoryFileSystem {
+        MemoryFileSystem::with_disk(self.disk.clone())
+    }
+}
+
+fn apply(names: &mut BTreeMap<PathBuf, usize>, change: &NameChange) {
+    match change {
+        NameChange::Link(path, inode) => {
+            names.insert(path.clone(), *inode);
+        }
+        NameChange::Rename(from, to) => {
+            if let Some(inode) = names.remove(from) {
+                names.insert(to.clone(), inode);
+            }
+        }
+        NameChange::Unlink(path) => {
+            names.remove(path);
+        }
+    }
+}
+
+fn write_into(bytes: &mut Vec<u8>, offset: usize, written: &[u8]) {
+    let end = offset + written.len();
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    bytes[offset..end].copy_from_slice(written);
+}
+
+impl MemoryFileSystem {
+    pub fn new() -> MemoryFileSystem {
+        MemoryFileSystem::default()
+    }
+
+    fn with_disk(disk: Disk) -> MemoryFileSystem {
+        MemoryFileSystem { state: Arc::new(Mutex::new(State { disk, ..State::default() })) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The present moment.
+    pub fn crash_point(&self) -> CrashPoint {
+        CrashPoint { disk: self.state().disk.clone() }
+    }
+
+    /// Starts to record a crash point after each changing operation.
+    pub fn record_history(&self) {
+        let mut state = self.state();
+        let first = state.disk.clone();
+        state.history = Some(vec![first]);
+    }
+
+    /// What was recorded.
+    pub fn history(&self) -> Vec<CrashPoint> {
+        let history = self.state().history.take().unwrap_or_default();
+        history.into_iter().map(|disk| CrashPoint { disk }).collect()
+    }
+
+    /// Puts a number into the crash points recorded from now on.
+    pub fn set_marker(&self, marker: u64) {
+        self.state().disk.marker = marker;
+    }
+
+    /// Lets the operation fail that comes after `skipped` others of its kind, once.
+    pub fn fail(&self, operation: Operation, skipped: usize, fault: Fault) {
+        self.state().faults.push((operation, skipped, fault));
+    }
+
+    /// Limits the bytes of all files together; `None` is no limit.
+    pub fn set_space(&self, bytes: Option<usize>) {
+        self.state().disk.space_bytes = bytes;
+    }
+
+    /// How many changing operations there have been.
+    pub fn operation_count(&self) -> usize {
+        self.state().operations
+    }
+
+    /// The content of a file as a process sees it.
+    pub fn read(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.state();
+        let inode = *state.disk.names.get(path)?;
+        Some(state.disk.inodes[inode].live.clone())
+    }
+
+    /// Replaces the content of a file, durably: bit rot, or an operator's mistake.
+    pub fn damage(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut state = self.state();
+        if let Some(&inode) = state.disk.names.get(path) {
+            let inode = &mut state.disk.inodes[inode];
+            change(&mut inode.live);
+            inode.durable = inode.live.clone();
+            inode.unsynced.clear();
+        }
+    }
+
+    /// The names of all files.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.state().disk.names.keys().cloned().collect()
+    }
+}
+
+impl State {
+    /// Counts an operation down the list of faults.
+    fn fault(&mut self, operation: Operation) -> io::Result<()> {
+        let mut hit = None;
+        for (position, fault) in self.faults.iter_mut().enumerate() {
+            if fault.0 != operation {
+                continue;
+            }
+            match fault.1.checked_sub(1) {
+                Some(left) => fault.1 = left,
+                None if hit.is_none() => hit = Some(position),
+                None => {}
+            }
+        }
+        match hit.map(|position| self.faults.remove(position).2) {
+            None => Ok(()),
+            Some(Fault::DiskFull) => Err(io::ErrorKind::StorageFull.into()),
+            Some(Fault::InputOutput) => Err(io::Error::from_raw_os_error(5)),
+        }
+    }
+
+    fn changed(&mut self) {
+        self.operations += 1;
+        if let Some(history) = &mut self.history {
+            history.push(self.disk.clone());
+        }
+    }
+
+    fn change_name(&mut self, change: NameChange) {
+        apply(&mut self.disk.names, &change);
+        self.disk.unsynced_names.push(change);
+        self.changed();
+    }
+
+    /// The bytes of all named files.
+    fn used_bytes(&self) -> usize {
+        let inodes: BTreeSet<usize> = self.disk.names.values().copied().collect();
+        inodes.into_iter().map(|inode| self.disk.inodes[inode].live.len()).sum()
+    }
+
+    fn write(&mut self, inode: usize, offset: usize, bytes: &[u8]) {
+        let disk = &mut self.disk.inodes[inode];
+        write_into(&mut disk.live, offset, bytes);
+        let mut at = 0;
+        while at < bytes.len() {
+            let in_sector = SECTOR_BYTES - (offset + at) % SECTOR_BYTES;
+            let piece = in_sector.min(bytes.len() - at);
+            disk.unsynced.push(Fragment { offset: offset + at, bytes: bytes[at..at + piece].to_vec() });
+            at += piece;
+        }
+    }
+}
+
+fn not_found() -> io::Error {
+    io::ErrorKind::NotFound.into()
+}
+
+impl FileSystem for MemoryFileSystem {
+    fn create_directory(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        let state = self.state();
+        let inside = state.disk.names.keys().filter(|path| path.parent() == Some(directory));
+        Ok(inside.filter_map(|path| path.file_name()?.to_str().map(str::to_string)).collect())
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn StorageFile>> {
+        let mut state = self.state();
+        let existing = state.disk.names.get(path).copied();
+        let inode = match (mode, existing) {
+            (OpenMode::Create, _) => {
+                state.fault(Operation::Create)?;
+                let inode = state.disk.inodes.len();
+                state.disk.inodes.push(Inode::default());
+                state.change_name(NameChange::Link(path.to_path_buf(), inode));
+                inode
+            }
+            (_, Some(inode)) => inode,
+            (_, None) => return Err(not_found()),
+        };
+        drop(state);
+        Ok(Box::new(MemoryFile { file_system: self.clone(), inode }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.fault(Operation::Rename)?;
+        if !state.disk.names.contains_key(from) {
+            return Err(not_found());
+        }
+        state.change_name(NameChange::Rename(from.to_path_buf(), to.to_path_buf()));
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.fault(Operation::Remove)?;
+        if !state.disk.names.contains_key(path) {
+            return Err(not_found());
+        }
+        state.change_name(NameChange::Unlink(path.to_path_buf()));
+        Ok(())
+    }
+
+    fn sync_directory(&self, _directory: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.fault(Operation::SyncDirectory)?;
+        state.disk.durable_names = state.disk.names.clone();
+        state.disk.unsynced_names.clear();
+        state.changed();
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<LockOutcome> {
+        let mut state = self.state();
+        if !state.locks.insert(path.to_path_buf()) {
+            return Ok(LockOutcome::Held { pid: Some(std::process::id()) });
+        }
+        drop(state);
+        Ok(LockOutcome::Taken(Box::new(MemoryLock { file_system: self.clone(), path: path.to_path_buf() })))
+    }
+}
+
+#[derive(Debug)]
+struct MemoryFile {
+    file_system: MemoryFileSystem,
+    inode: usize,
+}
+
+impl StorageFile for MemoryFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let state = self.file_system.state();
+        let bytes = &state.disk.inodes[self.inode].live;
+        let rest = bytes.get(offset as usize..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.file_system.state();
+        let offset = offset as usize;
+        if let Err(error) = state.fault(Operation::Write) {
+            // A failing write may have got half way.
+            state.write(self.inode, offset, &bytes[..bytes.len() / 2]);
+            state.changed();
+            return Err(error);
+        }
+        let length = state.disk.inodes[self.inode].live.len();
+        let growth = (offset + bytes.len()).saturating_sub(length);
+        if let Some(space) = state.disk.space_bytes
+            && growth > 0
+            && state.used_bytes() + growth > space
+        {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        state.write(self.inode, offset, bytes);
+        state.changed();
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mut state = self.file_system.state();
+        let fault = state.fault(Operation::Sync);
+        let inode = &mut state.disk.inodes[self.inode];
+        match fault {
+            Ok(()) => {
+                for fragment in std::mem::take(&mut inode.unsynced) {
+                    write_into(&mut inode.durable, fragment.offset, &fragment.bytes);
+                }
+            }
+            Err(_) => inode.unsynced.clear(),
+        }
+        state.changed();
+        fault
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.file_system.state().disk.inodes[self.inode].live.len() as u64)
+    }
+}
+
+#[derive(Debug)]
+struct MemoryLock {
+    file_system: MemoryFileSystem,
+    path: PathBuf,
+}
+
+impl LockGuard for MemoryLock {}
+
+impl Drop for MemoryLock {
+    fn drop(&mut self) {
+        self.file_system.state().locks.remove(&self.path);
+    }
+}
