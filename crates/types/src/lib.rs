@@ -12,6 +12,7 @@ pub mod ids;
 pub mod json;
 pub mod key;
 pub mod number;
+pub mod password;
 pub mod row;
 pub mod schema;
 pub mod sql_type;
