@@ -284,6 +284,11 @@ impl Client {
         self.receive_result(value::text_row)
     }
 
+    /// Whether the server answers the statement in flight within `time`.
+    pub fn answers_within(&mut self, time: Duration) -> Result<bool> {
+        Ok(self.channel.readable_within(time)?)
+    }
+
     pub fn ping(&mut self) -> Result<Done> {
         self.command(COM_PING, &[])?;
         self.receive_reply()?.done()

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::process::{self, Signal};
+use crate::program;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const STOPPED_WITHIN: Duration = Duration::from_secs(60);
@@ -39,6 +40,8 @@ pub struct Setup {
     pub environment: Vec<(String, String)>,
     /// Where the server's folder is made; the system's temporary folder when absent.
     pub parent: Option<PathBuf>,
+    /// A data directory that outlives the server, instead of one of its own.
+    pub data_dir: Option<PathBuf>,
     pub ready_within: Duration,
     /// Keeps terminal signals away from the server, for owners that end it themselves.
     pub own_process_group: bool,
@@ -52,6 +55,7 @@ impl Setup {
             arguments: Vec::new(),
             environment: Vec::new(),
             parent: None,
+            data_dir: None,
             ready_within: READY_WITHIN,
             own_process_group: false,
         }
@@ -68,6 +72,11 @@ impl Setup {
 
     pub fn parent(mut self, parent: impl Into<PathBuf>) -> Setup {
         self.parent = Some(parent.into());
+        self
+    }
+
+    pub fn data_dir(mut self, data_dir: impl Into<PathBuf>) -> Setup {
+        self.data_dir = Some(data_dir.into());
         self
     }
 
@@ -94,7 +103,7 @@ impl Server {
             None => builder.tempdir()?,
         };
         let mut server = Server { setup: setup.clone(), folder, child: None, port: 0, started_in: Duration::ZERO };
-        if setup.kind == Kind::MariaDb {
+        if setup.kind == Kind::MariaDb && !server.data_dir().exists() {
             server.initialise_mariadb()?;
         }
         server.launch()?;
@@ -119,7 +128,10 @@ impl Server {
     }
 
     pub fn data_dir(&self) -> PathBuf {
-        self.folder.path().join("data")
+        match &self.setup.data_dir {
+            Some(folder) => folder.clone(),
+            None => self.in_folder("data"),
+        }
     }
 
     /// Everything that the server has printed, over all its starts.
@@ -195,18 +207,18 @@ impl Server {
     }
 
     fn initialise_mariadb(&self) -> io::Result<()> {
-        let log = self.open_log()?;
-        let status = Command::new("mariadb-install-db")
+        let mut command = Command::new("mariadb-install-db");
+        command
             .arg("--no-defaults")
             .arg(format!("--datadir={}", self.data_dir().display()))
             .args(["--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"])
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .status()?;
-        if status.success() {
+            .env("TMPDIR", self.folder.path());
+        let output = program::run(command, b"", self.setup.ready_within, || false)?;
+        if output.status.success() {
             return Ok(());
         }
-        Err(self.failure("mariadb-install-db failed"))
+        let text = output.text() + &output.errors();
+        Err(io::Error::other(format!("mariadb-install-db: {text}")))
     }
 
     fn launch(&mut self) -> io::Result<()> {
@@ -256,7 +268,9 @@ impl Server {
                     .arg(format!("--datadir={}", self.data_dir().display()))
                     .arg(format!("--socket={}", self.in_folder("socket").display()))
                     .arg(format!("--pid-file={}", self.in_folder("pid").display()))
-                    .arg(format!("--port={port}"));
+                    .arg(format!("--port={port}"))
+                    // A second server that starts would clean up the temporary tables of a common folder.
+                    .env("TMPDIR", self.folder.path());
                 Ok((command, Some(port)))
             }
         }

@@ -31,6 +31,19 @@ impl Channel {
         &mut self.stream
     }
 
+    /// Whether bytes (or the end of the stream) arrive within `time`; they are not taken.
+    pub fn readable_within(&mut self, time: Duration) -> io::Result<bool> {
+        let patience = self.stream.read_timeout()?;
+        self.stream.set_read_timeout(Some(time))?;
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_read_timeout(patience)?;
+        match peeked {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Sends one packet, in chunks when it is longer than one may be.
     pub fn send(&mut self, body: &[u8]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(body.len() + 8);
