@@ -1,25 +1,316 @@
-//! Character sets and collations.
+//! Collations: what is equal to what, what comes first, and the bytes that say so on disk.
+//!
+//! A [`Collation`] is MySQL's id and nothing else; everything about it is looked up. Three views of one order agree
+//! by construction: [`Collation::compare`], the sort keys of [`Collation::append_sort_key`] (equal bytes exactly for
+//! equal texts, byte order is the collation's order, also with other key parts behind), and [`Collation::hash64`].
+//! The sort keys are frozen on disk and on the wire: partitions hash them and indexes are built of them. Each
+//! family's module head writes its format down to the byte.
+//!
+//! Texts are in the collation's own character set (`Charset::convert` brings them there). Malformed bytes are
+//! legal input everywhere and sort behind all characters.
+
+mod aggregate;
+mod bytes;
+mod catalogue;
+mod like;
+mod search;
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::hash::Hasher;
+
+use crate::charset::Charset;
+use crate::{Error, ErrorCode, Result};
+
+pub use aggregate::{Coercibility, StringAttributes};
 
 /// A collation by its MySQL id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collation(pub u16);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Charset {
-    Binary,
-    Ascii,
-    Latin1,
-    Utf8mb3,
-    Utf8mb4,
+/// How a collation works.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    /// Bytes as they are.
+    Bytes,
+    /// Bytes as they are, as if both texts went on with spaces.
+    PaddedBytes,
 }
 
 impl Collation {
+    pub const LATIN1_SWEDISH_CI: Collation = Collation(8);
+    pub const ASCII_GENERAL_CI: Collation = Collation(11);
+    pub const UTF8MB3_GENERAL_CI: Collation = Collation(33);
+    pub const UTF8MB4_GENERAL_CI: Collation = Collation(45);
+    pub const UTF8MB4_BIN: Collation = Collation(46);
+    pub const LATIN1_BIN: Collation = Collation(47);
+    pub const LATIN1_GENERAL_CI: Collation = Collation(48);
+    pub const LATIN1_GENERAL_CS: Collation = Collation(49);
     pub const BINARY: Collation = Collation(63);
+    pub const ASCII_BIN: Collation = Collation(65);
+    pub const UTF8MB3_BIN: Collation = Collation(83);
+    pub const UTF8MB3_UNICODE_CI: Collation = Collation(192);
+    pub const UTF8MB3_UNICODE_520_CI: Collation = Collation(214);
+    pub const UTF8MB4_UNICODE_CI: Collation = Collation(224);
+    pub const UTF8MB4_UNICODE_520_CI: Collation = Collation(246);
     pub const UTF8MB4_0900_AI_CI: Collation = Collation(255);
+    pub const UTF8MB4_0900_AS_CS: Collation = Collation(278);
+    pub const UTF8MB4_0900_AS_CI: Collation = Collation(305);
+    pub const UTF8MB4_0900_BIN: Collation = Collation(309);
+
+    /// Every collation that can be used, in the order of the ids (the rows of SHOW COLLATION).
+    pub fn all() -> impl Iterator<Item = Collation> {
+        catalogue::CATALOGUE.iter().map(|entry| Collation(entry.id)).filter(|collation| collation.is_supported())
+    }
+
+    /// The collation of this id, if it can be used.
+    pub fn by_id(id: u16) -> Option<Collation> {
+        Some(Collation(id)).filter(|collation| collation.is_supported())
+    }
+
+    /// The collation of this name (any case), if it can be used.
+    pub fn by_name(name: &str) -> Option<Collation> {
+        catalogue::entry_by_name(name).and_then(|entry| Collation::by_id(entry.id))
+    }
+
+    /// Like [`Collation::by_name`] with the error a client gets: 1273 for a name MySQL does not know, 1235 for a
+    /// collation of MySQL's that is not supported.
+    pub fn resolve(name: &str) -> Result<Collation> {
+        match catalogue::entry_by_name(name) {
+            None => Err(Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))),
+            Some(entry) => {
+                Collation::by_id(entry.id).ok_or_else(|| Error::unsupported(format!("collation {}", entry.name)))
+            }
+        }
+    }
+
+    /// Errors (1253) unless the collation belongs to this character set.
+    pub fn check_charset(self, charset: Charset) -> Result<()> {
+        if self.charset() == charset {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorCode::CollationCharsetMismatch,
+            format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", self.name(), charset.name()),
+        ))
+    }
+
+    pub fn id(self) -> u16 {
+        self.0
+    }
+
+    pub fn name(self) -> &'static str {
+        catalogue::entry_by_id(self.0).map_or("binary", |entry| entry.name)
+    }
+
+    /// The character set of its texts.
+    #[inline]
+    pub fn charset(self) -> Charset {
+        match self.0 {
+            8 | 47..=49 => Charset::Latin1,
+            11 | 65 => Charset::Ascii,
+            33 | 83 | 192 | 214 => Charset::Utf8mb3,
+            45 | 46 | 224 | 246 | 255..=323 => Charset::Utf8mb4,
+            _ => Charset::Binary,
+        }
+    }
+
+    /// The default of its character set.
+    pub fn is_default(self) -> bool {
+        catalogue::entry_by_id(self.0).is_some_and(|entry| entry.is_default)
+    }
+
+    /// Texts are bytes without a character set.
+    pub fn is_binary(self) -> bool {
+        self == Collation::BINARY
+    }
+
+    /// A `_bin` collation, or binary: equality is equality of code points.
+    pub fn is_bin(self) -> bool {
+        matches!(self.0, 46 | 47 | 63 | 65 | 83 | 309)
+    }
+
+    /// Letters that differ in case alone are equal.
+    pub fn is_ci(self) -> bool {
+        self.name().ends_with("_ci")
+    }
+
+    /// Trailing spaces do not count (PAD SPACE); the others are NO PAD.
+    #[inline]
+    pub fn pad_space(self) -> bool {
+        !matches!(self.0, 63 | 255..)
+    }
+
+    /// `sortlen` of SHOW COLLATION.
+    pub fn sort_length(self) -> u8 {
+        catalogue::entry_by_id(self.0).map_or(1, |entry| entry.sort_length)
+    }
+
+    fn is_supported(self) -> bool {
+        self.method().is_some()
+    }
+
+    #[inline]
+    fn method(self) -> Option<Method> {
+        Some(match self.0 {
+            63 | 309 => Method::Bytes,
+            46 | 47 | 65 | 83 => Method::PaddedBytes,
+            8 | 11 | 33 | 45 | 48 | 49 | 192 | 214 | 224 | 246 => Method::PaddedBytes,
+            255 | 278 | 305 => Method::Bytes,
+            _ => return None,
+        })
+    }
+
+    pub fn compare(self, left: &[u8], right: &[u8]) -> Ordering {
+        match self.method() {
+            Some(Method::PaddedBytes) => bytes::compare_padded(left, right),
+            Some(Method::Bytes) | None => left.cmp(right),
+        }
+    }
+
+    pub fn equal(self, left: &[u8], right: &[u8]) -> bool {
+        self.compare(left, right) == Ordering::Equal
+    }
 
     /// Appends the memcomparable sort key, with its terminator, of `text` or of its first `limit` characters
     /// (bytes for binary).
-    pub fn append_sort_key(&self, text: &[u8], _limit: Option<usize>, out: &mut Vec<u8>) {
-        out.extend_from_slice(text);
+    pub fn append_sort_key(self, text: &[u8], limit: Option<usize>, out: &mut Vec<u8>) {
+        let text = self.head(text, limit);
+        match self.method() {
+            Some(Method::PaddedBytes) => {
+                bytes::append_padded(text, out);
+                out.extend_from_slice(&bytes::PADDED_TERMINATOR);
+            }
+            Some(Method::Bytes) | None => {
+                bytes::append_escaped(text, out);
+                out.extend_from_slice(&bytes::ESCAPED_TERMINATOR);
+            }
+        }
     }
+
+    /// The keys of all texts that begin with `prefix` (or with something equal to it), and possibly some more, lie in
+    /// `low <= key < high`. `None` as the high end is no bound. For the constant head of a LIKE pattern.
+    pub fn like_prefix_range(self, prefix: &[u8]) -> (Vec<u8>, Option<Vec<u8>>) {
+        let mut low = Vec::with_capacity(prefix.len() + 8);
+        match self.method() {
+            Some(Method::PaddedBytes) => bytes::append_padded_prefix(prefix, &mut low),
+            Some(Method::Bytes) | None => bytes::append_escaped(prefix, &mut low),
+        }
+        let high = bytes::successor(&low);
+        (low, high)
+    }
+
+    /// Feeds equal texts to the hasher as equal bytes.
+    pub fn hash(self, text: &[u8], hasher: &mut impl Hasher) {
+        self.with_key(text, |key| hasher.write(key));
+    }
+
+    /// A 64-bit hash (XXH3 of the sort key): equal for equal texts.
+    pub fn hash64(self, text: &[u8]) -> u64 {
+        self.with_key(text, xxhash_rust::xxh3::xxh3_64)
+    }
+
+    fn with_key<T>(self, text: &[u8], use_key: impl FnOnce(&[u8]) -> T) -> T {
+        thread_local! {
+            static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
+        const KEPT_BYTES: usize = 1 << 20;
+        SCRATCH.with_borrow_mut(|key| {
+            key.clear();
+            self.append_sort_key(text, None, key);
+            let result = use_key(key);
+            if key.capacity() > KEPT_BYTES {
+                *key = Vec::new();
+            }
+            result
+        })
+    }
+
+    /// The whole text, or its first `limit` characters.
+    fn head(self, text: &[u8], limit: Option<usize>) -> &[u8] {
+        match limit {
+            None => text,
+            Some(limit) => &text[..self.charset().offset_of_char(text, limit)],
+        }
+    }
+
+    /// SQL's `text LIKE pattern ESCAPE escape`: character by character, trailing spaces count.
+    pub fn like(self, text: &[u8], pattern: &[u8], escape: Option<char>) -> bool {
+        like::like(self, text, pattern, escape)
+    }
+
+    /// The byte offset of the first occurrence of `needle` at or after byte `start` (a character boundary).
+    pub fn find(self, text: &[u8], needle: &[u8], start: usize) -> Option<usize> {
+        search::find(self, text, needle, start)
+    }
+
+    /// LOCATE(needle, text, position): positions count characters from 1; 0 is "not found".
+    pub fn locate(self, needle: &[u8], text: &[u8], position: usize) -> usize {
+        search::locate(self, needle, text, position)
+    }
+
+    /// The text in upper case, by the character set's simple mapping (one character to one character).
+    pub fn to_upper(self, text: &[u8]) -> Cow<'_, [u8]> {
+        map_case(self.charset(), text, |c| c.to_ascii_uppercase(), |c| single(c.to_uppercase(), c))
+    }
+
+    /// The text in lower case, by the character set's simple mapping.
+    pub fn to_lower(self, text: &[u8]) -> Cow<'_, [u8]> {
+        map_case(self.charset(), text, |c| c.to_ascii_lowercase(), |c| single(c.to_lowercase(), c))
+    }
+
+    /// What [`Collation::compare`] makes of two single characters; the equality of LIKE.
+    fn symbols_equal(self, left: &[u8], right: &[u8]) -> bool {
+        left == right
+    }
+}
+
+impl Default for Collation {
+    fn default() -> Collation {
+        Collation::UTF8MB4_0900_AI_CI
+    }
+}
+
+impl std::fmt::Display for Collation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Whether MySQL has a character set of this name.
+pub(crate) fn is_mysql_charset(name: &str) -> bool {
+    catalogue::CATALOGUE.iter().any(|entry| entry.charset.eq_ignore_ascii_case(name))
+}
+
+fn single(mut mapped: impl Iterator<Item = char>, original: char) -> char {
+    match (mapped.next(), mapped.next()) {
+        (Some(only), None) => only,
+        _ => original,
+    }
+}
+
+fn map_case(
+    charset: Charset,
+    text: &[u8],
+    ascii: impl Fn(u8) -> u8,
+    unicode: impl Fn(char) -> char,
+) -> Cow<'_, [u8]> {
+    if charset == Charset::Binary {
+        return Cow::Borrowed(text);
+    }
+    if text.is_ascii() {
+        return Cow::Owned(text.iter().map(|&byte| ascii(byte)).collect());
+    }
+    let mut out = Vec::with_capacity(text.len() + 8);
+    let mut offset = 0;
+    for symbol in charset.symbols(text) {
+        let end = offset + usize::from(symbol.length);
+        let mapped = symbol.to_char().is_some_and(|character| charset.encode(unicode(character).into(), &mut out));
+        if !mapped {
+            out.extend_from_slice(&text[offset..end]);
+        }
+        offset = end;
+    }
+    Cow::Owned(out)
 }

@@ -3,6 +3,7 @@
 //! Every node and every door (SQL, HandlerSocket, native client) shares these definitions, so a value means the
 //! same thing wherever it is looked at. Nothing here knows of tables at rest, sockets, sessions or the clock.
 
+pub mod charset;
 pub mod codec;
 pub mod collation;
 pub mod datum_format;
@@ -20,7 +21,8 @@ pub mod store;
 pub mod temporal;
 pub mod value;
 
-pub use collation::{Charset, Collation};
+pub use charset::Charset;
+pub use collation::{Coercibility, Collation, StringAttributes};
 pub use decimal::Decimal;
 pub use error::{Error, ErrorCode, Outcome, Result};
 pub use ids::*;
