@@ -555,10 +555,10 @@ mod tests {
         fn integers_print_as_rust_prints_them(signed in any::<i64>(), unsigned in any::<u64>()) {
             let mut out = Vec::new();
             append_i64(signed, &mut out);
-            prop_assert_eq!(&out, signed.to_string().as_bytes());
+            prop_assert_eq!(std::str::from_utf8(&out).unwrap(), signed.to_string());
             out.clear();
             append_u64(unsigned, &mut out);
-            prop_assert_eq!(&out, unsigned.to_string().as_bytes());
+            prop_assert_eq!(std::str::from_utf8(&out).unwrap(), unsigned.to_string());
         }
 
         #[test]
