@@ -191,6 +191,8 @@ pub fn setup(arguments: &[&str]) -> Setup {
         Setup::new(Kind::Shoal, shoal_binary())
     };
     setup.arguments.extend(arguments.iter().map(ToString::to_string));
+    let more = env::var("SHOAL_TEST_ARGUMENTS").unwrap_or_default();
+    setup.arguments.extend(more.split_whitespace().map(ToString::to_string));
     setup
 }
 

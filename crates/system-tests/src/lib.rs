@@ -3,7 +3,7 @@
 //! Every test starts a server of its own on a free port with a data directory of its own, so tests run side by
 //! side. The binary under test is `$SHOAL_BINARY`, else `shoal` in the release or debug folder of the target directory.
 //! `SHOAL_TEST_SERVER=mariadb` runs the same tests against MariaDB, to check the tests themselves; what
-//! only Shoal has is skipped there with a printed reason.
+//! only Shoal has is skipped there with a printed reason. `SHOAL_TEST_ARGUMENTS` are added to every server's command line.
 //!
 //! - [`TestServer`]: start, stop, kill, restart, and the clients. A failing test prints the server's log.
 //! - [`wait_until`]: a condition with a deadline, instead of a sleep.
@@ -12,6 +12,6 @@
 pub mod golden;
 mod harness;
 
-pub use harness::{TestServer, skip, target_is_mariadb, wait_until};
+pub use harness::{TestServer, setup as harness_setup, skip, target_is_mariadb, wait_until};
 pub use shoal_testkit::client::{self, Client, Error, Login, Reply, Rows, Value};
 pub use shoal_testkit::{process, program, server};
