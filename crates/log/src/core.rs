@@ -153,7 +153,7 @@ impl Core {
             self.wake_writer();
             return Ok(InlineFlush::Busy);
         }
-        self.flush_in_this_thread()
+        self.flush_in_this_thread(true)
     }
 
     pub fn durable(&self) -> Lsn {
@@ -181,7 +181,7 @@ impl Core {
         }
         if !self.options.spawn_threads {
             self.check_poison()?;
-            self.flush_in_this_thread()?;
+            self.flush_in_this_thread(true)?;
             return match self.durable() >= end {
                 true => Ok(()),
                 false => Err(LogError::Closed),

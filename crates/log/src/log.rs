@@ -179,6 +179,15 @@ impl Log {
         self.core.try_flush_inline()
     }
 
+    /// Writes what has been appended, in this thread, and syncs nothing: what the writer of a `Replicated`
+    /// log does between two syncs. For owners of a log without threads.
+    ///
+    /// # Errors
+    /// `Poisoned` when this or an earlier flush failed; the fatal hook has been called.
+    pub fn write_unsynced(&self) -> Result<(), LogError> {
+        self.core.flush_in_this_thread(false).map(|_| ())
+    }
+
     /// Everything before this position is on the medium.
     pub fn durable_lsn(&self) -> Lsn {
         self.core.durable()

@@ -342,14 +342,14 @@ impl Recovery {
         let mut reusable = None;
         for (position, later) in self.segments.iter().enumerate().skip(at + 1) {
             let later_strays = self.strays(later, SEGMENT_HEADER_BYTES, None)?;
-            let first = self.first_header_lsn(later)?;
-            // If the segment begins with a frame for a later position, its predecessor lost something;
-            // otherwise its own first frame is damaged.
-            match first.is_some_and(|lsn| lsn > end.lsn) {
-                true => check_strays(later_strays, end, &segment.path, end.offset)?,
-                false => check_strays(later_strays, end, &later.path, SEGMENT_HEADER_BYTES)?,
+            // If the segment begins with a valid frame, its predecessor lost something; otherwise its own
+            // first frame is damaged.
+            let first = self.first_header(later)?;
+            match first {
+                Some((_, true)) => check_strays(later_strays, end, &segment.path, end.offset)?,
+                _ => check_strays(later_strays, end, &later.path, SEGMENT_HEADER_BYTES)?,
             }
-            let torn = later_strays.is_some() || first == Some(end.lsn);
+            let torn = later_strays.is_some() || first.is_some_and(|(lsn, _)| lsn == end.lsn);
             if torn && torn_at.is_none() {
                 torn_at = Some((later, SEGMENT_HEADER_BYTES));
             }
@@ -379,11 +379,13 @@ impl Recovery {
         FrameReader::new(segment.file.as_ref(), &segment.path, segment.seed)?.stray_frames(offset, start)
     }
 
-    /// The LSN in the first frame of a segment, valid or not, unless it is left from the file's former
-    /// life, which lies before the end of the log and so cannot be meant.
-    fn first_header_lsn(&self, segment: &SegmentFile) -> Result<Option<Lsn>, LogError> {
+    /// The LSN in the first frame of a segment, and whether that frame is valid. In a recycled file it can
+    /// be a frame of its former life: invalid, and with an LSN before the end of the log.
+    fn first_header(&self, segment: &SegmentFile) -> Result<Option<(Lsn, bool)>, LogError> {
         let mut reader = FrameReader::new(segment.file.as_ref(), &segment.path, segment.seed)?;
-        Ok(reader.header_at(SEGMENT_HEADER_BYTES)?.map(|header| header.lsn))
+        let valid = reader.valid_frame_at(SEGMENT_HEADER_BYTES)?.is_some();
+        let header = reader.header_at(SEGMENT_HEADER_BYTES)?;
+        Ok(header.map(|header| (header.lsn, valid)))
     }
 
     /// Removes the segments behind number `at`, the last first so that no gap can appear; with

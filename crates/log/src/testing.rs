@@ -214,14 +214,21 @@ impl MemoryFileSystem {
         history.into_iter().map(|disk| CrashPoint { disk }).collect()
     }
 
-    /// Puts a number into the crash points recorded from now on.
+    /// Puts a number into the crash points recorded from now on, and records one.
     pub fn set_marker(&self, marker: u64) {
-        self.state().disk.marker = marker;
+        let mut state = self.state();
+        state.disk.marker = marker;
+        state.changed();
     }
 
     /// Lets the operation fail that comes after `skipped` others of its kind, once.
     pub fn fail(&self, operation: Operation, skipped: usize, fault: Fault) {
         self.state().faults.push((operation, skipped, fault));
+    }
+
+    /// Forgets the faults that have not come up.
+    pub fn clear_faults(&self) {
+        self.state().faults.clear();
     }
 
     /// Limits the bytes of all files together; `None` is no limit.

@@ -75,9 +75,10 @@ struct ReplicatedSchedule {
 
 impl Core {
     /// Flushes in the calling thread if nobody else is at it.
-    pub fn flush_in_this_thread(&self) -> Result<InlineFlush, LogError> {
+    pub fn flush_in_this_thread(&self, sync: bool) -> Result<InlineFlush, LogError> {
         {
             let mut pending = lock(&self.pending);
+            self.check_poison()?;
             if pending.flushing {
                 return Ok(InlineFlush::Busy);
             }
@@ -86,7 +87,7 @@ impl Core {
             }
             pending.flushing = true;
         }
-        self.flush(true).map(InlineFlush::Flushed)
+        self.flush(sync).map(InlineFlush::Flushed)
     }
 
     /// The body of the writer thread.

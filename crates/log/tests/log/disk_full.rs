@@ -1,0 +1,135 @@
+//! A full disk: user writes are refused while there is still room for what must go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use shoal_log::testing::{Fault, MemoryFileSystem, Operation};
+use shoal_log::{AppendClass, LogError, LogHooks, LogOptions};
+
+use crate::support::{SEGMENT_BYTES, append, batch, disk_with, numbers, options, recover, reopen, write_all};
+
+/// A disk without room for one more segment, and a log on it that has noticed.
+fn full_disk() -> (MemoryFileSystem, shoal_log::Log) {
+    let disk = MemoryFileSystem::new();
+    disk.set_space(Some(3 * SEGMENT_BYTES as usize));
+    let log = reopen(&disk).expect("opens").log;
+    let mut number = 0;
+    while !log.disk_space_low() {
+        append(&log, number);
+        log.try_flush_inline().expect("there is room in the prepared segment");
+        log.maintain().expect("a full disk is not an error");
+        number += 1;
+        assert!(number < 1000, "the disk never fills up");
+    }
+    (disk, log)
+}
+
+#[test]
+fn on_a_full_disk_user_writes_are_refused_and_internal_ones_are_not() {
+    let (disk, log) = full_disk();
+    let refused = log.append(&batch(0), AppendClass::User).expect_err("refused");
+    assert!(matches!(refused, LogError::DiskFull { .. }) && refused.is_disk_full());
+    assert!(log.check_space().is_err());
+    let end = log.end_lsn();
+    log.append(&batch(0), AppendClass::Internal).expect("taken");
+    log.wait_durable(end).expect("durable");
+    assert!(disk.paths().iter().all(|path| path.extension().is_none_or(|name| name != "tmp")));
+}
+
+#[test]
+fn user_writes_work_again_when_space_is_back() {
+    let (disk, log) = full_disk();
+    disk.set_space(None);
+    log.maintain().expect("the next segment is prepared");
+    assert!(!log.disk_space_low());
+    append(&log, 0);
+}
+
+#[test]
+fn a_full_disk_becomes_free_by_cutting_the_log() {
+    let disk = MemoryFileSystem::new();
+    disk.set_space(Some(2 * SEGMENT_BYTES as usize + 9000));
+    let mut settings = options(&disk);
+    settings.spare_segments = 0;
+    let log = recover(settings, LogHooks::none()).expect("opens").log;
+    log.maintain().expect("the second segment fits");
+    let mut number = 0;
+    while !log.disk_space_low() {
+        write_all(&log, number..number + 1);
+        log.maintain().expect("a full disk is not an error");
+        number += 1;
+    }
+    write_internal(&log, number);
+    log.set_low_water(log.end_lsn());
+    log.maintain().expect("cutting needs no space");
+    assert!(!log.disk_space_low());
+}
+
+fn write_internal(log: &shoal_log::Log, number: u64) {
+    log.append(&batch(number), AppendClass::Internal).expect("taken");
+    log.try_flush_inline().expect("there is room");
+}
+
+#[test]
+fn a_write_that_finds_the_disk_full_stops_the_log_and_loses_nothing_acknowledged() {
+    let disk = disk_with(5);
+    let fatal = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&fatal);
+    let hooks = LogHooks {
+        on_fatal: Box::new(move |error| {
+            assert!(error.is_disk_full());
+            counted.fetch_add(1, Ordering::SeqCst);
+        }),
+        ..LogHooks::none()
+    };
+    let log = recover(options(&disk), hooks).expect("opens").log;
+    write_all(&log, 5..8);
+    let durable = log.durable_lsn();
+    append(&log, 8);
+    disk.fail(Operation::Write, 0, Fault::DiskFull);
+    let failed = log.try_flush_inline().expect_err("the write fails");
+    assert!(matches!(failed, LogError::Poisoned { .. }) && failed.is_disk_full());
+    let refused = log.append(&batch(9), AppendClass::Internal).expect_err("refused");
+    assert!(matches!(refused, LogError::Poisoned { .. }));
+    assert!(log.try_flush_inline().is_err());
+    assert_eq!(log.durable_lsn(), durable);
+    assert_eq!(fatal.load(Ordering::SeqCst), 1);
+    drop(log);
+    assert_eq!(reopen(&disk).expect("opens").batches, numbers(0..8));
+}
+
+#[test]
+fn a_log_opens_on_a_full_disk() {
+    let disk = disk_with(40);
+    disk.set_space(Some(0));
+    let recovered = reopen(&disk).expect("opening needs no space");
+    assert_eq!(recovered.batches, numbers(0..40));
+}
+
+#[test]
+fn the_keeper_thread_notices_that_space_is_back_by_itself() {
+    let disk = MemoryFileSystem::new();
+    disk.set_space(Some(3 * SEGMENT_BYTES as usize));
+    let settings = LogOptions { spawn_threads: true, disk_full_retry: Duration::from_millis(1), ..options(&disk) };
+    let log = recover(settings, LogHooks::none()).expect("opens").log;
+    let mut number = 0;
+    while !log.disk_space_low() {
+        // Refused means that the keeper has noticed between the two lines.
+        if let Ok(end) = log.append(&batch(number), AppendClass::User) {
+            match log.wait_durable(end) {
+                Ok(()) => number += 1,
+                // The log outran the keeper on its way to the full disk.
+                Err(error) => return assert!(error.is_disk_full(), "{error}"),
+            }
+        }
+    }
+    disk.set_space(None);
+    while log.disk_space_low() {
+        std::thread::yield_now();
+    }
+    let end = append(&log, number);
+    log.wait_durable(end).expect("durable");
+    drop(log);
+    assert_eq!(reopen(&disk).expect("opens").batches, numbers(0..number + 1));
+}
