@@ -1,0 +1,1 @@
+//! The golden SQL scripts of `crates/system-tests/golden/`.
