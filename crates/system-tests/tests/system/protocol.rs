@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use shoal_system_tests::client::{
     COM_STMT_EXECUTE, SERVER_STATUS_CURSOR_EXISTS, SERVER_STATUS_IN_TRANS, SERVER_STATUS_LAST_ROW_SENT,
 };
-use shoal_system_tests::{Client, Login, Reply, TestServer, Value, target_is_mariadb};
+use shoal_system_tests::{Client, Login, Reply, TestServer, Value};
 
 const ALL_TYPES: &str = "CREATE TABLE types (
   id INT PRIMARY KEY, tiny TINYINT, utiny TINYINT UNSIGNED, small SMALLINT, usmall SMALLINT UNSIGNED,
@@ -330,9 +330,7 @@ fn resetting_a_connection_forgets_the_session() {
     client.execute("INSERT INTO t VALUES (1)").unwrap();
     client.reset_connection().unwrap();
     assert_eq!(client.text("SELECT @mine, COUNT(*) FROM t").unwrap(), ["NULL,0"]);
-    // MariaDB leaves autocommit off.
-    let autocommit = if target_is_mariadb() { "0" } else { "1" };
-    assert_eq!(client.text("SELECT @@autocommit").unwrap(), [autocommit]);
+    assert_eq!(client.text("SELECT @@autocommit").unwrap(), ["1"]);
     assert_eq!(client.text("SELECT \"text\"").unwrap(), ["text"]);
     assert_eq!(client.run_statement(&statement, &[]).unwrap_err().errno(), 1243);
     assert_eq!(client.text("SELECT DATABASE()").unwrap(), ["test"]);
