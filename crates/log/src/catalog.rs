@@ -65,14 +65,9 @@ impl Catalog {
         self.sealed.front().map_or(self.active_start, |segment| segment.start)
     }
 
-    /// How many sealed segments, from the oldest, lie before the low water. The last one stays until
-    /// something behind it is durable, so that the log never has a beginning that may be lost.
-    fn cut_count(&self, durable: Lsn) -> usize {
-        let limit = match durable > self.active_start {
-            true => self.sealed.len(),
-            false => self.sealed.len().saturating_sub(1),
-        };
-        self.sealed.iter().take(limit).take_while(|segment| segment.end <= self.low_water).count()
+    /// How many sealed segments, from the oldest, lie before the low water.
+    fn cut_count(&self) -> usize {
+        self.sealed.iter().take_while(|segment| segment.end <= self.low_water).count()
     }
 }
 
@@ -120,7 +115,7 @@ impl Core {
             if catalog.stop || self.is_poisoned() {
                 return false;
             }
-            if catalog.cut_count(self.durable()) > 0 || catalog.low_water_moved {
+            if catalog.cut_count() > 0 || catalog.low_water_moved {
                 return true;
             }
             if catalog.prepared.is_some() {
@@ -155,7 +150,7 @@ impl Core {
         let (count, first_segment, first_lsn) = {
             let mut catalog = lock(&self.catalog);
             catalog.low_water_moved = false;
-            let count = catalog.cut_count(self.durable());
+            let count = catalog.cut_count();
             match catalog.sealed.get(count) {
                 Some(segment) => (count, segment.sequence, segment.start),
                 None => (count, catalog.active_sequence, catalog.active_start),

@@ -153,6 +153,13 @@ impl Core {
             self.wake_writer();
             return Ok(InlineFlush::Busy);
         }
+        if self.options.spawn_threads {
+            let pending = lock(&self.pending);
+            if pending.is_shared() && !pending.is_empty() {
+                self.wake_if(pending, true);
+                return Ok(InlineFlush::Busy);
+            }
+        }
         self.flush_in_this_thread(true)
     }
 

@@ -46,8 +46,8 @@ pub enum AppendClass {
 pub enum InlineFlush {
     /// Everything that had been appended is durable, up to this position; `on_durable` has been called.
     Flushed(Lsn),
-    /// Another thread is flushing (or the mode is `Replicated`): what was appended will follow without
-    /// further ado, and `on_durable` will tell.
+    /// Another thread is flushing, or is about to: what was appended will follow without further ado, and
+    /// `on_durable` will tell.
     Busy,
     /// There was nothing to flush.
     Nothing,
@@ -170,8 +170,9 @@ impl Log {
         self.core.wake_writer();
     }
 
-    /// Flushes in this thread, if nobody else does. Saves two thread switches when the caller is the only
-    /// one who waits. Blocks for one write and one fdatasync.
+    /// Flushes in this thread, if nobody else does and nobody else seems to be appending (then the log
+    /// writer gathers more into one flush). Saves two thread switches when the caller is the only one who
+    /// waits. Blocks for one write and one fdatasync. Without threads it always flushes.
     ///
     /// # Errors
     /// `Poisoned` when this or an earlier flush failed; the fatal hook has been called.

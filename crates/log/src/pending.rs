@@ -36,6 +36,9 @@ pub(crate) struct Pending {
     /// Where the next frame begins if `frames` is empty.
     next_start: Lsn,
     waiting_bytes: usize,
+    waiting_batches: usize,
+    /// How many batches the last flush took.
+    flushed_batches: usize,
     /// A thread is flushing: it alone may touch the active segment.
     pub flushing: bool,
     /// Someone wants everything synced now, whatever the durability mode.
@@ -52,6 +55,8 @@ impl Pending {
             free: Vec::new(),
             next_start: end,
             waiting_bytes: 0,
+            waiting_batches: 0,
+            flushed_batches: 0,
             flushing: false,
             sync_wanted: false,
             writer_parked: false,
@@ -74,6 +79,7 @@ impl Pending {
         frame.records += batch.record_count();
         batch.copy_to(&mut frame.bytes);
         self.waiting_bytes += batch.size_bytes();
+        self.waiting_batches += 1;
         frame.end()
     }
 
@@ -102,10 +108,16 @@ impl Pending {
         self.waiting_bytes
     }
 
+    /// True when several appenders are at work: this flush, or the one before, has more than one batch.
+    pub fn is_shared(&self) -> bool {
+        self.waiting_batches.max(self.flushed_batches) > 1
+    }
+
     /// Moves all frames into `taken`, which must be empty.
     pub fn take(&mut self, taken: &mut VecDeque<FrameBuffer>) {
         self.next_start = self.padded_end();
         self.waiting_bytes = 0;
+        self.flushed_batches = std::mem::take(&mut self.waiting_batches);
         std::mem::swap(&mut self.frames, taken);
     }
 

@@ -12,6 +12,7 @@
 //! sets (for example, how much has been acknowledged by then).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,7 +72,10 @@ struct Disk {
     marker: u64,
 }
 
-#[derive(Debug, Default)]
+/// Called before a sync begins, without a lock held.
+type SyncHook = Arc<dyn Fn() + Send + Sync>;
+
+#[derive(Default)]
 struct State {
     disk: Disk,
     locks: BTreeSet<PathBuf>,
@@ -79,12 +83,19 @@ struct State {
     faults: Vec<(Operation, usize, Fault)>,
     history: Option<Vec<Disk>>,
     operations: usize,
+    before_sync: Option<SyncHook>,
 }
 
 /// The file system; clones share it.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct MemoryFileSystem {
     state: Arc<Mutex<State>>,
+}
+
+impl fmt::Debug for MemoryFileSystem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("MemoryFileSystem").finish_non_exhaustive()
+    }
 }
 
 /// A moment at which the machine could have crashed.
@@ -229,6 +240,11 @@ impl MemoryFileSystem {
     /// Forgets the faults that have not come up.
     pub fn clear_faults(&self) {
         self.state().faults.clear();
+    }
+
+    /// Runs something in the thread that syncs, while the sync has not yet taken effect.
+    pub fn before_sync(&self, hook: impl Fn() + Send + Sync + 'static) {
+        self.state().before_sync = Some(Arc::new(hook));
     }
 
     /// Limits the bytes of all files together; `None` is no limit.
@@ -429,6 +445,10 @@ impl StorageFile for MemoryFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        let hook = self.file_system.state().before_sync.clone();
+        if let Some(hook) = hook {
+            hook();
+        }
         let mut state = self.file_system.state();
         let fault = state.fault(Operation::Sync);
         let inode = &mut state.disk.inodes[self.inode];

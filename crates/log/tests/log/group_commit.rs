@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use shoal_log::testing::MemoryFileSystem;
-use shoal_log::{AppendClass, Durability, Log, LogBatch, LogHooks, LogOptions, RecordHeader};
+use shoal_log::{AppendClass, Durability, InlineFlush, Log, LogBatch, LogHooks, LogOptions, RecordHeader};
 
 use crate::support::{DIRECTORY, append, numbers, options, recover, reopen};
 
@@ -114,6 +114,34 @@ fn a_batch_appended_while_another_is_flushed_is_flushed_without_further_ado() {
     opened.close().expect("closes");
     drop(opened);
     assert_eq!(reopen(&disk).expect("opens").batches, numbers(0..100));
+}
+
+#[test]
+fn what_is_appended_during_an_inline_flush_is_taken_over_by_the_writer() {
+    let disk = MemoryFileSystem::new();
+    let log = Arc::new(recover(threaded(&disk), LogHooks::none()).expect("opens").log);
+    // The keeper has to be done, so that the next sync is the flush's.
+    while log.disk_bytes() < (16 << 10) + (64 << 10) {
+        std::thread::yield_now();
+    }
+    let appender = Arc::downgrade(&log);
+    let appended = Arc::new(AtomicU64::new(0));
+    let end = Arc::clone(&appended);
+    disk.before_sync(move || {
+        if let Some(log) = appender.upgrade()
+            && end.load(Ordering::SeqCst) == 0
+        {
+            end.store(append(&log, 1).0, Ordering::SeqCst);
+        }
+    });
+    log.append_unflushed(&crate::support::batch(0), AppendClass::User).expect("taken");
+    let flushed = log.try_flush_inline().expect("the flush succeeds");
+    assert!(matches!(flushed, InlineFlush::Flushed(_)));
+    let end = appended.load(Ordering::SeqCst);
+    assert!(end > 0);
+    while log.durable_lsn().0 < end {
+        std::thread::yield_now();
+    }
 }
 
 #[test]
