@@ -1,1 +1,46 @@
+//! Typed expressions: what the SQL layer resolves its syntax trees into, and what data nodes evaluate.
+//!
+//! - [`Expr`]: the tree. [`build`]: the only way to make calls; MySQL's rules for types, collations and comparison.
+//! - [`EvalContext`], [`RowSource`]: what evaluation needs besides the tree.
+//! - [`Aggregate`], [`Accumulator`]: COUNT, SUM, GROUP_CONCAT and their kin.
+//! - [`append_group_key`], [`compare`]: equality and order of values of a type.
+//! - [`analysis`]: conjunctions and comparisons with columns, for the planner.
+//!
+//! This crate does not know the syntax tree, tables, transactions or sockets.
 
+mod aggregate;
+pub mod analysis;
+mod arithmetic;
+pub mod build;
+mod cast;
+mod characters;
+mod collate;
+mod compare;
+mod context;
+mod convert;
+mod display;
+mod eval;
+mod expr;
+pub mod functions;
+mod group_key;
+mod interval;
+mod json_value;
+mod like;
+mod membership;
+mod operation;
+mod regexp;
+mod row_source;
+
+pub use aggregate::{Accumulator, Aggregate, AggregateKind};
+pub use build::BuildContext;
+pub use cast::convert_to;
+pub use collate::Coercibility;
+pub use compare::compare;
+pub use context::{EvalContext, RandomState, SessionValues, Settings, SqlMode, UserLocks, Warnings, printable};
+pub use expr::{Call, ColumnRef, Expr, Literal, MAX_DEPTH, Parameter};
+pub use group_key::append_group_key;
+pub use like::LikePattern;
+pub use operation::{
+    ArithmeticOperator, BitOperator, Comparator, CompareOperator, Dependence, NumberClass, Operation,
+};
+pub use row_source::{JoinedRow, NoRow, RowSource};

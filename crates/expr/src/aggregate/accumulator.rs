@@ -1,0 +1,248 @@
+//! The running state of an aggregate over the rows of one group.
+
+use std::collections::HashMap;
+
+use shoal_types::{Result, SqlType, Value};
+
+use super::concat::Concatenation;
+use super::json::JsonCollection;
+use super::numeric::{BitState, Moments, Sum};
+use super::{Aggregate, AggregateKind};
+use crate::compare::{FastInteger, compare, fast_integer};
+use crate::context::EvalContext;
+use crate::expr::Expr;
+use crate::group_key::append_group_key;
+use crate::row_source::RowSource;
+
+/// One group's state of one aggregate.
+#[derive(Clone, Debug)]
+pub struct Accumulator {
+    state: State,
+    sql_type: SqlType,
+    /// With DISTINCT: the arguments seen, by their grouping key. They are added to the state at the end, so that
+    /// accumulators with common values can be merged.
+    distinct: Option<HashMap<Vec<u8>, (usize, Vec<Value>)>>,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Count(u64),
+    Sum(Sum),
+    Average(Sum),
+    Extreme { best: Value, maximum: bool },
+    Any { value: Value, seen: bool },
+    Bits(BitState),
+    Moments { moments: Moments, sample: bool, root: bool },
+    Concatenation(Concatenation),
+    Json(JsonCollection),
+}
+
+impl Accumulator {
+    pub fn new(aggregate: &Aggregate) -> Accumulator {
+        let state = match aggregate.kind {
+            AggregateKind::CountRows | AggregateKind::Count => State::Count(0),
+            AggregateKind::Sum => State::Sum(Sum::new(&aggregate.sql_type)),
+            AggregateKind::Average => State::Average(Sum::new(&aggregate.sql_type)),
+            AggregateKind::Minimum => State::Extreme { best: Value::Null, maximum: false },
+            AggregateKind::Maximum => State::Extreme { best: Value::Null, maximum: true },
+            AggregateKind::AnyValue => State::Any { value: Value::Null, seen: false },
+            AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor => {
+                State::Bits(BitState::new(aggregate.kind, &aggregate.sql_type))
+            }
+            AggregateKind::DeviationPopulation => {
+                State::Moments { moments: Moments::default(), sample: false, root: true }
+            }
+            AggregateKind::DeviationSample => {
+                State::Moments { moments: Moments::default(), sample: true, root: true }
+            }
+            AggregateKind::VariancePopulation => {
+                State::Moments { moments: Moments::default(), sample: false, root: false }
+            }
+            AggregateKind::VarianceSample => {
+                State::Moments { moments: Moments::default(), sample: true, root: false }
+            }
+            AggregateKind::GroupConcat => State::Concatenation(Concatenation::new(aggregate)),
+            AggregateKind::JsonArray => State::Json(JsonCollection::array()),
+            AggregateKind::JsonObject => State::Json(JsonCollection::object()),
+        };
+        Accumulator {
+            state,
+            sql_type: aggregate.sql_type.clone(),
+            distinct: aggregate.distinct.then(HashMap::new),
+        }
+    }
+
+    /// Takes in a row. `aggregate` is the one that the accumulator was made for.
+    #[inline]
+    pub fn add<R: RowSource + ?Sized>(
+        &mut self,
+        aggregate: &Aggregate,
+        row: &R,
+        ctx: &mut EvalContext<'_>,
+    ) -> Result<()> {
+        if self.distinct.is_none() {
+            match (&mut self.state, aggregate.arguments.as_slice()) {
+                (State::Count(count), []) => {
+                    *count += 1;
+                    return Ok(());
+                }
+                (State::Count(count), [Expr::Column(column)]) => {
+                    *count += u64::from(!row.is_null(column.position));
+                    return Ok(());
+                }
+                (State::Sum(sum) | State::Average(sum), [argument]) => {
+                    match fast_integer(argument, row, ctx.parameters) {
+                        Some(FastInteger::Signed(number)) => return sum.add_integer(i128::from(number), ctx),
+                        Some(FastInteger::Unsigned(number)) => return sum.add_integer(i128::from(number), ctx),
+                        Some(FastInteger::Null) => return Ok(()),
+                        None => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.add_evaluated(aggregate, row, ctx)
+    }
+
+    fn add_evaluated<R: RowSource + ?Sized>(
+        &mut self,
+        aggregate: &Aggregate,
+        row: &R,
+        ctx: &mut EvalContext<'_>,
+    ) -> Result<()> {
+        if let ([argument], None) = (aggregate.arguments.as_slice(), &self.distinct)
+            && !matches!(self.state, State::Concatenation(_) | State::Json(_))
+        {
+            let value = argument.eval(row, ctx)?;
+            return self.add_value(value, ctx);
+        }
+        let mut values = Vec::with_capacity(aggregate.arguments.len() + aggregate.order_by.len());
+        for argument in &aggregate.arguments {
+            values.push(argument.eval(row, ctx)?);
+        }
+        let skips_nulls = !matches!(self.state, State::Json(_));
+        if skips_nulls && values.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        for (key, _) in &aggregate.order_by {
+            values.push(key.eval(row, ctx)?);
+        }
+        match &mut self.distinct {
+            Some(seen) => {
+                let mut key = Vec::new();
+                for (value, argument) in values.iter().zip(&aggregate.arguments) {
+                    append_group_key(value, argument.sql_type(), &mut key);
+                }
+                let position = seen.len();
+                seen.entry(key).or_insert((position, values));
+                Ok(())
+            }
+            None => self.add_values(values, ctx),
+        }
+    }
+
+    fn add_values(&mut self, mut values: Vec<Value>, ctx: &mut EvalContext<'_>) -> Result<()> {
+        match &mut self.state {
+            State::Count(count) => {
+                *count += 1;
+                Ok(())
+            }
+            State::Concatenation(concatenation) => {
+                concatenation.add(values);
+                Ok(())
+            }
+            State::Json(collection) => collection.add(values),
+            _ => {
+                let value = if values.is_empty() { Value::Null } else { values.swap_remove(0) };
+                self.add_value(value, ctx)
+            }
+        }
+    }
+
+    fn add_value(&mut self, value: Value, ctx: &mut EvalContext<'_>) -> Result<()> {
+        match &mut self.state {
+            State::Any { value: kept, seen } => {
+                if !*seen {
+                    *kept = value;
+                    *seen = true;
+                }
+                Ok(())
+            }
+            _ if value.is_null() => Ok(()),
+            State::Count(count) => {
+                *count += 1;
+                Ok(())
+            }
+            State::Sum(sum) | State::Average(sum) => sum.add(&value, ctx),
+            State::Extreme { best, maximum } => {
+                let is_better = best.is_null() || {
+                    let ordering = compare(&value, best, &self.sql_type);
+                    if *maximum { ordering.is_gt() } else { ordering.is_lt() }
+                };
+                if is_better {
+                    *best = value;
+                }
+                Ok(())
+            }
+            State::Bits(bits) => bits.add(&value, ctx),
+            State::Moments { moments, .. } => {
+                moments.add(crate::convert::to_f64(&value, ctx)?);
+                Ok(())
+            }
+            State::Concatenation(concatenation) => {
+                concatenation.add(vec![value]);
+                Ok(())
+            }
+            State::Json(collection) => collection.add(vec![value]),
+        }
+    }
+
+    /// Takes in the state of another accumulator of the same aggregate.
+    pub fn merge(&mut self, other: Accumulator, ctx: &mut EvalContext<'_>) -> Result<()> {
+        if let (Some(seen), Some(more)) = (&mut self.distinct, other.distinct) {
+            let mut entries: Vec<_> = more.into_iter().collect();
+            entries.sort_by_key(|(_, (position, _))| *position);
+            for (key, (_, values)) in entries {
+                let position = seen.len();
+                seen.entry(key).or_insert((position, values));
+            }
+            return Ok(());
+        }
+        match (&mut self.state, other.state) {
+            (State::Count(count), State::Count(more)) => *count += more,
+            (State::Sum(sum), State::Sum(more)) | (State::Average(sum), State::Average(more)) => {
+                sum.merge(more, ctx)?;
+            }
+            (State::Extreme { .. }, State::Extreme { best, .. }) => self.add_value(best, ctx)?,
+            (State::Any { .. }, State::Any { value, seen: true }) => self.add_value(value, ctx)?,
+            (State::Bits(bits), State::Bits(more)) => bits.merge(more)?,
+            (State::Moments { moments, .. }, State::Moments { moments: more, .. }) => moments.merge(more),
+            (State::Concatenation(concatenation), State::Concatenation(more)) => concatenation.merge(more),
+            (State::Json(collection), State::Json(more)) => collection.merge(more),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The aggregate's value.
+    pub fn finish(mut self, ctx: &mut EvalContext<'_>) -> Result<Value> {
+        if let Some(seen) = self.distinct.take() {
+            let mut rows: Vec<_> = seen.into_values().collect();
+            rows.sort_by_key(|(position, _)| *position);
+            for (_, values) in rows {
+                self.add_values(values, ctx)?;
+            }
+        }
+        match self.state {
+            State::Count(count) => Ok(Value::Int(i64::try_from(count).unwrap_or(i64::MAX))),
+            State::Sum(sum) => sum.total(),
+            State::Average(sum) => sum.average(&self.sql_type, ctx),
+            State::Extreme { best, .. } => Ok(best),
+            State::Any { value, .. } => Ok(value),
+            State::Bits(bits) => Ok(bits.result()),
+            State::Moments { moments, sample, root } => Ok(moments.result(sample, root)),
+            State::Concatenation(concatenation) => concatenation.finish(ctx),
+            State::Json(collection) => Ok(collection.finish()),
+        }
+    }
+}

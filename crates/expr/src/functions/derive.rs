@@ -1,0 +1,197 @@
+//! How the type of a call follows from its arguments: what the tables of functions are written with.
+
+use shoal_types::{BaseType, Collation, Result, SqlType};
+
+use crate::build::{BuildContext, convert_charset, types};
+use crate::collate::{self, Coercibility};
+use crate::expr::Expr;
+
+/// The arguments of a call while its type is derived. A function may convert its arguments here.
+pub(crate) struct Derivation<'a> {
+    pub name: &'static str,
+    pub arguments: &'a mut Vec<Expr>,
+    pub ctx: &'a BuildContext<'a>,
+}
+
+/// The type of a call.
+pub(crate) struct ResultType {
+    pub sql_type: SqlType,
+    pub nullable: bool,
+    pub coercibility: Coercibility,
+    /// The collation that the arguments share.
+    pub collation: Collation,
+}
+
+impl ResultType {
+    /// May be NULL even if no argument is.
+    pub fn nullable(mut self) -> ResultType {
+        self.nullable = true;
+        self
+    }
+
+    pub fn not_null(mut self) -> ResultType {
+        self.nullable = false;
+        self
+    }
+
+    pub fn with_collation(mut self, collation: Collation) -> ResultType {
+        self.collation = collation;
+        self
+    }
+
+    pub fn system_constant(mut self) -> ResultType {
+        self.coercibility = Coercibility::SysConst;
+        self
+    }
+}
+
+/// The longest VARCHAR in characters of the widest character set; longer results are TEXT.
+const VARCHAR_LENGTH_MAX: u32 = 16_383;
+
+impl Derivation<'_> {
+    pub fn any_nullable(&self) -> bool {
+        self.arguments.iter().any(Expr::nullable)
+    }
+
+    fn result(&self, sql_type: SqlType) -> ResultType {
+        ResultType {
+            sql_type,
+            nullable: self.any_nullable(),
+            coercibility: Coercibility::Numeric,
+            collation: Collation::BINARY,
+        }
+    }
+
+    pub fn typed(&self, sql_type: SqlType) -> ResultType {
+        self.result(sql_type)
+    }
+
+    /// BIGINT of this display width.
+    pub fn integer(&self, length: u32) -> Result<ResultType> {
+        Ok(self.result(SqlType { length, ..SqlType::bigint(false) }))
+    }
+
+    pub fn unsigned(&self, length: u32) -> Result<ResultType> {
+        Ok(self.result(SqlType { length, ..SqlType::bigint(true) }))
+    }
+
+    /// A truth value.
+    pub fn boolean(&self) -> Result<ResultType> {
+        self.integer(1)
+    }
+
+    pub fn double(&self) -> Result<ResultType> {
+        Ok(self.result(SqlType::double()))
+    }
+
+    pub fn date(&self) -> Result<ResultType> {
+        Ok(self.result(SqlType { length: 10, ..SqlType::new(BaseType::Date) }).nullable())
+    }
+
+    pub fn datetime(&self, fsp: u8) -> Result<ResultType> {
+        Ok(self.result(types::datetime(fsp)).nullable())
+    }
+
+    pub fn time(&self, fsp: u8) -> Result<ResultType> {
+        Ok(self.result(types::time(fsp)).nullable())
+    }
+
+    pub fn json(&self) -> Result<ResultType> {
+        let sql_type =
+            SqlType { length: u32::MAX, collation: Collation::UTF8MB4_BIN, ..SqlType::new(BaseType::Json) };
+        let mut result = self.result(sql_type).nullable();
+        result.coercibility = Coercibility::Implicit;
+        Ok(result)
+    }
+
+    /// ASCII text made by the function itself, in the connection's character set.
+    pub fn ascii_text(&self, length: u64) -> Result<ResultType> {
+        let mut result = self.result(string_type(length, self.ctx.settings.collation_connection));
+        result.coercibility = Coercibility::Coercible;
+        result.collation = self.ctx.settings.collation_connection;
+        Ok(result)
+    }
+
+    /// Bytes without a character set.
+    pub fn bytes(&self, length: u64) -> Result<ResultType> {
+        let mut result = self.result(string_type(length, Collation::BINARY));
+        result.coercibility = Coercibility::Coercible;
+        Ok(result)
+    }
+
+    /// Text of the collation that the arguments at `positions` share; they are converted to its character set.
+    pub fn text(&mut self, positions: &[usize], length: u64) -> Result<ResultType> {
+        let attributes = self.share_collation(positions, false)?;
+        let mut result = self.result(string_type(length, attributes.0));
+        result.collation = attributes.0;
+        result.coercibility = attributes.1;
+        Ok(result)
+    }
+
+    /// The collation by which the arguments at `positions` are compared; they are converted to its character set.
+    pub fn compared(&mut self, positions: &[usize]) -> Result<Collation> {
+        Ok(self.share_collation(positions, true)?.0)
+    }
+
+    fn share_collation(&mut self, positions: &[usize], compared: bool) -> Result<(Collation, Coercibility)> {
+        let connection = self.ctx.settings.collation_connection;
+        let operation = self.name.to_ascii_lowercase();
+        let chosen = positions.iter().filter_map(|position| self.arguments.get(*position));
+        let attributes = if compared {
+            collate::for_comparison(chosen, &operation, connection)?
+        } else {
+            collate::for_result(chosen, &operation, connection)?
+        };
+        for position in positions {
+            if let Some(argument) = self.arguments.get_mut(*position) {
+                convert_charset(argument, attributes.collation, self.ctx)?;
+            }
+        }
+        Ok((attributes.collation, attributes.coercibility))
+    }
+
+    pub fn all_positions(&self) -> Vec<usize> {
+        (0..self.arguments.len()).collect()
+    }
+
+    /// Characters that the argument's text may have.
+    pub fn length_of(&self, position: usize) -> u64 {
+        self.arguments.get(position).map_or(0, |argument| types::text_length(argument.sql_type()))
+    }
+
+    pub fn type_of(&self, position: usize) -> Option<&SqlType> {
+        self.arguments.get(position).map(Expr::sql_type)
+    }
+
+    /// The fractional digits that a constant argument asks for: 0 to 6.
+    pub fn constant_fsp(&self, position: usize) -> Result<u8> {
+        types::fsp_argument(self.arguments.get(position), self.name)
+    }
+
+    /// Fractional digits that the argument has when it is read as a temporal value.
+    pub fn fsp_of(&self, position: usize) -> u8 {
+        self.arguments.get(position).map_or(0, types::fsp_of)
+    }
+
+    /// The constant argument as an integer, if it is one.
+    pub fn constant_integer(&self, position: usize) -> Option<i64> {
+        let value = self.arguments.get(position)?.as_literal()?;
+        if value.is_null() { None } else { Some(value.to_i64().value) }
+    }
+
+    /// An untyped parameter takes the class that the function expects.
+    pub fn expect(&mut self, position: usize, sql_type: &SqlType) {
+        if let Some(argument) = self.arguments.get_mut(position) {
+            types::give_type(argument, sql_type);
+        }
+    }
+}
+
+/// VARCHAR, or TEXT where that would be too long.
+pub(crate) fn string_type(length: u64, collation: Collation) -> SqlType {
+    if length <= u64::from(VARCHAR_LENGTH_MAX) || (collation == Collation::BINARY && length <= 65_535) {
+        return SqlType::varchar(length as u32, collation);
+    }
+    let bytes = length.saturating_mul(collation.charset().char_bytes_max() as u64);
+    SqlType { length: u32::try_from(bytes).unwrap_or(u32::MAX), collation, ..SqlType::new(BaseType::Text) }
+}
