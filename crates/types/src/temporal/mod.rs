@@ -1,4 +1,9 @@
-//! DATE, TIME, DATETIME and TIMESTAMP with MySQL's ranges and zero dates.
+//! DATE, TIME, DATETIME and TIMESTAMP with MySQL's ranges, zero dates, texts and calendar arithmetic.
+//!
+//! Values are packed integers whose order is the order of time. A DATE or DATETIME may have a zero month or day (a
+//! "zero in date"), and '0000-00-00' is a value of its own; which of them are taken is decided by [`DateRules`] when a
+//! value is made, not afterwards. The digits of the fraction to show (`fsp`) travel with TIME and DATETIME but are not
+//! part of the value. Nothing here reads a clock: the current date comes in by [`TemporalContext`].
 
 mod calendar;
 mod date;
@@ -8,9 +13,18 @@ mod parse;
 mod time;
 mod zone;
 
-pub use calendar::{day_number, days_in_month, period_add, period_diff};
+#[cfg(test)]
+mod tests;
+
+pub use calendar::{day_number, days_in_month, days_in_year, period_add, period_diff};
 pub use interval::{Interval, IntervalUnit};
 pub use zone::TimeZone;
+
+pub(crate) const MICROS_PER_SECOND: i64 = 1_000_000;
+pub(crate) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+
+/// Most fractional digits of a second.
+pub const FSP_MAX: u8 = 6;
 
 /// `year << 9 | month << 5 | day`; months and days may be zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +71,21 @@ impl Default for TemporalContext {
     }
 }
 
+/// Microseconds in one unit of the last of `fsp` fractional digits.
+fn micros_per_digit(fsp: u8) -> i64 {
+    const MICROS: [i64; 7] = [1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+    MICROS[usize::from(fsp.min(FSP_MAX))]
+}
+
+/// Appends the first `fsp` digits of a fraction with its point.
+fn append_fraction(micros: u32, fsp: u8, out: &mut Vec<u8>) {
+    let fsp = fsp.min(FSP_MAX);
+    if fsp > 0 {
+        out.push(b'.');
+        crate::number::append_padded(micros / micros_per_digit(fsp) as u32, usize::from(fsp), out);
+    }
+}
+
 macro_rules! ordered_by {
     ($name:ident, $field:ident) => {
         impl PartialEq for $name {
@@ -64,17 +93,21 @@ macro_rules! ordered_by {
                 self.$field == other.$field
             }
         }
+
         impl Eq for $name {}
+
         impl PartialOrd for $name {
             fn partial_cmp(&self, other: &$name) -> Option<std::cmp::Ordering> {
                 Some(self.cmp(other))
             }
         }
+
         impl Ord for $name {
             fn cmp(&self, other: &$name) -> std::cmp::Ordering {
                 self.$field.cmp(&other.$field)
             }
         }
+
         impl std::hash::Hash for $name {
             fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
                 self.$field.hash(state)
@@ -86,3 +119,17 @@ macro_rules! ordered_by {
 // The digits to show are not part of the value.
 ordered_by!(Time, micros);
 ordered_by!(DateTime, packed);
+
+macro_rules! displayed_as_text {
+    ($($name:ident)*) => {
+        $(impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut text = Vec::with_capacity(32);
+                self.append_text(&mut text);
+                f.pad(std::str::from_utf8(&text).unwrap_or_default())
+            }
+        })*
+    };
+}
+
+displayed_as_text!(Date Time DateTime);
