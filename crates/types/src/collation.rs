@@ -11,9 +11,17 @@
 
 mod aggregate;
 mod bytes;
+mod case;
 mod catalogue;
 mod like;
+mod padded;
 mod search;
+mod simple;
+mod table;
+mod uca;
+
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -23,6 +31,12 @@ use std::hash::Hasher;
 use crate::charset::Charset;
 use crate::{Error, ErrorCode, Result};
 
+use case::{Case, CaseFamily};
+use padded::PaddedKey;
+use simple::ByteMap;
+use table::{UCA_400, UCA_520, UCA_900, UcaTable};
+use uca::Strength;
+
 pub use aggregate::{Coercibility, StringAttributes};
 
 /// A collation by its MySQL id.
@@ -30,12 +44,19 @@ pub use aggregate::{Coercibility, StringAttributes};
 pub struct Collation(pub u16);
 
 /// How a collation works.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Method {
     /// Bytes as they are.
     Bytes,
     /// Bytes as they are, as if both texts went on with spaces.
     PaddedBytes,
+    /// One byte of weight for each byte.
+    ByteWeights(ByteMap),
+    /// general_ci of UTF-8 whose characters take up to this many bytes.
+    General(usize),
+    /// The old UCA versions: primary weights, PAD SPACE, characters of up to this many bytes.
+    PaddedUca(&'static UcaTable, usize),
+    Uca900(Strength),
 }
 
 impl Collation {
@@ -108,7 +129,7 @@ impl Collation {
     #[inline]
     pub fn charset(self) -> Charset {
         match self.0 {
-            8 | 47..=49 => Charset::Latin1,
+            5 | 8 | 15 | 47..=49 | 94 => Charset::Latin1,
             11 | 65 => Charset::Ascii,
             33 | 83 | 192 | 214 => Charset::Utf8mb3,
             45 | 46 | 224 | 246 | 255..=323 => Charset::Utf8mb4,
@@ -154,17 +175,35 @@ impl Collation {
     #[inline]
     fn method(self) -> Option<Method> {
         Some(match self.0 {
+            255 => Method::Uca900(Strength::Primary),
             63 | 309 => Method::Bytes,
             46 | 47 | 65 | 83 => Method::PaddedBytes,
-            8 | 11 | 33 | 45 | 48 | 49 | 192 | 214 | 224 | 246 => Method::PaddedBytes,
-            255 | 278 | 305 => Method::Bytes,
+            45 => Method::General(4),
+            8 => Method::ByteWeights(ByteMap::Latin1Swedish),
+            11 => Method::ByteWeights(ByteMap::AsciiGeneral),
+            5 => Method::ByteWeights(ByteMap::Latin1German1),
+            15 => Method::ByteWeights(ByteMap::Latin1Danish),
+            33 => Method::General(3),
+            48 => Method::ByteWeights(ByteMap::Latin1General),
+            49 => Method::ByteWeights(ByteMap::Latin1GeneralCaseSensitive),
+            94 => Method::ByteWeights(ByteMap::Latin1Spanish),
+            192 => Method::PaddedUca(&UCA_400, 3),
+            214 => Method::PaddedUca(&UCA_520, 3),
+            224 => Method::PaddedUca(&UCA_400, 4),
+            246 => Method::PaddedUca(&UCA_520, 4),
+            278 => Method::Uca900(Strength::Tertiary),
+            305 => Method::Uca900(Strength::Secondary),
             _ => return None,
         })
     }
 
     pub fn compare(self, left: &[u8], right: &[u8]) -> Ordering {
         match self.method() {
+            Some(Method::Uca900(strength)) => uca::compare(&UCA_900, strength, left, right),
             Some(Method::PaddedBytes) => bytes::compare_padded(left, right),
+            Some(Method::ByteWeights(map)) => simple::compare_bytes(map, left, right),
+            Some(Method::General(bytes_max)) => simple::compare_general(bytes_max, left, right),
+            Some(Method::PaddedUca(table, bytes_max)) => uca::compare_padded(table, bytes_max, left, right),
             Some(Method::Bytes) | None => left.cmp(right),
         }
     }
@@ -178,6 +217,7 @@ impl Collation {
     pub fn append_sort_key(self, text: &[u8], limit: Option<usize>, out: &mut Vec<u8>) {
         let text = self.head(text, limit);
         match self.method() {
+            Some(Method::Uca900(strength)) => uca::append_key(&UCA_900, strength, text, out),
             Some(Method::PaddedBytes) => {
                 bytes::append_padded(text, out);
                 out.extend_from_slice(&bytes::PADDED_TERMINATOR);
@@ -186,6 +226,7 @@ impl Collation {
                 bytes::append_escaped(text, out);
                 out.extend_from_slice(&bytes::ESCAPED_TERMINATOR);
             }
+            Some(method) => method.padded_key(text, out).finish(),
         }
     }
 
@@ -194,8 +235,10 @@ impl Collation {
     pub fn like_prefix_range(self, prefix: &[u8]) -> (Vec<u8>, Option<Vec<u8>>) {
         let mut low = Vec::with_capacity(prefix.len() + 8);
         match self.method() {
+            Some(Method::Uca900(_)) => uca::append_primaries(&UCA_900, prefix, &mut low),
             Some(Method::PaddedBytes) => bytes::append_padded_prefix(prefix, &mut low),
             Some(Method::Bytes) | None => bytes::append_escaped(prefix, &mut low),
+            Some(method) => method.padded_key(prefix, &mut low).finish_prefix(),
         }
         let high = bytes::successor(&low);
         (low, high)
@@ -252,17 +295,81 @@ impl Collation {
 
     /// The text in upper case, by the character set's simple mapping (one character to one character).
     pub fn to_upper(self, text: &[u8]) -> Cow<'_, [u8]> {
-        map_case(self.charset(), text, |c| c.to_ascii_uppercase(), |c| single(c.to_uppercase(), c))
+        case::map(self.charset(), self.case_family(), Case::Upper, text)
     }
 
     /// The text in lower case, by the character set's simple mapping.
     pub fn to_lower(self, text: &[u8]) -> Cow<'_, [u8]> {
-        map_case(self.charset(), text, |c| c.to_ascii_lowercase(), |c| single(c.to_lowercase(), c))
+        case::map(self.charset(), self.case_family(), Case::Lower, text)
     }
 
-    /// What [`Collation::compare`] makes of two single characters; the equality of LIKE.
-    fn symbols_equal(self, left: &[u8], right: &[u8]) -> bool {
-        left == right
+    fn case_family(self) -> CaseFamily {
+        match self.0 {
+            255.. => CaseFamily::Unicode900,
+            214 | 246 => CaseFamily::Unicode520,
+            _ => CaseFamily::Old,
+        }
+    }
+
+    /// What WEIGHT_STRING() shows. Not the sort key: it has no terminator and does not order texts.
+    pub fn weight_string(self, text: &[u8]) -> Vec<u8> {
+        let charset = self.charset();
+        let codes = || charset.symbols(text).map(|symbol| symbol.code);
+        match self.method() {
+            Some(Method::Uca900(strength)) => uca::weight_string(&UCA_900, strength, 4, text),
+            Some(Method::PaddedUca(table, bytes_max)) => {
+                uca::weight_string(table, Strength::Primary, bytes_max, text)
+            }
+            Some(Method::General(_)) => {
+                codes().flat_map(|code| (simple::general_weight(code) as u16).to_be_bytes()).collect()
+            }
+            Some(Method::ByteWeights(map)) => text.iter().map(|&byte| map.table()[usize::from(byte)]).collect(),
+            Some(Method::PaddedBytes) if charset == Charset::Utf8mb3 => {
+                codes().flat_map(|code| (code as u16).to_be_bytes()).collect()
+            }
+            Some(Method::PaddedBytes) if charset == Charset::Utf8mb4 => {
+                codes().flat_map(|code| code.to_be_bytes().into_iter().skip(1)).collect()
+            }
+            Some(Method::PaddedBytes | Method::Bytes) | None => text.to_vec(),
+        }
+    }
+
+    /// Whether LIKE takes two characters for equal.
+    #[inline]
+    fn characters_equal(self, left: &[u8], right: &[u8]) -> bool {
+        if left == right {
+            return true;
+        }
+        match self.method() {
+            Some(Method::Uca900(strength)) => uca::compare(&UCA_900, strength, left, right) == Ordering::Equal,
+            Some(Method::ByteWeights(map)) => simple::compare_bytes(map, left, right) == Ordering::Equal,
+            Some(Method::General(bytes_max)) => simple::compare_general(bytes_max, left, right) == Ordering::Equal,
+            // Different supplementary characters have one weight in UCA 4.0.0, but LIKE tells them apart.
+            Some(Method::PaddedUca(table, bytes_max)) => {
+                ((left.len() < 4 && right.len() < 4) || !std::ptr::eq(table, &UCA_400))
+                    && uca::compare_unpadded(table, bytes_max, left, right) == Ordering::Equal
+            }
+            Some(Method::Bytes | Method::PaddedBytes) | None => false,
+        }
+    }
+}
+
+impl Method {
+    /// Begins the key of a PAD SPACE collation other than `_bin`.
+    fn padded_key<'a>(self, text: &[u8], out: &'a mut Vec<u8>) -> PaddedKey<'a> {
+        out.reserve(text.len() + text.len() / 4 + 8);
+        let space = match self {
+            Method::PaddedUca(table, _) => table.space_code(),
+            _ => bytes::SPACE,
+        };
+        let mut key = PaddedKey::new(space, out);
+        match self {
+            Method::PaddedUca(table, bytes_max) => uca::append_padded(table, bytes_max, text, &mut key),
+            Method::General(bytes_max) => simple::append_general(bytes_max, text, &mut key),
+            Method::ByteWeights(map) => simple::append_bytes(map, text, &mut key),
+            Method::Bytes | Method::PaddedBytes | Method::Uca900(_) => {}
+        }
+        key
     }
 }
 
@@ -281,36 +388,4 @@ impl std::fmt::Display for Collation {
 /// Whether MySQL has a character set of this name.
 pub(crate) fn is_mysql_charset(name: &str) -> bool {
     catalogue::CATALOGUE.iter().any(|entry| entry.charset.eq_ignore_ascii_case(name))
-}
-
-fn single(mut mapped: impl Iterator<Item = char>, original: char) -> char {
-    match (mapped.next(), mapped.next()) {
-        (Some(only), None) => only,
-        _ => original,
-    }
-}
-
-fn map_case(
-    charset: Charset,
-    text: &[u8],
-    ascii: impl Fn(u8) -> u8,
-    unicode: impl Fn(char) -> char,
-) -> Cow<'_, [u8]> {
-    if charset == Charset::Binary {
-        return Cow::Borrowed(text);
-    }
-    if text.is_ascii() {
-        return Cow::Owned(text.iter().map(|&byte| ascii(byte)).collect());
-    }
-    let mut out = Vec::with_capacity(text.len() + 8);
-    let mut offset = 0;
-    for symbol in charset.symbols(text) {
-        let end = offset + usize::from(symbol.length);
-        let mapped = symbol.to_char().is_some_and(|character| charset.encode(unicode(character).into(), &mut out));
-        if !mapped {
-            out.extend_from_slice(&text[offset..end]);
-        }
-        offset = end;
-    }
-    Cow::Owned(out)
 }

@@ -37,7 +37,7 @@ pub(super) fn like(collation: Collation, text: &[u8], pattern: &[u8], escape: Op
                 Some(symbol) => {
                     let (character, behind) = text.split_at(usize::from(symbol.length));
                     let matched = match token {
-                        Token::Exactly(wanted) => collation.symbols_equal(character, wanted),
+                        Token::Exactly(wanted) => collation.characters_equal(character, wanted),
                         _ => true,
                     };
                     if matched {

@@ -13,7 +13,9 @@ pub(super) fn find(collation: Collation, text: &[u8], needle: &[u8], start: usiz
         return Some(start);
     }
     let charset = collation.charset();
-    if matches!(collation.method(), Some(Method::Bytes | Method::PaddedBytes) | None) && charset.is_single_byte() {
+    // A needle that begins with a character cannot match inside of another one.
+    let aligned = charset.is_single_byte() || needle.first().is_some_and(|byte| byte & 0xC0 != 0x80);
+    if aligned && matches!(collation.method(), Some(Method::Bytes | Method::PaddedBytes) | None) {
         return memchr::memmem::find(rest, needle).map(|position| start + position);
     }
     let mut offset = start;
