@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use crate::core::{Core, lock};
 use crate::error::{IoContext, LogError};
@@ -16,8 +17,43 @@ use crate::file_system::{OpenMode, StorageFile};
 use crate::format::{Lsn, SEGMENT_HEADER_BYTES, SegmentSequence, encode_segment_header};
 use crate::manifest::Manifest;
 
-/// Zeros are written in pieces of this size, each synced, so that they never pile up before a commit.
-const FILL_BYTES: usize = 1 << 20;
+/// Zeros are written in pieces of this size, each synced, so that they never pile up before a commit ...
+const FILL_BYTES: usize = 256 << 10;
+/// ... and with a pause between them while nobody needs the segment: some 50 MB a second.
+const FILL_PAUSE: Duration = Duration::from_millis(5);
+
+/// How much the next segment is needed, in rising order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum SegmentNeed {
+    /// There is much room in the active one.
+    Later = 0,
+    /// The active one is full and grows in small steps.
+    Soon = 1,
+    /// The writer waits: publish the segment at whatever size it has reached.
+    Now = 2,
+    /// The log ends.
+    Never = 3,
+}
+
+impl SegmentNeed {
+    fn from_number(number: u8) -> SegmentNeed {
+        match number {
+            0 => SegmentNeed::Later,
+            1 => SegmentNeed::Soon,
+            2 => SegmentNeed::Now,
+            _ => SegmentNeed::Never,
+        }
+    }
+}
+
+/// What to do before the next piece of a new segment is filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fill {
+    GoOn,
+    Publish,
+    Abandon,
+}
 
 /// A segment that will not be written any more.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +131,7 @@ impl Core {
     }
 
     pub fn stop_keeper(&self) {
+        self.need_segment(SegmentNeed::Never);
         lock(&self.catalog).stop = true;
         self.keeper_wake.notify_all();
     }
@@ -207,9 +244,14 @@ impl Core {
                 self.no_space.store(true, Ordering::SeqCst);
                 lock(&self.catalog).failures += 1;
             }
+            Err(LogError::Closed) => {
+                self.remove_temporary(sequence);
+                return Ok(());
+            }
             Err(error) => return Err(error),
         }
-        self.segment_urgent.store(false, Ordering::SeqCst);
+        let reset = |need| (need < SegmentNeed::Never as u8).then_some(SegmentNeed::Later as u8);
+        let _ = self.segment_need.fetch_update(Ordering::SeqCst, Ordering::SeqCst, reset);
         self.segment_prepared.notify_all();
         Ok(())
     }
@@ -221,15 +263,24 @@ impl Core {
     }
 
     fn create_segment(&self, log_id: u64, sequence: SegmentSequence) -> Result<PreparedSegment, LogError> {
-        let may_stop_early = || self.segment_urgent.load(Ordering::Relaxed);
-        create_segment(
-            &self.options,
-            &self.directory,
-            log_id,
-            sequence,
-            self.options.segment_bytes,
-            &may_stop_early,
-        )
+        let pace = || match SegmentNeed::from_number(self.segment_need.load(Ordering::Relaxed)) {
+            SegmentNeed::Never => Fill::Abandon,
+            SegmentNeed::Now => Fill::Publish,
+            SegmentNeed::Soon => Fill::GoOn,
+            SegmentNeed::Later => {
+                if self.options.spawn_threads {
+                    std::thread::sleep(FILL_PAUSE);
+                }
+                Fill::GoOn
+            }
+        };
+        let bytes = self.options.segment_bytes;
+        create_segment(&self.options, &self.directory, log_id, sequence, bytes, &pace)
+    }
+
+    /// Tells the keeper how much the next segment is needed.
+    pub fn need_segment(&self, need: SegmentNeed) {
+        self.segment_need.fetch_max(need as u8, Ordering::SeqCst);
     }
 
     /// Turns a file that was cut out of the log into a segment. Its old frames stay in it; they are
@@ -259,15 +310,15 @@ impl Core {
     }
 }
 
-/// Creates a segment file of `bytes` bytes, filled with zeros and durable under its name. When
-/// `may_stop_early` says so it is published with what it has.
+/// Creates a segment file of `bytes` bytes, filled with zeros and durable under its name. `pace` is asked
+/// before each piece; `Abandon` ends in `Closed`.
 pub(crate) fn create_segment(
     options: &crate::log::LogOptions,
     directory: &std::path::Path,
     log_id: u64,
     sequence: SegmentSequence,
     bytes: u64,
-    may_stop_early: &dyn Fn() -> bool,
+    pace: &dyn Fn() -> Fill,
 ) -> Result<PreparedSegment, LogError> {
     let file_system = &options.file_system;
     let temporary = directory.join(sequence.temporary_name());
@@ -277,7 +328,12 @@ pub(crate) fn create_segment(
     file.write_at(0, &encode_segment_header(log_id, sequence)).context("write", &temporary)?;
     let mut filled = SEGMENT_HEADER_BYTES;
     let zeros = vec![0; FILL_BYTES.min(bytes.saturating_sub(filled) as usize)];
-    while filled < bytes && !may_stop_early() {
+    while filled < bytes {
+        match pace() {
+            Fill::GoOn => {}
+            Fill::Publish => break,
+            Fill::Abandon => return Err(LogError::Closed),
+        }
         let piece = zeros.len().min((bytes - filled) as usize);
         file.write_at(filled, &zeros[..piece]).context("allocate", &temporary)?;
         file.sync_data().context("allocate", &temporary)?;

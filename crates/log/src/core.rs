@@ -51,8 +51,8 @@ pub(crate) struct Core {
     /// The next segment is ready, or preparing it failed.
     pub segment_prepared: Condvar,
     pub no_space: AtomicBool,
-    /// The writer waits for the next segment: it may be published at whatever size it has reached.
-    pub segment_urgent: AtomicBool,
+    /// A `SegmentNeed`, for the keeper while it fills the next segment.
+    pub segment_need: AtomicU8,
 
     log_id: u64,
     poison: OnceLock<Arc<PoisonReason>>,
@@ -93,7 +93,7 @@ impl Core {
             keeper_wake: Condvar::new(),
             segment_prepared: Condvar::new(),
             no_space: AtomicBool::new(false),
-            segment_urgent: AtomicBool::new(false),
+            segment_need: AtomicU8::new(0),
             poison: OnceLock::new(),
             options: parts.options,
             data_directory: parts.data_directory,

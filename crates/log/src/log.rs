@@ -297,13 +297,18 @@ impl Log {
 
     fn join(&self) {
         let mut threads = self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(writer) = threads.writer.take() {
-            let _ = writer.join();
-        }
+        join_unless_own(threads.writer.take());
         self.core.stop_keeper();
-        if let Some(keeper) = threads.keeper.take() {
-            let _ = keeper.join();
-        }
+        join_unless_own(threads.keeper.take());
+    }
+}
+
+/// Waits for the end of a thread, unless it is this one: a hook may hold the last reference to the log.
+fn join_unless_own(handle: Option<JoinHandle<()>>) {
+    if let Some(handle) = handle
+        && handle.thread().id() != std::thread::current().id()
+    {
+        let _ = handle.join();
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::batch::{RecordRef, Records};
-use crate::catalog::{Catalog, PreparedSegment, SealedSegment, SpareFile, create_segment};
+use crate::catalog::{Catalog, Fill, PreparedSegment, SealedSegment, SpareFile, create_segment};
 use crate::core::{Core, CoreParts};
 use crate::error::{IoContext, LogError};
 use crate::file_system::{LockGuard, LockOutcome, OpenMode, StorageFile, read_full};
@@ -490,7 +490,7 @@ fn create_log(
         _ => return Err(lost()),
     }
     let bytes = options.first_segment_bytes.min(options.segment_bytes);
-    create_segment(options, directory, options.log_id, first, bytes, &|| false)?;
+    create_segment(options, directory, options.log_id, first, bytes, &|| Fill::GoOn)?;
     let manifest = Manifest::create(options.file_system.as_ref(), directory, options.log_id)?;
     Ok((manifest, vec![first]))
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::catalog::{PreparedSegment, SealedSegment};
+use crate::catalog::{PreparedSegment, SealedSegment, SegmentNeed};
 use crate::core::{Core, lock};
 use crate::error::{IoContext, LogError};
 use crate::file_system::StorageFile;
@@ -237,6 +237,7 @@ impl Core {
         // a sync that has to record a length is slower, but not as slow as a wait.
         let ready = lock(&self.catalog).prepared.is_some();
         if !ready && segment.has_room(bytes, self.options.segment_bytes) {
+            self.need_segment(SegmentNeed::Soon);
             return Ok(());
         }
         self.switch_segment(segment)
@@ -280,7 +281,7 @@ impl Core {
             if catalog.failures != failures || !self.options.spawn_threads {
                 return Err(self.disk_full());
             }
-            self.segment_urgent.store(true, Ordering::SeqCst);
+            self.need_segment(SegmentNeed::Now);
             self.keeper_wake.notify_one();
             catalog = self.segment_prepared.wait(catalog).unwrap_or_else(PoisonError::into_inner);
         }
