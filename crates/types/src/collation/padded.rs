@@ -25,6 +25,42 @@ impl<'a> PaddedKey<'a> {
         }
     }
 
+    /// Appends the one-byte codes of the ASCII characters at the start of `text`, ignorable ones (code 0) left out
+    /// if `IGNORABLE` codes exist, and returns what is behind them.
+    #[inline]
+    pub fn push_ascii<'t, const IGNORABLE: bool>(
+        &mut self,
+        text: &'t [u8],
+        code: impl Fn(u8) -> u8 + Copy,
+    ) -> &'t [u8] {
+        const CHUNK_BYTES: usize = 16;
+        let (chunks, _) = text.as_chunks::<CHUNK_BYTES>();
+        let mut done = 0;
+        for chunk in chunks {
+            if !chunk.is_ascii() {
+                break;
+            }
+            let codes = chunk.map(code);
+            let special = codes.contains(&self.space) || (IGNORABLE && codes.contains(&0));
+            if !special {
+                self.out_for(codes[0]).extend_from_slice(&codes);
+            } else {
+                let present = codes.into_iter().filter(|&code| !IGNORABLE || code != 0);
+                present.for_each(|code| self.push_byte(code));
+            }
+            done += CHUNK_BYTES;
+        }
+        let rest = &text[done..];
+        let ascii = rest.iter().take_while(|byte| byte.is_ascii()).count();
+        for &byte in &rest[..ascii] {
+            match code(byte) {
+                0 if IGNORABLE => {}
+                code => self.push_byte(code),
+            }
+        }
+        &rest[ascii..]
+    }
+
     /// Where to write a code that begins with `first` and is not the space's.
     #[inline]
     pub fn out_for(&mut self, first: u8) -> &mut Vec<u8> {

@@ -119,8 +119,7 @@ pub(super) fn append_general(bytes_max: usize, text: &[u8], key: &mut PaddedKey<
     let mut rest = text;
     while let Some(&first) = rest.first() {
         if first < 0x80 {
-            key.push_byte(first.to_ascii_uppercase());
-            rest = &rest[1..];
+            rest = key.push_ascii::<false>(rest, |byte| byte.to_ascii_uppercase());
             continue;
         }
         let symbol = decode_utf8(rest, bytes_max);

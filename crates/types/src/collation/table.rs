@@ -31,6 +31,9 @@ pub(super) struct UcaTable {
     pub ascii_codes: [u8; 128],
     /// Primary weights of the ASCII characters, 0 for ignorable ones.
     pub ascii_weights: [u16; 128],
+    /// Secondary (less 0x1F) and tertiary weights of the ASCII characters. UCA 9.0.0 only.
+    pub ascii_secondaries: [u8; 128],
+    pub ascii_tertiaries: [u8; 128],
     /// First key bytes that are the whole code of a weight.
     single: [bool; 256],
     leads_length: usize,
@@ -91,6 +94,8 @@ impl UcaTable {
             version,
             ascii_codes: [0; 128],
             ascii_weights: [0; 128],
+            ascii_secondaries: [0; 128],
+            ascii_tertiaries: [0; 128],
             single: [false; 256],
             leads_length,
             leads_at,
@@ -108,6 +113,12 @@ impl UcaTable {
             table.ascii_codes[code] = lead;
             table.ascii_weights[code] = word_at(bytes, first_page + code * 2);
             table.single[lead as usize] = true;
+            if variant_page_count > 0 {
+                let page = variant_pages_at + bytes[variant_index_at] as usize * PAGE_BYTES;
+                let at = variants_at + word_at(bytes, page + code * 2) as usize;
+                table.ascii_secondaries[code] = bytes[at + 1];
+                table.ascii_tertiaries[code] = bytes[at + 2];
+            }
             code += 1;
         }
         table

@@ -78,7 +78,7 @@ pub(super) fn append_primaries(table: &'static UcaTable, text: &[u8], out: &mut 
     out.reserve(text.len() + 8);
     let mut rest = text;
     loop {
-        rest = append_ascii(table, rest, out);
+        rest = append_ascii(&table.ascii_codes, rest, out);
         if rest.is_empty() {
             return;
         }
@@ -91,9 +91,10 @@ pub(super) fn append_primaries(table: &'static UcaTable, text: &[u8], out: &mut 
     }
 }
 
-/// Appends the codes of the leading ASCII characters and returns what is left.
+/// Appends the codes (or weights) of the leading ASCII characters that have one and returns what is left.
 #[inline]
-fn append_ascii<'a>(table: &'static UcaTable, text: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+fn append_ascii<'a>(codes: &[u8; 128], text: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+    let code = |byte: u8| codes[usize::from(byte & 0x7F)];
     const CHUNK_BYTES: usize = 16;
     let (chunks, _) = text.as_chunks::<CHUNK_BYTES>();
     let mut done = 0;
@@ -101,7 +102,7 @@ fn append_ascii<'a>(table: &'static UcaTable, text: &'a [u8], out: &mut Vec<u8>)
         if !chunk.is_ascii() {
             break;
         }
-        let codes = chunk.map(|byte| table.ascii_codes[usize::from(byte & 0x7F)]);
+        let codes = chunk.map(code);
         if codes.contains(&0) {
             out.extend(codes.iter().filter(|&&code| code != 0));
         } else {
@@ -111,8 +112,7 @@ fn append_ascii<'a>(table: &'static UcaTable, text: &'a [u8], out: &mut Vec<u8>)
     }
     let rest = &text[done..];
     let ascii = rest.iter().take_while(|byte| byte.is_ascii()).count();
-    let codes = rest[..ascii].iter().map(|&byte| table.ascii_codes[usize::from(byte & 0x7F)]);
-    out.extend(codes.filter(|&code| code != 0));
+    out.extend(rest[..ascii].iter().map(|&byte| code(byte)).filter(|&code| code != 0));
     &rest[ascii..]
 }
 
@@ -121,10 +121,10 @@ pub(super) fn append_key(table: &'static UcaTable, strength: Strength, text: &[u
     append_primaries(table, text, out);
     out.push(0);
     if strength >= Strength::Secondary {
-        append_level(table, text, DEFAULT_SECONDARY, |variant| variant.0, out);
+        append_level(table, text, DEFAULT_SECONDARY, &table.ascii_secondaries, |variant| variant.0, out);
     }
     if strength >= Strength::Tertiary {
-        append_level(table, text, DEFAULT_TERTIARY, |variant| variant.1, out);
+        append_level(table, text, DEFAULT_TERTIARY, &table.ascii_tertiaries, |variant| variant.1, out);
     }
 }
 
@@ -132,16 +132,26 @@ fn append_level(
     table: &'static UcaTable,
     text: &[u8],
     default: u8,
+    ascii: &[u8; 128],
     level: impl Fn(Variant) -> u8,
     out: &mut Vec<u8>,
 ) {
     let start = out.len();
-    for_each_variant(table, text, |variant| {
-        let weight = level(variant);
-        if weight != 0 {
-            out.push(weight);
+    let mut rest = text;
+    loop {
+        rest = append_ascii(ascii, rest, out);
+        if rest.is_empty() {
+            break;
         }
-    });
+        let symbol = decode_utf8(rest, 4);
+        rest = &rest[usize::from(symbol.length)..];
+        if symbol.code < INVALID_BYTE_BASE {
+            table.for_each_variant(symbol.code, |variant| match level(variant) {
+                0 => {}
+                weight => out.push(weight),
+            });
+        }
+    }
     let defaults = out[start..].iter().rev().take_while(|&&weight| weight == default).count();
     out.truncate(out.len() - defaults);
     out.push(0);
@@ -153,11 +163,7 @@ pub(super) fn append_padded(table: &'static UcaTable, bytes_max: usize, text: &[
     let mut rest = text;
     while let Some(&first) = rest.first() {
         if first < 0x80 {
-            rest = &rest[1..];
-            match table.ascii_codes[usize::from(first)] {
-                0 => {}
-                code => key.push_byte(code),
-            }
+            rest = key.push_ascii::<true>(rest, |byte| table.ascii_codes[usize::from(byte & 0x7F)]);
             continue;
         }
         let symbol = decode_utf8(rest, bytes_max);
@@ -211,9 +217,16 @@ pub(super) fn weight_string(
     out
 }
 
+#[inline]
 fn for_each_variant(table: &'static UcaTable, text: &[u8], mut visit: impl FnMut(Variant)) {
     let mut rest = text;
-    while !rest.is_empty() {
+    while let Some(&first) = rest.first() {
+        if first < 0x80 {
+            let at = usize::from(first);
+            visit((table.ascii_secondaries[at], table.ascii_tertiaries[at]));
+            rest = &rest[1..];
+            continue;
+        }
         let symbol = decode_utf8(rest, 4);
         rest = &rest[usize::from(symbol.length)..];
         if symbol.code < INVALID_BYTE_BASE {
