@@ -278,7 +278,7 @@ pub enum ColumnPosition {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AlterTableAction {
     AddColumn {
-        column: ColumnDefinition,
+        column: Box<ColumnDefinition>,
         position: Option<ColumnPosition>,
     },
     AddKey(KeyDefinition),
@@ -286,11 +286,11 @@ pub enum AlterTableAction {
     AddCheck(Check),
     ChangeColumn {
         old_name: Ident,
-        column: ColumnDefinition,
+        column: Box<ColumnDefinition>,
         position: Option<ColumnPosition>,
     },
     ModifyColumn {
-        column: ColumnDefinition,
+        column: Box<ColumnDefinition>,
         position: Option<ColumnPosition>,
     },
     RenameColumn {

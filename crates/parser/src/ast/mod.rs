@@ -38,7 +38,7 @@ pub use statement::*;
 pub use table::*;
 
 /// A name with its case preserved. Equality looks at the exact text only.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Ident {
     pub value: String,
     /// Byte offset of the name's first byte (or opening quote) in the source.
@@ -55,6 +55,12 @@ impl Ident {
     /// True when the name is `other` without regard to ASCII case.
     pub fn is(&self, other: &str) -> bool {
         self.value.eq_ignore_ascii_case(other)
+    }
+}
+
+impl std::fmt::Debug for Ident {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Ident({})", crate::quote_identifier(&self.value))
     }
 }
 

@@ -1,0 +1,31 @@
+//! Tests of the parser, by theme.
+
+mod corpus;
+mod dump;
+mod errors;
+mod hostile;
+mod modes;
+mod precedence;
+mod statements;
+
+use super::{Parsed, parse, parse_expression, parse_first};
+use crate::ast::{Expr, Statement};
+use crate::{ParseError, SqlMode};
+
+/// The only statement of `sql`.
+fn statement(sql: &str) -> Statement {
+    let mut statements = parse(sql.as_bytes(), SqlMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    assert_eq!(statements.len(), 1, "{sql}");
+    statements.remove(0)
+}
+
+fn expression(sql: &str) -> Expr {
+    parse_expression(sql.as_bytes(), SqlMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+fn error(sql: &str) -> ParseError {
+    match parse(sql.as_bytes(), SqlMode::NONE) {
+        Ok(statements) => panic!("{sql} parsed into {statements:?}"),
+        Err(error) => error,
+    }
+}
