@@ -124,6 +124,21 @@ fn a_truncated_or_lengthened_file_is_refused() {
 }
 
 #[test]
+fn a_checkpoint_that_lacks_its_last_block_is_refused() {
+    let disk = MemoryFileSystem::new();
+    let store = store(&disk);
+    let mut writer = store.create(GROUP, b"", options(false)).expect("creates");
+    writer.append(b"first").expect("appends");
+    writer.append(b"last").expect("appends");
+    let finished = writer.finish().expect("finishes");
+    disk.damage(&finished.path, |bytes| {
+        let footer = bytes.len() - FOOTER_BYTES;
+        bytes.drain(footer - BLOCK_HEADER_BYTES - 4..footer);
+    });
+    assert!(store.read(GROUP, finished.number).and_then(read_all).is_err());
+}
+
+#[test]
 fn a_block_taken_from_another_checkpoint_is_refused() {
     let disk = MemoryFileSystem::new();
     let store = store(&disk);

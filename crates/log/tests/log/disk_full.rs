@@ -7,7 +7,9 @@ use std::time::Duration;
 use shoal_log::testing::{Fault, MemoryFileSystem, Operation};
 use shoal_log::{AppendClass, LogError, LogHooks, LogOptions};
 
-use crate::support::{SEGMENT_BYTES, append, batch, disk_with, numbers, options, recover, reopen, write_all};
+use crate::support::{
+    SEGMENT_BYTES, append, batch, disk_with, numbers, options, recover, reopen, wait_until, write_all,
+};
 
 /// A disk without room for one more segment, and a log on it that has noticed.
 fn full_disk() -> (MemoryFileSystem, shoal_log::Log) {
@@ -125,9 +127,7 @@ fn the_keeper_thread_notices_that_space_is_back_by_itself() {
         }
     }
     disk.set_space(None);
-    while log.disk_space_low() {
-        std::thread::yield_now();
-    }
+    wait_until(|| !log.disk_space_low());
     let end = append(&log, number);
     log.wait_durable(end).expect("durable");
     drop(log);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use shoal_log::testing::{Fault, MemoryFileSystem, Operation};
 use shoal_log::{AppendClass, LogError, LogHooks, LogOptions};
 
-use crate::support::{append, batch, numbers, options, recover, reopen, write_all};
+use crate::support::{append, batch, numbers, options, recover, reopen, wait_until, write_all};
 
 #[test]
 fn after_a_failed_sync_nothing_is_reported_durable_even_though_later_syncs_would_succeed() {
@@ -115,9 +115,7 @@ fn threads_that_wait_learn_that_the_log_has_stopped() {
             });
         }
     });
-    while log.append(&batch(9), AppendClass::User).is_ok() {
-        std::thread::yield_now();
-    }
+    wait_until(|| log.append(&batch(9), AppendClass::User).is_err());
 }
 
 #[test]

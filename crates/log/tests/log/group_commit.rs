@@ -7,7 +7,7 @@ use std::time::Duration;
 use shoal_log::testing::MemoryFileSystem;
 use shoal_log::{AppendClass, Durability, InlineFlush, Log, LogBatch, LogHooks, LogOptions, RecordHeader};
 
-use crate::support::{DIRECTORY, append, numbers, options, recover, reopen};
+use crate::support::{DIRECTORY, append, numbers, options, recover, reopen, wait_until};
 
 fn threaded(disk: &MemoryFileSystem) -> LogOptions {
     LogOptions { spawn_threads: true, segment_bytes: 64 << 10, first_segment_bytes: 16 << 10, ..options(disk) }
@@ -107,9 +107,7 @@ fn a_batch_appended_while_another_is_flushed_is_flushed_without_further_ado() {
     let opened = Arc::new(recover(threaded(&disk), hooks).expect("opens").log);
     log.set(Arc::downgrade(&opened)).expect("set once");
     append(&opened, 0);
-    while appended.load(Ordering::SeqCst) < 100 {
-        std::thread::yield_now();
-    }
+    wait_until(|| appended.load(Ordering::SeqCst) >= 100);
     opened.sync().expect("durable");
     opened.close().expect("closes");
     drop(opened);
@@ -121,9 +119,7 @@ fn what_is_appended_during_an_inline_flush_is_taken_over_by_the_writer() {
     let disk = MemoryFileSystem::new();
     let log = Arc::new(recover(threaded(&disk), LogHooks::none()).expect("opens").log);
     // The keeper has to be done, so that the next sync is the flush's.
-    while log.disk_bytes() < (16 << 10) + (64 << 10) {
-        std::thread::yield_now();
-    }
+    wait_until(|| log.disk_bytes() >= (16 << 10) + (64 << 10));
     let appender = Arc::downgrade(&log);
     let appended = Arc::new(AtomicU64::new(0));
     let end = Arc::clone(&appended);
@@ -139,9 +135,19 @@ fn what_is_appended_during_an_inline_flush_is_taken_over_by_the_writer() {
     assert!(matches!(flushed, InlineFlush::Flushed(_)));
     let end = appended.load(Ordering::SeqCst);
     assert!(end > 0);
-    while log.durable_lsn().0 < end {
-        std::thread::yield_now();
+    wait_until(|| log.durable_lsn().0 >= end);
+}
+
+#[test]
+fn an_inline_flush_is_left_to_the_writer_when_others_have_appended_too() {
+    let disk = MemoryFileSystem::new();
+    let log = recover(threaded(&disk), LogHooks::none()).expect("opens").log;
+    let mut end = log.end_lsn();
+    for number in 0..2 {
+        end = log.append_unflushed(&crate::support::batch(number), AppendClass::User).expect("taken");
     }
+    assert_eq!(log.try_flush_inline().expect("healthy"), InlineFlush::Busy);
+    wait_until(|| log.durable_lsn() >= end);
 }
 
 #[test]
@@ -180,9 +186,7 @@ fn a_replicated_log_acknowledges_at_once_and_syncs_on_request_or_when_switched_t
     log.wait_durable(end).expect("synced on request");
     let end = append(&log, 1);
     log.set_durability(Durability::Disk);
-    while log.durable_lsn() < end {
-        std::thread::yield_now();
-    }
+    wait_until(|| log.durable_lsn() >= end);
     assert!(log.is_acknowledged(end));
 }
 
@@ -197,8 +201,6 @@ fn a_replicated_log_syncs_by_itself_after_the_interval() {
     let log = recover(settings, LogHooks::none()).expect("opens").log;
     for number in 0..50 {
         let end = append(&log, number);
-        while log.durable_lsn() < end {
-            std::thread::yield_now();
-        }
+        wait_until(|| log.durable_lsn() >= end);
     }
 }

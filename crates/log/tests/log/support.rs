@@ -119,3 +119,12 @@ pub fn disk_with(count: u64) -> MemoryFileSystem {
 pub fn numbers(range: std::ops::Range<u64>) -> Vec<u64> {
     range.collect()
 }
+
+/// Waits for a condition that another thread brings about.
+pub fn wait_until(condition: impl Fn() -> bool) {
+    let begin = std::time::Instant::now();
+    while !condition() {
+        assert!(begin.elapsed().as_secs() < 60, "the condition does not come true");
+        std::thread::yield_now();
+    }
+}
