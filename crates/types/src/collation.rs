@@ -334,6 +334,17 @@ impl Collation {
         }
     }
 
+    /// Equality of two stretches of text of the same length in bytes, trailing spaces counting.
+    fn equal_unpadded(self, left: &[u8], right: &[u8]) -> bool {
+        match self.method() {
+            Some(Method::PaddedUca(table, bytes_max)) => {
+                uca::compare_unpadded(table, bytes_max, left, right) == Ordering::Equal
+            }
+            Some(Method::General(bytes_max)) => simple::equal_general_unpadded(bytes_max, left, right),
+            _ => self.equal(left, right),
+        }
+    }
+
     /// Whether LIKE takes two characters for equal.
     #[inline]
     fn characters_equal(self, left: &[u8], right: &[u8]) -> bool {

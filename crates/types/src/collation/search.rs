@@ -1,9 +1,7 @@
 //! LOCATE, INSTR, REPLACE and friends: where a text occurs in another.
 //!
 //! As in MySQL a candidate is the stretch of text from a character boundary on that has as many bytes as the needle,
-//! compared whole by the collation. So 'SS' is found in 'ß' (two bytes each), but 'a' is not found in 'á'.
-
-use std::cmp::Ordering;
+//! compared whole by the collation, without the padding of PAD SPACE. So 'SS' is found in 'ß' (two bytes each), but 'a' is not found in 'á'.
 
 use super::{Collation, Method};
 
@@ -21,7 +19,7 @@ pub(super) fn find(collation: Collation, text: &[u8], needle: &[u8], start: usiz
     let mut offset = start;
     for symbol in charset.symbols(rest) {
         let candidate = text.get(offset..offset + needle.len())?;
-        if collation.compare(candidate, needle) == Ordering::Equal {
+        if collation.equal_unpadded(candidate, needle) {
             return Some(offset);
         }
         offset += usize::from(symbol.length);

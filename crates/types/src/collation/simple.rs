@@ -98,6 +98,17 @@ pub(super) fn compare_general(bytes_max: usize, left: &[u8], right: &[u8]) -> Or
     }
 }
 
+/// NO PAD equality of UTF-8 text by general_ci.
+pub(super) fn equal_general_unpadded(bytes_max: usize, left: &[u8], right: &[u8]) -> bool {
+    let (mut left, mut right) = (left, right);
+    while !left.is_empty() && !right.is_empty() {
+        if take_weight(bytes_max, &mut left) != take_weight(bytes_max, &mut right) {
+            return false;
+        }
+    }
+    left.is_empty() && right.is_empty()
+}
+
 /// The weight of the first character, which is taken away; of a space at the end of the text.
 #[inline]
 fn take_weight(bytes_max: usize, text: &mut &[u8]) -> u32 {

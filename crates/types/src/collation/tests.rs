@@ -123,6 +123,8 @@ fn weights_are_those_of_the_servers() {
     );
     assert_eq!(weights(AS_CS, "aB"), "1C471C60000000200020000000020008");
     assert_eq!(weights(AI_CI, "\u{fffd}"), "FFFD");
+    assert_eq!(weights(AI_CI, "✌\u{fe0f}🐶👩🏽"), "0A2D13DF141213A6");
+    assert_eq!(weights(AI_CI, "データ「用。"), "3D6D1C0E3D6A0373FB40F528028A");
     assert_eq!(weights(UNICODE, "a b"), "0E3302090E4A");
     assert_eq!(weights(UNICODE_520, "a \u{10000}"), "120F020A3148");
     assert_eq!(weights(UNICODE, "\u{10000}"), "FFFD");
@@ -195,6 +197,8 @@ fn searching_compares_stretches_of_as_many_bytes() {
     assert_eq!(locate(AI_CI, "ö", "äÖü", 1), 2);
     assert_eq!(locate(UNICODE, "ss", "ß", 1), 1);
     assert_eq!(locate(UNICODE, "a", "á", 1), 0);
+    assert_eq!(locate(UNICODE, "\u{1}", "a ", 1), 0);
+    assert_eq!(locate(GENERAL, "S ", "ſ ", 1), 0);
     assert_eq!(locate(BIN, "B", "abc", 1), 0);
     assert_eq!(locate(AI_CI, "", "abc", 4), 4);
     assert_eq!(locate(AI_CI, "", "abc", 5), 0);
