@@ -2,16 +2,39 @@
 //!
 //! A [`Partition`] has no clock, thread, socket, file or randomness inside. Callers put it behind one mutex, run one
 //! operation to completion, and then do what its [`Outputs`] ask for: append entries to the log, send messages, wake
-//! sleepers. See `partition` for the walk through a transaction.
+//! sleepers. `partition` tells the way of a write through the crate.
+//!
+//! - storage: `fragment` (rows and versions of one table) on `slab`, `hash_index` and `btree`; `budget` pays for it
+//! - concurrency: `locks` (rows), `ranges` (no phantoms), `workspace` (what a transaction has staged)
+//! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `checkpoint`
+//! - replication: `group` (Raft), `entry` (the log's format), `outputs`
 
 mod api;
+mod btree;
 mod budget;
+mod checkpoint;
+mod commit;
+mod entry;
+mod fragment;
+mod group;
+mod hash_index;
+mod locks;
 mod outputs;
 mod partition;
+mod ranges;
+mod read;
 mod scan;
+mod slab;
+mod transaction;
+mod workspace;
+mod write;
+
+#[cfg(test)]
+mod tests;
 
 pub use api::*;
 pub use budget::MemoryBudget;
+pub use checkpoint::CheckpointCursor;
 pub use outputs::{HardState, LogEntry, Outputs, ReadState};
-pub use partition::{CheckpointCursor, Partition};
+pub use partition::{Activity, Partition};
 pub use scan::Cursor;

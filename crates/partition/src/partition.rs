@@ -1,226 +1,290 @@
-//! The partition's operations.
+//! The partition: what it is made of, its life, its tables, its clocks.
+//!
+//! A write walks through the crate like this. `write` takes the key's lock, checks uniqueness and range locks,
+//! reserves memory and stages the row in the transaction's workspace. `commit` encodes the final writes as one log
+//! entry and proposes it to the Raft group, whose entries come out in [`Outputs::append`]. When the caller reports
+//! them durable ([`Partition::persisted`]) Raft commits, `commit` applies the entry (from the workspace at the leader,
+//! from the bytes elsewhere), releases the locks in order of arrival and hands back the commit token.
+//!
+//! Invariants:
+//! - A row changes only by applying a committed entry. Applying never fails for want of memory.
+//! - Commit timestamps rise with log indexes, so a timestamp is also a state of the log.
+//! - An operation that answers `Step::Wait` has changed nothing but locks and queues.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use shoal_types::row::RowRef;
-use shoal_types::{Error, IndexId, Result, TableId, TableSchema, Timestamp, TransactionId};
+use hashbrown::HashMap;
+use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, TableSchema, Timestamp, TransactionId};
 
 use crate::api::*;
+use crate::checkpoint::Installing;
+use crate::commit::Proposal;
+use crate::fragment::Fragment;
+use crate::group::{Decided, Group};
+use crate::locks::{Grant, LockTable};
 use crate::outputs::Outputs;
-use crate::scan::Cursor;
+use crate::ranges::RangeLockTable;
+use crate::workspace::Transaction;
+
+/// Maps inside a partition hash without a random seed: the same inputs give the same outputs.
+pub(crate) type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
 pub struct Partition {
-    config: PartitionConfig,
-    outputs: Outputs,
+    pub(crate) config: PartitionConfig,
+    pub(crate) outputs: Outputs,
+    pub(crate) group: Group,
+    pub(crate) decided: Decided,
+    pub(crate) fragments: Map<TableId, Box<Fragment>>,
+    /// Dropped while a checkpoint still reads them.
+    pub(crate) retired: Vec<Box<Fragment>>,
+    pub(crate) transactions: Map<TransactionId, Box<Transaction>>,
+    /// Finished transactions' buffers, for the next ones.
+    pub(crate) idle: Vec<Box<Transaction>>,
+    pub(crate) locks: LockTable,
+    pub(crate) ranges: RangeLockTable,
+    /// Locks granted by the release in progress.
+    pub(crate) grants: Vec<Grant>,
+    /// Proposed and not yet applied, in log order.
+    pub(crate) proposals: VecDeque<Proposal>,
+    /// The newest commit timestamp proposed or applied, and the newest applied.
+    pub(crate) newest: Timestamp,
+    pub(crate) applied: Timestamp,
+    pub(crate) applied_index: u64,
+    pub(crate) applied_term: u64,
+    pub(crate) horizon: Timestamp,
+    /// Snapshots of checkpoints in the making.
+    pub(crate) pins: Vec<Timestamp>,
+    /// Rows with versions to drop once the horizon has reached the timestamp.
+    pub(crate) garbage: VecDeque<(Timestamp, TableId, u32)>,
+    pub(crate) installing: Installing,
+    pub(crate) key_buffer: Vec<u8>,
+    pub(crate) scratch: Vec<u8>,
 }
 
-fn building<T>() -> Result<T> {
-    Err(Error::unsupported("partition"))
+pub(crate) fn no_such_table(table: TableId) -> Error {
+    Error::new(ErrorCode::NoSuchTable, format!("Table with id {table} doesn't exist"))
 }
 
-#[allow(unused_variables)]
+/// Everything but rows that a partition holds on to, for tests and status displays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    pub transactions: usize,
+    pub row_locks: usize,
+    pub proposals: usize,
+    pub old_versions: u64,
+}
+
 impl Partition {
-    // ---- life ----
-    /// An empty partition; `install_checkpoint_block` and `replay` may follow, then `start`.
+    /// An empty partition. `install_checkpoint_block` and then `replay` may follow, `start` must.
     pub fn new(config: PartitionConfig) -> Partition {
-        Partition { config, outputs: Outputs::default() }
+        Partition {
+            group: Group::new(&config),
+            config,
+            outputs: Outputs::default(),
+            decided: Decided::default(),
+            fragments: Map::default(),
+            retired: Vec::new(),
+            transactions: Map::default(),
+            idle: Vec::new(),
+            locks: LockTable::default(),
+            ranges: RangeLockTable::default(),
+            grants: Vec::new(),
+            proposals: VecDeque::new(),
+            newest: Timestamp::ZERO,
+            applied: Timestamp::ZERO,
+            applied_index: 0,
+            applied_term: 0,
+            horizon: Timestamp::ZERO,
+            pins: Vec::new(),
+            garbage: VecDeque::new(),
+            installing: Installing::default(),
+            key_buffer: Vec::new(),
+            scratch: Vec::new(),
+        }
     }
-    /// In order, all blocks of one checkpoint, before any `replay`.
-    pub fn install_checkpoint_block(&mut self, block: &[u8]) -> Result<()> {
-        building()
-    }
-    /// In order, the entries of the log behind the checkpoint; entries at or before it are ignored.
-    pub fn replay(&mut self, index: u64, term: u64, data: &[u8]) -> Result<()> {
-        building()
-    }
-    /// Recovery is over: joins its Raft group; a group of one becomes leader at once (its outputs then want to be
-    /// made durable and reported like any others).
-    pub fn start(&mut self) -> Result<()> {
-        building()
-    }
+
     pub fn config(&self) -> &PartitionConfig {
         &self.config
     }
-    /// Drain after every call, before the partition is released.
+
+    /// What the operations so far want done. Drain it after every call, before the partition is released.
     pub fn outputs(&mut self) -> &mut Outputs {
         &mut self.outputs
     }
-    /// Everything handed out up to this `Outputs::number` is durable.
+
+    // ---- replication ----
+
+    /// Reads one log entry back after a restart, in log order; entries that the checkpoint covers are ignored. A
+    /// group of one applies it at once, since its durable entries are all committed.
+    pub fn replay(&mut self, index: u64, term: u64, data: &[u8]) -> Result<()> {
+        self.check_installed()?;
+        if index <= self.applied_index {
+            return Ok(());
+        }
+        let apply = self.group.is_single();
+        self.group.replay(index, term, data, apply)?;
+        if apply {
+            self.apply_encoded(index, term, data)?;
+        }
+        Ok(())
+    }
+
+    /// Ends recovery and joins the group. A group of one leads from here on; its outputs want the usual treatment.
+    pub fn start(&mut self) -> Result<()> {
+        self.check_installed()?;
+        self.group.start(self.applied_index)?;
+        self.pump()
+    }
+
+    /// Everything handed out up to this [`Outputs::number`] is durable.
     pub fn persisted(&mut self, number: u64) -> Result<()> {
-        building()
+        self.group.persisted(number)?;
+        self.pump()
     }
+
+    /// Logical time passes. A group of one does not need it.
     pub fn tick(&mut self) -> Result<()> {
-        building()
+        self.group.tick()?;
+        self.pump()
     }
+
     pub fn step_message(&mut self, message: raft::eraftpb::Message) -> Result<()> {
-        building()
+        self.group.step(message)?;
+        self.pump()
     }
-    /// Asks for the index that a linearizable read must wait for; answered in `Outputs::read_states`.
+
+    /// Asks for the index that a linearizable read must see applied; answered in [`Outputs::read_states`].
     pub fn read_index(&mut self, context: Vec<u8>) -> Result<()> {
-        building()
+        self.group.read_index(context)?;
+        self.pump()
     }
+
     pub fn is_leader(&self) -> bool {
-        false
+        self.group.is_leader()
     }
+
+    /// Does what Raft wants until it wants nothing more.
+    pub(crate) fn pump(&mut self) -> Result<()> {
+        while self.group.turn(&mut self.outputs, &mut self.decided)? {
+            let mut committed = std::mem::take(&mut self.decided.committed);
+            for entry in committed.drain(..) {
+                self.apply_committed(&entry)?;
+            }
+            self.decided.committed = committed;
+            self.group.applied(self.applied_index)?;
+        }
+        Ok(())
+    }
+
     pub fn applied_index(&self) -> u64 {
-        0
+        self.applied_index
     }
-    /// The first index of the log that is still needed in memory.
+
+    pub fn applied_term(&self) -> u64 {
+        self.applied_term
+    }
+
+    /// Index and term of the newest entry of the log, committed or not.
+    pub fn last_index(&self) -> (u64, u64) {
+        self.group.last()
+    }
+
+    /// The first index of the log that is kept in memory.
     pub fn first_index(&self) -> u64 {
-        0
+        self.group.first_index()
     }
-    /// The log up to `index` is covered by a durable checkpoint.
-    pub fn compact(&mut self, index: u64) {}
+
+    /// A durable checkpoint covers the log up to `index`.
+    pub fn compact(&mut self, index: u64) {
+        self.group.compact(index.min(self.applied_index));
+    }
 
     // ---- clocks ----
-    /// The newest commit timestamp proposed or applied; the next one must be later.
+
+    /// The newest commit timestamp proposed or applied here; the next one must be later.
     pub fn newest_timestamp(&self) -> Timestamp {
-        Timestamp::ZERO
+        self.newest
     }
-    /// No snapshot before `horizon` is in use or will be taken. Never moves back. Cheap; call it before `persisted`,
-    /// so that versions nobody can see are dropped while they are replaced.
-    pub fn set_gc_horizon(&mut self, horizon: Timestamp) {}
-    /// Drops at most `max_work` versions that are behind the horizon; how many it dropped.
+
+    /// No snapshot before `horizon` is in use or will be taken any more. Never moves back. It costs nothing: call it
+    /// before `persisted`, so that versions nobody can see are dropped while they are replaced.
+    pub fn set_gc_horizon(&mut self, horizon: Timestamp) {
+        self.horizon = self.horizon.max(horizon);
+    }
+
+    /// The horizon, as far as checkpoints let it.
+    pub(crate) fn effective_horizon(&self) -> Timestamp {
+        self.pins.iter().fold(self.horizon, |horizon, &pin| horizon.min(pin))
+    }
+
+    /// Drops at most about `max_work` versions that no snapshot needs; returns how many it dropped.
     pub fn collect_garbage(&mut self, max_work: usize) -> usize {
-        0
+        let horizon = self.effective_horizon();
+        let mut dropped = 0;
+        let mut looked_at = 0;
+        while dropped < max_work && looked_at < max_work {
+            match self.garbage.front() {
+                Some(&(timestamp, ..)) if timestamp <= horizon => {}
+                _ => break,
+            }
+            let Some((_, table, row)) = self.garbage.pop_front() else { break };
+            looked_at += 1;
+            if let Some(fragment) = self.fragments.get_mut(&table) {
+                let (released, count) = fragment.prune(row, horizon);
+                self.config.budget.release(released);
+                dropped += count;
+            }
+        }
+        dropped
     }
 
-    // ---- definition ----
-    pub fn create_fragment(&mut self, schema: Arc<TableSchema>, token: CommitToken) -> Result<()> {
-        building()
+    // ---- tables ----
+
+    pub(crate) fn fragment(&self, table: TableId) -> Result<&Fragment> {
+        self.fragments.get(&table).map(|fragment| &**fragment).ok_or_else(|| no_such_table(table))
     }
-    pub fn drop_fragment(&mut self, table: TableId, token: CommitToken) -> Result<()> {
-        building()
-    }
-    /// Replaces the schema; indexes that only one of the two has are built or dropped. Columns must not change their
-    /// storage.
-    pub fn alter_fragment(&mut self, schema: Arc<TableSchema>, token: CommitToken) -> Result<()> {
-        building()
-    }
+
     pub fn schema(&self, table: TableId) -> Option<&Arc<TableSchema>> {
-        None
+        self.fragments.get(&table).map(|fragment| &fragment.schema)
     }
+
+    /// All tables, by id.
+    pub fn tables(&self) -> Vec<TableId> {
+        let mut tables: Vec<TableId> = self.fragments.keys().copied().collect();
+        tables.sort_unstable();
+        tables
+    }
+
     pub fn usage(&self, table: TableId) -> Option<FragmentUsage> {
-        None
+        self.fragments.get(&table).map(|fragment| fragment.usage())
     }
+
+    /// Bytes that a table's structures take at present, but for the allocator's rounding. Walks all of them.
+    pub fn measured_memory(&self, table: TableId) -> usize {
+        self.fragments.get(&table).map_or(0, |fragment| fragment.memory_bytes())
+    }
+
+    /// Rows of the newest committed state.
     pub fn row_count(&self, table: TableId) -> u64 {
-        0
+        self.fragments.get(&table).map_or(0, |fragment| fragment.rows())
     }
-    /// About how many rows lie in the range, from two dives into the index.
+
+    /// About how many rows lie in a range of an ordered index: exact when they are few.
     pub fn estimate_rows(&self, table: TableId, index: IndexId, range: &KeyRange) -> Result<u64> {
-        building()
+        let fragment = self.fragment(table)?;
+        match fragment.index(index) {
+            Some(index) => Ok(index.tree.estimate(range)),
+            None => Ok(fragment.rows()),
+        }
     }
 
-    // ---- reads ----
-    /// The row with this primary key (memcomparable).
-    pub fn get(
-        &mut self,
-        view: &ReadView,
-        table: TableId,
-        key: &[u8],
-        lock: Option<LockRequest>,
-    ) -> Result<Step<Option<RowRef<'_>>>> {
-        building()
-    }
-    /// Shows rows from the cursor's place on, in index order, at most `row_limit` (visited) rows.
-    pub fn scan(
-        &mut self,
-        view: &ReadView,
-        cursor: &mut Cursor,
-        lock: Option<LockRequest>,
-        row_limit: usize,
-        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
-    ) -> Result<Step<ScanState>> {
-        building()
-    }
-
-    // ---- writes ----
-    pub fn insert(
-        &mut self,
-        transaction: TransactionId,
-        table: TableId,
-        row: &[u8],
-        token: WaitToken,
-    ) -> Result<Step<WriteOutcome<'_>>> {
-        building()
-    }
-    /// Replaces the row with the primary key that `row` holds.
-    pub fn update(
-        &mut self,
-        transaction: TransactionId,
-        table: TableId,
-        row: &[u8],
-        token: WaitToken,
-    ) -> Result<Step<WriteOutcome<'_>>> {
-        building()
-    }
-    pub fn delete(
-        &mut self,
-        transaction: TransactionId,
-        table: TableId,
-        key: &[u8],
-        token: WaitToken,
-    ) -> Result<Step<WriteOutcome<'_>>> {
-        building()
-    }
-
-    // ---- transactions ----
-    pub fn savepoint(&self, transaction: TransactionId) -> SavepointMark {
-        SavepointMark(0)
-    }
-    /// Undoes the writes staged since the mark; locks stay.
-    pub fn rollback_to(&mut self, transaction: TransactionId, mark: SavepointMark) {}
-    pub fn has_writes(&self, transaction: TransactionId) -> bool {
-        false
-    }
-    pub fn propose_commit(
-        &mut self,
-        transaction: TransactionId,
-        commit_timestamp: Timestamp,
-        token: CommitToken,
-    ) -> Result<CommitStart> {
-        building()
-    }
-    /// Ends the transaction without its writes. Not for a transaction whose commit was proposed.
-    pub fn rollback(&mut self, transaction: TransactionId) {}
-    /// Lets go of a row lock that has not been written under.
-    pub fn unlock_row(&mut self, transaction: TransactionId, table: TableId, key: &[u8]) {}
-    /// The operation with this token gives up waiting.
-    pub fn cancel_wait(&mut self, transaction: TransactionId, token: WaitToken) {}
-    /// All (waiter, holder) pairs of this partition.
-    pub fn wait_edges(&self) -> Vec<(TransactionId, TransactionId)> {
-        Vec::new()
-    }
-
-    // ---- checkpoints ----
-    /// Pins the present state; the cursor must be given back to `end_checkpoint`.
-    pub fn begin_checkpoint(&mut self) -> Result<CheckpointCursor> {
-        building()
-    }
-    /// Appends one block of about `max_bytes` to `out`; false when there is none left.
-    pub fn next_checkpoint_block(
-        &mut self,
-        cursor: &mut CheckpointCursor,
-        max_bytes: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<bool> {
-        building()
-    }
-    pub fn end_checkpoint(&mut self, cursor: CheckpointCursor) {}
-}
-
-/// A checkpoint in the making.
-pub struct CheckpointCursor {
-    pub(crate) index: u64,
-    pub(crate) term: u64,
-}
-
-impl CheckpointCursor {
-    /// The log entry whose application the checkpoint includes as its last.
-    pub fn index(&self) -> u64 {
-        self.index
-    }
-    pub fn term(&self) -> u64 {
-        self.term
+    pub fn activity(&self) -> Activity {
+        Activity {
+            transactions: self.transactions.len(),
+            row_locks: self.locks.len(),
+            proposals: self.proposals.len(),
+            old_versions: self.fragments.values().map(|fragment| fragment.usage().old_versions).sum(),
+        }
     }
 }

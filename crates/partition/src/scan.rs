@@ -1,8 +1,35 @@
-//! Cursors over indexes.
+//! Scans: cursors over an ordered index, merged with the reader's own writes.
+//!
+//! A cursor's place is the last entry it looked at, as (index key, ordinal): the row id for committed rows, above all
+//! row ids the number of the write for staged ones. So the partition may change between two calls, and rows that were
+//! there all the time are met exactly once.
+//!
+//! Locking scans see the newest versions and lock each row before they show it. With `lock_gaps` they also lock the
+//! part of the range that they have covered, and wait when another transaction has staged a key in the part that
+//! they are about to enter. So neither side can slip a phantom past the other.
 
-use shoal_types::{IndexId, TableId};
+mod merge;
 
-use crate::api::{Direction, KeyRange};
+use std::ops::Bound;
+
+use shoal_types::row::RowRef;
+use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, Timestamp, TransactionId, key_hash};
+
+use crate::api::*;
+use crate::fragment::Fragment;
+use crate::locks::{Acquired, Grant, LockKey, LockTable};
+use crate::partition::{Partition, no_such_table};
+use crate::ranges::{RangeLockId, range_contains};
+use crate::read::locker;
+use crate::transaction::lock_not_available;
+use crate::workspace::{Overlay, Transaction, WaitingFor};
+use merge::{Entry, Merge};
+
+/// Entries that one call looks at for each row it may show: dead entries must not hold the partition for long.
+const ENTRIES_PER_ROW: usize = 4;
+const ENTRIES_MIN: usize = 1024;
+/// Ordinals from here on are numbers of staged writes.
+const STAGED: u64 = 1 << 32;
 
 /// A place in an index that survives the partition being released and changed between calls.
 #[derive(Clone, Debug)]
@@ -11,10 +38,499 @@ pub struct Cursor {
     pub(crate) index: IndexId,
     pub(crate) range: KeyRange,
     pub(crate) direction: Direction,
+    /// The last entry looked at.
+    position: Option<(Vec<u8>, u64)>,
+    /// The same for a table whose primary key is a hash index only: hash and row, or the staged writes' phase.
+    hash_position: HashPosition,
+    finished: bool,
+    range_lock: Option<RangeLockId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum HashPosition {
+    Committed(Option<(u32, u32)>),
+    Staged(u32),
 }
 
 impl Cursor {
     pub fn new(table: TableId, index: IndexId, range: KeyRange, direction: Direction) -> Cursor {
-        Cursor { table, index, range, direction }
+        Cursor {
+            table,
+            index,
+            range,
+            direction,
+            position: None,
+            hash_position: HashPosition::Committed(None),
+            finished: false,
+            range_lock: None,
+        }
     }
+
+    /// Nothing is left to show.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    pub fn range(&self) -> &KeyRange {
+        &self.range
+    }
+
+    /// What lies before the cursor.
+    fn remaining(&self) -> KeyRange {
+        let mut range = self.range.clone();
+        if let Some((key, _)) = &self.position {
+            // Entries of the position's own key may still come.
+            match self.direction {
+                Direction::Forward => range.start = Bound::Included(key.clone()),
+                Direction::Backward => range.end = Bound::Included(key.clone()),
+            }
+        }
+        range
+    }
+
+    /// What lies behind the cursor, its place included.
+    fn covered(&self) -> Option<KeyRange> {
+        if self.finished {
+            return Some(self.range.clone());
+        }
+        let (key, _) = self.position.as_ref()?;
+        let mut range = self.range.clone();
+        match self.direction {
+            Direction::Forward => range.end = Bound::Included(key.clone()),
+            Direction::Backward => range.start = Bound::Included(key.clone()),
+        }
+        Some(range)
+    }
+}
+
+/// Why a call's walk ended.
+enum End {
+    Exhausted,
+    Stopped,
+    Limit,
+    /// At a row that another transaction has locked.
+    Locked(LockKey),
+}
+
+/// The borrowed parts of the partition that one call walks with.
+struct Walk<'a> {
+    fragment: &'a Fragment,
+    own: Option<&'a Transaction>,
+    locks: &'a mut LockTable,
+    grants: &'a mut Vec<Grant>,
+    /// Locks taken by this call.
+    taken: Vec<LockKey>,
+    view: &'a ReadView,
+    snapshot: Timestamp,
+    lock: Option<(TransactionId, LockRequest)>,
+    key: Vec<u8>,
+}
+
+/// What the walk does about a row.
+enum Admit {
+    Show { unlockable: Option<LockKey> },
+    Skip,
+    Locked(LockKey),
+}
+
+impl<'a> Walk<'a> {
+    /// Locks a committed row, if this is a locking scan.
+    fn admit(&mut self, bytes: &[u8]) -> Admit {
+        let Some((id, request)) = self.lock else {
+            return Admit::Show { unlockable: None };
+        };
+        let hash = key_hash(self.fragment.primary_key_into(bytes, &mut self.key));
+        let key = LockKey::row(self.fragment.schema.id, hash);
+        match self.locks.acquire(id, key, request.mode) {
+            Acquired::New => {
+                self.taken.push(key);
+                Admit::Show { unlockable: Some(key) }
+            }
+            Acquired::Granted => Admit::Show { unlockable: Some(key) },
+            Acquired::Held => Admit::Show { unlockable: None },
+            Acquired::Conflict if request.policy == LockPolicy::SkipLocked => Admit::Skip,
+            Acquired::Conflict => Admit::Locked(key),
+        }
+    }
+
+    /// Shows a committed row under its lock; `None` to go on.
+    fn show(
+        &mut self,
+        bytes: &[u8],
+        shown: &mut usize,
+        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
+        unlocked: &mut Vec<LockKey>,
+    ) -> Option<End> {
+        let unlockable = match self.admit(bytes) {
+            Admit::Show { unlockable } => unlockable,
+            Admit::Skip => return None,
+            Admit::Locked(key) => return Some(End::Locked(key)),
+        };
+        *shown += 1;
+        match visit(self.fragment.row(bytes)) {
+            Visit::Continue => None,
+            Visit::Stop => Some(End::Stopped),
+            Visit::ContinueUnlocked => {
+                if let (Some(key), Some((id, _))) = (unlockable, self.lock) {
+                    if self.taken.last() == Some(&key) {
+                        self.taken.pop();
+                        self.locks.release(id, key, self.grants);
+                    } else {
+                        unlocked.push(key);
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// The committed version of a row that this scan shows, unless the reader has written the row itself.
+    fn version(&mut self, row: u32, overlay: Option<&Overlay>) -> Option<&'a [u8]> {
+        let fragment = self.fragment;
+        let bytes = fragment.visible(row, self.snapshot)?;
+        if let (Some(own), Some(overlay)) = (self.own, overlay) {
+            if overlay.replaced.get(&row).is_some_and(|&first| first < self.view.own_writes_before.0) {
+                return None;
+            }
+            // A version that only old snapshots see: the reader's write may name another slot, or none.
+            if !fragment.newest_is_visible(row, self.snapshot) {
+                let key = fragment.primary_key_into(bytes, &mut self.key);
+                let mark = self.view.own_writes_before;
+                if own.find_before(mark, fragment.schema.id, key_hash(key), key).is_some() {
+                    return None;
+                }
+            }
+        }
+        Some(bytes)
+    }
+}
+
+impl Partition {
+    /// Shows rows from the cursor's place on, in index order, at most `row_limit` of them in one call. Release the
+    /// partition between calls.
+    pub fn scan(
+        &mut self,
+        view: &ReadView,
+        cursor: &mut Cursor,
+        lock: Option<LockRequest>,
+        row_limit: usize,
+        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
+    ) -> Result<Step<ScanState>> {
+        if cursor.finished {
+            return Ok(Step::Ready(ScanState::Done));
+        }
+        let fragment = self.fragment(cursor.table)?;
+        let hashed = cursor.index == IndexId(0) && !fragment.primary_ordered;
+        if !hashed && fragment.index(cursor.index).is_none() {
+            return Err(no_such_index(fragment, cursor.index));
+        }
+        if hashed && cursor.range != KeyRange::ALL {
+            return Err(Error::unknown("internal: a range scan over a hash index"));
+        }
+        let lock = match lock {
+            Some(request) => Some((locker(view)?, request)),
+            None => None,
+        };
+        if let Some((id, _)) = lock {
+            self.active(id)?;
+        } else if let Some(blocked) = self.wait_for_commits_in(view, cursor) {
+            return Ok(Step::Wait(blocked));
+        }
+        let barrier = match lock {
+            Some((id, request)) if request.lock_gaps && request.policy != LockPolicy::SkipLocked => {
+                self.staged_ahead(id, cursor)
+            }
+            _ => None,
+        };
+        let end = if hashed {
+            self.walk_hash(view, cursor, lock, barrier.map(|(_, key)| key), row_limit.max(1), visit)?
+        } else {
+            self.walk_tree(view, cursor, lock, barrier, row_limit.max(1), visit)?
+        };
+        cursor.finished = matches!(end, End::Exhausted);
+        if let Some((id, request)) = lock
+            && request.lock_gaps
+        {
+            self.cover(id, cursor, hashed);
+        }
+        match end {
+            End::Exhausted => Ok(Step::Ready(ScanState::Done)),
+            End::Stopped => {
+                cursor.finished = true;
+                Ok(Step::Ready(ScanState::Done))
+            }
+            End::Limit => Ok(Step::Ready(ScanState::More)),
+            End::Locked(key) => self.wait_for_row(view, lock, key),
+        }
+    }
+
+    fn wait_for_row(
+        &mut self,
+        view: &ReadView,
+        lock: Option<(TransactionId, LockRequest)>,
+        key: LockKey,
+    ) -> Result<Step<ScanState>> {
+        let Some((id, request)) = lock else {
+            return Err(Error::unknown("internal: a scan without locks met one"));
+        };
+        if request.policy == LockPolicy::NoWait {
+            return Err(lock_not_available());
+        }
+        let holders = self.locks.enqueue(id, key, request.mode, view.token);
+        self.active(id)?.waits.push((view.token, WaitingFor::Lock(key)));
+        Ok(Step::Wait(Blocked { holders }))
+    }
+
+    /// Locks what the cursor has covered so far.
+    fn cover(&mut self, id: TransactionId, cursor: &mut Cursor, hashed: bool) {
+        let covered = if hashed { Some(KeyRange::ALL) } else { cursor.covered() };
+        let Some(range) = covered else { return };
+        let (table, index) = (cursor.table, cursor.index);
+        let first = self.ranges.cover(&mut cursor.range_lock, table, index, id, range);
+        if first && let Some(transaction) = self.transactions.get_mut(&id) {
+            transaction.ranges.push((table, index));
+        }
+    }
+
+    /// The nearest key in the cursor's remaining range that another transaction has staged, and the lock of its row.
+    fn staged_ahead(&mut self, id: TransactionId, cursor: &Cursor) -> Option<(Vec<u8>, LockKey)> {
+        let fragment = self.fragments.get(&cursor.table)?;
+        let index = fragment.index(cursor.index);
+        let remaining = cursor.remaining();
+        let mut nearest: Option<(Vec<u8>, LockKey)> = None;
+        for other in self.transactions.values_mut() {
+            if other.id == id || other.writes.is_empty() || !other.writes_table(cursor.table) {
+                continue;
+            }
+            other.build_overlay(cursor.table, cursor.index, |row, out| {
+                if let Some(index) = index {
+                    index.spec.append_from_row(fragment.layout.row(row), out);
+                }
+            });
+            let Some(overlay) = other.overlay(cursor.table, cursor.index) else { continue };
+            for (key, number) in merge::staged_in(overlay, &remaining, cursor.direction) {
+                if !other.is_seen(*number, SavepointMark::LATEST) {
+                    continue;
+                }
+                let nearer = nearest.as_ref().is_none_or(|(known, _)| match cursor.direction {
+                    Direction::Forward => **key < **known,
+                    Direction::Backward => **key > **known,
+                });
+                if nearer {
+                    let lock = LockKey::row(cursor.table, other.writes[*number as usize].hash);
+                    nearest = Some((key.to_vec(), lock));
+                }
+                break;
+            }
+        }
+        nearest
+    }
+
+    /// Makes a snapshot reader wait for a commit under way, not later than its snapshot, that takes a row into the
+    /// range, or changes one in it.
+    fn wait_for_commits_in(&mut self, view: &ReadView, cursor: &Cursor) -> Option<Blocked> {
+        if view.snapshot == Timestamp::MAX || self.proposals.is_empty() {
+            return None;
+        }
+        let fragment = self.fragments.get(&cursor.table)?;
+        let mut key = Vec::new();
+        let holder = self.commits_before(view.snapshot).find(|&id| {
+            let Some(other) = self.transaction(id) else { return false };
+            other.writes.iter().filter(|write| write.table == cursor.table).any(|write| {
+                let Some(index) = fragment.index(cursor.index) else { return true };
+                let old = Some(write.row_id).filter(|&row| row != crate::workspace::NO_ROW);
+                let old = old.and_then(|row| fragment.newest(row));
+                old.into_iter()
+                    .chain(write.row.as_deref())
+                    .any(|row| range_contains(&cursor.range, index.key_into(&fragment.layout, row, &mut key)))
+            })
+        })?;
+        self.wait_for_apply(holder, view.token)
+    }
+
+    /// Brings the reader's own overlay of the index up to date, if it has written to the table.
+    fn prepare_own_overlay(&mut self, view: &ReadView, cursor: &Cursor) -> bool {
+        let Some(fragment) = self.fragments.get(&cursor.table) else { return false };
+        let own = view.transaction.and_then(|id| self.transactions.get_mut(&id));
+        let Some(own) = own.filter(|own| !own.writes.is_empty() && own.writes_table(cursor.table)) else {
+            return false;
+        };
+        let index = fragment.index(cursor.index);
+        own.build_overlay(cursor.table, cursor.index, |row, out| {
+            if let Some(index) = index {
+                index.spec.append_from_row(fragment.layout.row(row), out);
+            }
+        });
+        true
+    }
+
+    fn walk<'a>(
+        &'a mut self,
+        view: &'a ReadView,
+        table: TableId,
+        lock: Option<(TransactionId, LockRequest)>,
+        with_own: bool,
+    ) -> Result<Walk<'a>> {
+        let fragment = self.fragments.get(&table).ok_or_else(|| no_such_table(table))?;
+        let own = view.transaction.filter(|_| with_own).and_then(|id| self.transactions.get(&id));
+        let snapshot = if lock.is_some() { Timestamp::MAX } else { view.snapshot };
+        let own = own.map(|own| &**own);
+        let (locks, grants) = (&mut self.locks, &mut self.grants);
+        Ok(Walk { fragment, own, locks, grants, taken: Vec::new(), view, snapshot, lock, key: Vec::new() })
+    }
+
+    /// Lists the locks that a walk took, and wakes those that its unlocking let through.
+    fn settle_walk(&mut self, id: Option<TransactionId>, taken: Vec<LockKey>, unlocked: Vec<LockKey>) {
+        if let Some(id) = id {
+            if let Some(transaction) = self.transactions.get_mut(&id) {
+                transaction.locks.extend(taken);
+            }
+            for key in unlocked {
+                self.unlock(id, key);
+            }
+        }
+        self.settle_grants();
+    }
+
+    fn walk_tree(
+        &mut self,
+        view: &ReadView,
+        cursor: &mut Cursor,
+        lock: Option<(TransactionId, LockRequest)>,
+        barrier: Option<(Vec<u8>, LockKey)>,
+        row_limit: usize,
+        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
+    ) -> Result<End> {
+        let with_own = self.prepare_own_overlay(view, cursor);
+        let mut walk = self.walk(view, cursor.table, lock, with_own)?;
+        let fragment = walk.fragment;
+        let index = fragment.index(cursor.index).ok_or_else(|| no_such_index(fragment, cursor.index))?;
+        let overlay = walk.own.and_then(|own| own.overlay(cursor.table, cursor.index));
+        let mut merge = Merge::new(&index.tree, overlay, cursor);
+        let entry_limit = (row_limit * ENTRIES_PER_ROW).max(ENTRIES_MIN);
+        let check_keys = cursor.index != IndexId(0);
+        let (mut shown, mut looked_at, mut last) = (0, 0, None);
+        let mut unlocked = Vec::new();
+        let mut index_key = Vec::new();
+        let end = loop {
+            let Some(entry) = merge.peek() else {
+                break match &barrier {
+                    Some((_, key)) => End::Locked(*key),
+                    None => End::Exhausted,
+                };
+            };
+            if let Some((key, lock)) = &barrier
+                && merge.reaches(&entry, key)
+            {
+                break End::Locked(*lock);
+            }
+            if shown == row_limit || looked_at == entry_limit {
+                break End::Limit;
+            }
+            looked_at += 1;
+            let ended = match entry {
+                Entry::Staged(number) => {
+                    let own = walk.own.filter(|own| own.is_seen(number, view.own_writes_before));
+                    match own.and_then(|own| own.writes[number as usize].row.as_deref()) {
+                        Some(bytes) => {
+                            shown += 1;
+                            (visit(fragment.row(bytes)) == Visit::Stop).then_some(End::Stopped)
+                        }
+                        None => None,
+                    }
+                }
+                Entry::Committed(place) => {
+                    let row = index.tree.row(place);
+                    let version = walk.version(row, overlay).filter(|bytes| {
+                        let sure = !check_keys || fragment.has_one_version(row);
+                        sure || merge.has_key(place, index.key_into(&fragment.layout, bytes, &mut index_key))
+                    });
+                    version.and_then(|bytes| walk.show(bytes, &mut shown, visit, &mut unlocked))
+                }
+            };
+            if let Some(End::Locked(key)) = ended {
+                break End::Locked(key);
+            }
+            last = Some(entry);
+            if let Some(end) = ended {
+                break end;
+            }
+            merge.advance(entry);
+        };
+        let position = last.map(|entry| merge.position_of(entry));
+        drop(merge);
+        if position.is_some() {
+            cursor.position = position;
+        }
+        let taken = std::mem::take(&mut walk.taken);
+        self.settle_walk(lock.map(|(id, _)| id), taken, unlocked);
+        Ok(end)
+    }
+
+    /// The scan of a table that has no ordered primary key: committed rows by hash, then the reader's own writes.
+    fn walk_hash(
+        &mut self,
+        view: &ReadView,
+        cursor: &mut Cursor,
+        lock: Option<(TransactionId, LockRequest)>,
+        barrier: Option<LockKey>,
+        row_limit: usize,
+        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
+    ) -> Result<End> {
+        if let Some(key) = barrier {
+            return Ok(End::Locked(key));
+        }
+        let with_own = self.prepare_own_overlay(view, cursor);
+        let mut walk = self.walk(view, cursor.table, lock, with_own)?;
+        let fragment = walk.fragment;
+        let overlay = walk.own.and_then(|own| own.overlay(cursor.table, cursor.index));
+        let mut unlocked = Vec::new();
+        let mut shown = 0;
+        let mut end = None;
+        'walk: while let HashPosition::Committed(after) = cursor.hash_position {
+            let Some(slots) = fragment.slots_after(after) else {
+                cursor.hash_position = HashPosition::Staged(0);
+                break;
+            };
+            for (hash, row) in slots {
+                if shown == row_limit {
+                    end = Some(End::Limit);
+                    break 'walk;
+                }
+                if let Some(bytes) = walk.version(row, overlay) {
+                    end = walk.show(bytes, &mut shown, visit, &mut unlocked);
+                }
+                if !matches!(end, Some(End::Locked(_))) {
+                    cursor.hash_position = HashPosition::Committed(Some((hash, row)));
+                }
+                if end.is_some() {
+                    break 'walk;
+                }
+            }
+        }
+        while end.is_none()
+            && let (HashPosition::Staged(number), Some(own)) = (cursor.hash_position, walk.own)
+            && (number as usize) < own.writes.len()
+        {
+            if shown == row_limit {
+                end = Some(End::Limit);
+                break;
+            }
+            cursor.hash_position = HashPosition::Staged(number + 1);
+            let write = &own.writes[number as usize];
+            let seen = write.table == cursor.table && own.is_seen(number, view.own_writes_before);
+            if let Some(bytes) = write.row.as_deref().filter(|_| seen) {
+                shown += 1;
+                end = (visit(fragment.row(bytes)) == Visit::Stop).then_some(End::Stopped);
+            }
+        }
+        let taken = std::mem::take(&mut walk.taken);
+        self.settle_walk(lock.map(|(id, _)| id), taken, unlocked);
+        Ok(end.unwrap_or(End::Exhausted))
+    }
+}
+
+fn no_such_index(fragment: &Fragment, index: IndexId) -> Error {
+    let table = &fragment.schema.name;
+    Error::new(ErrorCode::KeyDoesNotExist, format!("Key '#{index}' doesn't exist in table '{table}'"))
 }

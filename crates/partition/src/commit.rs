@@ -1,0 +1,271 @@
+//! From proposals to applied entries.
+
+use std::sync::Arc;
+
+use raft::eraftpb::Entry;
+use shoal_types::row::fixed_width;
+use shoal_types::{Error, Result, TableId, TableSchema, Timestamp, TransactionId, key_hash};
+
+use crate::api::*;
+use crate::entry::{self, DecodedEntry, DecodedWrite};
+use crate::fragment::{Applied, Fragment};
+use crate::partition::{Partition, no_such_table};
+use crate::workspace::{NO_ROW, NO_WRITE, State, Transaction};
+
+/// Superseded versions that each commit clears away in passing.
+const GARBAGE_PER_COMMIT: usize = 4;
+
+/// An entry of this leader that has not been applied yet.
+pub(crate) struct Proposal {
+    index: u64,
+    term: u64,
+    token: CommitToken,
+    change: Change,
+}
+
+enum Change {
+    /// The writes wait in the transaction's workspace.
+    Commit(TransactionId, Timestamp),
+    Create(Arc<TableSchema>),
+    Drop(TableId),
+    Alter(Arc<TableSchema>),
+}
+
+impl Partition {
+    /// Proposes the transaction's writes as one log entry. `commit_timestamp` must be later than
+    /// [`Partition::newest_timestamp`]. An error has changed nothing: the transaction is still active.
+    pub fn propose_commit(
+        &mut self,
+        transaction: TransactionId,
+        commit_timestamp: Timestamp,
+        token: CommitToken,
+    ) -> Result<CommitStart> {
+        let data = match self.transactions.get(&transaction) {
+            Some(active) if active.state != State::Active => {
+                return Err(Error::unknown("internal: the transaction's commit is under way already"));
+            }
+            Some(active) => entry::encode_commit(active, commit_timestamp),
+            None => None,
+        };
+        let Some(data) = data else {
+            self.rollback(transaction);
+            return Ok(CommitStart::ReadOnly);
+        };
+        if commit_timestamp <= self.newest {
+            return Err(Error::unknown(format!(
+                "internal: commit timestamp {commit_timestamp} is not later than {} of partition {}",
+                self.newest, self.config.id
+            )));
+        }
+        self.propose(data, token, Change::Commit(transaction, commit_timestamp))?;
+        self.newest = commit_timestamp;
+        if let Some(transaction) = self.transactions.get_mut(&transaction) {
+            transaction.state = State::Committing { timestamp: commit_timestamp };
+        }
+        self.pump()?;
+        Ok(CommitStart::Proposed)
+    }
+
+    /// Proposes the table's fragment.
+    pub fn create_fragment(&mut self, schema: Arc<TableSchema>, token: CommitToken) -> Result<()> {
+        self.propose(entry::encode_create(&schema), token, Change::Create(schema))?;
+        self.pump()
+    }
+
+    /// Proposes to drop the table's fragment with all its rows.
+    pub fn drop_fragment(&mut self, table: TableId, token: CommitToken) -> Result<()> {
+        self.propose(entry::encode_drop(table), token, Change::Drop(table))?;
+        self.pump()
+    }
+
+    /// Proposes a new definition of the table. Indexes that only one of the two has are built or dropped; rows stay
+    /// as they are, so columns and primary key must not change how they are stored.
+    pub fn alter_fragment(&mut self, schema: Arc<TableSchema>, token: CommitToken) -> Result<()> {
+        let fragment = self.fragments.get(&schema.id).ok_or_else(|| no_such_table(schema.id))?;
+        check_same_storage(&fragment.schema, &schema)?;
+        self.propose(entry::encode_alter(&schema), token, Change::Alter(schema))?;
+        self.pump()
+    }
+
+    fn propose(&mut self, data: Vec<u8>, token: CommitToken, change: Change) -> Result<()> {
+        let (index, term) = self.group.propose(data)?;
+        self.proposals.push_back(Proposal { index, term, token, change });
+        Ok(())
+    }
+
+    /// The transactions whose commits are under way with timestamps up to `snapshot`.
+    pub(crate) fn commits_before(&self, snapshot: Timestamp) -> impl Iterator<Item = TransactionId> + '_ {
+        self.proposals
+            .iter()
+            .filter_map(|proposal| match proposal.change {
+                Change::Commit(transaction, timestamp) => Some((transaction, timestamp)),
+                _ => None,
+            })
+            .take_while(move |&(_, timestamp)| timestamp <= snapshot)
+            .map(|(transaction, _)| transaction)
+    }
+
+    /// Applies a committed entry: from the proposal if it is ours, else from its bytes.
+    pub(crate) fn apply_committed(&mut self, entry: &Entry) -> Result<()> {
+        let mut ours = None;
+        while self.proposals.front().is_some_and(|proposal| proposal.index <= entry.index) {
+            let Some(proposal) = self.proposals.pop_front() else { break };
+            if (proposal.index, proposal.term) == (entry.index, entry.term) {
+                ours = Some(proposal);
+            } else {
+                self.lose(proposal);
+            }
+        }
+        match ours {
+            Some(proposal) => {
+                self.apply_proposal(proposal)?;
+                (self.applied_index, self.applied_term) = (entry.index, entry.term);
+            }
+            None => self.apply_encoded(entry.index, entry.term, &entry.data)?,
+        }
+        Ok(())
+    }
+
+    /// Another leader's entry is in the proposal's place: it will never be committed.
+    fn lose(&mut self, proposal: Proposal) {
+        if let Change::Commit(id, _) = proposal.change
+            && let Some(transaction) = self.transactions.get_mut(&id)
+        {
+            transaction.state = State::Active;
+            self.rollback(id);
+        }
+        self.outputs.lost.push(proposal.token);
+    }
+
+    fn apply_proposal(&mut self, proposal: Proposal) -> Result<()> {
+        match proposal.change {
+            Change::Commit(id, timestamp) => {
+                if let Some(mut transaction) = self.transactions.remove(&id) {
+                    self.apply_workspace(&mut transaction, timestamp);
+                    self.finish(transaction);
+                }
+            }
+            Change::Create(schema) => self.apply_create(schema),
+            Change::Drop(table) => self.apply_drop(table),
+            Change::Alter(schema) => self.apply_alter(schema)?,
+        }
+        self.outputs.committed.push(proposal.token);
+        Ok(())
+    }
+
+    fn apply_workspace(&mut self, transaction: &mut Transaction, timestamp: Timestamp) {
+        let horizon = self.effective_horizon();
+        for number in 0..transaction.writes.len() {
+            let write = &mut transaction.writes[number];
+            let row = write.row.take();
+            let (table, hash, row_id, charge) = (write.table, write.hash, write.row_id, write.charge);
+            let is_final = write.superseded_by == NO_WRITE;
+            let fragment = self.fragments.get_mut(&table).filter(|_| is_final);
+            let Some(fragment) = fragment else {
+                self.config.budget.release(charge);
+                continue;
+            };
+            let key = transaction.key(number as u32);
+            let applied = match row {
+                Some(row) => {
+                    let known = (row_id != NO_ROW).then_some(row_id);
+                    fragment.put(row, (hash, key), known, timestamp, horizon)
+                }
+                None if row_id != NO_ROW => fragment.delete(row_id, timestamp, horizon),
+                None => Applied::default(),
+            };
+            self.settle(table, timestamp, applied);
+        }
+        self.applied = self.applied.max(timestamp);
+        self.collect_garbage(GARBAGE_PER_COMMIT);
+    }
+
+    fn settle(&mut self, table: TableId, timestamp: Timestamp, applied: Applied) {
+        self.config.budget.release(applied.released);
+        if let Some(row) = applied.revisit {
+            self.garbage.push_back((timestamp, table, row));
+        }
+    }
+
+    /// Applies an entry from its bytes.
+    pub(crate) fn apply_encoded(&mut self, index: u64, term: u64, data: &[u8]) -> Result<()> {
+        match entry::decode(data)? {
+            DecodedEntry::Empty => {}
+            DecodedEntry::Commit { timestamp, writes, .. } => {
+                for write in writes {
+                    self.apply_decoded(write, timestamp);
+                }
+                self.newest = self.newest.max(timestamp);
+                self.applied = self.applied.max(timestamp);
+                self.collect_garbage(GARBAGE_PER_COMMIT);
+            }
+            DecodedEntry::CreateFragment(schema) => self.apply_create(schema),
+            DecodedEntry::DropFragment(table) => self.apply_drop(table),
+            DecodedEntry::AlterFragment(schema) => self.apply_alter(schema)?,
+        }
+        (self.applied_index, self.applied_term) = (index, term);
+        Ok(())
+    }
+
+    fn apply_decoded(&mut self, write: DecodedWrite<'_>, timestamp: Timestamp) {
+        let horizon = self.effective_horizon();
+        match write {
+            DecodedWrite::Put { table, row } => {
+                // Writes to a table whose drop came first are void, here as at the leader.
+                let Some(fragment) = self.fragments.get_mut(&table) else { return };
+                self.config.budget.charge(fragment.charge_of(row));
+                let key = fragment.primary_key_into(row, &mut self.key_buffer);
+                let applied = fragment.put(row.into(), (key_hash(key), key), None, timestamp, horizon);
+                self.settle(table, timestamp, applied);
+            }
+            DecodedWrite::Delete { table, key } => {
+                let Some(fragment) = self.fragments.get_mut(&table) else { return };
+                let Some(row) = fragment.find(key_hash(key), key, &mut self.scratch) else { return };
+                let applied = fragment.delete(row, timestamp, horizon);
+                self.settle(table, timestamp, applied);
+            }
+        }
+    }
+
+    pub(crate) fn apply_create(&mut self, schema: Arc<TableSchema>) {
+        let fragment = || Box::new(Fragment::new(schema.clone()));
+        self.fragments.entry(schema.id).or_insert_with(fragment);
+    }
+
+    fn apply_drop(&mut self, table: TableId) {
+        let Some(fragment) = self.fragments.remove(&table) else {
+            return;
+        };
+        if self.pins.is_empty() {
+            self.config.budget.release(fragment.bytes());
+        } else {
+            self.retired.push(fragment);
+        }
+    }
+
+    fn apply_alter(&mut self, schema: Arc<TableSchema>) -> Result<()> {
+        let Some(fragment) = self.fragments.get_mut(&schema.id) else {
+            return Ok(());
+        };
+        let (before, after) = fragment.alter(schema)?;
+        self.config.budget.release(before);
+        self.config.budget.charge(after);
+        Ok(())
+    }
+}
+
+fn check_same_storage(old: &TableSchema, new: &TableSchema) -> Result<()> {
+    let same_column = |(old, new): (&shoal_types::Column, &shoal_types::Column)| {
+        old.sql_type.base == new.sql_type.base && fixed_width(&old.sql_type) == fixed_width(&new.sql_type)
+    };
+    let same_columns =
+        old.columns.len() == new.columns.len() && old.columns.iter().zip(&new.columns).all(same_column);
+    let (old_key, new_key) = (old.primary_key(), new.primary_key());
+    if same_columns && old_key.columns == new_key.columns && old_key.method == new_key.method {
+        return Ok(());
+    }
+    Err(Error::unknown(format!(
+        "internal: table '{}' cannot be altered in place: its rows would change",
+        new.name
+    )))
+}

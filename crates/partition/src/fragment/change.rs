@@ -1,0 +1,247 @@
+//! Committed changes: new versions come in, versions that nobody can see go out.
+
+use std::sync::Arc;
+
+use shoal_types::{IndexId, Result, TableSchema, Timestamp};
+
+use super::{Fragment, NO_UNDO, OrderedIndex, Slot, Undo, layout_of};
+use crate::hash_index::short_hash;
+
+/// What applying a change left behind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Applied {
+    /// Bytes to give back to the budget.
+    pub(crate) released: u64,
+    /// The row to look at again when the horizon has passed the change.
+    pub(crate) revisit: Option<u32>,
+}
+
+impl Fragment {
+    /// Makes `row` the newest version of its key, whose slot is `known` if the caller knows. The caller has charged
+    /// the budget with `charge_of(row)`.
+    pub(crate) fn put(
+        &mut self,
+        row: Box<[u8]>,
+        (hash, key): (u64, &[u8]),
+        known: Option<u32>,
+        timestamp: Timestamp,
+        horizon: Timestamp,
+    ) -> Applied {
+        self.bytes += self.charge_of(&row);
+        let mut scratch = std::mem::take(&mut self.key_buffers.0);
+        let found = known.or_else(|| self.find(hash, key, &mut scratch));
+        self.key_buffers.0 = scratch;
+        match found {
+            Some(row_id) => self.replace(row_id, row, timestamp, horizon),
+            None => {
+                self.add(row, hash, key, timestamp);
+                Applied::default()
+            }
+        }
+    }
+
+    fn add(&mut self, row: Box<[u8]>, hash: u64, key: &[u8], timestamp: Timestamp) {
+        self.rows += 1;
+        let slot = Slot { row: None, timestamp, undo: NO_UNDO, short_hash: short_hash(hash) };
+        let row_id = self.slots.insert(slot);
+        for index in &mut self.ordered {
+            if index.definition.id == IndexId(0) {
+                index.tree.insert(key, row_id);
+            } else {
+                index.key_into(&self.layout, &row, &mut self.key_buffers.0);
+                index.tree.insert(&self.key_buffers.0, row_id);
+            }
+        }
+        self.slots[row_id].row = Some(row);
+        self.hash.insert(hash, row_id);
+    }
+
+    fn replace(&mut self, row_id: u32, row: Box<[u8]>, timestamp: Timestamp, horizon: Timestamp) -> Applied {
+        let slot = &mut self.slots[row_id];
+        let old_row = slot.row.take();
+        let old_timestamp = slot.timestamp;
+        if old_row.is_none() {
+            self.rows += 1;
+        }
+        let first_secondary = usize::from(self.primary_ordered);
+        for index in &mut self.ordered[first_secondary..] {
+            let unchanged = old_row
+                .as_ref()
+                .is_some_and(|old| index.same_columns(self.layout.row(old), self.layout.row(&row)));
+            if !unchanged {
+                index.key_into(&self.layout, &row, &mut self.key_buffers.0);
+                index.tree.insert(&self.key_buffers.0, row_id);
+            }
+        }
+        let slot = &mut self.slots[row_id];
+        slot.row = Some(row);
+        slot.timestamp = timestamp;
+        if horizon < timestamp {
+            self.keep_old(row_id, old_row, old_timestamp);
+            return Applied { released: 0, revisit: Some(row_id) };
+        }
+        let mut released = 0;
+        if let Some(old_row) = old_row {
+            released += self.forget(row_id, std::slice::from_ref(&old_row));
+        }
+        let dead = self.cut_all(row_id);
+        released += self.forget(row_id, &dead);
+        Applied { released, revisit: None }
+    }
+
+    /// Deletes the newest version of a row that is alive.
+    pub(crate) fn delete(&mut self, row_id: u32, timestamp: Timestamp, horizon: Timestamp) -> Applied {
+        let slot = &mut self.slots[row_id];
+        let Some(old_row) = slot.row.take() else {
+            return Applied::default();
+        };
+        let old_timestamp = slot.timestamp;
+        slot.timestamp = timestamp;
+        self.rows -= 1;
+        if horizon < timestamp {
+            self.keep_old(row_id, Some(old_row), old_timestamp);
+            return Applied { released: 0, revisit: Some(row_id) };
+        }
+        let mut dead = self.cut_all(row_id);
+        dead.push(old_row);
+        Applied { released: self.free(row_id, &dead), revisit: None }
+    }
+
+    fn keep_old(&mut self, row_id: u32, row: Option<Box<[u8]>>, timestamp: Timestamp) {
+        let next = self.slots[row_id].undo;
+        let number = self.undo.insert(Undo { row, timestamp, next });
+        self.slots[row_id].undo = number;
+    }
+
+    /// Drops the versions of a row that no snapshot at or after `horizon` sees; returns the bytes given back and the
+    /// number of versions dropped.
+    pub(crate) fn prune(&mut self, row_id: u32, horizon: Timestamp) -> (u64, usize) {
+        let slot = &self.slots[row_id];
+        if slot.undo == NO_UNDO {
+            return (0, 0);
+        }
+        if slot.timestamp <= horizon {
+            let alive = slot.row.is_some();
+            let dead = self.cut_all(row_id);
+            let count = dead.len();
+            let released = if alive { self.forget(row_id, &dead) } else { self.free(row_id, &dead) };
+            return (released, count);
+        }
+        // The newest old version that the horizon sees is the last one needed.
+        let mut last = slot.undo;
+        while self.undo[last].timestamp > horizon {
+            last = self.undo[last].next;
+            if last == NO_UNDO {
+                return (0, 0);
+            }
+        }
+        let rest = std::mem::replace(&mut self.undo[last].next, NO_UNDO);
+        let dead = self.take_chain(rest);
+        let count = dead.len();
+        (self.forget(row_id, &dead), count)
+    }
+
+    fn cut_all(&mut self, row_id: u32) -> Vec<Box<[u8]>> {
+        let first = std::mem::replace(&mut self.slots[row_id].undo, NO_UNDO);
+        self.take_chain(first)
+    }
+
+    fn take_chain(&mut self, mut number: u32) -> Vec<Box<[u8]>> {
+        let mut dead = Vec::new();
+        while number != NO_UNDO {
+            let empty = Undo { row: None, timestamp: Timestamp::ZERO, next: NO_UNDO };
+            let undo = self.undo.remove(number, empty);
+            dead.extend(undo.row);
+            number = undo.next;
+        }
+        dead
+    }
+
+    /// Takes dead versions of a living slot out of the secondary indexes, except for keys that a version still has.
+    fn forget(&mut self, row_id: u32, dead: &[Box<[u8]>]) -> u64 {
+        let (mut key, mut other_key) = std::mem::take(&mut self.key_buffers);
+        let first_secondary = usize::from(self.primary_ordered);
+        for bytes in dead {
+            for position in first_secondary..self.ordered.len() {
+                let index = &self.ordered[position];
+                let newest = self.slots[row_id].row.as_deref();
+                let dead_row = self.layout.row(bytes);
+                if newest.is_some_and(|newest| index.same_columns(dead_row, self.layout.row(newest))) {
+                    continue;
+                }
+                index.key_into(&self.layout, bytes, &mut key);
+                let old = self.old_versions(row_id).filter_map(|undo| undo.row.as_deref());
+                let still_used = newest
+                    .into_iter()
+                    .chain(old)
+                    .any(|version| index.key_into(&self.layout, version, &mut other_key) == key.as_slice());
+                if !still_used {
+                    self.ordered[position].tree.remove(&key, row_id);
+                }
+            }
+        }
+        self.key_buffers = (key, other_key);
+        self.discharge(dead)
+    }
+
+    /// Frees the slot of a row that nobody can see any more, all of whose versions are in `dead`.
+    fn free(&mut self, row_id: u32, dead: &[Box<[u8]>]) -> u64 {
+        for bytes in dead {
+            for index in &mut self.ordered {
+                index.key_into(&self.layout, bytes, &mut self.key_buffers.0);
+                index.tree.remove(&self.key_buffers.0, row_id);
+            }
+        }
+        self.hash.remove(self.slots[row_id].short_hash, row_id);
+        let empty = Slot { row: None, timestamp: Timestamp::ZERO, undo: NO_UNDO, short_hash: 0 };
+        self.slots.remove(row_id, empty);
+        self.discharge(dead)
+    }
+
+    fn discharge(&mut self, dead: &[Box<[u8]>]) -> u64 {
+        let released = dead.iter().map(|row| self.charge_of(row)).sum();
+        self.bytes -= released;
+        released
+    }
+
+    /// Takes a new definition of the table: indexes are dropped, or built from every version there is. Returns what
+    /// all versions were charged before and are charged now.
+    pub(crate) fn alter(&mut self, schema: Arc<TableSchema>) -> Result<(u64, u64)> {
+        let before = self.bytes;
+        let mut old = std::mem::take(&mut self.ordered);
+        self.layout = layout_of(&schema);
+        let definitions = schema.indexes.iter().filter(|index| index.id.0 != 0 || self.primary_ordered);
+        let mut key = Vec::new();
+        for definition in definitions {
+            let mut index = OrderedIndex::new(&schema, definition);
+            let same = |other: &OrderedIndex| {
+                other.definition.id == definition.id && other.definition.columns == definition.columns
+            };
+            if let Some(position) = old.iter().position(same) {
+                index.tree = std::mem::take(&mut old[position].tree);
+            } else {
+                for row_id in 0..self.slots.end() {
+                    let newest = self.slots[row_id].row.as_deref();
+                    let older = self.old_versions(row_id).filter_map(|undo| undo.row.as_deref());
+                    for version in newest.into_iter().chain(older) {
+                        index.key_into(&self.layout, version, &mut key);
+                        index.tree.insert(&key, row_id);
+                    }
+                }
+            }
+            self.ordered.push(index);
+        }
+        self.schema = schema;
+        self.bytes = self.charge_of_all();
+        Ok((before, self.bytes))
+    }
+
+    fn charge_of_all(&self) -> u64 {
+        let charge = |row_id| {
+            let newest = self.slots[row_id].row.as_deref();
+            let older = self.old_versions(row_id).filter_map(|undo| undo.row.as_deref());
+            newest.into_iter().chain(older).map(|version| self.charge_of(version)).sum::<u64>()
+        };
+        (0..self.slots.end()).map(charge).sum()
+    }
+}

@@ -1,0 +1,82 @@
+//! One index of a fragment: its definition, how keys are made from rows, and its tree.
+
+use shoal_types::key::KeySpec;
+use shoal_types::row::{RowLayout, RowRef, fixed_width};
+use shoal_types::{Collation, Index, TableSchema};
+
+use crate::btree::Tree;
+
+/// A pair in a tree that is three quarters full.
+const PAIR_BYTES: usize = 22;
+const INLINE_KEY_BYTES: usize = 8;
+
+pub(crate) struct OrderedIndex {
+    pub(crate) definition: Index,
+    pub(crate) spec: KeySpec,
+    pub(crate) tree: Tree,
+    /// Unique, and this partition answers for it: no hidden table does.
+    pub(crate) locally_unique: bool,
+    shape: KeyShape,
+}
+
+/// What is known of a key's length before it is made.
+struct KeyShape {
+    fixed_bytes: usize,
+    /// Variable-size columns and how many key bytes one of their bytes makes.
+    variable: Vec<(usize, usize)>,
+}
+
+impl KeyShape {
+    fn of(spec: &KeySpec) -> KeyShape {
+        let mut shape = KeyShape { fixed_bytes: 0, variable: Vec::new() };
+        for part in &spec.parts {
+            shape.fixed_bytes += usize::from(part.nullable);
+            match fixed_width(&part.sql_type) {
+                Some(width) => shape.fixed_bytes += width,
+                None => {
+                    let factor = if part.sql_type.collation == Collation::BINARY { 1 } else { 2 };
+                    shape.variable.push((part.column, factor));
+                }
+            }
+        }
+        shape
+    }
+
+    fn key_bytes(&self, row: RowRef<'_>) -> usize {
+        let variable: usize = self.variable.iter().map(|&(column, factor)| row.raw(column).len() * factor).sum();
+        self.fixed_bytes + variable
+    }
+}
+
+impl OrderedIndex {
+    pub(crate) fn new(schema: &TableSchema, definition: &Index) -> OrderedIndex {
+        let spec = KeySpec::of_index(schema, definition);
+        let shape = KeyShape::of(&spec);
+        OrderedIndex {
+            definition: definition.clone(),
+            spec,
+            tree: Tree::default(),
+            locally_unique: definition.unique && definition.unique_table.is_none() && definition.id.0 != 0,
+            shape,
+        }
+    }
+
+    /// What a version's entry in this index is charged: a function of the row alone.
+    pub(crate) fn charge(&self, row: RowRef<'_>) -> u64 {
+        (PAIR_BYTES + self.shape.key_bytes(row).saturating_sub(INLINE_KEY_BYTES)) as u64
+    }
+
+    pub(crate) fn key_into<'k>(&self, layout: &RowLayout, row: &[u8], key: &'k mut Vec<u8>) -> &'k [u8] {
+        key.clear();
+        self.spec.append_from_row(layout.row(row), key);
+        key
+    }
+
+    /// The indexed columns have the same bytes in both rows (so the keys are equal; the converse need not hold).
+    pub(crate) fn same_columns(&self, one: RowRef<'_>, other: RowRef<'_>) -> bool {
+        self.spec.parts.iter().all(|part| {
+            let null = one.is_null(part.column);
+            null == other.is_null(part.column) && (null || one.raw(part.column) == other.raw(part.column))
+        })
+    }
+}

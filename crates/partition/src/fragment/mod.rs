@@ -1,0 +1,261 @@
+//! The rows of one table in this partition: slots, versions, indexes. Knows nothing of locks or transactions.
+//!
+//! A slot holds the newest committed version of a row (no bytes when it is deleted) and leads to older versions,
+//! newest first, as far as the horizon lets snapshots need them. Every index has an entry for each distinct key among
+//! a row's versions, so a reader who finds a row through an index checks the key of the version that it sees, unless
+//! the row has but one version. A slot lives until no snapshot can see any version of it.
+//!
+//! [`Fragment::charge_of`] says what a version costs. The caller reserves that before it stages; the fragment gives
+//! it back to the budget when the version is forgotten.
+
+mod change;
+mod index;
+
+use std::sync::Arc;
+
+use shoal_types::key::KeySpec;
+use shoal_types::row::{RowLayout, RowRef};
+use shoal_types::{BaseType, IndexId, IndexMethod, TableSchema, Timestamp};
+
+pub(crate) use change::Applied;
+pub(crate) use index::OrderedIndex;
+
+use crate::api::FragmentUsage;
+use crate::hash_index::HashIndex;
+use crate::slab::Slab;
+
+const NO_UNDO: u32 = u32::MAX;
+/// A slot, its place in the hash index at an average load, and the allocator's share of a row.
+const ROW_BYTES: u64 = 32 + 14 + 8;
+
+pub(crate) struct Slot {
+    /// `None`: deleted at `timestamp` (or the slot is free).
+    row: Option<Box<[u8]>>,
+    timestamp: Timestamp,
+    undo: u32,
+    short_hash: u32,
+}
+
+/// A version that has been superseded.
+struct Undo {
+    row: Option<Box<[u8]>>,
+    timestamp: Timestamp,
+    next: u32,
+}
+
+/// How a stored row is compared with a primary key.
+#[derive(Clone, Copy)]
+enum PrimaryShape {
+    /// One ascending integer column: the key is the number, big-endian, its sign bit turned if `signed`.
+    Integer {
+        column: usize,
+        signed: bool,
+        width: usize,
+    },
+    General,
+}
+
+pub(crate) struct Fragment {
+    pub(crate) schema: Arc<TableSchema>,
+    pub(crate) layout: RowLayout,
+    pub(crate) primary: KeySpec,
+    shape: PrimaryShape,
+    slots: Slab<Slot>,
+    undo: Slab<Undo>,
+    hash: HashIndex,
+    /// `ordered[0]` is the primary key's tree, unless that is a hash index only (`primary_ordered`).
+    pub(crate) ordered: Vec<OrderedIndex>,
+    pub(crate) primary_ordered: bool,
+    rows: u64,
+    bytes: u64,
+    /// Buffers for index keys in the making.
+    key_buffers: (Vec<u8>, Vec<u8>),
+}
+
+/// The layout of a table's rows.
+pub(crate) fn layout_of(schema: &TableSchema) -> RowLayout {
+    RowLayout::new(schema.columns.iter().map(|column| column.sql_type.clone()).collect())
+}
+
+impl PrimaryShape {
+    fn of(spec: &KeySpec) -> PrimaryShape {
+        let [part] = spec.parts.as_slice() else {
+            return PrimaryShape::General;
+        };
+        let width = match part.sql_type.base {
+            BaseType::TinyInt => 1,
+            BaseType::SmallInt => 2,
+            BaseType::MediumInt => 3,
+            BaseType::Int => 4,
+            BaseType::BigInt => 8,
+            _ => return PrimaryShape::General,
+        };
+        if part.nullable || part.descending {
+            return PrimaryShape::General;
+        }
+        PrimaryShape::Integer { column: part.column, signed: !part.sql_type.unsigned, width }
+    }
+}
+
+/// The little-endian word that a row holds for an integer key.
+#[inline]
+fn key_word(key: &[u8], signed: bool) -> u64 {
+    let mut bytes = [0u8; 8];
+    bytes[8 - key.len()..].copy_from_slice(key);
+    let word = u64::from_be_bytes(bytes);
+    if signed { word ^ 1 << (8 * key.len() - 1) } else { word }
+}
+
+impl Fragment {
+    pub(crate) fn new(schema: Arc<TableSchema>) -> Fragment {
+        let layout = layout_of(&schema);
+        let primary = KeySpec::of_index(&schema, schema.primary_key());
+        let primary_ordered = schema.primary_key().method == IndexMethod::BTree;
+        let ordered_indexes = schema.indexes.iter().filter(|index| index.id.0 != 0 || primary_ordered);
+        let ordered = ordered_indexes.map(|index| OrderedIndex::new(&schema, index)).collect();
+        Fragment {
+            layout,
+            shape: PrimaryShape::of(&primary),
+            primary,
+            slots: Slab::default(),
+            undo: Slab::default(),
+            hash: HashIndex::default(),
+            ordered,
+            primary_ordered,
+            rows: 0,
+            bytes: 0,
+            key_buffers: Default::default(),
+            schema,
+        }
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn usage(&self) -> FragmentUsage {
+        FragmentUsage {
+            table: self.schema.id,
+            rows: self.rows,
+            bytes: self.bytes,
+            old_versions: self.undo.len() as u64,
+        }
+    }
+
+    /// Bytes that the structures really take, but for the allocator's rounding of rows.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let rows: usize =
+            (0..self.slots.end()).filter_map(|row| self.slots[row].row.as_ref()).map(|row| row.len()).sum();
+        let trees: usize = self.ordered.iter().map(|index| index.tree.memory_bytes()).sum();
+        rows + trees + self.slots.memory_bytes() + self.undo.memory_bytes() + self.hash.memory_bytes()
+    }
+
+    /// What one version costs: a function of its bytes and the table's indexes alone.
+    pub(crate) fn charge_of(&self, row: &[u8]) -> u64 {
+        let row_ref = self.layout.row(row);
+        let indexes: u64 = self.ordered.iter().map(|index| index.charge(row_ref)).sum();
+        (row.len() as u64).next_multiple_of(16) + ROW_BYTES + indexes
+    }
+
+    pub(crate) fn index(&self, id: IndexId) -> Option<&OrderedIndex> {
+        self.ordered.iter().find(|index| index.definition.id == id)
+    }
+
+    pub(crate) fn primary_key_into<'k>(&self, row: &[u8], key: &'k mut Vec<u8>) -> &'k [u8] {
+        key.clear();
+        self.primary.append_from_row(self.layout.row(row), key);
+        key
+    }
+
+    /// The slot of a primary key, whether its row is alive or deleted.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, key: &[u8], scratch: &mut Vec<u8>) -> Option<u32> {
+        match self.shape {
+            PrimaryShape::Integer { column, signed, width } => {
+                if key.len() != width {
+                    return None;
+                }
+                let word = key_word(key, signed);
+                self.hash.find(hash, |row| {
+                    self.any_version(row).is_some_and(|bytes| self.layout.row(bytes).word(column) == word)
+                })
+            }
+            PrimaryShape::General => self.hash.find(hash, |row| {
+                self.any_version(row).is_some_and(|bytes| self.primary_key_into(bytes, scratch) == key)
+            }),
+        }
+    }
+
+    /// Some version's bytes: all versions of a slot have the same primary key.
+    #[inline]
+    fn any_version(&self, row: u32) -> Option<&[u8]> {
+        let slot = &self.slots[row];
+        match &slot.row {
+            Some(bytes) => Some(bytes),
+            None => self.old_versions(row).find_map(|undo| undo.row.as_deref()),
+        }
+    }
+
+    fn old_versions(&self, row: u32) -> impl Iterator<Item = &Undo> {
+        let mut next = self.slots[row].undo;
+        std::iter::from_fn(move || {
+            if next == NO_UNDO {
+                return None;
+            }
+            let undo = &self.undo[next];
+            next = undo.next;
+            Some(undo)
+        })
+    }
+
+    /// The version of a row that a snapshot sees.
+    #[inline]
+    pub(crate) fn visible(&self, row: u32, snapshot: Timestamp) -> Option<&[u8]> {
+        let slot = &self.slots[row];
+        if slot.timestamp <= snapshot {
+            return slot.row.as_deref();
+        }
+        self.old_versions(row).find(|undo| undo.timestamp <= snapshot).and_then(|undo| undo.row.as_deref())
+    }
+
+    /// The version that a snapshot sees, with the timestamp of its commit.
+    pub(crate) fn visible_version(&self, row: u32, snapshot: Timestamp) -> Option<(Timestamp, &[u8])> {
+        let slot = &self.slots[row];
+        if slot.timestamp <= snapshot {
+            return slot.row.as_deref().map(|bytes| (slot.timestamp, bytes));
+        }
+        let undo = self.old_versions(row).find(|undo| undo.timestamp <= snapshot)?;
+        undo.row.as_deref().map(|bytes| (undo.timestamp, bytes))
+    }
+
+    /// The newest committed version.
+    #[inline]
+    pub(crate) fn newest(&self, row: u32) -> Option<&[u8]> {
+        self.slots[row].row.as_deref()
+    }
+
+    /// Index entries of the row need no check against the version seen.
+    #[inline]
+    pub(crate) fn has_one_version(&self, row: u32) -> bool {
+        self.slots[row].undo == NO_UNDO
+    }
+
+    /// The version seen at `snapshot` is the newest one.
+    #[inline]
+    pub(crate) fn newest_is_visible(&self, row: u32, snapshot: Timestamp) -> bool {
+        self.slots[row].timestamp <= snapshot
+    }
+
+    pub(crate) fn row<'a>(&'a self, bytes: &'a [u8]) -> RowRef<'a> {
+        self.layout.row(bytes)
+    }
+
+    /// Slots with their hashes, of the next stretch of the hash index: see [`HashIndex::after`].
+    pub(crate) fn slots_after(&self, after: Option<(u32, u32)>) -> Option<Vec<(u32, u32)>> {
+        self.hash.after(after)
+    }
+}

@@ -1,0 +1,165 @@
+//! Range locks: what a locking scan has covered, nobody else may insert into.
+//!
+//! A range lock names an index and a range of its keys. Range locks of different transactions do not conflict with
+//! each other, only with other transactions' writes that would put a key into the range. Those wait in the index's
+//! list until a range lock of it goes away, and then look again.
+
+use std::ops::Bound;
+
+use hashbrown::HashMap;
+use shoal_types::{IndexId, TableId, TransactionId};
+
+use crate::api::{KeyRange, WaitToken};
+
+/// A range lock, named so that the scan that took it can extend it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RangeLockId(u64);
+
+struct RangeLock {
+    id: RangeLockId,
+    owner: TransactionId,
+    range: KeyRange,
+}
+
+struct RangeWaiter {
+    transaction: TransactionId,
+    token: WaitToken,
+    blockers: Vec<TransactionId>,
+}
+
+#[derive(Default)]
+struct IndexRanges {
+    locks: Vec<RangeLock>,
+    waiters: Vec<RangeWaiter>,
+}
+
+pub(crate) struct RangeLockTable {
+    indexes: HashMap<(TableId, IndexId), IndexRanges, foldhash::fast::FixedState>,
+    next_id: u64,
+}
+
+impl Default for RangeLockTable {
+    fn default() -> RangeLockTable {
+        RangeLockTable { indexes: HashMap::with_hasher(foldhash::fast::FixedState::default()), next_id: 0 }
+    }
+}
+
+pub(crate) fn range_contains(range: &KeyRange, key: &[u8]) -> bool {
+    let above = match &range.start {
+        Bound::Unbounded => true,
+        Bound::Included(start) => key >= start.as_slice(),
+        Bound::Excluded(start) => key > start.as_slice(),
+    };
+    above
+        && match &range.end {
+            Bound::Unbounded => true,
+            Bound::Included(end) => key <= end.as_slice(),
+            Bound::Excluded(end) => key < end.as_slice(),
+        }
+}
+
+impl RangeLockTable {
+    /// Some range of this index is locked.
+    pub(crate) fn is_locked(&self, table: TableId, index: IndexId) -> bool {
+        !self.indexes.is_empty()
+            && self.indexes.get(&(table, index)).is_some_and(|ranges| !ranges.locks.is_empty())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.indexes.is_empty()
+    }
+
+    /// The other transactions that keep `key` from being inserted.
+    pub(crate) fn blockers(
+        &self,
+        table: TableId,
+        index: IndexId,
+        key: &[u8],
+        transaction: TransactionId,
+    ) -> Vec<TransactionId> {
+        let Some(ranges) = self.indexes.get(&(table, index)) else {
+            return Vec::new();
+        };
+        let blocking = |lock: &&RangeLock| lock.owner != transaction && range_contains(&lock.range, key);
+        let mut blockers: Vec<TransactionId> =
+            ranges.locks.iter().filter(blocking).map(|lock| lock.owner).collect();
+        blockers.sort_unstable();
+        blockers.dedup();
+        blockers
+    }
+
+    /// Queues a write until one of its blockers lets go of a range.
+    pub(crate) fn wait(
+        &mut self,
+        table: TableId,
+        index: IndexId,
+        transaction: TransactionId,
+        token: WaitToken,
+        blockers: Vec<TransactionId>,
+    ) {
+        let waiters = &mut self.indexes.entry((table, index)).or_default().waiters;
+        waiters.retain(|waiter| waiter.transaction != transaction);
+        waiters.push(RangeWaiter { transaction, token, blockers });
+    }
+
+    pub(crate) fn cancel(&mut self, table: TableId, index: IndexId, transaction: TransactionId) {
+        if let Some(ranges) = self.indexes.get_mut(&(table, index)) {
+            ranges.waiters.retain(|waiter| waiter.transaction != transaction);
+        }
+    }
+
+    /// Sets the range of a lock, making it first if `id` is `None`. True if it is the owner's first in this index.
+    pub(crate) fn cover(
+        &mut self,
+        id: &mut Option<RangeLockId>,
+        table: TableId,
+        index: IndexId,
+        owner: TransactionId,
+        range: KeyRange,
+    ) -> bool {
+        let ranges = self.indexes.entry((table, index)).or_default();
+        if let Some(lock) = id.and_then(|id| ranges.locks.iter_mut().find(|lock| lock.id == id)) {
+            lock.range = range;
+            return false;
+        }
+        if ranges.locks.iter().any(|lock| lock.owner == owner && lock.range == range) {
+            return false;
+        }
+        let first = !ranges.locks.iter().any(|lock| lock.owner == owner);
+        self.next_id += 1;
+        *id = Some(RangeLockId(self.next_id));
+        ranges.locks.push(RangeLock { id: RangeLockId(self.next_id), owner, range });
+        first
+    }
+
+    /// Drops all of a transaction's locks in one index; appends the tokens of those that should look again.
+    pub(crate) fn release(
+        &mut self,
+        table: TableId,
+        index: IndexId,
+        owner: TransactionId,
+        woken: &mut Vec<(TransactionId, WaitToken)>,
+    ) {
+        let Some(ranges) = self.indexes.get_mut(&(table, index)) else {
+            return;
+        };
+        ranges.locks.retain(|lock| lock.owner != owner);
+        ranges.waiters.retain(|waiter| {
+            let wakes = waiter.blockers.contains(&owner);
+            if wakes {
+                woken.push((waiter.transaction, waiter.token));
+            }
+            !wakes
+        });
+        if ranges.locks.is_empty() {
+            self.indexes.remove(&(table, index));
+        }
+    }
+
+    /// (waiter, blocker) pairs.
+    pub(crate) fn append_edges(&self, edges: &mut Vec<(TransactionId, TransactionId)>) {
+        for waiter in self.indexes.values().flat_map(|ranges| &ranges.waiters) {
+            edges.extend(waiter.blockers.iter().map(|&blocker| (waiter.transaction, blocker)));
+        }
+    }
+}

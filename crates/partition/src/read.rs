@@ -1,0 +1,123 @@
+//! Point reads.
+
+use shoal_types::row::RowRef;
+use shoal_types::{Result, TableId, Timestamp, TransactionId, key_hash};
+
+use crate::api::*;
+use crate::locks::LockKey;
+use crate::partition::{Partition, no_such_table};
+use crate::transaction::Locked;
+
+/// Where a version is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// In the reader's own workspace, by the number of the write.
+    Staged(u32),
+    /// In this slot.
+    Committed(u32),
+    Nothing,
+}
+
+impl Partition {
+    /// The row with this primary key (memcomparable, all parts), as the view sees it. A read without a lock takes
+    /// none and allocates nothing; it waits only if a commit before its snapshot is under way for this very key.
+    pub fn get(
+        &mut self,
+        view: &ReadView,
+        table: TableId,
+        key: &[u8],
+        lock: Option<LockRequest>,
+    ) -> Result<Step<Option<RowRef<'_>>>> {
+        let hash = key_hash(key);
+        match lock {
+            None if view.snapshot == Timestamp::MAX || self.proposals.is_empty() => {}
+            None => {
+                if let Some(blocked) = self.wait_for_commit_of(view, table, hash, key) {
+                    return Ok(Step::Wait(blocked));
+                }
+            }
+            Some(request) => match self.lock_for_get(view, table, hash, key, request)? {
+                Locked::Yes(_) => {}
+                Locked::Skip => return Ok(Step::Ready(None)),
+                Locked::Wait(blocked) => return Ok(Step::Wait(blocked)),
+            },
+        }
+        let mut staged = None;
+        if let Some(id) = view.transaction
+            && let Some(transaction) = self.transactions.get(&id)
+            && let Some(number) = transaction.find_before(view.own_writes_before, table, hash, key)
+        {
+            staged = Some(&transaction.writes[number as usize]);
+        }
+        let fragment = self.fragments.get(&table).ok_or_else(|| no_such_table(table))?;
+        let bytes = match staged {
+            Some(write) => write.row.as_deref(),
+            None => {
+                let snapshot = if lock.is_some() { Timestamp::MAX } else { view.snapshot };
+                fragment.find(hash, key, &mut self.scratch).and_then(|row| fragment.visible(row, snapshot))
+            }
+        };
+        Ok(Step::Ready(bytes.map(|bytes| fragment.row(bytes))))
+    }
+
+    fn lock_for_get(
+        &mut self,
+        view: &ReadView,
+        table: TableId,
+        hash: u64,
+        key: &[u8],
+        request: LockRequest,
+    ) -> Result<Locked> {
+        self.fragment(table)?;
+        let id = locker(view)?;
+        let lock_key = LockKey::row(table, hash);
+        let locked = self.lock(id, lock_key, request.mode, request.policy, view.token)?;
+        if let Locked::Yes(true) = locked
+            && !request.lock_gaps
+            && self.locate(id, table, hash, key)? == Found::Nothing
+        {
+            self.unlock(id, lock_key);
+        }
+        Ok(locked)
+    }
+
+    /// Where the newest version of a key is, as its (locking) transaction sees it.
+    pub(crate) fn locate(&mut self, id: TransactionId, table: TableId, hash: u64, key: &[u8]) -> Result<Found> {
+        if let Some(transaction) = self.transactions.get(&id)
+            && let Some(number) = transaction.find(table, hash, key)
+        {
+            let deleted = transaction.writes[number as usize].row.is_none();
+            return Ok(if deleted { Found::Nothing } else { Found::Staged(number) });
+        }
+        let fragment = self.fragments.get(&table).ok_or_else(|| no_such_table(table))?;
+        let row = fragment.find(hash, key, &mut self.scratch).filter(|&row| fragment.newest(row).is_some());
+        Ok(row.map_or(Found::Nothing, Found::Committed))
+    }
+
+    /// The bytes of what `locate` found.
+    pub(crate) fn found_bytes(&self, id: TransactionId, table: TableId, found: Found) -> Option<&[u8]> {
+        match found {
+            Found::Staged(number) => self.transaction(id)?.writes[number as usize].row.as_deref(),
+            Found::Committed(row) => self.fragments.get(&table)?.newest(row),
+            Found::Nothing => None,
+        }
+    }
+
+    /// Makes the reader wait if a commit under way, not later than its snapshot, writes this key.
+    fn wait_for_commit_of(&mut self, view: &ReadView, table: TableId, hash: u64, key: &[u8]) -> Option<Blocked> {
+        let holder = self
+            .commits_before(view.snapshot)
+            .find(|&id| self.transaction(id).is_some_and(|other| other.find(table, hash, key).is_some()))?;
+        self.wait_for_apply(holder, view.token)
+    }
+
+    pub(crate) fn wait_for_apply(&mut self, holder: TransactionId, token: WaitToken) -> Option<Blocked> {
+        self.transactions.get_mut(&holder)?.apply_waiters.push(token);
+        Some(Blocked { holders: vec![holder] })
+    }
+}
+
+/// The transaction that a locking read locks for.
+pub(crate) fn locker(view: &ReadView) -> Result<TransactionId> {
+    view.transaction.ok_or_else(|| shoal_types::Error::unknown("internal: a locking read without a transaction"))
+}

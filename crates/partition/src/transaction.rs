@@ -1,0 +1,208 @@
+//! Transactions at this partition: locks and waiting, savepoints, endings.
+//!
+//! A transaction begins here with its first lock or write and ends with `rollback` or with its commit being applied.
+
+use shoal_types::{Error, ErrorCode, Result, TableId, TransactionId, key_hash};
+
+use crate::api::*;
+use crate::locks::{Acquired, LockKey};
+use crate::partition::Partition;
+use crate::workspace::{State, Transaction, WaitingFor};
+
+/// Finished transactions whose buffers are kept.
+const IDLE_TRANSACTIONS_MAX: usize = 64;
+
+/// The end of an attempt to lock.
+pub(crate) enum Locked {
+    /// `true`: by this operation.
+    Yes(bool),
+    Skip,
+    Wait(Blocked),
+}
+
+impl Partition {
+    pub(crate) fn transaction(&self, id: TransactionId) -> Option<&Transaction> {
+        self.transactions.get(&id).map(|transaction| &**transaction)
+    }
+
+    /// The transaction, begun if need be. An error if its commit is under way.
+    pub(crate) fn active(&mut self, id: TransactionId) -> Result<&mut Transaction> {
+        let idle = &mut self.idle;
+        let transaction = self.transactions.entry(id).or_insert_with(|| match idle.pop() {
+            Some(mut transaction) => {
+                transaction.id = id;
+                transaction
+            }
+            None => Box::new(Transaction::new(id)),
+        });
+        match transaction.state {
+            State::Active => Ok(transaction),
+            State::Committing { .. } => {
+                Err(Error::unknown("internal: an operation of a transaction whose commit is under way"))
+            }
+        }
+    }
+
+    /// Takes a lock, or queues for it.
+    pub(crate) fn lock(
+        &mut self,
+        id: TransactionId,
+        key: LockKey,
+        mode: LockMode,
+        policy: LockPolicy,
+        token: WaitToken,
+    ) -> Result<Locked> {
+        self.active(id)?;
+        match self.locks.acquire(id, key, mode) {
+            Acquired::New => {
+                self.active(id)?.locks.push(key);
+                Ok(Locked::Yes(true))
+            }
+            // Listed when it was granted.
+            Acquired::Granted => Ok(Locked::Yes(true)),
+            Acquired::Held => Ok(Locked::Yes(false)),
+            Acquired::Conflict => match policy {
+                LockPolicy::Wait => {
+                    let holders = self.locks.enqueue(id, key, mode, token);
+                    self.active(id)?.waits.push((token, WaitingFor::Lock(key)));
+                    Ok(Locked::Wait(Blocked { holders }))
+                }
+                LockPolicy::SkipLocked => Ok(Locked::Skip),
+                LockPolicy::NoWait => Err(lock_not_available()),
+            },
+        }
+    }
+
+    /// Releases a lock that this operation took and does not need.
+    pub(crate) fn unlock(&mut self, id: TransactionId, key: LockKey) {
+        if let Some(transaction) = self.transactions.get_mut(&id)
+            && let Some(position) = transaction.locks.iter().rposition(|&held| held == key)
+        {
+            transaction.locks.swap_remove(position);
+            self.locks.release(id, key, &mut self.grants);
+            self.settle_grants();
+        }
+    }
+
+    /// Lists granted locks with their new holders and wakes these.
+    pub(crate) fn settle_grants(&mut self) {
+        let mut grants = std::mem::take(&mut self.grants);
+        for grant in grants.drain(..) {
+            if let Some(transaction) = self.transactions.get_mut(&grant.transaction) {
+                transaction.waits.retain(|&(_, waiting)| waiting != WaitingFor::Lock(grant.key));
+                if grant.new {
+                    transaction.locks.push(grant.key);
+                }
+            }
+            self.outputs.woken.push(grant.token);
+        }
+        self.grants = grants;
+    }
+
+    /// Lets go of a row lock under which nothing has been written (READ COMMITTED: the row did not match).
+    pub fn unlock_row(&mut self, transaction: TransactionId, table: TableId, key: &[u8]) {
+        let hash = key_hash(key);
+        let written = |transaction: &Transaction| {
+            let is_row = |write: &crate::workspace::StagedWrite| write.hash == hash && write.table == table;
+            transaction.state != State::Active || transaction.writes.iter().any(is_row)
+        };
+        if self.transaction(transaction).is_some_and(|transaction| !written(transaction)) {
+            self.unlock(transaction, LockKey::row(table, hash));
+        }
+    }
+
+    /// The operation with this token gives up waiting. What it has locked so far stays locked.
+    pub fn cancel_wait(&mut self, id: TransactionId, token: WaitToken) {
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        let Some(position) = transaction.waits.iter().position(|&(waiting, _)| waiting == token) else {
+            return;
+        };
+        match transaction.waits.swap_remove(position).1 {
+            WaitingFor::Lock(key) => {
+                self.locks.cancel(id, key, &mut self.grants);
+                self.settle_grants();
+            }
+            WaitingFor::Range(table, index) => self.ranges.cancel(table, index, id),
+        }
+    }
+
+    /// All (waiter, holder) pairs of this partition: its part of the wait-for graph.
+    pub fn wait_edges(&self) -> Vec<(TransactionId, TransactionId)> {
+        let mut edges = Vec::new();
+        self.locks.append_edges(&mut edges);
+        self.ranges.append_edges(&mut edges);
+        edges
+    }
+
+    /// How far the transaction has written here.
+    pub fn savepoint(&self, transaction: TransactionId) -> SavepointMark {
+        self.transaction(transaction).map_or(SavepointMark(0), |transaction| transaction.mark())
+    }
+
+    /// Undoes the writes staged since the mark; locks stay.
+    pub fn rollback_to(&mut self, transaction: TransactionId, mark: SavepointMark) {
+        if let Some(transaction) = self.transactions.get_mut(&transaction)
+            && transaction.state == State::Active
+        {
+            let released = transaction.truncate(mark);
+            self.config.budget.release(released);
+        }
+    }
+
+    pub fn has_writes(&self, transaction: TransactionId) -> bool {
+        self.transaction(transaction).is_some_and(|transaction| !transaction.writes.is_empty())
+    }
+
+    /// Ends a transaction without its writes. One whose commit is under way is left alone: the log decides.
+    pub fn rollback(&mut self, id: TransactionId) {
+        let committing = |transaction: &Transaction| transaction.state != State::Active;
+        if self.transaction(id).is_some_and(committing) {
+            return;
+        }
+        if let Some(mut transaction) = self.transactions.remove(&id) {
+            let released = transaction.truncate(SavepointMark(0));
+            self.config.budget.release(released);
+            self.finish(transaction);
+        }
+    }
+
+    /// Releases all that a transaction (already taken out of the map) holds.
+    pub(crate) fn finish(&mut self, mut transaction: Box<Transaction>) {
+        let id = transaction.id;
+        for (_, waiting) in transaction.waits.drain(..) {
+            match waiting {
+                WaitingFor::Lock(key) => self.locks.cancel(id, key, &mut self.grants),
+                WaitingFor::Range(table, index) => self.ranges.cancel(table, index, id),
+            }
+        }
+        for &key in &transaction.locks {
+            self.locks.release(id, key, &mut self.grants);
+        }
+        let mut woken = Vec::new();
+        for &(table, index) in &transaction.ranges {
+            self.ranges.release(table, index, id, &mut woken);
+        }
+        for (waiter, token) in woken {
+            if let Some(waiter) = self.transactions.get_mut(&waiter) {
+                waiter.waits.retain(|&(waiting, _)| waiting != token);
+            }
+            self.outputs.woken.push(token);
+        }
+        self.outputs.woken.append(&mut transaction.apply_waiters);
+        self.settle_grants();
+        if self.idle.len() < IDLE_TRANSACTIONS_MAX && transaction.is_small() {
+            transaction.reset();
+            self.idle.push(transaction);
+        }
+    }
+}
+
+/// Error 3572, for NOWAIT.
+pub(crate) fn lock_not_available() -> Error {
+    Error::new(
+        ErrorCode::LockNowait,
+        "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
+    )
+}

@@ -1,0 +1,332 @@
+//! What one transaction has staged, locked and waits for in this partition.
+//!
+//! Writes are an append-only list; each knows the write of the same key before it and the one that superseded it, so
+//! that going back to a savepoint pops the list and nothing else. Only writes that nothing superseded are committed.
+//! [`Overlay`]s are sorted views of the list for one index, built when a scan first wants one.
+
+use std::collections::BTreeSet;
+
+use hashbrown::{HashMap, HashTable};
+use shoal_types::{IndexId, TableId, Timestamp, TransactionId};
+
+use crate::api::{SavepointMark, WaitToken};
+use crate::locks::LockKey;
+
+pub(crate) const NO_ROW: u32 = u32::MAX;
+pub(crate) const NO_WRITE: u32 = u32::MAX;
+/// Up to so many writes are searched one by one.
+const LINEAR_MAX: usize = 8;
+
+pub(crate) struct StagedWrite {
+    pub(crate) table: TableId,
+    /// `None` deletes.
+    pub(crate) row: Option<Box<[u8]>>,
+    /// The committed row that this replaces, or `NO_ROW`. It stays where it is: it is locked.
+    pub(crate) row_id: u32,
+    pub(crate) hash: u64,
+    key_start: u32,
+    key_length: u32,
+    /// The write of the same key that this one supersedes.
+    pub(crate) previous: u32,
+    pub(crate) superseded_by: u32,
+    /// Bytes reserved in the memory budget.
+    pub(crate) charge: u64,
+}
+
+/// Where a transaction waits, so that it can give up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitingFor {
+    Lock(LockKey),
+    Range(TableId, IndexId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Active,
+    Committing { timestamp: Timestamp },
+}
+
+/// One transaction's staged rows in the order of one index.
+pub(crate) struct Overlay {
+    pub(crate) table: TableId,
+    pub(crate) index: IndexId,
+    /// Writes below this number are in.
+    pub(crate) consumed: u32,
+    pub(crate) entries: BTreeSet<(Box<[u8]>, u32)>,
+    /// Committed rows that the transaction has written, with the first write of each.
+    pub(crate) replaced: HashMap<u32, u32, foldhash::fast::FixedState>,
+}
+
+pub(crate) struct Transaction {
+    pub(crate) id: TransactionId,
+    pub(crate) state: State,
+    pub(crate) writes: Vec<StagedWrite>,
+    keys: Vec<u8>,
+    /// The newest write of each key, once there are more than `LINEAR_MAX` writes.
+    newest: HashTable<u32>,
+    pub(crate) overlays: Vec<Overlay>,
+    pub(crate) locks: Vec<LockKey>,
+    /// Indexes in which the transaction holds range locks.
+    pub(crate) ranges: Vec<(TableId, IndexId)>,
+    pub(crate) waits: Vec<(WaitToken, WaitingFor)>,
+    /// Snapshot readers that wait for this transaction's commit to be applied.
+    pub(crate) apply_waiters: Vec<WaitToken>,
+}
+
+impl Transaction {
+    pub(crate) fn new(id: TransactionId) -> Transaction {
+        Transaction {
+            id,
+            state: State::Active,
+            writes: Vec::new(),
+            keys: Vec::new(),
+            newest: HashTable::new(),
+            overlays: Vec::new(),
+            locks: Vec::new(),
+            ranges: Vec::new(),
+            waits: Vec::new(),
+            apply_waiters: Vec::new(),
+        }
+    }
+
+    /// Makes a finished transaction's buffers fit for the next one.
+    pub(crate) fn reset(&mut self) {
+        self.state = State::Active;
+        self.writes.clear();
+        self.keys.clear();
+        self.newest.clear();
+        self.overlays.clear();
+        self.locks.clear();
+        self.ranges.clear();
+        self.waits.clear();
+        self.apply_waiters.clear();
+    }
+
+    /// Worth keeping for reuse: not grown by a bulk load.
+    pub(crate) fn is_small(&self) -> bool {
+        self.writes.capacity() <= 256 && self.keys.capacity() <= 16 << 10 && self.locks.capacity() <= 1024
+    }
+
+    pub(crate) fn key(&self, write: u32) -> &[u8] {
+        let write = &self.writes[write as usize];
+        &self.keys[write.key_start as usize..(write.key_start + write.key_length) as usize]
+    }
+
+    fn is_write_of(&self, number: u32, table: TableId, hash: u64, key: &[u8]) -> bool {
+        let write = &self.writes[number as usize];
+        write.hash == hash && write.table == table && self.key(number) == key
+    }
+
+    /// The newest write of a key.
+    pub(crate) fn find(&self, table: TableId, hash: u64, key: &[u8]) -> Option<u32> {
+        if self.writes.len() <= LINEAR_MAX {
+            (0..self.writes.len() as u32).rev().find(|&number| self.is_write_of(number, table, hash, key))
+        } else {
+            self.newest.find(hash, |&number| self.is_write_of(number, table, hash, key)).copied()
+        }
+    }
+
+    /// The newest write of a key before the mark.
+    pub(crate) fn find_before(&self, mark: SavepointMark, table: TableId, hash: u64, key: &[u8]) -> Option<u32> {
+        let mut number = self.find(table, hash, key)?;
+        while number >= mark.0 {
+            number = self.writes[number as usize].previous;
+            if number == NO_WRITE {
+                return None;
+            }
+        }
+        Some(number)
+    }
+
+    /// The write is what a reader with this mark sees of its key.
+    pub(crate) fn is_seen(&self, number: u32, mark: SavepointMark) -> bool {
+        let superseded_by = self.writes[number as usize].superseded_by;
+        number < mark.0 && (superseded_by == NO_WRITE || superseded_by >= mark.0)
+    }
+
+    pub(crate) fn stage(
+        &mut self,
+        table: TableId,
+        hash: u64,
+        key: &[u8],
+        row: Option<Box<[u8]>>,
+        row_id: u32,
+        charge: u64,
+    ) {
+        let number = self.writes.len() as u32;
+        let previous = self.find(table, hash, key);
+        let (key_start, row_id) = match previous {
+            Some(previous) => {
+                let previous = &mut self.writes[previous as usize];
+                previous.superseded_by = number;
+                (previous.key_start, previous.row_id)
+            }
+            None => {
+                let start = self.keys.len() as u32;
+                self.keys.extend_from_slice(key);
+                (start, row_id)
+            }
+        };
+        self.writes.push(StagedWrite {
+            table,
+            row,
+            row_id,
+            hash,
+            key_start,
+            key_length: key.len() as u32,
+            previous: previous.unwrap_or(NO_WRITE),
+            superseded_by: NO_WRITE,
+            charge,
+        });
+        match self.writes.len() {
+            0..=LINEAR_MAX => {}
+            length if length == LINEAR_MAX + 1 => self.index_all(),
+            _ => self.index_one(number, previous),
+        }
+    }
+
+    fn index_all(&mut self) {
+        self.newest.clear();
+        for number in 0..self.writes.len() as u32 {
+            if self.writes[number as usize].superseded_by == NO_WRITE {
+                self.index_one(number, None);
+            }
+        }
+    }
+
+    /// Makes `number` the newest write of its key, in the place of `previous`.
+    fn index_one(&mut self, number: u32, previous: Option<u32>) {
+        let hash = self.writes[number as usize].hash;
+        if let Some(place) = previous.and_then(|previous| self.newest.find_mut(hash, |&found| found == previous)) {
+            *place = number;
+            return;
+        }
+        let writes = &self.writes;
+        self.newest.insert_unique(hash, number, |&other| writes[other as usize].hash);
+    }
+
+    pub(crate) fn mark(&self) -> SavepointMark {
+        SavepointMark(self.writes.len() as u32)
+    }
+
+    /// Drops the writes since the mark; returns the bytes they had reserved.
+    pub(crate) fn truncate(&mut self, mark: SavepointMark) -> u64 {
+        let mut released = 0;
+        while self.writes.len() > mark.0 as usize {
+            let number = self.writes.len() as u32 - 1;
+            let indexed = self.writes.len() > LINEAR_MAX;
+            let Some(write) = self.writes.pop() else { break };
+            released += write.charge;
+            if write.previous == NO_WRITE {
+                self.keys.truncate(write.key_start as usize);
+            } else {
+                self.writes[write.previous as usize].superseded_by = NO_WRITE;
+            }
+            if indexed && let Ok(entry) = self.newest.find_entry(write.hash, |&found| found == number) {
+                if write.previous == NO_WRITE {
+                    entry.remove();
+                } else {
+                    *entry.into_mut() = write.previous;
+                }
+            }
+        }
+        self.overlays.retain(|overlay| overlay.consumed <= mark.0);
+        released
+    }
+
+    pub(crate) fn writes_table(&self, table: TableId) -> bool {
+        self.writes.iter().any(|write| write.table == table)
+    }
+
+    /// The overlay of an index as far as it was built, if it was.
+    pub(crate) fn overlay(&self, table: TableId, index: IndexId) -> Option<&Overlay> {
+        self.overlays.iter().find(|overlay| overlay.table == table && overlay.index == index)
+    }
+
+    /// Brings the overlay of an index up to date. `index_key` appends the index key of a row.
+    pub(crate) fn build_overlay(
+        &mut self,
+        table: TableId,
+        index: IndexId,
+        mut index_key: impl FnMut(&[u8], &mut Vec<u8>),
+    ) -> &Overlay {
+        let position = self.overlays.iter().position(|overlay| overlay.table == table && overlay.index == index);
+        let position = position.unwrap_or_else(|| {
+            let replaced = HashMap::with_hasher(foldhash::fast::FixedState::default());
+            self.overlays.push(Overlay { table, index, consumed: 0, entries: BTreeSet::new(), replaced });
+            self.overlays.len() - 1
+        });
+        let overlay = &mut self.overlays[position];
+        for number in overlay.consumed..self.writes.len() as u32 {
+            let write = &self.writes[number as usize];
+            if write.table != table {
+                continue;
+            }
+            if write.row_id != NO_ROW {
+                overlay.replaced.entry(write.row_id).or_insert(number);
+            }
+            if let Some(row) = &write.row {
+                let mut key = Vec::with_capacity(16);
+                index_key(row, &mut key);
+                overlay.entries.insert((key.into_boxed_slice(), number));
+            }
+        }
+        overlay.consumed = self.writes.len() as u32;
+        overlay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: TableId = TableId(1);
+
+    fn key(number: u32) -> [u8; 4] {
+        number.to_be_bytes()
+    }
+
+    fn stage(transaction: &mut Transaction, number: u32, value: u8) {
+        transaction.stage(TABLE, u64::from(number), &key(number), Some(vec![value].into()), NO_ROW, 10);
+    }
+
+    fn value(transaction: &Transaction, number: u32) -> Option<u8> {
+        let write = transaction.find(TABLE, u64::from(number), &key(number))?;
+        transaction.writes[write as usize].row.as_ref().map(|row| row[0])
+    }
+
+    #[test]
+    fn going_back_restores_every_earlier_write_whatever_the_number() {
+        for count in [1, 3, 8, 9, 10, 40] {
+            let mut transaction = Transaction::new(TransactionId(1));
+            for number in 0..count {
+                stage(&mut transaction, number, 1);
+            }
+            let mark = transaction.mark();
+            for number in 0..count * 2 {
+                stage(&mut transaction, number, 2);
+            }
+            assert_eq!(value(&transaction, count - 1), Some(2));
+            assert_eq!(transaction.truncate(mark), u64::from(count) * 20);
+            for number in 0..count * 2 {
+                assert_eq!(value(&transaction, number), (number < count).then_some(1));
+            }
+            assert_eq!(transaction.truncate(SavepointMark(0)), u64::from(count) * 10);
+            assert_eq!(value(&transaction, 0), None);
+            assert!(transaction.keys.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_mark_hides_later_writes() {
+        let mut transaction = Transaction::new(TransactionId(1));
+        stage(&mut transaction, 1, 1);
+        let mark = transaction.mark();
+        stage(&mut transaction, 1, 2);
+        stage(&mut transaction, 2, 3);
+        assert_eq!(transaction.find_before(mark, TABLE, 1, &key(1)), Some(0));
+        assert_eq!(transaction.find_before(mark, TABLE, 2, &key(2)), None);
+        assert!(transaction.is_seen(0, mark) && !transaction.is_seen(1, mark));
+        assert!(!transaction.is_seen(0, SavepointMark::LATEST) && transaction.is_seen(1, SavepointMark::LATEST));
+    }
+}
