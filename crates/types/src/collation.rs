@@ -351,6 +351,11 @@ impl Collation {
         if left == right {
             return true;
         }
+        if let (&[left @ 0..0x80], &[right @ 0..0x80]) = (left, right)
+            && self == Collation::UTF8MB4_0900_AI_CI
+        {
+            return UCA_900.ascii_weights[usize::from(left)] == UCA_900.ascii_weights[usize::from(right)];
+        }
         match self.method() {
             Some(Method::Uca900(strength)) => uca::compare(&UCA_900, strength, left, right) == Ordering::Equal,
             Some(Method::ByteWeights(map)) => simple::compare_bytes(map, left, right) == Ordering::Equal,
