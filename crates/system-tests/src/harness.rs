@@ -15,8 +15,8 @@ const CLIENT_DEADLINE: Duration = Duration::from_secs(120);
 /// The database that every server under test has.
 pub const DATABASE: &str = "test";
 
-/// MySQL 8.4's default, without NO_ENGINE_SUBSTITUTION: MariaDB knows no `ENGINE=NDB`.
-const MARIADB_SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,\
+/// MySQL 8.4's default, without NO_ENGINE_SUBSTITUTION as MariaDB knows no `ENGINE=NDB`, and with MySQL's rounding.
+const MARIADB_SQL_MODE: &str = "TIME_ROUND_FRACTIONAL,ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,\
 NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO";
 
 /// Whether the tests run against MariaDB.

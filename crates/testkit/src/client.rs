@@ -399,7 +399,7 @@ fn read_ok(packet: &[u8]) -> Result<Done> {
         last_insert_id: reader.length()?,
         status: reader.u16()?,
         warnings: reader.u16()?,
-        info: String::from_utf8_lossy(reader.rest()).into_owned(),
+        info: String::from_utf8_lossy(reader.string().unwrap_or_default()).into_owned(),
     })
 }
 
