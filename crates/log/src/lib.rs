@@ -3,9 +3,9 @@
 //! It knows nothing of SQL, rows or Raft: a record is a group id, a kind, an index, a term and bytes.
 //! Plain threads and files; no async runtime.
 //!
-//! - [`log`]: the public face: append, flush, durability, low water.
+//! - [`mod@log`]: the public face: append, flush, durability, low water.
 //! - [`batch`]: what is appended, and records as recovery shows them.
-//! - [`format`]: the file format to the byte, and why a torn tail can be told from damage.
+//! - [`mod@format`]: the file format to the byte, and why a torn tail can be told from damage.
 //! - [`recovery`]: opening a directory.
 //! - [`checkpoint`]: checkpoint files: framed, checksummed, optionally compressed.
 //! - [`file_system`]: the file operations behind a trait; [`testing`]: a disk that fails on request.
