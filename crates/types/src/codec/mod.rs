@@ -1,26 +1,19 @@
 //! Schemas and values as bytes, for the log, checkpoints and the dictionary.
 //!
-//! Reading never panics: damaged bytes are an error.
+//! Schemas are protobuf messages: fields that a reader does not know are skipped, fields that a writer did not know
+//! read as their defaults. Values have a compact form of their own that tells its class. Reading never panics:
+//! damaged bytes are an error, and what is read keeps the invariants that the rest of the crate relies on.
 
-use crate::Result;
-use crate::schema::TableSchema;
-use crate::value::Value;
+mod schema;
+mod value;
 
-impl TableSchema {
-    pub fn encode(&self) -> Vec<u8> {
-        unimplemented!()
-    }
-    pub fn decode(_bytes: &[u8]) -> Result<TableSchema> {
-        unimplemented!()
-    }
-}
+#[cfg(test)]
+mod tests;
 
-/// Appends a value in a compact form that tells its own class.
-pub fn append_value(_value: &Value, _out: &mut Vec<u8>) {
-    unimplemented!()
-}
+pub use value::{append_value, read_value};
 
-/// Takes one value off the front of `bytes`.
-pub fn read_value(_bytes: &mut &[u8]) -> Result<Value> {
-    unimplemented!()
+use crate::error::Error;
+
+fn damaged(what: &str) -> Error {
+    Error::unknown(format!("damaged bytes: {what}"))
 }

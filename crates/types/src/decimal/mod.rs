@@ -54,6 +54,25 @@ impl Decimal {
         }
     }
 
+    /// The magnitude in little-endian bytes, the scale, and whether the number is negative.
+    pub(crate) fn to_parts(self) -> ([u8; 32], u8, bool) {
+        let mut bytes = [0; 32];
+        for (chunk, limb) in bytes.chunks_exact_mut(8).zip(self.limbs) {
+            chunk.copy_from_slice(&limb.to_le_bytes());
+        }
+        (bytes, self.scale, self.negative)
+    }
+
+    /// What `to_parts` gave; `None` for a magnitude or scale beyond the bounds of decimals.
+    pub(crate) fn from_parts(magnitude: &[u8; 32], scale: u8, negative: bool) -> Option<Decimal> {
+        let mut limbs = [0; 4];
+        for (limb, chunk) in limbs.iter_mut().zip(magnitude.chunks_exact(8)) {
+            *limb = crate::row::little_endian_word(chunk);
+        }
+        let is_bounded = wide::compare(&limbs, &POWERS_OF_TEN[MAX_DIGITS as usize]) == Ordering::Less;
+        (is_bounded && scale <= WORK_SCALE).then(|| Decimal::with_sign(limbs, scale, negative))
+    }
+
     fn with_sign(limbs: Wide, scale: u8, negative: bool) -> Decimal {
         Decimal { limbs, scale, negative: negative && limbs != [0; 4] }
     }
