@@ -22,7 +22,7 @@ enum Command {
         port: u16,
     },
     /// Run sysbench against MariaDB and Shoal in turn and write the table of ratios.
-    Compare(compare::Options),
+    Compare(Box<compare::Options>),
 }
 
 fn main() -> ExitCode {

@@ -196,7 +196,8 @@ pub fn setup(arguments: &[&str]) -> Setup {
     setup
 }
 
-fn shoal_binary() -> PathBuf {
+/// The binary under test.
+pub fn shoal_binary() -> PathBuf {
     if let Some(path) = env::var_os("SHOAL_BINARY") {
         return PathBuf::from(path);
     }

@@ -12,6 +12,6 @@
 pub mod golden;
 mod harness;
 
-pub use harness::{TestServer, setup as harness_setup, skip, target_is_mariadb, wait_until};
+pub use harness::{TestServer, setup as harness_setup, shoal_binary, skip, target_is_mariadb, wait_until};
 pub use shoal_testkit::client::{self, Client, Error, Login, Reply, Rows, Value};
 pub use shoal_testkit::{process, program, server};

@@ -43,6 +43,8 @@ pub struct Setup {
     /// A data directory that outlives the server, instead of one of its own.
     pub data_dir: Option<PathBuf>,
     pub ready_within: Duration,
+    /// The port to listen on; any free one when absent.
+    pub port: Option<u16>,
     /// Keeps terminal signals away from the server, for owners that end it themselves.
     pub own_process_group: bool,
 }
@@ -57,6 +59,7 @@ impl Setup {
             parent: None,
             data_dir: None,
             ready_within: READY_WITHIN,
+            port: None,
             own_process_group: false,
         }
     }
@@ -256,13 +259,17 @@ impl Server {
         let mut command = Command::new(&self.setup.binary);
         match self.setup.kind {
             Kind::Shoal => {
-                command.args(["dev", "--mysql-port", "0", "--data-dir"]);
+                let port = self.setup.port.unwrap_or(0).to_string();
+                command.args(["dev", "--mysql-port", &port, "--data-dir"]);
                 command.arg(self.data_dir());
                 Ok((command, None))
             }
             Kind::Other => Ok((command, None)),
             Kind::MariaDb => {
-                let port = free_port()?;
+                let port = match self.setup.port {
+                    Some(port) => port,
+                    None => free_port()?,
+                };
                 command
                     .args(["--no-defaults", "--user=root", "--bind-address=127.0.0.1"])
                     .arg(format!("--datadir={}", self.data_dir().display()))

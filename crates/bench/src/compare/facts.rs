@@ -20,6 +20,7 @@ pub fn gather(plan: &Plan) -> io::Result<Facts> {
         ("processor", processor()),
         ("memory", memory()),
         ("kernel", first_line("/proc/sys/kernel/osrelease")),
+        ("load before the run", load()),
         ("file system", file_system(&plan.work_dir)),
         ("4 KiB write + fdatasync", fsync_latency(&plan.work_dir)?),
         ("sysbench", version("sysbench")),
@@ -53,6 +54,12 @@ fn memory() -> String {
 fn first_line(path: &str) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().next().unwrap_or("unknown").to_string()
+}
+
+/// Runnable processes over the last minute: other work on the machine blurs the figures.
+fn load() -> String {
+    let text = first_line("/proc/loadavg");
+    text.split(' ').next().unwrap_or("unknown").to_string()
 }
 
 /// The type of the mount that holds `path`.

@@ -196,3 +196,28 @@ fn the_interactive_status_command_of_the_client_works() {
     assert!(output.status.success(), "{text}");
     assert!(text.contains("Server version:") && text.contains("Uptime:"), "{text}");
 }
+
+#[test]
+fn slap_generates_its_own_load() {
+    let server = TestServer::start();
+    let mut command = server.program("mariadb-slap");
+    command.args(["--auto-generate-sql", "--auto-generate-sql-add-autoincrement"]);
+    command.args(["--concurrency=4", "--iterations=2", "--number-of-queries=400", "--engine=innodb"]);
+    let output = server.finish(command, b"");
+    assert!(output.status.success(), "{}{}", output.text(), output.errors());
+}
+
+#[test]
+fn a_script_of_many_statements_streams_through_the_client() {
+    let server = TestServer::start();
+    let mut script = String::from("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20));\nBEGIN;\n");
+    for id in 0..5000 {
+        script += &format!("INSERT INTO t VALUES ({id}, 'row {id}');\n");
+    }
+    script += "COMMIT;\nSELECT COUNT(*), MIN(v), MAX(id) FROM t;\n";
+    assert_eq!(server.sql(&script), "5000\trow 0\t4999\n");
+    // All rows come back, one by one as they arrive.
+    let output = server.mariadb(&["--batch", "--quick", "--skip-column-names"], b"SELECT * FROM t ORDER BY id");
+    let expected: String = (0..5000).map(|id| format!("{id}\trow {id}\n")).collect();
+    assert_eq!(output.text(), expected);
+}

@@ -6,6 +6,8 @@ mod clients;
 mod crash;
 mod golden;
 mod isolation;
+mod lifecycle;
 mod protocol;
+mod status;
 mod storage_limits;
 mod whitepaper;
