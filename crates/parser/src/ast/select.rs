@@ -11,6 +11,7 @@ pub struct Query {
     pub limit: Option<Limit>,
     /// FOR UPDATE / FOR SHARE / LOCK IN SHARE MODE.
     pub locking: Vec<LockingClause>,
+    /// INTO, at the end or between the select list and FROM.
     pub into: Option<SelectInto>,
 }
 
@@ -74,8 +75,6 @@ pub struct Select {
     pub group_by: Option<GroupBy>,
     pub having: Option<Expr>,
     pub windows: Vec<NamedWindow>,
-    /// INTO written between the select list and FROM.
-    pub into: Option<SelectInto>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

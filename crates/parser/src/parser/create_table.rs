@@ -57,7 +57,7 @@ impl Parser<'_> {
         table.duplicates = self.duplicate_handling();
         let query_follows = self.eat("AS") || self.at_query_word() || self.at_kind(TokenKind::LeftParen);
         if query_follows {
-            table.query = Some(Box::new(self.query()?));
+            table.query = Some(self.query()?);
         } else if table.duplicates != DuplicateHandling::Error || !has_elements {
             return Err(self.unexpected());
         }

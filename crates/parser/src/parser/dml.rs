@@ -70,7 +70,7 @@ impl Parser<'_> {
             insert.source = InsertSource::Values(rows);
             return self.row_alias(insert);
         }
-        insert.source = InsertSource::Query(Box::new(self.query()?));
+        insert.source = InsertSource::Query(self.query()?);
         Ok(())
     }
 

@@ -162,6 +162,7 @@ impl Parser<'_> {
     }
 
     /// Takes the operator and what follows it.
+    #[inline(never)]
     fn infix(&mut self, left: Expr, operator: Infix, power: u8) -> Result<Expr> {
         self.advance();
         match operator {
@@ -219,6 +220,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn comparison(&mut self, left: Expr, operator: BinaryOperator) -> Result<Expr> {
         let quantifier = if self.at_any(&["ANY", "SOME"]) {
             Some(Quantifier::Any)
@@ -231,12 +233,7 @@ impl Parser<'_> {
             // ANY and SOME are names unless a parenthesis follows.
             Some(quantifier) if self.peek(1).kind == TokenKind::LeftParen => {
                 self.advance();
-                Ok(Expr::Quantified {
-                    operator,
-                    quantifier,
-                    left: Box::new(left),
-                    query: Box::new(self.query_in_parens()?),
-                })
+                Ok(Expr::Quantified { operator, quantifier, left: Box::new(left), query: self.query_in_parens()? })
             }
             _ => {
                 let right = self.expression(power::COMPARISON + 1)?;
@@ -245,6 +242,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn truth_test(&mut self, left: Expr) -> Result<Expr> {
         let negated = self.eat("NOT");
         let test = match self.upper().as_str() {
@@ -258,6 +256,7 @@ impl Parser<'_> {
         Ok(Expr::Is { operand: Box::new(left), test, negated })
     }
 
+    #[inline(never)]
     fn predicate(&mut self, left: Expr, word: Predicate, negated: bool) -> Result<Expr> {
         let operand = Box::new(left);
         match word {
@@ -281,9 +280,10 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn in_predicate(&mut self, operand: Box<Expr>, negated: bool) -> Result<Expr> {
         if self.peeks_query_in_parens() {
-            let query = Box::new(self.query_in_parens()?);
+            let query = self.query_in_parens()?;
             return Ok(Expr::InSubquery { operand, query, negated });
         }
         let mut list = self.exprs_in_parens()?;
@@ -297,6 +297,7 @@ impl Parser<'_> {
     }
 
     /// NOT, which is an operand of AND, OR, XOR and NOT alone unless HIGH_NOT_PRECEDENCE makes it `!`.
+    #[inline(never)]
     pub(super) fn not_operator(&mut self, minimum: u8) -> Result<Expr> {
         let operand_power = if self.mode.contains(SqlMode::HIGH_NOT_PRECEDENCE) {
             power::BANG
@@ -310,12 +311,14 @@ impl Parser<'_> {
     }
 
     /// The operand of a prefix operator that has been taken.
+    #[inline(never)]
     pub(super) fn unary(&mut self, operator: UnaryOperator, operand_power: u8) -> Result<Expr> {
         let operand = Box::new(self.expression(operand_power)?);
         Ok(Expr::Unary { operator, operand })
     }
 
     /// What follows `left +` or `left -` when it starts with INTERVAL.
+    #[inline(never)]
     fn interval_operand(&mut self, left: Expr, operator: BinaryOperator) -> Result<Expr> {
         match self.interval()? {
             Interval::Amount(amount, unit) => Ok(Expr::DateArithmetic {

@@ -111,12 +111,14 @@ impl Parser<'_> {
     }
 
     /// A function that is looked up by its name alone.
+    #[inline(never)]
     pub(super) fn stored_function(&mut self, schema: Option<Ident>, name: Ident) -> Result<Expr> {
         let arguments = self.arguments()?;
         Ok(Expr::Function(Box::new(FunctionCall { schema, name, distinct: false, star: false, arguments })))
     }
 
     /// `( [expr, ..] )`.
+    #[inline(never)]
     pub(super) fn arguments(&mut self) -> Result<Vec<Expr>> {
         self.expect_kind(TokenKind::LeftParen)?;
         if self.eat_kind(TokenKind::RightParen) {
@@ -127,6 +129,7 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
+    #[inline(never)]
     fn aggregate(&mut self, name: Ident, upper: &str) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let distinct = self.eat_any(&["DISTINCT", "DISTINCTROW"]);
@@ -147,6 +150,7 @@ impl Parser<'_> {
         Ok(Expr::Function(Box::new(FunctionCall { schema: None, name, distinct, star, arguments })))
     }
 
+    #[inline(never)]
     fn group_concat(&mut self) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let distinct = self.eat_any(&["DISTINCT", "DISTINCTROW"]);
@@ -158,6 +162,7 @@ impl Parser<'_> {
     }
 
     /// `CAST(expr [AT TIME ZONE 'zone'] AS type [ARRAY])`.
+    #[inline(never)]
     fn cast(&mut self) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let operand = self.expr()?;
@@ -175,6 +180,7 @@ impl Parser<'_> {
     }
 
     /// `CONVERT(expr, type)` and `CONVERT(expr USING charset)`.
+    #[inline(never)]
     fn convert(&mut self) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let operand = self.expr()?;
@@ -199,6 +205,7 @@ impl Parser<'_> {
     }
 
     /// `CHAR(n, .. [USING charset])`.
+    #[inline(never)]
     fn char_function(&mut self) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let arguments = self.comma_list(Self::expr)?;
@@ -208,6 +215,7 @@ impl Parser<'_> {
     }
 
     /// `TRIM([[BOTH | LEADING | TRAILING] [pattern] FROM] operand)`.
+    #[inline(never)]
     fn trim(&mut self) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let side = match self.upper().as_str() {
@@ -234,6 +242,7 @@ impl Parser<'_> {
     }
 
     /// `SUBSTRING(text, start [, length])` and `SUBSTRING(text FROM start [FOR length])`.
+    #[inline(never)]
     fn substring(&mut self, name: Ident) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let mut arguments = vec![self.expr()?];
@@ -251,6 +260,7 @@ impl Parser<'_> {
     }
 
     /// `POSITION(needle IN text)`, which is `LOCATE(needle, text)`.
+    #[inline(never)]
     fn position(&mut self, mut name: Ident) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let needle = self.expression(power::BIT_OR)?;
@@ -261,6 +271,7 @@ impl Parser<'_> {
         Ok(call(name, vec![needle, text]))
     }
 
+    #[inline(never)]
     fn extract(&mut self) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let unit = self.interval_unit()?;
@@ -271,6 +282,7 @@ impl Parser<'_> {
     }
 
     /// DATE_ADD and friends; ADDDATE and SUBDATE with a plain number stay calls.
+    #[inline(never)]
     fn date_arithmetic(&mut self, name: Ident, subtract: bool) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let date = self.expr()?;
@@ -295,6 +307,7 @@ impl Parser<'_> {
         Ok(call(name, vec![date, days]))
     }
 
+    #[inline(never)]
     fn timestamp_function(&mut self, add: bool) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let unit = self.timestamp_unit()?;
@@ -310,6 +323,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn get_format(&mut self) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let kind = match self.upper().as_str() {
@@ -326,6 +340,7 @@ impl Parser<'_> {
     }
 
     /// `WEIGHT_STRING(expr [AS CHAR(n) | AS BINARY(n)])`.
+    #[inline(never)]
     fn weight_string(&mut self) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let operand = self.expr()?;
@@ -341,6 +356,7 @@ impl Parser<'_> {
     }
 
     /// `JSON_VALUE(document, path [RETURNING type] [on empty] [on error])`.
+    #[inline(never)]
     fn json_value(&mut self) -> Result<Expr> {
         self.expect_kind(TokenKind::LeftParen)?;
         let document = self.expr()?;

@@ -15,6 +15,7 @@ const CHARSETS: &[&str] = &[
 
 impl Parser<'_> {
     /// A literal at the current token, or None when it is none. TRUE, FALSE and NULL are words and not handled here.
+    #[inline(never)]
     pub(super) fn optional_literal(&mut self) -> Result<Option<Literal>> {
         let token = self.token;
         let value = match token.kind {
@@ -111,6 +112,7 @@ impl Parser<'_> {
     }
 
     /// `DATE '..'`, `TIME '..'`, `TIMESTAMP '..'`, when a string follows the word.
+    #[inline(never)]
     pub(super) fn optional_temporal_literal(&mut self) -> Result<Option<Expr>> {
         let kind = match self.upper().as_str() {
             "DATE" => TemporalKind::Date,

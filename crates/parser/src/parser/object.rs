@@ -109,7 +109,7 @@ impl Parser<'_> {
         let columns = self.optional_ident_list()?;
         self.expect("AS")?;
         let start = self.here();
-        let query = Box::new(self.query()?);
+        let query = self.query()?;
         let query_text = self.text_since(start);
         let mut check_option = None;
         if self.eat("WITH") {

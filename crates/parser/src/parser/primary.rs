@@ -44,6 +44,7 @@ impl Parser<'_> {
         Expr::Parameter(ordinal)
     }
 
+    #[inline(never)]
     fn user_variable_operand(&mut self) -> Result<Expr> {
         let name = self.user_variable()?;
         if !self.eat_kind(TokenKind::Assign) {
@@ -54,6 +55,7 @@ impl Parser<'_> {
     }
 
     /// `@@[scope.]name[.name]`.
+    #[inline(never)]
     pub(super) fn system_variable(&mut self) -> Result<SystemVariable> {
         self.expect_kind(TokenKind::AtAt)?;
         let scope = if self.peek(1).kind == TokenKind::Dot { self.variable_scope_word() } else { None };
@@ -86,6 +88,7 @@ impl Parser<'_> {
     }
 
     /// `.table.column`, the ODBC way to leave out the schema.
+    #[inline(never)]
     fn dotted_column(&mut self) -> Result<ColumnName> {
         self.expect_kind(TokenKind::Dot)?;
         let table = self.take_ident()?;
@@ -94,9 +97,10 @@ impl Parser<'_> {
         Ok(ColumnName { schema: None, table: Some(table), column })
     }
 
+    #[inline(never)]
     fn parenthesised(&mut self) -> Result<Expr> {
         if self.peeks_query_in_parens() {
-            return Ok(Expr::Subquery(Box::new(self.query_in_parens()?)));
+            return Ok(Expr::Subquery(self.query_in_parens()?));
         }
         self.expect_kind(TokenKind::LeftParen)?;
         let first = self.expr()?;
@@ -105,9 +109,9 @@ impl Parser<'_> {
             let query = if self.at_kind(TokenKind::RightParen) || !self.at_query_continuation() {
                 self.rest_of_row(Expr::Subquery(query))?
             } else {
-                let query = self.continue_query(*query)?;
+                let query = self.continue_query(query)?;
                 self.expect_kind(TokenKind::RightParen)?;
-                Expr::Subquery(Box::new(query))
+                Expr::Subquery(query)
             };
             return Ok(query);
         }
@@ -126,6 +130,7 @@ impl Parser<'_> {
         Ok(Expr::Row(fields))
     }
 
+    #[inline(never)]
     fn word(&mut self, minimum: u8) -> Result<Expr> {
         let upper = self.upper();
         match upper.as_str() {
@@ -137,7 +142,7 @@ impl Parser<'_> {
             "CASE" => self.case(),
             "EXISTS" => {
                 self.advance();
-                Ok(Expr::Exists(Box::new(self.query_in_parens()?)))
+                Ok(Expr::Exists(self.query_in_parens()?))
             }
             "INTERVAL" => self.leading_interval(),
             "DEFAULT" => self.default(),
@@ -172,6 +177,7 @@ impl Parser<'_> {
     }
 
     /// A column, or a function by its name.
+    #[inline(never)]
     fn named(&mut self) -> Result<Expr> {
         let token = self.token;
         let reserved = token.kind == TokenKind::Word && is_reserved(self.bytes_of(&token));
@@ -191,6 +197,7 @@ impl Parser<'_> {
     }
 
     /// A column with a qualifier, or a stored function with its schema.
+    #[inline(never)]
     fn qualified(&mut self, first: Ident) -> Result<Expr> {
         let name = self.column_name_from(first)?;
         match (name.schema.is_none(), self.token.kind) {
@@ -200,6 +207,7 @@ impl Parser<'_> {
     }
 
     /// A column with the JSON operators that may follow it.
+    #[inline(never)]
     fn column_operand(&mut self, column: ColumnName) -> Result<Expr> {
         let unquote = match self.token.kind {
             TokenKind::Arrow => false,
@@ -218,6 +226,7 @@ impl Parser<'_> {
         Ok(column)
     }
 
+    #[inline(never)]
     fn default(&mut self) -> Result<Expr> {
         self.advance();
         if !self.at_kind(TokenKind::LeftParen) {
@@ -227,6 +236,7 @@ impl Parser<'_> {
         Ok(Expr::Default(Some(Box::new(column))))
     }
 
+    #[inline(never)]
     fn case(&mut self) -> Result<Expr> {
         self.advance();
         let operand = if self.at("WHEN") { None } else { Some(self.expr()?) };
@@ -245,6 +255,7 @@ impl Parser<'_> {
     }
 
     /// `INTERVAL amount unit + date`, or the function INTERVAL.
+    #[inline(never)]
     fn leading_interval(&mut self) -> Result<Expr> {
         match self.interval()? {
             Interval::Call(call) => Ok(call),
@@ -257,6 +268,7 @@ impl Parser<'_> {
     }
 
     /// `MATCH (columns) AGAINST (expr [mode])`.
+    #[inline(never)]
     fn full_text_match(&mut self) -> Result<Expr> {
         self.advance();
         let columns = if self.at_kind(TokenKind::LeftParen) {
@@ -298,6 +310,7 @@ impl Parser<'_> {
     }
 
     /// `{d '..'}`, `{t '..'}`, `{ts '..'}`, `{fn expr}`.
+    #[inline(never)]
     fn odbc_escape(&mut self) -> Result<Expr> {
         self.advance();
         let kind = match self.upper().as_str() {

@@ -32,39 +32,50 @@ impl Parser<'_> {
     }
 
     /// `( query )`.
-    pub(super) fn query_in_parens(&mut self) -> Result<Query> {
+    #[inline(never)]
+    pub(super) fn query_in_parens(&mut self) -> Result<Box<Query>> {
         self.expect_kind(TokenKind::LeftParen)?;
         let query = self.query()?;
         self.expect_kind(TokenKind::RightParen)?;
         Ok(query)
     }
 
-    pub(super) fn query(&mut self) -> Result<Query> {
-        let with = self.optional_with()?;
-        self.query_behind_with(with)
+    #[inline(never)]
+    pub(super) fn query(&mut self) -> Result<Box<Query>> {
+        self.enter_levels(QUERY_LEVELS, |parser| {
+            let with = parser.optional_with()?;
+            parser.query_behind_with(with)
+        })
     }
 
-    pub(super) fn query_behind_with(&mut self, with: Option<With>) -> Result<Query> {
-        self.enter_levels(QUERY_LEVELS, |parser| {
-            let first = parser.query_primary()?;
-            parser.query_tail(with, first)
-        })
+    /// The rest of a query whose WITH clause has been taken.
+    pub(super) fn query_behind_with(&mut self, with: Option<With>) -> Result<Box<Query>> {
+        let (first, into) = self.query_primary()?;
+        self.query_tail(with, first, into)
     }
 
     /// Goes on behind a query in parentheses that turned out to be the first part of a larger one.
-    pub(super) fn continue_query(&mut self, first: Query) -> Result<Query> {
-        self.enter_levels(QUERY_LEVELS, |parser| {
-            parser.query_tail(None, QueryBody::Parenthesised(Box::new(first)))
-        })
+    #[inline(never)]
+    pub(super) fn continue_query(&mut self, first: Box<Query>) -> Result<Box<Query>> {
+        self.enter_levels(QUERY_LEVELS, |parser| parser.query_tail(None, QueryBody::Parenthesised(first), None))
     }
 
-    /// Set operations behind `first`, then ORDER BY, LIMIT, locking, INTO.
-    fn query_tail(&mut self, with: Option<With>, first: QueryBody) -> Result<Query> {
+    /// Set operations behind `first`, then ORDER BY, LIMIT, locking, INTO. `into` is what `first` had before FROM.
+    #[inline(never)]
+    fn query_tail(
+        &mut self,
+        with: Option<With>,
+        first: QueryBody,
+        into: Option<SelectInto>,
+    ) -> Result<Box<Query>> {
+        if into.is_some() && self.at_any(&["UNION", "EXCEPT", "INTERSECT"]) {
+            return Err(self.unexpected());
+        }
         let body = self.set_operations(first)?;
         let order_by = self.optional_order_by()?;
         let limit = self.optional_limit()?;
         let mut locking = Vec::new();
-        let mut into = None;
+        let mut into = into;
         loop {
             if let Some(clause) = self.optional_locking()? {
                 locking.push(clause);
@@ -78,8 +89,8 @@ impl Parser<'_> {
             with.is_none() && order_by.is_empty() && limit.is_none() && locking.is_empty() && into.is_none();
         Ok(match body {
             // Parentheses around a whole query say nothing.
-            QueryBody::Parenthesised(query) if bare => *query,
-            body => Query { with, body, order_by, limit, locking, into },
+            QueryBody::Parenthesised(query) if bare => query,
+            body => Box::new(Query { with, body, order_by, limit, locking, into }),
         })
     }
 
@@ -94,7 +105,7 @@ impl Parser<'_> {
             };
             self.advance();
             let all = self.set_quantifier();
-            let term = self.query_primary()?;
+            let term = self.query_term()?;
             let body = self.intersections(term)?;
             rest.push(SetOperationTerm { operator, all, body });
         }
@@ -105,7 +116,7 @@ impl Parser<'_> {
         let mut rest = Vec::new();
         while self.eat("INTERSECT") {
             let all = self.set_quantifier();
-            let body = self.query_primary()?;
+            let body = self.query_term()?;
             rest.push(SetOperationTerm { operator: SetOperator::Intersect, all, body });
         }
         Ok(set_operations(first, rest))
@@ -120,22 +131,37 @@ impl Parser<'_> {
         all
     }
 
-    fn query_primary(&mut self) -> Result<QueryBody> {
+    /// A query that is an operand of a set operation behind the first: INTO has no place before its FROM.
+    #[inline(never)]
+    fn query_term(&mut self) -> Result<QueryBody> {
+        match self.query_primary()? {
+            (body, None) => Ok(body),
+            (_, Some(_)) => Err(self.unexpected()),
+        }
+    }
+
+    /// A query without set operations, and the INTO that stands before its FROM.
+    #[inline(never)]
+    fn query_primary(&mut self) -> Result<(QueryBody, Option<SelectInto>)> {
         if self.at_kind(TokenKind::LeftParen) {
-            return Ok(QueryBody::Parenthesised(Box::new(self.query_in_parens()?)));
+            return Ok((QueryBody::Parenthesised(self.query_in_parens()?), None));
         }
         match self.upper().as_str() {
-            "SELECT" => Ok(QueryBody::Select(Box::new(self.select()?))),
+            "SELECT" => {
+                let (select, into) = self.select()?;
+                Ok((QueryBody::Select(Box::new(select)), into))
+            }
             "TABLE" => {
                 self.advance();
-                Ok(QueryBody::Table(self.object_name()?))
+                Ok((QueryBody::Table(self.object_name()?), None))
             }
             "VALUES" => {
                 self.advance();
-                Ok(QueryBody::Values(self.comma_list(|parser| {
+                let rows = self.comma_list(|parser| {
                     parser.expect("ROW")?;
                     parser.arguments()
-                })?))
+                })?;
+                Ok((QueryBody::Values(rows), None))
             }
             _ => Err(self.unexpected()),
         }
@@ -150,13 +176,14 @@ impl Parser<'_> {
             let name = parser.ident()?;
             let columns = parser.optional_ident_list()?;
             parser.expect("AS")?;
-            let query = Box::new(parser.query_in_parens()?);
+            let query = parser.query_in_parens()?;
             Ok(CommonTableExpression { name, columns, query })
         })?;
         Ok(Some(With { recursive, tables }))
     }
 
-    fn select(&mut self) -> Result<Select> {
+    #[inline(never)]
+    fn select(&mut self) -> Result<(Select, Option<SelectInto>)> {
         self.expect("SELECT")?;
         let hints = self.optional_hints();
         let options = self.select_options();
@@ -174,7 +201,8 @@ impl Parser<'_> {
         let group_by = self.optional_group_by()?;
         let having = if self.eat("HAVING") { Some(self.expr()?) } else { None };
         let windows = if self.eat("WINDOW") { self.comma_list(Self::named_window)? } else { Vec::new() };
-        Ok(Select { hints, options, items, from, from_dual, selection, group_by, having, windows, into })
+        let select = Select { hints, options, items, from, from_dual, selection, group_by, having, windows };
+        Ok((select, into))
     }
 
     pub(super) fn optional_hints(&mut self) -> Option<Vec<u8>> {

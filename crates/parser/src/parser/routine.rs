@@ -229,6 +229,7 @@ impl Parser<'_> {
         Ok(Some(label))
     }
 
+    #[inline(never)]
     fn labelled_statement(&mut self, label: Option<Ident>) -> Result<RoutineStatement> {
         let upper = self.upper();
         match upper.as_str() {
@@ -314,6 +315,7 @@ impl Parser<'_> {
         Ok(statements)
     }
 
+    #[inline(never)]
     fn block(&mut self, label: Option<Ident>) -> Result<RoutineStatement> {
         self.expect("BEGIN")?;
         let mut declarations = Vec::new();
@@ -326,6 +328,7 @@ impl Parser<'_> {
         Ok(RoutineStatement::Block(Box::new(Block { label, declarations, statements })))
     }
 
+    #[inline(never)]
     fn declaration(&mut self) -> Result<Declaration> {
         let action = match self.upper().as_str() {
             "CONTINUE" => Some(HandlerAction::Continue),
@@ -348,7 +351,7 @@ impl Parser<'_> {
         }
         if self.eat("CURSOR") {
             self.expect("FOR")?;
-            let query = Box::new(self.query()?);
+            let query = self.query()?;
             return Ok(Declaration::Cursor { name, query });
         }
         let mut names = vec![name];
@@ -384,6 +387,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn if_statement(&mut self) -> Result<RoutineStatement> {
         self.expect("IF")?;
         let mut branches = Vec::new();
@@ -401,6 +405,7 @@ impl Parser<'_> {
         Ok(RoutineStatement::If { branches, otherwise })
     }
 
+    #[inline(never)]
     fn case_statement(&mut self) -> Result<RoutineStatement> {
         self.expect("CASE")?;
         let operand: Option<Expr> = if self.at("WHEN") { None } else { Some(self.expr()?) };

@@ -7,7 +7,7 @@ use crate::lexer::TokenKind;
 impl Parser<'_> {
     pub(super) fn statement(&mut self) -> Result<Statement> {
         if self.at_kind(TokenKind::LeftParen) || self.at_any(&["SELECT", "TABLE", "VALUES"]) {
-            return self.query().map(|query| Statement::Query(Box::new(query)));
+            return self.query().map(Statement::Query);
         }
         let upper = self.upper();
         if let Some(statement) = self.row_statement(upper.as_str())? {
@@ -129,7 +129,7 @@ impl Parser<'_> {
             return self.delete(with);
         }
         let query = self.query_behind_with(with)?;
-        Ok(Statement::Query(Box::new(query)))
+        Ok(Statement::Query(query))
     }
 
     fn start(&mut self) -> Result<Statement> {

@@ -13,7 +13,7 @@ const POSTPONED_CONDITIONS_MAX: usize = 64;
 
 /// What a parenthesis in FROM holds.
 enum Parenthesised {
-    Query(Query),
+    Query(Box<Query>),
     Tables(Vec<TableReference>),
 }
 
@@ -25,6 +25,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn joins_behind(&mut self, base: TableFactor) -> Result<TableReference> {
         let mut joins: Vec<Join> = Vec::new();
         let mut postponed = 0;
@@ -57,6 +58,7 @@ impl Parser<'_> {
     }
 
     /// Takes the condition of the join at `open`; the joins behind that one become part of its right side.
+    #[inline(never)]
     fn attach_condition(&mut self, joins: &mut Vec<Join>, open: usize, postponed: &mut usize) -> Result<()> {
         if open + 1 < joins.len() {
             *postponed += 1;
@@ -106,6 +108,7 @@ impl Parser<'_> {
         Ok(Some((kind, natural)))
     }
 
+    #[inline(never)]
     fn table_factor(&mut self) -> Result<TableFactor> {
         if self.at_kind(TokenKind::LeftParen) {
             return match self.parenthesised_tables()? {
@@ -134,6 +137,7 @@ impl Parser<'_> {
         Ok(TableFactor::Table { name, partitions, alias, hints })
     }
 
+    #[inline(never)]
     fn parenthesised_tables(&mut self) -> Result<Parenthesised> {
         if self.peeks_query_in_parens() {
             return Ok(Parenthesised::Query(self.query_in_parens()?));
@@ -163,10 +167,11 @@ impl Parser<'_> {
         Ok(Parenthesised::Tables(tables))
     }
 
-    fn derived_table(&mut self, lateral: bool, query: Query) -> Result<TableFactor> {
+    #[inline(never)]
+    fn derived_table(&mut self, lateral: bool, query: Box<Query>) -> Result<TableFactor> {
         let alias = self.optional_table_alias()?;
         let columns = if alias.is_some() { self.optional_ident_list()? } else { Vec::new() };
-        Ok(TableFactor::Derived { lateral, query: Box::new(query), alias, columns })
+        Ok(TableFactor::Derived { lateral, query, alias, columns })
     }
 
     /// `[AS] alias`.
@@ -183,6 +188,7 @@ impl Parser<'_> {
         Ok(Vec::new())
     }
 
+    #[inline(never)]
     fn index_hints(&mut self) -> Result<Vec<IndexHint>> {
         let mut hints = Vec::new();
         loop {
@@ -229,6 +235,7 @@ impl Parser<'_> {
     }
 
     /// `JSON_TABLE(document, 'path' COLUMNS (..)) [AS] alias`.
+    #[inline(never)]
     fn json_table(&mut self) -> Result<TableFactor> {
         self.advance();
         self.expect_kind(TokenKind::LeftParen)?;

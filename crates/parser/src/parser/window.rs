@@ -16,6 +16,7 @@ const WINDOW_ONLY: &[&str] = &[
 
 impl Parser<'_> {
     /// `function` with the OVER clause that may follow it.
+    #[inline(never)]
     pub(super) fn optional_over(&mut self, function: Expr, upper: &str) -> Result<Expr> {
         let window_only = WINDOW_ONLY.contains(&upper);
         let mut from_last = false;
