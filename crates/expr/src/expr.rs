@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use shoal_types::{Collation, SqlType, Value};
+use shoal_types::{BaseType, Collation, SqlType, Value};
 
 use crate::collate::{self, Coercibility};
 use crate::functions::Function;
@@ -91,6 +91,34 @@ impl Expr {
 
     pub fn null() -> Expr {
         Expr::literal(Value::Null, SqlType::null())
+    }
+
+    /// TRUE or FALSE. Unlike the integers 1 and 0 they become true and false in JSON.
+    pub fn boolean(truth: bool) -> Expr {
+        let sql_type = SqlType { length: 1, ..SqlType::new(BaseType::TinyInt) };
+        Expr::literal(Value::from(truth), sql_type)
+    }
+
+    /// An integer as it was written.
+    pub fn integer(number: i64) -> Expr {
+        let length = number.to_string().len() as u32;
+        Expr::literal(Value::Int(number), SqlType { length, ..SqlType::bigint(false) })
+    }
+
+    /// A string literal of a collation.
+    pub fn string(text: impl Into<Vec<u8>>, collation: Collation) -> Expr {
+        let text = text.into();
+        let length = collation.charset().char_count(&text) as u32;
+        Expr::literal(Value::Str(text), SqlType::varchar(length, collation))
+    }
+
+    /// Yields a truth value rather than a number: a comparison, a logical operator, TRUE or FALSE.
+    pub fn is_boolean(&self) -> bool {
+        match self {
+            Expr::Literal(literal) => literal.sql_type.base == BaseType::TinyInt && literal.sql_type.length == 1,
+            Expr::Call(call) => call.operation.is_boolean(),
+            _ => false,
+        }
     }
 
     /// A column of the input row. `name` is used in messages.

@@ -55,7 +55,7 @@ fn add_to_time(time: Time, interval: Interval, fsp: u8) -> Option<Time> {
     if interval.months != 0 {
         return None;
     }
-    let micros = i128::try_from(interval.micros).ok()?;
+    let micros = i128::from(interval.micros);
     let micros = if interval.negative { -micros } else { micros };
     let sum = i64::try_from(i128::from(time.micros) + micros).ok()?;
     (sum.unsigned_abs() <= Time::MAX_MICROS as u64).then_some(Time { micros: sum, fsp })

@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use shoal_types::{Collation, IntervalUnit, Value};
+use shoal_types::{Collation, IntervalUnit};
 
 use crate::functions::Function;
 use crate::like::LikePattern;
 use crate::membership::ConstantSet;
-use crate::regexp::CompiledRegex;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
@@ -93,6 +92,23 @@ impl Operation {
             Operation::Function(function) => function.dependence == Dependence::Nothing,
             _ => true,
         }
+    }
+
+    /// Yields 0, 1 or NULL and nothing else.
+    pub fn is_boolean(&self) -> bool {
+        matches!(
+            self,
+            Operation::And
+                | Operation::Or
+                | Operation::Xor
+                | Operation::Not
+                | Operation::Compare(..)
+                | Operation::Between { .. }
+                | Operation::In { .. }
+                | Operation::IsNull { .. }
+                | Operation::IsTruth { .. }
+                | Operation::Like { .. }
+        )
     }
 
     pub fn needs_session(&self) -> bool {
@@ -246,8 +262,5 @@ pub(crate) enum CallData {
     #[default]
     None,
     Like(Arc<LikePattern>),
-    Regex(Arc<CompiledRegex>),
     Set(Arc<ConstantSet>),
-    /// A constant that a function keeps for itself.
-    Constant(Arc<Value>),
 }

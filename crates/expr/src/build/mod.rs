@@ -26,8 +26,8 @@ pub use function::{function, is_function};
 pub use operators::{BinaryOperator, UnaryOperator, and, binary, not, or, unary};
 pub use patterns::{like, regexp};
 pub use special::{
-    TrimSide, WeightStringType, assign_variable, char_function, date_format_name, json_extract, member_of, trim,
-    untyped_parameter, user_variable, weight_string,
+    TrimSide, WeightStringType, assign_variable, char_function, date_format_name, json_extract, json_value,
+    member_of, trim, untyped_parameter, user_variable, weight_string,
 };
 pub use temporal::{TemporalKind, add_interval, extract, temporal_literal, timestamp_add, timestamp_difference};
 pub use types::{parameter_type, stored_type};
@@ -115,7 +115,12 @@ fn fold(call: Call, ctx: &BuildContext<'_>) -> Expr {
     match expr.eval(&NoRow, &mut evaluation) {
         Ok(value) if evaluation.warnings.count() == 0 && is_small(&value) => Expr::Literal(Box::new(Literal {
             value,
-            sql_type: expr.sql_type().clone(),
+            // A folded truth value stays one.
+            sql_type: if expr.is_boolean() {
+                Expr::boolean(true).sql_type().clone()
+            } else {
+                expr.sql_type().clone()
+            },
             coercibility: expr.coercibility(),
         })),
         _ => expr,

@@ -313,7 +313,7 @@ fn chain(terms: Vec<Expr>, operation: Operation, ctx: &BuildContext<'_>) -> Resu
     }
     let neutral = operation == Operation::And;
     match flat.len() {
-        0 => return Ok(Expr::literal(Value::from(neutral), types::bigint(false, 1))),
+        0 => return Ok(Expr::boolean(neutral)),
         1 if is_truth_valued(&flat[0]) => return Ok(flat.remove(0)),
         _ => {}
     }
@@ -324,19 +324,7 @@ fn chain(terms: Vec<Expr>, operation: Operation, ctx: &BuildContext<'_>) -> Resu
 /// Yields 0, 1 or NULL and nothing else.
 fn is_truth_valued(expr: &Expr) -> bool {
     match expr {
-        Expr::Call(call) => matches!(
-            call.operation,
-            Operation::And
-                | Operation::Or
-                | Operation::Xor
-                | Operation::Not
-                | Operation::Compare(..)
-                | Operation::Between { .. }
-                | Operation::In { .. }
-                | Operation::IsNull { .. }
-                | Operation::IsTruth { .. }
-                | Operation::Like { .. }
-        ),
+        Expr::Call(call) => call.operation.is_boolean(),
         Expr::Literal(literal) => matches!(literal.value, Value::Null | Value::Int(0 | 1)),
         _ => false,
     }

@@ -91,6 +91,34 @@ pub fn json_extract(document: Expr, path: Expr, unquote: bool, ctx: &BuildContex
     if unquote { function("JSON_UNQUOTE", vec![extracted], ctx) } else { Ok(extracted) }
 }
 
+/// JSON_VALUE(document, path [RETURNING returning] [DEFAULT on_empty ON EMPTY]): a scalar of the document as an SQL value,
+/// VARCHAR(512) unless a type is asked for. Values that do not fit become NULL.
+pub fn json_value(
+    document: Expr,
+    path: Expr,
+    returning: Option<SqlType>,
+    on_empty: Option<Expr>,
+    ctx: &BuildContext<'_>,
+) -> Result<Expr> {
+    let extracted = function("JSON_EXTRACT", vec![document.clone(), path.clone()], ctx)?;
+    let kind = function("JSON_TYPE", vec![extracted.clone()], ctx)?;
+    let null_word = Expr::string("NULL", Collation::UTF8MB4_BIN);
+    let is_null = super::comparison(crate::operation::CompareOperator::Equal, kind, null_word, ctx)?;
+    let text = function("JSON_UNQUOTE", vec![extracted], ctx)?;
+    let target = returning.unwrap_or(SqlType {
+        length: 512,
+        collation: Collation::UTF8MB4_0900_AI_CI,
+        ..SqlType::new(BaseType::Char)
+    });
+    let value = super::cast(super::if_else(is_null, Expr::null(), text, ctx)?, target, ctx)?;
+    let Some(on_empty) = on_empty else {
+        return Ok(value);
+    };
+    let one = Expr::string("one", Collation::UTF8MB4_0900_AI_CI);
+    let exists = function("JSON_CONTAINS_PATH", vec![document, one, path], ctx)?;
+    super::if_else(exists, value, on_empty, ctx)
+}
+
 /// `value MEMBER OF (array)`.
 pub fn member_of(value: Expr, array: Expr, ctx: &BuildContext<'_>) -> Result<Expr> {
     super::function::special("MEMBER OF", vec![value, array], ctx)

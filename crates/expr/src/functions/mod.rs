@@ -12,7 +12,24 @@ use crate::context::EvalContext;
 use crate::expr::Call;
 use crate::operation::Dependence;
 
+mod argument;
+mod choice;
+mod date;
+mod date_format;
+mod date_parse;
 pub(crate) mod derive;
+mod hash;
+mod information;
+mod json;
+mod json_change;
+mod json_search;
+mod network;
+mod numeric;
+mod regular;
+mod text;
+mod text_format;
+mod text_search;
+mod time;
 
 pub(crate) use derive::{Derivation, ResultType};
 
@@ -103,7 +120,24 @@ impl std::fmt::Debug for Function {
     }
 }
 
-const TABLES: &[&[Function]] = &[];
+const TABLES: &[&[Function]] = &[
+    numeric::TABLE,
+    text::TABLE,
+    text_format::TABLE,
+    text_search::TABLE,
+    regular::TABLE,
+    choice::TABLE,
+    hash::TABLE,
+    network::TABLE,
+    information::TABLE,
+    date::TABLE,
+    date_format::TABLE,
+    date_parse::TABLE,
+    time::TABLE,
+    json::TABLE,
+    json_change::TABLE,
+    json_search::TABLE,
+];
 
 /// Every function of the registry.
 pub fn all() -> impl Iterator<Item = &'static Function> {
