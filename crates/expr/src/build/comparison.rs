@@ -346,3 +346,23 @@ pub fn row_in_list(left: Vec<Expr>, rows: Vec<Vec<Expr>>, negated: bool, ctx: &B
     let any = or(alternatives, ctx)?;
     if negated { not(any, ctx) } else { Ok(any) }
 }
+
+/// The type to which both sides are converted so that equal keys mean equality: for hash joins and IN over a subquery.
+/// `column` is the type of the other side.
+pub fn comparison_type(ctx: &BuildContext<'_>, expr: &Expr, column: &SqlType) -> Result<SqlType> {
+    let mut left = expr.clone();
+    let mut right = Expr::column(0, column.clone(), true, "");
+    Ok(match prepare_comparison(&mut left, &mut right, "=", ctx)? {
+        Comparator::Integer if left.sql_type().unsigned == column.unsigned => SqlType::bigint(column.unsigned),
+        Comparator::Integer => SqlType::decimal(20, 0),
+        Comparator::Decimal => types::decimal(65, 30),
+        Comparator::Double => SqlType::double(),
+        Comparator::Text(collation) => {
+            let wider = types::text_length(left.sql_type()).max(types::text_length(column));
+            crate::functions::derive::string_type(wider, collation)
+        }
+        Comparator::DateTime => types::datetime(6),
+        Comparator::Time => types::time(6),
+        Comparator::Json => types::json(),
+    })
+}

@@ -19,7 +19,8 @@ use shoal_types::{Charset, Collation, Error, ErrorCode, Result, TimeZone, Value}
 
 pub use casts::{binary_cast, cast, collate, convert_using};
 pub use comparison::{
-    between, comparison, in_list, is_null, is_truth, row_comparison, row_in_list, row_null_safe_equal,
+    between, comparison, comparison_type, in_list, is_null, is_truth, row_comparison, row_in_list,
+    row_null_safe_equal,
 };
 pub use control::{case, coalesce, common_type, convert_expr, if_else, if_null, null_if};
 pub use function::{function, is_function};
@@ -30,7 +31,7 @@ pub use special::{
     member_of, trim, untyped_parameter, user_variable, weight_string,
 };
 pub use temporal::{TemporalKind, add_interval, extract, temporal_literal, timestamp_add, timestamp_difference};
-pub use types::{parameter_type, stored_type};
+pub use types::{parameter_type, stored_type, union_type};
 
 use crate::cast::convert_to;
 use crate::context::{EvalContext, Settings};

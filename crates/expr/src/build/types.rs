@@ -3,6 +3,7 @@
 use shoal_types::sql_type::DECIMALS_NOT_FIXED;
 use shoal_types::{BaseType, Collation, Error, ErrorCode, Result, SqlType, Value};
 
+use super::BuildContext;
 use crate::collate;
 use crate::expr::Expr;
 use crate::functions::derive::string_type;
@@ -21,6 +22,10 @@ pub(crate) fn time(fsp: u8) -> SqlType {
 
 fn fraction_length(length: u32, fsp: u8) -> u32 {
     if fsp == 0 { length } else { length + 1 + u32::from(fsp) }
+}
+
+pub(crate) fn json() -> SqlType {
+    SqlType { length: u32::MAX, collation: Collation::UTF8MB4_BIN, ..SqlType::new(BaseType::Json) }
 }
 
 /// BIGINT as arithmetic yields it.
@@ -187,9 +192,7 @@ pub fn parameter_type(value: &Value, connection: Collation) -> SqlType {
         Value::DateTime(value) => datetime(value.fsp),
         Value::Year(_) => SqlType { length: 4, unsigned: true, ..SqlType::new(BaseType::Year) },
         Value::Bit(_, width) => SqlType { length: u32::from(*width), ..SqlType::new(BaseType::Bit) },
-        Value::Json(_) => {
-            SqlType { length: u32::MAX, collation: Collation::UTF8MB4_BIN, ..SqlType::new(BaseType::Json) }
-        }
+        Value::Json(_) => json(),
         Value::Str(text) => string_type(text.len() as u64, connection),
         Value::Enum(_) | Value::Set(_) => string_type(255, connection),
     }
@@ -207,6 +210,12 @@ pub fn stored_type(expr: &Expr) -> SqlType {
         (_, BaseType::Timestamp) => SqlType { base: BaseType::DateTime, ..sql_type.clone() },
         _ => SqlType { zerofill: false, ..sql_type.clone() },
     }
+}
+
+/// The type of a column of a UNION of columns of these types. Errors: collations that do not mix.
+pub fn union_type(ctx: &BuildContext<'_>, left: &SqlType, right: &SqlType) -> Result<SqlType> {
+    let (left, right) = (Expr::column(0, left.clone(), true, ""), Expr::column(1, right.clone(), true, ""));
+    Ok(super::common_type(&[&left, &right], "UNION", ctx)?.0)
 }
 
 fn integer_rank(base: BaseType) -> u8 {
