@@ -1,1 +1,11 @@
+//! Transactions: the coordinator's side, where the client is connected.
+//!
+//! A [`Transaction`] talks to partitions through the node's router. Reads without a lock see a snapshot (or the newest
+//! committed version), writes are staged in the partitions' workspaces, commit makes one log batch of them.
+//! Every call may wait (locks, fsync); none of them holds a partition while it waits.
 
+mod api;
+mod transaction;
+
+pub use api::*;
+pub use transaction::{TableScan, Transaction};

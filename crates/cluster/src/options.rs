@@ -1,0 +1,59 @@
+//! What a node is opened with, and how recovery reports on itself.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use shoal_log::Durability;
+
+/// Settings of a node. Those that are fixed when the data directory is created say so.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    pub data_dir: PathBuf,
+    /// Fixed at creation. `None`: two per core.
+    pub partitions: Option<u32>,
+    /// Bytes for rows and indexes. `None`: 70 % of the machine's memory.
+    pub data_memory: Option<u64>,
+    /// When a commit is acknowledged.
+    pub durability: Durability,
+    /// How often a `Replicated` log is synced.
+    pub global_checkpoint_interval: Duration,
+    pub log_segment_bytes: u64,
+    pub first_log_segment_bytes: u64,
+    /// A checkpoint is written when the log has grown by so much since the last one.
+    pub checkpoint_log_bytes: u64,
+    /// How fast checkpoints are written; 0: as fast as the disk goes.
+    pub checkpoint_bytes_per_second: u64,
+    /// Threads that read checkpoints and log back.
+    pub recovery_threads: usize,
+}
+
+impl NodeOptions {
+    pub fn new(data_dir: impl Into<PathBuf>) -> NodeOptions {
+        NodeOptions {
+            data_dir: data_dir.into(),
+            partitions: None,
+            data_memory: None,
+            durability: Durability::Disk,
+            global_checkpoint_interval: Duration::from_millis(2000),
+            log_segment_bytes: 64 << 20,
+            first_log_segment_bytes: 1 << 20,
+            checkpoint_log_bytes: 256 << 20,
+            checkpoint_bytes_per_second: 0,
+            recovery_threads: 2,
+        }
+    }
+}
+
+/// How far recovery has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecoveryProgress {
+    pub stage: RecoveryStage,
+    pub done_bytes: u64,
+    pub total_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryStage {
+    Checkpoints,
+    Log,
+}
