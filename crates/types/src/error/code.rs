@@ -10,6 +10,14 @@ macro_rules! error_codes {
         }
 
         impl ErrorCode {
+            /// The code with this number, if the table has it.
+            pub fn from_errno(errno: u16) -> Option<ErrorCode> {
+                match errno {
+                    $($errno => Some(ErrorCode::$name),)*
+                    _ => None,
+                }
+            }
+
             pub fn sqlstate(self) -> &'static [u8; 5] {
                 match self {
                     $(ErrorCode::$name => $state,)*
