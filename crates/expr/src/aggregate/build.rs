@@ -136,11 +136,7 @@ impl Aggregate {
             | AggregateKind::VariancePopulation
             | AggregateKind::VarianceSample => self.sql_type = SqlType::double(),
             AggregateKind::JsonArray | AggregateKind::JsonObject => {
-                self.sql_type = SqlType {
-                    length: u32::MAX,
-                    collation: Collation::UTF8MB4_BIN,
-                    ..SqlType::new(BaseType::Json)
-                };
+                self.sql_type = types::json();
                 self.coercibility = Coercibility::Implicit;
             }
             AggregateKind::GroupConcat => self.derive_concat(ctx)?,

@@ -100,17 +100,10 @@ pub fn json_value(
     on_empty: Option<Expr>,
     ctx: &BuildContext<'_>,
 ) -> Result<Expr> {
-    let extracted = function("JSON_EXTRACT", vec![document.clone(), path.clone()], ctx)?;
-    let kind = function("JSON_TYPE", vec![extracted.clone()], ctx)?;
-    let null_word = Expr::string("NULL", Collation::UTF8MB4_BIN);
-    let is_null = super::comparison(crate::operation::CompareOperator::Equal, kind, null_word, ctx)?;
-    let text = function("JSON_UNQUOTE", vec![extracted], ctx)?;
-    let target = returning.unwrap_or(SqlType {
-        length: 512,
-        collation: Collation::UTF8MB4_0900_AI_CI,
-        ..SqlType::new(BaseType::Char)
-    });
-    let value = super::cast(super::if_else(is_null, Expr::null(), text, ctx)?, target, ctx)?;
+    let mut value = function("JSON_VALUE", vec![document.clone(), path.clone()], ctx)?;
+    if let Some(target) = returning {
+        value = super::cast(value, target, ctx)?;
+    }
     let Some(on_empty) = on_empty else {
         return Ok(value);
     };
