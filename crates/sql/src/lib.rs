@@ -1,3 +1,22 @@
 //! The SQL node: resolve, plan, optimise, execute; sessions, system variables, information_schema.
+//!
+//! - `frontend`: the contract with protocol doors.
+//! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
+//! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
+//! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
+pub mod account;
+pub mod convert;
+pub mod counters;
+pub mod ddl;
+pub mod dml;
+pub mod execute;
+pub mod explain;
 pub mod frontend;
+pub mod information_schema;
+pub mod plan;
+pub mod resolve;
+pub mod server;
+pub mod session;
+pub mod show;
+pub mod variables;

@@ -1,0 +1,18 @@
+//! Data definition.
+
+pub mod column_type;
+pub mod database;
+
+use shoal_parser::ast::Statement;
+use shoal_types::{Error, Result};
+
+use crate::dml::Affected;
+use crate::session::Session;
+
+pub fn check_supported(_statement: &Statement) -> Result<()> {
+    Ok(())
+}
+
+pub async fn run(_session: &mut Session, _statement: &Statement) -> Result<Affected> {
+    Err(Error::unsupported("DDL"))
+}

@@ -1,0 +1,143 @@
+//! DELETE, and UPDATE and DELETE over joins.
+
+use std::collections::HashSet;
+
+use shoal_txn::{Inserted, Modification};
+use shoal_types::row::RowRef;
+use shoal_types::{ErrorCode, Result, Value, WarningLevel};
+
+use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry};
+use super::rows::matching_rows;
+use super::{Affected, DeletePlan, MultiPlan, MultiTarget};
+use crate::execute::ExecContext;
+use crate::execute::lookup::{Lookup, lookup};
+use crate::execute::query::run_collect;
+
+/// Runs a single-table DELETE.
+pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affected> {
+    ctx.eval.changes_data = true;
+    ctx.eval.ignore_errors = plan.ignore;
+    let finder = &plan.finder;
+    let table = &finder.input.table;
+    let mut affected = Affected::default();
+    let by_key = finder.input.access.index == 0 && finder.input.access.unique && finder.limit.is_none();
+    if by_key && !finder.impossible {
+        let no_row: &[Value] = &[];
+        if let Lookup::Keys(keys) = lookup(table, &finder.input.access, no_row, &mut ctx.eval)? {
+            for key in keys {
+                affected.rows += u64::from(delete_by_key(plan, &key, ctx).await?);
+            }
+            return Ok(affected);
+        }
+    }
+    for row in matching_rows(finder, ctx).await? {
+        ctx.transaction.delete_row(table, &row).await?;
+        affected.rows += 1;
+    }
+    ctx.handlers.delete += affected.rows;
+    Ok(affected)
+}
+
+async fn delete_by_key(plan: &DeletePlan, key: &[u8], ctx: &mut ExecContext<'_>) -> Result<bool> {
+    let filter = plan.finder.input.filter.as_ref();
+    let ExecContext { transaction, eval, handlers, .. } = ctx;
+    handlers.read_key += 1;
+    let outcome = transaction
+        .modify(&plan.finder.input.table, key, |row: RowRef<'_>| {
+            if let Some(filter) = filter
+                && filter.eval_bool(&row, eval)? != Some(true)
+            {
+                return Ok((Modification::Keep { unlock: true }, false));
+            }
+            Ok((Modification::Delete, true))
+        })
+        .await?;
+    let deleted = matches!(outcome, Some((_, true)));
+    handlers.delete += u64::from(deleted);
+    Ok(deleted)
+}
+
+/// Runs a multi-table UPDATE or DELETE: all matching rows are found and locked first.
+pub async fn run_multi(plan: &MultiPlan, found_rows: bool, ctx: &mut ExecContext<'_>) -> Result<Affected> {
+    ctx.eval.changes_data = true;
+    ctx.eval.ignore_errors = plan.ignore;
+    let rows = run_collect(&plan.query, ctx, None).await?;
+    let mut affected = Affected::default();
+    for target in &plan.targets {
+        let mut seen: HashSet<Vec<u8>> = HashSet::new();
+        for row in &rows {
+            change_target(plan, target, row, &mut seen, &mut affected, ctx).await?;
+        }
+    }
+    if !plan.delete {
+        affected.info = format!(
+            "Rows matched: {}  Changed: {}  Warnings: {}",
+            affected.found,
+            affected.rows,
+            ctx.eval.warnings.count()
+        );
+        if found_rows {
+            affected.rows = affected.found;
+        }
+    }
+    Ok(affected)
+}
+
+async fn change_target(
+    plan: &MultiPlan,
+    target: &MultiTarget,
+    row: &[Value],
+    seen: &mut HashSet<Vec<u8>>,
+    affected: &mut Affected,
+    ctx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let table = &target.table;
+    let present = &row[target.first..target.first + table.schema.columns.len()];
+    let key_is_null = table.schema.primary_key().columns.iter().any(|part| present[part.column].is_null());
+    if key_is_null {
+        // The outer join found no row for this table.
+        return Ok(());
+    }
+    let mut old = Vec::new();
+    table.layout.encode(present, ctx.eval.zone, &mut old)?;
+    let mut key = Vec::new();
+    table.keys[0].append_from_row(table.layout.row(&old), &mut key);
+    if !seen.insert(key) {
+        return Ok(());
+    }
+    affected.found += 1;
+    if plan.delete {
+        ctx.transaction.delete_row(table, &old).await?;
+        ctx.handlers.delete += 1;
+        affected.rows += 1;
+        return Ok(());
+    }
+    let settings = AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: false };
+    let builder = RowBuilder::new(table, plan.ignore, settings, &ctx.eval);
+    let mut values = present.to_vec();
+    for &(column, position) in &target.assignments {
+        let collation = plan.query.columns[position].sql_type.collation;
+        let value = row[position].clone();
+        values[column] = builder.convert(column, value, collation, affected.found, &mut ctx.eval)?;
+    }
+    let mut new = Vec::new();
+    builder.encode(&values, &ctx.eval, &mut new)?;
+    if new == old {
+        return Ok(());
+    }
+    super::update::set_now(table, &target.on_update_now, &mut values, &ctx.eval);
+    new.clear();
+    builder.encode(&values, &ctx.eval, &mut new)?;
+    ctx.handlers.update += 1;
+    match ctx.transaction.replace_row(table, &old, &new).await? {
+        Inserted::Done => affected.rows += 1,
+        Inserted::Duplicate { index, .. } => {
+            let error = duplicate_entry(table, index, &new);
+            if !plan.ignore {
+                return Err(error);
+            }
+            ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
+        }
+    }
+    Ok(())
+}

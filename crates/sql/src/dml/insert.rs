@@ -1,0 +1,318 @@
+//! INSERT and REPLACE.
+
+use std::sync::Arc;
+
+use shoal_txn::{Inserted, LockMode, LockWait, ReadMode};
+use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
+
+use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry};
+use super::{Affected, DefaultValue, InsertPlan, InsertSource};
+use crate::execute::ExecContext;
+use crate::execute::query::run_collect;
+
+/// Rows that go to the partitions in one round trip.
+const ROWS_PER_BATCH: usize = 1024;
+/// Bytes of rows that do.
+const BYTES_PER_BATCH: usize = 4 << 20;
+
+/// Settings of INSERT's surroundings.
+#[derive(Clone, Copy, Debug)]
+pub struct InsertSettings {
+    pub auto_increment: AutoIncrementSettings,
+    /// CLIENT_FOUND_ROWS: a row updated to its present values counts.
+    pub found_rows: bool,
+}
+
+/// Runs an INSERT or REPLACE.
+pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecContext<'_>) -> Result<Affected> {
+    ctx.eval.changes_data = true;
+    ctx.eval.ignore_errors = plan.ignore;
+    let builder = RowBuilder::new(&plan.table, plan.ignore, settings.auto_increment, &ctx.eval);
+    let mut run = Insertion {
+        plan,
+        builder,
+        rows: Vec::new(),
+        bytes: 0,
+        row_number: 0,
+        affected: Affected::default(),
+        found_rows: settings.found_rows,
+        explicit_id: None,
+    };
+    match &plan.source {
+        InsertSource::Values(rows) => {
+            for row in rows {
+                run.add_values(row, ctx)?;
+                run.flush_if_full(ctx).await?;
+            }
+        }
+        InsertSource::Query(query) => {
+            let types: Vec<Collation> = query.columns.iter().map(|column| column.sql_type.collation).collect();
+            for row in run_collect(query, ctx, None).await? {
+                run.add_row(row, &types, ctx)?;
+                run.flush_if_full(ctx).await?;
+            }
+        }
+    }
+    run.flush(ctx).await?;
+    run.finish()
+}
+
+/// The state of one INSERT; also fed by LOAD DATA.
+pub struct Insertion<'p> {
+    plan: &'p InsertPlan,
+    builder: RowBuilder<'p>,
+    rows: Vec<Vec<u8>>,
+    bytes: usize,
+    row_number: u64,
+    affected: Affected,
+    found_rows: bool,
+    /// The last AUTO_INCREMENT value that was given rather than generated.
+    explicit_id: Option<u64>,
+}
+
+impl<'p> Insertion<'p> {
+    /// An insertion whose rows come from `add_row`.
+    pub fn new(plan: &'p InsertPlan, settings: InsertSettings, ctx: &ExecContext<'_>) -> Insertion<'p> {
+        Insertion {
+            plan,
+            builder: RowBuilder::new(&plan.table, plan.ignore, settings.auto_increment, &ctx.eval),
+            rows: Vec::new(),
+            bytes: 0,
+            row_number: 0,
+            affected: Affected::default(),
+            found_rows: settings.found_rows,
+            explicit_id: None,
+        }
+    }
+
+    /// The table's columns before the source's values are in: defaults.
+    fn defaults(&mut self, ctx: &mut ExecContext<'_>) -> Result<Vec<Value>> {
+        let no_row: &[Value] = &[];
+        let mut values = Vec::with_capacity(self.plan.defaults.len());
+        for (column, default) in self.plan.defaults.iter().enumerate() {
+            values.push(match default {
+                _ if self.plan.targets.contains(&column) => Value::Null,
+                DefaultValue::AutoIncrement => Value::Null,
+                DefaultValue::Missing => self.builder.missing(column, &mut ctx.eval)?,
+                DefaultValue::Expression(expression) => match expression.as_literal() {
+                    Some(value) => value.clone(),
+                    None => {
+                        let value = expression.eval(no_row, &mut ctx.eval)?;
+                        let collation = expression.sql_type().collation;
+                        self.builder.convert(column, value, collation, self.row_number, &mut ctx.eval)?
+                    }
+                },
+            });
+        }
+        Ok(values)
+    }
+
+    fn add_values(&mut self, row: &[Option<shoal_expr::Expr>], ctx: &mut ExecContext<'_>) -> Result<()> {
+        self.row_number += 1;
+        let mut values = self.defaults(ctx)?;
+        for (&column, expression) in self.plan.targets.iter().zip(row) {
+            values[column] = match expression {
+                Some(expression) => {
+                    let value = expression.eval(&values[..], &mut ctx.eval)?;
+                    let collation = expression.sql_type().collation;
+                    self.builder.convert(column, value, collation, self.row_number, &mut ctx.eval)?
+                }
+                None => self.default_of(column, ctx)?,
+            };
+        }
+        self.add(values, ctx)
+    }
+
+    fn default_of(&mut self, column: usize, ctx: &mut ExecContext<'_>) -> Result<Value> {
+        let no_row: &[Value] = &[];
+        match &self.plan.defaults[column] {
+            DefaultValue::AutoIncrement => Ok(Value::Null),
+            DefaultValue::Missing => self.builder.missing(column, &mut ctx.eval),
+            DefaultValue::Expression(expression) => {
+                let value = expression.eval(no_row, &mut ctx.eval)?;
+                let collation = expression.sql_type().collation;
+                self.builder.convert(column, value, collation, self.row_number, &mut ctx.eval)
+            }
+        }
+    }
+
+    /// Adds a row of source values, one a target column.
+    pub fn add_row(&mut self, row: Vec<Value>, collations: &[Collation], ctx: &mut ExecContext<'_>) -> Result<()> {
+        self.row_number += 1;
+        let mut values = self.defaults(ctx)?;
+        for ((&column, value), &collation) in self.plan.targets.iter().zip(row).zip(collations) {
+            values[column] = self.builder.convert(column, value, collation, self.row_number, &mut ctx.eval)?;
+        }
+        self.add(values, ctx)
+    }
+
+    fn add(&mut self, mut values: Vec<Value>, ctx: &mut ExecContext<'_>) -> Result<()> {
+        let generated = self.builder.first_generated;
+        self.builder.generate(&mut values)?;
+        if let Some(column) = self.plan.table.schema.auto_increment_column()
+            && generated == self.builder.first_generated
+        {
+            self.explicit_id = match &values[column] {
+                Value::Int(number) => u64::try_from(*number).ok(),
+                Value::UInt(number) => Some(*number),
+                _ => None,
+            };
+        }
+        let mut bytes = Vec::new();
+        self.builder.encode(&values, &ctx.eval, &mut bytes)?;
+        self.bytes += bytes.len();
+        self.rows.push(bytes);
+        Ok(())
+    }
+
+    pub async fn flush_if_full(&mut self, ctx: &mut ExecContext<'_>) -> Result<()> {
+        if self.rows.len() >= ROWS_PER_BATCH || self.bytes >= BYTES_PER_BATCH {
+            ctx.check_interrupt()?;
+            self.flush(ctx).await?;
+        }
+        Ok(())
+    }
+
+    pub async fn flush(&mut self, ctx: &mut ExecContext<'_>) -> Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        ctx.handlers.write += rows.len() as u64;
+        let plan = self.plan;
+        let go_on = plan.ignore || plan.replace || !plan.on_duplicate.is_empty();
+        let outcomes = ctx.transaction.insert_many(&plan.table, &rows, go_on).await?;
+        for (row, outcome) in rows.iter().zip(outcomes) {
+            match outcome {
+                Inserted::Done => self.affected.rows += 1,
+                Inserted::Duplicate { index, primary_key } => self.duplicate(row, index, primary_key, ctx).await?,
+            }
+        }
+        self.affected.found = self.row_number;
+        Ok(())
+    }
+
+    async fn duplicate(
+        &mut self,
+        row: &[u8],
+        index: usize,
+        primary_key: Vec<u8>,
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        self.affected.duplicates += 1;
+        if self.plan.replace {
+            return self.replace(row, primary_key, ctx).await;
+        }
+        if !self.plan.on_duplicate.is_empty() {
+            return self.update_existing(row, index, primary_key, ctx).await;
+        }
+        let error = duplicate_entry(&self.plan.table, index, row);
+        if !self.plan.ignore {
+            return Err(error);
+        }
+        ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
+        Ok(())
+    }
+
+    /// Deletes whatever stands in the way, then inserts.
+    async fn replace(&mut self, row: &[u8], first: Vec<u8>, ctx: &mut ExecContext<'_>) -> Result<()> {
+        let table = &self.plan.table;
+        let mut in_the_way = first;
+        loop {
+            if let Some(existing) = locked_row(table, &in_the_way, ctx).await? {
+                if existing == row {
+                    // Replacing a row by itself changes nothing and counts once.
+                    self.affected.rows += 1;
+                    return Ok(());
+                }
+                ctx.transaction.delete_row(table, &existing).await?;
+                ctx.handlers.delete += 1;
+                self.affected.rows += 1;
+            }
+            let outcome = ctx.transaction.insert_many(table, &[row.to_vec()], false).await?;
+            match outcome.into_iter().next() {
+                Some(Inserted::Duplicate { primary_key, .. }) => in_the_way = primary_key,
+                _ => {
+                    self.affected.rows += 1;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// ON DUPLICATE KEY UPDATE.
+    async fn update_existing(
+        &mut self,
+        row: &[u8],
+        index: usize,
+        primary_key: Vec<u8>,
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let table = Arc::clone(&self.plan.table);
+        let Some(existing) = locked_row(&table, &primary_key, ctx).await? else {
+            return Err(duplicate_entry(&table, index, row));
+        };
+        let mut values = table.layout.row(&existing).values(ctx.eval.zone);
+        let columns = values.len();
+        values.extend(table.layout.row(row).values(ctx.eval.zone));
+        for (column, expression) in &self.plan.on_duplicate {
+            let value = expression.eval(&values[..], &mut ctx.eval)?;
+            let collation = expression.sql_type().collation;
+            values[*column] = self.builder.convert(*column, value, collation, self.row_number, &mut ctx.eval)?;
+        }
+        values.truncate(columns);
+        let mut changed = Vec::with_capacity(existing.len());
+        self.builder.encode(&values, &ctx.eval, &mut changed)?;
+        if let Some(column) = table.schema.auto_increment_column() {
+            self.explicit_id = match &values[column] {
+                Value::Int(number) => u64::try_from(*number).ok(),
+                Value::UInt(number) => Some(*number),
+                _ => self.explicit_id,
+            };
+        }
+        if changed == existing {
+            self.affected.rows += u64::from(self.found_rows);
+            return Ok(());
+        }
+        let assigned: Vec<usize> = self.plan.on_duplicate.iter().map(|(column, _)| *column).collect();
+        super::update::touch_update_columns(&table, &assigned, &mut values, &ctx.eval);
+        changed.clear();
+        self.builder.encode(&values, &ctx.eval, &mut changed)?;
+        ctx.handlers.update += 1;
+        match ctx.transaction.replace_row(&table, &existing, &changed).await? {
+            Inserted::Done => {
+                self.affected.rows += 2;
+                Ok(())
+            }
+            Inserted::Duplicate { index, .. } => Err(duplicate_entry(&table, index, &changed)),
+        }
+    }
+
+    /// The counts and LAST_INSERT_ID of the statement.
+    pub fn finish(mut self) -> Result<Affected> {
+        let several = self.row_number > 1 || matches!(self.plan.source, InsertSource::Query(_));
+        self.affected.last_insert_id = self.builder.first_generated.or(self.explicit_id).unwrap_or(0);
+        self.affected.generated_id = self.builder.first_generated;
+        self.affected.found = self.row_number;
+        if several {
+            self.affected.info = format!("Records: {}  Duplicates: {}", self.row_number, self.affected.duplicates);
+        }
+        Ok(self.affected)
+    }
+}
+
+/// The newest version of a row, locked exclusively.
+pub async fn locked_row(
+    table: &Arc<shoal_cluster::Table>,
+    primary_key: &[u8],
+    ctx: &mut ExecContext<'_>,
+) -> Result<Option<Vec<u8>>> {
+    let mode = ReadMode { lock: Some(LockMode::Exclusive), wait: LockWait::Wait };
+    ctx.transaction.get(table, primary_key, mode, |row| row.map(|row| row.bytes().to_vec())).await
+}
+
+/// Errors: 1136, a row has another number of values than there are columns.
+pub fn wrong_value_count(row: usize) -> Error {
+    Error::new(ErrorCode::WrongValueCountOnRow, format!("Column count doesn't match value count at row {row}"))
+}

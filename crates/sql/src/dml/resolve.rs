@@ -1,0 +1,554 @@
+//! INSERT, UPDATE and DELETE: from syntax to plans.
+
+use std::sync::Arc;
+
+use shoal_cluster::Table;
+use shoal_expr::Expr;
+use shoal_parser::ast::{self, DeleteTarget};
+use shoal_types::{ColumnDefault, Error, ErrorCode, Result};
+
+use super::update::on_update_columns;
+use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
+use crate::plan::choose::{Bound, ChooseRequest, choose, find_bounds};
+use crate::plan::joins::{join_conjuncts, split};
+use crate::plan::{AccessPath, SortKey, TableInput};
+use crate::resolve::scope::{SUBQUERY_BASE, ScopeColumn, ScopeTable};
+use crate::resolve::values::NEW_ROW;
+use crate::resolve::{BlockState, Clause, Resolver};
+
+/// An UPDATE or DELETE in the form that fits it.
+pub enum UpdateForm {
+    Single(UpdatePlan),
+    Multi(MultiPlan),
+}
+
+pub enum DeleteForm {
+    Single(DeletePlan),
+    Multi(MultiPlan),
+}
+
+impl Resolver<'_> {
+    pub fn insert(&mut self, statement: &ast::Insert) -> Result<InsertPlan> {
+        if !statement.partitions.is_empty() {
+            return Err(Error::unsupported("PARTITION (...) selection"));
+        }
+        let table = self.base_table(&statement.table)?;
+        self.open_block();
+        let name = statement.table.name.value.as_str();
+        let targets = insert_targets(&table, statement.columns.as_deref())?;
+        let source = match &statement.source {
+            ast::InsertSource::Values(rows) => {
+                self.scope().add_table(ScopeTable::of_base(&table, name))?;
+                InsertSource::Values(self.insert_rows(rows, &targets, statement.columns.is_none())?)
+            }
+            ast::InsertSource::Query(query) => {
+                let outside = self.scopes.pop();
+                let resolved = self.query(query);
+                self.scopes.extend(outside);
+                let plan = resolved?.plan;
+                if plan.columns.len() != targets.len() {
+                    return Err(super::insert::wrong_value_count(1));
+                }
+                self.scope().add_table(ScopeTable::of_base(&table, name))?;
+                InsertSource::Query(Arc::new(plan))
+            }
+        };
+        let defaults = self.defaults(&table)?;
+        let on_duplicate = self.on_duplicate(statement, &table)?;
+        let state = self.close_block();
+        if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
+            return Err(Error::unsupported("a correlated subquery in INSERT"));
+        }
+        Ok(InsertPlan {
+            table,
+            targets,
+            source,
+            defaults,
+            replace: statement.replace,
+            ignore: statement.ignore,
+            on_duplicate,
+            constants: state.constants,
+        })
+    }
+
+    /// Opens a scope and a block for a statement that is no query.
+    pub fn open_block(&mut self) {
+        self.scopes.push(Default::default());
+        self.blocks.push(BlockState::default());
+    }
+
+    pub fn close_block(&mut self) -> BlockState {
+        self.scopes.pop();
+        self.blocks.pop().unwrap_or_default()
+    }
+
+    fn insert_rows(
+        &mut self,
+        rows: &[Vec<ast::Expr>],
+        targets: &[usize],
+        all_columns: bool,
+    ) -> Result<Vec<Vec<Option<Expr>>>> {
+        let mut resolved = Vec::with_capacity(rows.len());
+        for (position, row) in rows.iter().enumerate() {
+            if row.len() != targets.len() && !(row.is_empty() && all_columns) {
+                return Err(super::insert::wrong_value_count(position + 1));
+            }
+            let values = row.iter().map(|value| match value {
+                ast::Expr::Default(None) => Ok(None),
+                value => self.expression(value).map(Some),
+            });
+            let mut values = values.collect::<Result<Vec<_>>>()?;
+            values.resize_with(targets.len(), || None);
+            resolved.push(values);
+        }
+        Ok(resolved)
+    }
+
+    fn defaults(&mut self, table: &Table) -> Result<Vec<DefaultValue>> {
+        let mut defaults = Vec::with_capacity(table.schema.columns.len());
+        for (position, column) in table.schema.columns.iter().enumerate() {
+            defaults.push(if column.auto_increment || column.hidden {
+                DefaultValue::AutoIncrement
+            } else if column.default == ColumnDefault::None && !column.nullable {
+                DefaultValue::Missing
+            } else {
+                DefaultValue::Expression(self.column_default(&table.schema, position)?)
+            });
+        }
+        Ok(defaults)
+    }
+
+    /// Assignments over the existing row and, behind it, the new one.
+    fn on_duplicate(&mut self, statement: &ast::Insert, table: &Arc<Table>) -> Result<Vec<(usize, Expr)>> {
+        if statement.on_duplicate.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut new_row = ScopeTable::of_base(table, NEW_ROW);
+        new_row.database = String::new();
+        if let Some(alias) = &statement.row_alias {
+            let mut named = ScopeTable { name: alias.value.clone(), ..new_row.clone() };
+            rename(&mut named, &statement.row_alias_columns, table)?;
+            new_row = named;
+        }
+        let scope = self.scope();
+        scope.qualified_only_from = Some(scope.tables.len());
+        let first = scope.next_position();
+        scope.add_table(new_row)?;
+        if statement.row_alias.is_some() {
+            // VALUES() keeps working beside an alias; both name the same positions.
+            let mut hidden = ScopeTable::of_base(table, NEW_ROW);
+            hidden.database = String::new();
+            scope.add_table(hidden)?;
+        }
+        let columns = table.schema.columns.len();
+        let mut assignments = Vec::with_capacity(statement.on_duplicate.len());
+        for assignment in &statement.on_duplicate {
+            let column = assigned_column(table, &assignment.column)?;
+            let value = match &assignment.value {
+                ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
+                value => self.expression(value)?,
+            };
+            let value = value.map_columns(&mut |position| match position {
+                position if position >= first + columns => position - columns,
+                position => position,
+            });
+            assignments.push((column, value));
+        }
+        Ok(assignments)
+    }
+
+    pub fn update(&mut self, statement: &ast::Update) -> Result<UpdateForm> {
+        if statement.with.is_some() {
+            return Err(Error::unsupported("WITH ... UPDATE"));
+        }
+        if let [reference] = &statement.tables[..]
+            && reference.joins.is_empty()
+            && let ast::TableFactor::Table { name, alias, hints, partitions } = &reference.base
+        {
+            no_partitions(partitions)?;
+            if let Some(plan) = self.update_single(statement, name, alias.as_ref(), hints)? {
+                return Ok(UpdateForm::Single(plan));
+            }
+        } else if !statement.order_by.is_empty() || statement.limit.is_some() {
+            let clause = if statement.limit.is_some() { "LIMIT" } else { "ORDER BY" };
+            return Err(Error::new(ErrorCode::WrongUsage, format!("Incorrect usage of UPDATE and {clause}")));
+        }
+        self.update_multi(statement).map(UpdateForm::Multi)
+    }
+
+    /// `None` if the statement needs the general form.
+    fn update_single(
+        &mut self,
+        statement: &ast::Update,
+        name: &ast::ObjectName,
+        alias: Option<&ast::Ident>,
+        hints: &[ast::IndexHint],
+    ) -> Result<Option<UpdatePlan>> {
+        let table = self.base_table(name)?;
+        let shown = alias.unwrap_or(&name.name).value.clone();
+        self.open_block();
+        self.scope().add_table(ScopeTable::of_base(&table, &shown))?;
+        let finder = self.finder(
+            &table,
+            hints,
+            statement.selection.as_ref(),
+            &statement.order_by,
+            statement.limit.as_ref(),
+        )?;
+        self.block().clause = Clause::FieldList;
+        let mut assignments = Vec::with_capacity(statement.assignments.len());
+        for assignment in &statement.assignments {
+            let column = self.assigned(&table, &shown, &assignment.column)?;
+            let value = match &assignment.value {
+                ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
+                value => self.expression(value)?,
+            };
+            assignments.push((column, value));
+        }
+        let state = self.close_block();
+        let Some(mut finder) = finder else { return Ok(None) };
+        if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
+            return Ok(None);
+        }
+        finder.constants = state.constants;
+        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let in_key = |column: &usize| table.schema.primary_key().columns.iter().any(|part| part.column == *column);
+        Ok(Some(UpdatePlan {
+            moves_rows: assigned.iter().any(in_key),
+            on_update_now: on_update_columns(&table, &assigned),
+            finder,
+            assignments,
+            ignore: statement.ignore,
+        }))
+    }
+
+    fn assigned(&mut self, table: &Table, shown: &str, name: &ast::ColumnName) -> Result<usize> {
+        if name.table.as_ref().is_some_and(|table| table.value != shown) {
+            return Err(unknown_assigned(name));
+        }
+        assigned_column(table, name)
+    }
+
+    /// The rows that a single-table statement works on. `None`: a condition holds a subquery that depends on the row.
+    fn finder(
+        &mut self,
+        table: &Arc<Table>,
+        hints: &[ast::IndexHint],
+        selection: Option<&ast::Expr>,
+        order_by: &[ast::OrderItem],
+        limit: Option<&ast::Limit>,
+    ) -> Result<Option<RowFinder>> {
+        self.block().clause = Clause::Where;
+        let selection = selection.map(|selection| self.expression(selection)).transpose()?;
+        self.block().clause = Clause::OrderBy;
+        let mut order = Vec::new();
+        let mut order_expressions = Vec::new();
+        for item in order_by {
+            let expression = self.expression(&item.expr)?;
+            order.push(SortKey {
+                position: order_expressions.len(),
+                descending: item.descending,
+                sql_type: expression.sql_type().clone(),
+            });
+            order_expressions.push(expression);
+        }
+        let limit = self.limit(limit)?;
+        let mut conjuncts = Vec::new();
+        if let Some(selection) = selection {
+            split(selection, &mut conjuncts);
+        }
+        let reads_subquery =
+            |conjunct: &Expr| conjunct.columns_used().iter().any(|&position| position >= SUBQUERY_BASE);
+        if conjuncts.iter().chain(&order_expressions).any(reads_subquery) {
+            return Ok(None);
+        }
+        let impossible = conjuncts.iter().any(is_false);
+        let mut bounds: Vec<Bound> = Vec::new();
+        for (index, conjunct) in conjuncts.iter().enumerate() {
+            find_bounds(conjunct, index, table, 0, &|_| false, &mut bounds);
+        }
+        let wanted_order: Option<Vec<(usize, bool)>> =
+            order.iter().map(|key| Some((order_expressions[key.position].as_column()?, key.descending))).collect();
+        let request = ChooseRequest {
+            table,
+            bounds: &bounds,
+            hints,
+            rows: self.environment.statistics.row_count(table),
+            wanted_order: wanted_order.as_deref().unwrap_or(&[]),
+            has_limit: limit.is_some(),
+        };
+        let access: AccessPath = choose(&request);
+        if access.ordered {
+            order.clear();
+            order_expressions.clear();
+        }
+        let filter = join_conjuncts(conjuncts, self.build())?;
+        let input = TableInput {
+            table: Arc::clone(table),
+            access,
+            filter,
+            lock: Some(shoal_txn::LockMode::Exclusive),
+            wait: shoal_txn::LockWait::Wait,
+        };
+        Ok(Some(RowFinder { input, order_expressions, order, limit, constants: Vec::new(), impossible }))
+    }
+
+    pub fn delete(&mut self, statement: &ast::Delete) -> Result<DeleteForm> {
+        if statement.with.is_some() {
+            return Err(Error::unsupported("WITH ... DELETE"));
+        }
+        if let DeleteTarget::Single { table: name, alias, partitions } = &statement.target {
+            no_partitions(partitions)?;
+            let table = self.base_table(name)?;
+            self.open_block();
+            let shown = alias.as_ref().unwrap_or(&name.name).value.clone();
+            self.scope().add_table(ScopeTable::of_base(&table, &shown))?;
+            let finder = self.finder(
+                &table,
+                &[],
+                statement.selection.as_ref(),
+                &statement.order_by,
+                statement.limit.as_ref(),
+            )?;
+            let state = self.close_block();
+            if let Some(mut finder) = finder {
+                finder.constants = state.constants;
+                return Ok(DeleteForm::Single(DeletePlan { finder, ignore: statement.ignore }));
+            }
+        }
+        self.delete_multi(statement).map(DeleteForm::Multi)
+    }
+
+    fn update_multi(&mut self, statement: &ast::Update) -> Result<MultiPlan> {
+        let mut items = Vec::new();
+        let mut places: Vec<(Arc<Table>, String, Vec<usize>)> = Vec::new();
+        let tables = self.named_tables(&statement.tables)?;
+        for assignment in &statement.assignments {
+            let position = table_of_assignment(&tables, &assignment.column)?;
+            let (table, name) = &tables[position];
+            let column = assigned_column(table, &assignment.column)?;
+            match places.iter_mut().find(|(_, known, _)| known == name) {
+                Some((_, _, columns)) => columns.push(column),
+                None => places.push((Arc::clone(table), name.clone(), vec![column])),
+            }
+        }
+        let mut targets = Vec::with_capacity(places.len());
+        for (table, name, _) in &places {
+            let first = items.len();
+            items.extend(all_columns(table, name));
+            targets.push(MultiTarget {
+                table: Arc::clone(table),
+                first,
+                assignments: Vec::new(),
+                on_update_now: Vec::new(),
+            });
+        }
+        for assignment in &statement.assignments {
+            let position = table_of_assignment(&tables, &assignment.column)?;
+            let (table, name) = &tables[position];
+            let column = assigned_column(table, &assignment.column)?;
+            let expr = match &assignment.value {
+                ast::Expr::Default(None) => {
+                    ast::Expr::Default(Some(Box::new(qualified(name, &table.schema.columns[column].name))))
+                }
+                value => value.clone(),
+            };
+            if let Some(target) = places.iter().position(|(_, known, _)| known == name) {
+                targets[target].assignments.push((column, items.len()));
+            }
+            items.push(ast::SelectItem::Expression { expr, alias: None, text: Vec::new() });
+        }
+        for (target, (table, _, assigned)) in targets.iter_mut().zip(&places) {
+            target.on_update_now = on_update_columns(table, assigned);
+        }
+        let single_table = statement.tables.len() == 1 && statement.tables[0].joins.is_empty();
+        let query = self.locking_query(
+            items,
+            statement.tables.clone(),
+            statement.selection.clone(),
+            (statement.order_by.clone(), statement.limit.clone()),
+        )?;
+        Ok(MultiPlan { query: Arc::new(query), targets, ignore: statement.ignore, delete: false, single_table })
+    }
+
+    fn delete_multi(&mut self, statement: &ast::Delete) -> Result<MultiPlan> {
+        let (names, from) = match &statement.target {
+            DeleteTarget::Multiple { tables, from } => (tables.clone(), from.clone()),
+            DeleteTarget::Single { table, alias, .. } => {
+                let base = ast::TableFactor::Table {
+                    name: table.clone(),
+                    partitions: Vec::new(),
+                    alias: alias.clone(),
+                    hints: Vec::new(),
+                };
+                let name = alias.clone().unwrap_or_else(|| table.name.clone());
+                let target = ast::ObjectName { schema: None, name };
+                (vec![target], vec![ast::TableReference { base, joins: Vec::new() }])
+            }
+        };
+        let tables = self.named_tables(&from)?;
+        let mut items = Vec::new();
+        let mut targets = Vec::new();
+        for name in &names {
+            let Some((table, shown)) = tables.iter().find(|(_, shown)| *shown == name.name.value) else {
+                let message = format!("Unknown table '{}' in MULTI DELETE", name.name.value);
+                return Err(Error::new(ErrorCode::UnknownTable, message));
+            };
+            let first = items.len();
+            items.extend(all_columns(table, shown));
+            targets.push(MultiTarget {
+                table: Arc::clone(table),
+                first,
+                assignments: Vec::new(),
+                on_update_now: Vec::new(),
+            });
+        }
+        let tail = (statement.order_by.clone(), statement.limit.clone());
+        let query = self.locking_query(items, from, statement.selection.clone(), tail)?;
+        Ok(MultiPlan {
+            query: Arc::new(query),
+            targets,
+            ignore: statement.ignore,
+            delete: true,
+            single_table: false,
+        })
+    }
+
+    /// The base tables of a FROM clause with the names they go by.
+    fn named_tables(&mut self, references: &[ast::TableReference]) -> Result<Vec<(Arc<Table>, String)>> {
+        let mut tables = Vec::new();
+        for reference in references {
+            self.add_named(&reference.base, &mut tables)?;
+            for join in &reference.joins {
+                tables.extend(self.named_tables(std::slice::from_ref(&join.right))?);
+            }
+        }
+        Ok(tables)
+    }
+
+    fn add_named(&mut self, factor: &ast::TableFactor, tables: &mut Vec<(Arc<Table>, String)>) -> Result<()> {
+        match factor {
+            ast::TableFactor::Table { name, alias, .. } => {
+                if let crate::resolve::TableTarget::Base(table) = self.table_target(name)? {
+                    tables.push((table, alias.as_ref().unwrap_or(&name.name).value.clone()));
+                }
+                Ok(())
+            }
+            ast::TableFactor::Nested(references) => {
+                tables.extend(self.named_tables(references)?);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn locking_query(
+        &mut self,
+        items: Vec<ast::SelectItem>,
+        from: Vec<ast::TableReference>,
+        selection: Option<ast::Expr>,
+        (order_by, limit): (Vec<ast::OrderItem>, Option<ast::Limit>),
+    ) -> Result<crate::plan::QueryPlan> {
+        let select = ast::Select {
+            hints: None,
+            options: Default::default(),
+            items,
+            from,
+            from_dual: false,
+            selection,
+            group_by: None,
+            having: None,
+            windows: Vec::new(),
+        };
+        let locking =
+            ast::LockingClause { strength: ast::LockStrength::Update, of: Vec::new(), wait: ast::LockWait::Wait };
+        let query = ast::Query {
+            with: None,
+            body: ast::QueryBody::Select(Box::new(select)),
+            order_by,
+            limit,
+            locking: vec![locking],
+            into: None,
+        };
+        Ok(self.query(&query)?.plan)
+    }
+}
+
+fn is_false(conjunct: &Expr) -> bool {
+    use shoal_types::Value;
+    matches!(conjunct.as_literal(), Some(Value::Null | Value::Int(0) | Value::UInt(0)))
+}
+
+fn no_partitions(partitions: &[ast::Ident]) -> Result<()> {
+    if partitions.is_empty() { Ok(()) } else { Err(Error::unsupported("PARTITION (...) selection")) }
+}
+
+fn insert_targets(table: &Table, columns: Option<&[ast::ColumnName]>) -> Result<Vec<usize>> {
+    let Some(columns) = columns else { return Ok(table.schema.visible_columns().collect()) };
+    let mut targets = Vec::with_capacity(columns.len());
+    for name in columns {
+        let column = assigned_column(table, name)?;
+        if targets.contains(&column) {
+            let message = format!("Column '{}' specified twice", name.column.value);
+            return Err(Error::new(ErrorCode::FieldSpecifiedTwice, message));
+        }
+        targets.push(column);
+    }
+    Ok(targets)
+}
+
+fn assigned_column(table: &Table, name: &ast::ColumnName) -> Result<usize> {
+    table.schema.column_position(&name.column.value).ok_or_else(|| unknown_assigned(name))
+}
+
+fn unknown_assigned(name: &ast::ColumnName) -> Error {
+    let table = name.table.as_ref().map(|table| format!("{}.", table.value)).unwrap_or_default();
+    let message = format!("Unknown column '{table}{}' in 'field list'", name.column.value);
+    Error::new(ErrorCode::BadField, message)
+}
+
+fn rename(scoped: &mut ScopeTable, names: &[ast::Ident], table: &Table) -> Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let visible: Vec<usize> = table.schema.visible_columns().collect();
+    if names.len() != visible.len() {
+        return Err(super::insert::wrong_value_count(1));
+    }
+    for (name, column) in names.iter().zip(visible) {
+        let renamed: &mut ScopeColumn = &mut scoped.columns[column];
+        renamed.name = name.value.clone();
+    }
+    Ok(())
+}
+
+fn table_of_assignment(tables: &[(Arc<Table>, String)], name: &ast::ColumnName) -> Result<usize> {
+    let found: Vec<usize> = match &name.table {
+        Some(table) => (0..tables.len()).filter(|&position| tables[position].1 == table.value).collect(),
+        None => {
+            let has = |position: &usize| tables[*position].0.schema.column_position(&name.column.value).is_some();
+            (0..tables.len()).filter(has).collect()
+        }
+    };
+    match found[..] {
+        [position] => Ok(position),
+        [] => Err(unknown_assigned(name)),
+        _ => {
+            let message = format!("Column '{}' in field list is ambiguous", name.column.value);
+            Err(Error::new(ErrorCode::NonUniq, message))
+        }
+    }
+}
+
+fn qualified(table: &str, column: &str) -> ast::ColumnName {
+    ast::ColumnName { schema: None, table: Some(ast::Ident::new(table)), column: ast::Ident::new(column) }
+}
+
+fn all_columns(table: &Table, name: &str) -> Vec<ast::SelectItem> {
+    let item = |column: &shoal_types::Column| ast::SelectItem::Expression {
+        expr: ast::Expr::Column(Box::new(qualified(name, &column.name))),
+        alias: None,
+        text: Vec::new(),
+    };
+    table.schema.columns.iter().map(item).collect()
+}

@@ -1,0 +1,230 @@
+//! Building rows: conversion into column types, defaults, NOT NULL, AUTO_INCREMENT.
+
+use std::sync::atomic::Ordering;
+
+use shoal_cluster::Table;
+use shoal_expr::EvalContext;
+use shoal_types::{
+    BaseType, Collation, Error, ErrorCode, Result, SqlType, StoreOptions, StoreTarget, TemporalContext, Value,
+    WarningLevel, store_value,
+};
+
+/// Converts values into the columns of one table for one statement.
+pub struct RowBuilder<'t> {
+    pub table: &'t Table,
+    options: StoreOptions,
+    ignore: bool,
+    strict: bool,
+    zero_means_next: bool,
+    increment: u64,
+    offset: u64,
+    /// The first value that was generated: LAST_INSERT_ID().
+    pub first_generated: Option<u64>,
+}
+
+/// Session settings for generated values.
+#[derive(Clone, Copy, Debug)]
+pub struct AutoIncrementSettings {
+    pub increment: u64,
+    pub offset: u64,
+    /// NO_AUTO_VALUE_ON_ZERO is off.
+    pub zero_means_next: bool,
+}
+
+impl<'t> RowBuilder<'t> {
+    pub fn new(
+        table: &'t Table,
+        ignore: bool,
+        settings: AutoIncrementSettings,
+        eval: &EvalContext<'_>,
+    ) -> RowBuilder<'t> {
+        let mode = &eval.settings.sql_mode;
+        let rules = shoal_types::DateRules {
+            no_zero_date: mode.no_zero_date && mode.strict,
+            no_zero_in_date: mode.no_zero_in_date && mode.strict,
+            allow_invalid_dates: mode.allow_invalid_dates,
+        };
+        let temporal = TemporalContext { rules, zone: eval.zone.clone(), today: eval.now(0).date() };
+        RowBuilder {
+            table,
+            options: StoreOptions { strict: mode.strict && !ignore, ignore, temporal },
+            ignore,
+            strict: mode.strict && !ignore,
+            zero_means_next: settings.zero_means_next,
+            increment: settings.increment.max(1),
+            offset: settings.offset.max(1),
+            first_generated: None,
+        }
+    }
+
+    /// A value as the column will hold it. Errors and warnings of conversion name the column and `row`.
+    pub fn convert(
+        &self,
+        column: usize,
+        value: Value,
+        source: Collation,
+        row: u64,
+        eval: &mut EvalContext<'_>,
+    ) -> Result<Value> {
+        let definition = &self.table.schema.columns[column];
+        if value.is_null() {
+            return self.null(column, row, eval);
+        }
+        let value = match (value, definition.sql_type.base) {
+            (Value::Int(number), BaseType::BigInt) if !definition.sql_type.unsigned => {
+                return Ok(Value::Int(number));
+            }
+            (value, _) => value,
+        };
+        let target = StoreTarget { sql_type: &definition.sql_type, column: &definition.name, row };
+        let (stored, warning) = store_value(value, source, target, &self.options)?;
+        if let Some(warning) = warning {
+            eval.warnings.push(warning.level, warning.code, || warning.message);
+        }
+        Ok(stored)
+    }
+
+    fn null(&self, column: usize, _row: u64, eval: &mut EvalContext<'_>) -> Result<Value> {
+        let definition = &self.table.schema.columns[column];
+        if definition.nullable || definition.auto_increment {
+            return Ok(Value::Null);
+        }
+        let message = format!("Column '{}' cannot be null", definition.name);
+        if self.ignore {
+            eval.warnings.push(WarningLevel::Warning, ErrorCode::BadNull, || message);
+            return Ok(implicit_default(&definition.sql_type));
+        }
+        Err(Error::new(ErrorCode::BadNull, message))
+    }
+
+    /// What a NOT NULL column without a default gets. Errors: 1364 in strict mode.
+    pub fn missing(&self, column: usize, eval: &mut EvalContext<'_>) -> Result<Value> {
+        let definition = &self.table.schema.columns[column];
+        let message = format!("Field '{}' doesn't have a default value", definition.name);
+        if self.strict {
+            return Err(Error::new(ErrorCode::NoDefaultForField, message));
+        }
+        eval.warnings.push(WarningLevel::Warning, ErrorCode::NoDefaultForField, || message);
+        Ok(implicit_default(&definition.sql_type))
+    }
+
+    /// Fills AUTO_INCREMENT and hidden key columns of a row that is otherwise complete.
+    pub fn generate(&mut self, values: &mut [Value]) -> Result<()> {
+        let table = self.table;
+        if table.schema.has_hidden_key() {
+            let position = values.len() - 1;
+            values[position] = Value::UInt(table.next_auto_increment.fetch_add(1, Ordering::Relaxed));
+        }
+        let Some(column) = table.schema.auto_increment_column() else { return Ok(()) };
+        let given = match &values[column] {
+            Value::Null => None,
+            Value::Int(0) | Value::UInt(0) if self.zero_means_next => None,
+            Value::Int(number) => Some(u64::try_from(*number).unwrap_or(0)),
+            Value::UInt(number) => Some(*number),
+            Value::Double(number) => Some(*number as u64),
+            Value::Float(number) => Some(*number as u64),
+            _ => Some(0),
+        };
+        match given {
+            Some(number) => {
+                table.next_auto_increment.fetch_max(number.saturating_add(1), Ordering::Relaxed);
+            }
+            None => {
+                let number = self.next_value();
+                values[column] = fitting(number, &table.schema.columns[column].sql_type)?;
+                self.first_generated.get_or_insert(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// The next value of the sequence that auto_increment_increment and auto_increment_offset describe.
+    fn next_value(&self) -> u64 {
+        let counter = &self.table.next_auto_increment;
+        if self.increment == 1 {
+            return counter.fetch_add(1, Ordering::Relaxed);
+        }
+        let mut present = counter.load(Ordering::Relaxed);
+        loop {
+            let above = present.max(self.offset) - self.offset;
+            let value = self.offset + above.div_ceil(self.increment) * self.increment;
+            match counter.compare_exchange_weak(present, value + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return value,
+                Err(changed) => present = changed,
+            }
+        }
+    }
+
+    pub fn encode(&self, values: &[Value], eval: &EvalContext<'_>, out: &mut Vec<u8>) -> Result<()> {
+        self.table.layout.encode(values, eval.zone, out)
+    }
+}
+
+/// A generated number as the column's type. Errors: 1467-like overflow, reported as out of range.
+fn fitting(number: u64, sql_type: &SqlType) -> Result<Value> {
+    let limit = match (sql_type.base, sql_type.unsigned) {
+        (BaseType::TinyInt, false) => i8::MAX as u64,
+        (BaseType::TinyInt, true) => u64::from(u8::MAX),
+        (BaseType::SmallInt, false) => i16::MAX as u64,
+        (BaseType::SmallInt, true) => u64::from(u16::MAX),
+        (BaseType::MediumInt, false) => (1 << 23) - 1,
+        (BaseType::MediumInt, true) => (1 << 24) - 1,
+        (BaseType::Int, false) => i32::MAX as u64,
+        (BaseType::Int, true) => u64::from(u32::MAX),
+        (BaseType::BigInt, true) => u64::MAX,
+        (BaseType::Float, _) => return Ok(Value::Float(number as f32)),
+        (BaseType::Double, _) => return Ok(Value::Double(number as f64)),
+        _ => i64::MAX as u64,
+    };
+    if number > limit {
+        return Err(Error::new(ErrorCode::ErrorOnRead, "Failed to read auto-increment value from storage engine"));
+    }
+    Ok(if sql_type.unsigned { Value::UInt(number) } else { Value::Int(number as i64) })
+}
+
+/// Zero, the empty string, the zero date, the first ENUM member.
+pub fn implicit_default(sql_type: &SqlType) -> Value {
+    use shoal_types::{Date, DateTime, Decimal, EnumValue, SetValue, Time};
+    match sql_type.base {
+        BaseType::TinyInt | BaseType::SmallInt | BaseType::MediumInt | BaseType::Int | BaseType::BigInt => {
+            if sql_type.unsigned {
+                Value::UInt(0)
+            } else {
+                Value::Int(0)
+            }
+        }
+        BaseType::Float => Value::Float(0.0),
+        BaseType::Double => Value::Double(0.0),
+        BaseType::Decimal => Value::Decimal(Decimal::from(0i64).round(i32::from(sql_type.decimals))),
+        BaseType::Bit => Value::Bit(0, sql_type.length as u8),
+        BaseType::Year => Value::Year(0),
+        BaseType::Date => Value::Date(Date(0)),
+        BaseType::Time => Value::Time(Time { micros: 0, fsp: sql_type.decimals }),
+        BaseType::DateTime | BaseType::Timestamp => {
+            Value::DateTime(DateTime { packed: 0, fsp: sql_type.decimals })
+        }
+        BaseType::Enum => Value::Enum(EnumValue { index: 1, labels: sql_type.labels.clone().unwrap_or_default() }),
+        BaseType::Set => Value::Set(SetValue { bits: 0, labels: sql_type.labels.clone().unwrap_or_default() }),
+        BaseType::Char if sql_type.collation.is_binary() => Value::Str(vec![0; sql_type.length as usize]),
+        BaseType::Json => Value::Json(shoal_types::Json::from_tree(&shoal_types::json::JsonValue::Null)),
+        BaseType::Char | BaseType::VarChar | BaseType::Text | BaseType::Geometry => Value::Str(Vec::new()),
+        BaseType::Null => Value::Null,
+    }
+}
+
+/// "Duplicate entry '1-abc' for key 't.PRIMARY'" from the row that was to be written.
+pub fn duplicate_entry(table: &Table, index: usize, row: &[u8]) -> Error {
+    let row = table.layout.row(row);
+    let definition = &table.schema.indexes[index];
+    let mut text = String::new();
+    for (position, part) in definition.columns.iter().enumerate() {
+        if position > 0 {
+            text.push('-');
+        }
+        let value = row.value(part.column, &shoal_types::TimeZone::UTC);
+        text.push_str(&String::from_utf8_lossy(&value.to_text()));
+    }
+    text.truncate(text.char_indices().nth(64).map_or(text.len(), |(at, _)| at));
+    let message = format!("Duplicate entry '{text}' for key '{}.{}'", table.schema.name, definition.name);
+    Error::new(ErrorCode::DupEntry, message)
+}

@@ -1,0 +1,62 @@
+//! Finding and locking the rows that UPDATE and DELETE change.
+
+use shoal_expr::EvalContext;
+use shoal_txn::Visit;
+use shoal_types::row::RowRef;
+use shoal_types::{Result, Value};
+
+use super::RowFinder;
+use crate::execute::fetch::TableReader;
+use crate::execute::output::compare_rows;
+use crate::execute::set_operation::evaluate_limit;
+use crate::execute::{ExecContext, query};
+
+/// Collects the stored bytes of every matching row, locked, in the statement's order and within its LIMIT.
+pub async fn matching_rows(finder: &RowFinder, ctx: &mut ExecContext<'_>) -> Result<Vec<Vec<u8>>> {
+    if finder.impossible {
+        return Ok(Vec::new());
+    }
+    let (_, limit) = evaluate_limit(finder.limit.as_ref(), ctx)?;
+    let wanted = if finder.order.is_empty() { limit } else { None };
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    let mut keys: Vec<Vec<Value>> = Vec::new();
+    if limit == Some(0) {
+        return Ok(found);
+    }
+    let row_limit = if finder.input.filter.is_none() { wanted } else { None };
+    let mut reader = TableReader::open(&finder.input, row_limit, ctx).await?;
+    loop {
+        let mut visit = |row: RowRef<'_>, eval: &mut EvalContext<'_>| {
+            found.push(row.bytes().to_vec());
+            if !finder.order.is_empty() {
+                let values = finder.order_expressions.iter().map(|expression| expression.eval(&row, eval));
+                keys.push(values.collect::<Result<Vec<Value>>>()?);
+            }
+            let full = wanted.is_some_and(|wanted| found.len() as u64 >= wanted);
+            Ok(if full { Visit::TakeAndStop } else { Visit::Take })
+        };
+        if !reader.next(&finder.input, ctx, &mut visit).await? {
+            break;
+        }
+    }
+    if !finder.order.is_empty() {
+        let mut order: Vec<usize> = (0..found.len()).collect();
+        order.sort_by(|&left, &right| compare_rows(&keys[left], &keys[right], &finder.order));
+        found = order.into_iter().map(|position| std::mem::take(&mut found[position])).collect();
+    }
+    if let Some(limit) = limit {
+        found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    }
+    Ok(found)
+}
+
+/// Parameters with the results of the statement's constant subqueries behind them; `None` if it has none.
+pub async fn constant_parameters(
+    constants: &[crate::plan::ConstantSubquery],
+    ctx: &mut ExecContext<'_>,
+) -> Result<Option<Vec<Value>>> {
+    if constants.is_empty() {
+        return Ok(None);
+    }
+    query::run_constants(constants, ctx).await.map(Some)
+}

@@ -1,0 +1,182 @@
+//! UPDATE.
+
+use std::sync::Arc;
+
+use shoal_cluster::Table;
+use shoal_expr::EvalContext;
+use shoal_txn::{Inserted, Modification};
+use shoal_types::row::RowRef;
+use shoal_types::{ErrorCode, Result, Value, WarningLevel};
+
+use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry};
+use super::rows::matching_rows;
+use super::{Affected, UpdatePlan};
+use crate::execute::ExecContext;
+use crate::execute::lookup::{Lookup, lookup};
+
+/// UPDATE never generates values.
+const NO_GENERATION: AutoIncrementSettings =
+    AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: false };
+
+/// Runs a single-table UPDATE.
+pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'_>) -> Result<Affected> {
+    ctx.eval.changes_data = true;
+    ctx.eval.ignore_errors = plan.ignore;
+    let mut affected = Affected::default();
+    match point_keys(plan, ctx)? {
+        Some(keys) => {
+            for key in keys {
+                update_by_key(plan, &key, &mut affected, ctx).await?;
+            }
+        }
+        None => {
+            for row in matching_rows(&plan.finder, ctx).await? {
+                affected.found += 1;
+                update_row(plan, &row, &mut affected, ctx).await?;
+            }
+        }
+    }
+    let changed = affected.rows;
+    if found_rows {
+        affected.rows = affected.found;
+    }
+    affected.info =
+        format!("Rows matched: {}  Changed: {changed}  Warnings: {}", affected.found, ctx.eval.warnings.count());
+    Ok(affected)
+}
+
+/// The primary keys if that is all there is to find, and rows stay where they are.
+fn point_keys(plan: &UpdatePlan, ctx: &mut ExecContext<'_>) -> Result<Option<Vec<Vec<u8>>>> {
+    let finder = &plan.finder;
+    let access = &finder.input.access;
+    if plan.moves_rows || access.index != 0 || !access.unique || finder.limit.is_some() || finder.impossible {
+        return Ok(None);
+    }
+    let no_row: &[Value] = &[];
+    match lookup(&finder.input.table, access, no_row, &mut ctx.eval)? {
+        Lookup::Keys(keys) => Ok(Some(keys)),
+        Lookup::Ranges(_) => Ok(None),
+    }
+}
+
+enum RowChange {
+    NoMatch,
+    Same,
+    Changed(Vec<u8>),
+}
+
+async fn update_by_key(
+    plan: &UpdatePlan,
+    key: &[u8],
+    affected: &mut Affected,
+    ctx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let table = &plan.finder.input.table;
+    let filter = plan.finder.input.filter.as_ref();
+    let ExecContext { transaction, eval, handlers, .. } = ctx;
+    handlers.read_key += 1;
+    let outcome = transaction
+        .modify(table, key, |row: RowRef<'_>| {
+            if let Some(filter) = filter
+                && filter.eval_bool(&row, eval)? != Some(true)
+            {
+                return Ok((Modification::Keep { unlock: true }, RowChange::NoMatch));
+            }
+            match changed_row(plan, row, affected.found + 1, eval)? {
+                Some(bytes) => Ok((Modification::Update(bytes.clone()), RowChange::Changed(bytes))),
+                None => Ok((Modification::Keep { unlock: false }, RowChange::Same)),
+            }
+        })
+        .await?;
+    match outcome {
+        None | Some((_, RowChange::NoMatch)) => {}
+        Some((_, RowChange::Same)) => affected.found += 1,
+        Some((Inserted::Done, RowChange::Changed(_))) => {
+            affected.found += 1;
+            affected.rows += 1;
+            ctx.handlers.update += 1;
+        }
+        Some((Inserted::Duplicate { index, .. }, RowChange::Changed(bytes))) => {
+            affected.found += 1;
+            duplicate(plan, index, &bytes, ctx)?;
+        }
+    }
+    Ok(())
+}
+
+async fn update_row(
+    plan: &UpdatePlan,
+    old: &[u8],
+    affected: &mut Affected,
+    ctx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let table = &plan.finder.input.table;
+    let Some(new) = changed_row(plan, table.layout.row(old), affected.found, &mut ctx.eval)? else {
+        return Ok(());
+    };
+    ctx.handlers.update += 1;
+    match ctx.transaction.replace_row(table, old, &new).await? {
+        Inserted::Done => {
+            affected.rows += 1;
+            Ok(())
+        }
+        Inserted::Duplicate { index, .. } => duplicate(plan, index, &new, ctx),
+    }
+}
+
+fn duplicate(plan: &UpdatePlan, index: usize, row: &[u8], ctx: &mut ExecContext<'_>) -> Result<()> {
+    let error = duplicate_entry(&plan.finder.input.table, index, row);
+    if !plan.ignore {
+        return Err(error);
+    }
+    ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
+    Ok(())
+}
+
+/// The row with the assignments made; `None` if nothing is different.
+fn changed_row(
+    plan: &UpdatePlan,
+    row: RowRef<'_>,
+    row_number: u64,
+    eval: &mut EvalContext<'_>,
+) -> Result<Option<Vec<u8>>> {
+    let table = &plan.finder.input.table;
+    let builder = RowBuilder::new(table, plan.ignore, NO_GENERATION, eval);
+    let mut values = row.values(eval.zone);
+    for (column, expression) in &plan.assignments {
+        let value = expression.eval(&values[..], eval)?;
+        let collation = expression.sql_type().collation;
+        values[*column] = builder.convert(*column, value, collation, row_number, eval)?;
+    }
+    let mut bytes = Vec::with_capacity(row.bytes().len() + 16);
+    builder.encode(&values, eval, &mut bytes)?;
+    if bytes == row.bytes() {
+        return Ok(None);
+    }
+    if !plan.on_update_now.is_empty() {
+        set_now(table, &plan.on_update_now, &mut values, eval);
+        bytes.clear();
+        builder.encode(&values, eval, &mut bytes)?;
+    }
+    Ok(Some(bytes))
+}
+
+/// Sets ON UPDATE CURRENT_TIMESTAMP columns.
+pub fn set_now(table: &Table, columns: &[usize], values: &mut [Value], eval: &EvalContext<'_>) {
+    for &column in columns {
+        values[column] = Value::DateTime(eval.now(table.schema.columns[column].sql_type.decimals));
+    }
+}
+
+/// The same for the columns of a table that `assigned` leaves out.
+pub fn touch_update_columns(table: &Arc<Table>, assigned: &[usize], values: &mut [Value], eval: &EvalContext<'_>) {
+    let columns = on_update_columns(table, assigned);
+    set_now(table, &columns, values, eval);
+}
+
+pub fn on_update_columns(table: &Table, assigned: &[usize]) -> Vec<usize> {
+    let schema = &table.schema;
+    (0..schema.columns.len())
+        .filter(|column| schema.columns[*column].on_update_now && !assigned.contains(column))
+        .collect()
+}

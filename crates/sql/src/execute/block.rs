@@ -1,0 +1,251 @@
+//! Running one SELECT block.
+
+use shoal_expr::EvalContext;
+use shoal_txn::Visit;
+use shoal_types::row::RowRef;
+use shoal_types::{Result, Value};
+
+use super::aggregate::Aggregator;
+use super::fetch::{MappedRow, TableReader, fill, position_map};
+use super::join::{JoinState, join, read_input};
+use super::output::Output;
+use super::set_operation::evaluate_limit;
+use super::subquery::{SubqueryState, fill_columns};
+use super::{ExecContext, Flow, RowBatch, RowConsumer};
+use crate::plan::{Block, Input, TableInput};
+
+/// Rows of a kept input that go through the rest of the pipeline together.
+const BATCH_ROWS: usize = 256;
+
+/// Runs a block into a consumer.
+pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut dyn RowConsumer) -> Result<()> {
+    let bounds = evaluate_limit(block.limit.as_ref(), ctx)?;
+    let distinct = block.distinct.then(|| {
+        block.projection[..block.visible].iter().map(|expression| expression.sql_type().clone()).collect()
+    });
+    let mut output = Output::new(block.visible, distinct, &block.order, bounds, block.count_all_rows, consumer);
+    let mut run = BlockRun {
+        block,
+        aggregator: block.aggregation.as_ref().map(Aggregator::new),
+        subquery_states: Vec::new(),
+        projected: Vec::new(),
+    };
+    if !block.impossible && !output.is_full() {
+        run.rows(&mut output, ctx).await?;
+    }
+    if let Some(aggregator) = run.aggregator.take() {
+        run.groups(aggregator, &mut output, ctx).await?;
+    }
+    output.finish().await?;
+    ctx.found_rows = output.rows_seen;
+    Ok(())
+}
+
+struct BlockRun<'a> {
+    block: &'a Block,
+    aggregator: Option<Aggregator<'a>>,
+    subquery_states: Vec<SubqueryState>,
+    projected: Vec<Value>,
+}
+
+impl BlockRun<'_> {
+    /// Every joined row.
+    async fn rows(&mut self, output: &mut Output<'_>, ctx: &mut ExecContext<'_>) -> Result<()> {
+        let block = self.block;
+        let Some(first) = block.steps.first() else {
+            let mut batch = RowBatch::new(block.width);
+            batch.push_empty();
+            self.rest(batch, output, ctx).await?;
+            return Ok(());
+        };
+        if let (Input::Table(input), [_], true) = (&first.input, &block.steps[..], block.subqueries.is_empty()) {
+            return self.rows_in_place(input, output, ctx).await;
+        }
+        let mut states: Vec<JoinState> = block.steps.iter().map(|_| JoinState::default()).collect();
+        if let Input::Table(input) = &first.input {
+            let wanted = if block.steps.len() == 1 { output.rows_wanted() } else { None };
+            let mut reader = TableReader::open(input, wanted, ctx).await?;
+            loop {
+                let mut batch = RowBatch::new(block.width);
+                let mut visit = |row: RowRef<'_>, eval: &mut EvalContext<'_>| {
+                    fill(row, &first.columns, eval.zone, batch.push_empty());
+                    Ok(Visit::Take)
+                };
+                let more = reader.next(input, ctx, &mut visit).await?;
+                if self.widen(batch, &mut states, output, ctx).await? == Flow::Stop || !more {
+                    return Ok(());
+                }
+            }
+        }
+        let rows = read_input(first, ctx).await?;
+        for start in (0..rows.len()).step_by(BATCH_ROWS) {
+            let mut batch = RowBatch::new(block.width);
+            for row in start..rows.len().min(start + BATCH_ROWS) {
+                let target = batch.push_empty();
+                for (value, &(_, position)) in rows.row(row).iter().zip(&first.columns) {
+                    target[position] = value.clone();
+                }
+            }
+            if self.widen(batch, &mut states, output, ctx).await? == Flow::Stop {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// One table, nothing that waits behind it: rows are aggregated or projected where they lie.
+    async fn rows_in_place(
+        &mut self,
+        input: &TableInput,
+        output: &mut Output<'_>,
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let block = self.block;
+        let step = &block.steps[0];
+        let columns = position_map(&step.columns, block.width);
+        let plain = self.plain_projection(&columns, output);
+        let filters: Vec<_> = step.filter.iter().chain(&block.filter).chain(&block.late_filter).collect();
+        let wanted = if self.aggregator.is_none() && filters.is_empty() { output.rows_wanted() } else { None };
+        let mut reader = TableReader::open(input, wanted, ctx).await?;
+        loop {
+            let mut flow = Flow::Continue;
+            let BlockRun { aggregator, projected, .. } = self;
+            let mut visit = |row: RowRef<'_>, eval: &mut EvalContext<'_>| {
+                let mapped = MappedRow { row, columns: &columns };
+                for filter in &filters {
+                    if filter.eval_bool(&mapped, eval)? != Some(true) {
+                        return Ok(Visit::Skip);
+                    }
+                }
+                if let Some(aggregator) = aggregator {
+                    aggregator.add(&mapped, eval)?;
+                    return Ok(Visit::Take);
+                }
+                flow = match &plain {
+                    Some(projection) => output.push_stored(row, projection, eval.zone)?,
+                    None => {
+                        projected.clear();
+                        for expression in &block.projection {
+                            projected.push(expression.eval(&mapped, eval)?);
+                        }
+                        output.push(projected)?
+                    }
+                };
+                Ok(if flow == Flow::Stop { Visit::TakeAndStop } else { Visit::Take })
+            };
+            let more = reader.next(input, ctx, &mut visit).await?;
+            super::sleep_if_asked(ctx).await?;
+            if output.wants_flush() {
+                output.flush().await?;
+            }
+            if flow == Flow::Stop || !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The projection as columns of the only table, if it is nothing else and rows pass straight through.
+    fn plain_projection(&self, columns: &[usize], output: &Output<'_>) -> Option<Vec<usize>> {
+        if !output.is_plain() || self.aggregator.is_some() || self.block.projection.len() != self.block.visible {
+            return None;
+        }
+        let column = |expression: &shoal_expr::Expr| {
+            expression.as_column().map(|position| columns[position]).filter(|&column| column != usize::MAX)
+        };
+        self.block.projection.iter().map(column).collect()
+    }
+
+    /// The join steps behind the first one, then the rest.
+    async fn widen(
+        &mut self,
+        mut batch: RowBatch,
+        states: &mut [JoinState],
+        output: &mut Output<'_>,
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<Flow> {
+        let block = self.block;
+        if let Some(filter) = &block.steps[0].filter {
+            let eval = &mut ctx.eval;
+            batch.retain(|row| Ok::<_, shoal_types::Error>(filter.eval_bool(row, eval)? == Some(true)))?;
+        }
+        for (step, state) in block.steps.iter().zip(states).skip(1) {
+            if batch.is_empty() {
+                return Ok(Flow::Continue);
+            }
+            ctx.check_interrupt()?;
+            batch = join(step, state, &batch, block.width, ctx).await?;
+        }
+        self.rest(batch, output, ctx).await
+    }
+
+    /// Filters, subqueries, then aggregation or projection.
+    async fn rest(
+        &mut self,
+        mut batch: RowBatch,
+        output: &mut Output<'_>,
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<Flow> {
+        let block = self.block;
+        retain(&mut batch, block.filter.as_ref(), &mut ctx.eval)?;
+        if !block.subqueries.is_empty() {
+            fill_columns(&block.subqueries, &mut self.subquery_states, &mut batch, ctx).await?;
+        }
+        retain(&mut batch, block.late_filter.as_ref(), &mut ctx.eval)?;
+        if let Some(aggregator) = &mut self.aggregator {
+            for row in 0..batch.len() {
+                aggregator.add(batch.row(row), &mut ctx.eval)?;
+            }
+            return Ok(Flow::Continue);
+        }
+        self.project(&batch, output, ctx).await
+    }
+
+    async fn project(
+        &mut self,
+        batch: &RowBatch,
+        output: &mut Output<'_>,
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<Flow> {
+        for row in 0..batch.len() {
+            self.projected.clear();
+            for expression in &self.block.projection {
+                let value = expression.eval(batch.row(row), &mut ctx.eval)?;
+                self.projected.push(value);
+            }
+            super::sleep_if_asked(ctx).await?;
+            if output.push(&self.projected)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            if output.wants_flush() {
+                output.flush().await?;
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    async fn groups(
+        &mut self,
+        aggregator: Aggregator<'_>,
+        output: &mut Output<'_>,
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let mut rows = aggregator.finish(&mut ctx.eval)?;
+        if let Some(aggregation) = &self.block.aggregation {
+            if !aggregation.subqueries.is_empty() {
+                fill_columns(&aggregation.subqueries, &mut Vec::new(), &mut rows, ctx).await?;
+            }
+            retain(&mut rows, aggregation.having.as_ref(), &mut ctx.eval)?;
+        }
+        self.project(&rows, output, ctx).await?;
+        Ok(())
+    }
+}
+
+fn retain(batch: &mut RowBatch, filter: Option<&shoal_expr::Expr>, eval: &mut EvalContext<'_>) -> Result<()> {
+    match filter {
+        Some(filter) => {
+            batch.retain(|row| Ok::<_, shoal_types::Error>(filter.eval_bool(row, eval)? == Some(true)))
+        }
+        None => Ok(()),
+    }
+}

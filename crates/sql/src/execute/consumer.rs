@@ -1,0 +1,80 @@
+//! Where rows of a query go: to the client, into memory, into a set.
+
+use shoal_types::row::RowRef;
+use shoal_types::{Result, TimeZone, Value};
+
+use super::LocalFuture;
+use crate::frontend::ResultSink;
+
+/// Whether more rows are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    Continue,
+    Stop,
+}
+
+/// Takes the rows of a query.
+pub trait RowConsumer {
+    fn push(&mut self, row: &[Value]) -> Result<Flow>;
+
+    /// A stored row whose columns at `projection` are the result row.
+    fn push_stored(&mut self, row: RowRef<'_>, projection: &[usize], zone: &TimeZone) -> Result<Flow> {
+        let values: Vec<Value> = projection.iter().map(|&column| row.value(column, zone)).collect();
+        self.push(&values)
+    }
+
+    /// There is enough to send: `flush` is to be called before more rows come.
+    fn wants_flush(&self) -> bool {
+        false
+    }
+
+    fn flush(&mut self) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// Bytes that may wait in the reply buffer before the executor sends them.
+const FLUSH_THRESHOLD_BYTES: usize = 64 * 1024;
+
+/// Sends rows to the client.
+pub struct ToSink<'a, S: ResultSink> {
+    pub sink: &'a mut S,
+    pub rows_sent: u64,
+}
+
+impl<S: ResultSink> RowConsumer for ToSink<'_, S> {
+    fn push(&mut self, row: &[Value]) -> Result<Flow> {
+        self.rows_sent += 1;
+        self.sink.row(row)?;
+        Ok(Flow::Continue)
+    }
+
+    fn push_stored(&mut self, row: RowRef<'_>, projection: &[usize], zone: &TimeZone) -> Result<Flow> {
+        self.rows_sent += 1;
+        self.sink.stored_row(row, projection, zone)?;
+        Ok(Flow::Continue)
+    }
+
+    fn wants_flush(&self) -> bool {
+        self.sink.buffered_bytes() >= FLUSH_THRESHOLD_BYTES
+    }
+
+    fn flush(&mut self) -> LocalFuture<'_, Result<()>> {
+        Box::pin(self.sink.flush())
+    }
+}
+
+/// Keeps rows in memory.
+#[derive(Debug, Default)]
+pub struct Collect {
+    pub rows: Vec<Vec<Value>>,
+    /// No more than this many are wanted.
+    pub limit: Option<usize>,
+}
+
+impl RowConsumer for Collect {
+    fn push(&mut self, row: &[Value]) -> Result<Flow> {
+        self.rows.push(row.to_vec());
+        Ok(if self.limit.is_some_and(|limit| self.rows.len() >= limit) { Flow::Stop } else { Flow::Continue })
+    }
+}

@@ -1,0 +1,331 @@
+//! Widening batches of the joined row by one input.
+//!
+//! Inputs that depend on the row are fetched with the keys of the whole batch in one round trip. Inputs that do not are
+//! read once and kept, hashed on their join keys if there are any.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use shoal_expr::{EvalContext, append_group_key};
+use shoal_txn::{ScanRequest, Visit};
+use shoal_types::row::RowRef;
+use shoal_types::{Result, Value};
+
+use super::fetch::read_all;
+use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
+use super::query::run_collect;
+use super::{ExecContext, RowBatch};
+use crate::plan::{Input, JoinKind, JoinStep, TableInput};
+
+/// What one step keeps between batches.
+#[derive(Default)]
+pub struct JoinState {
+    /// The rows of an input that does not depend on the row, in input column order.
+    rows: Option<RowBatch>,
+    /// Their positions by hash key; empty when there are no hash keys.
+    by_key: HashMap<Box<[u8]>, Vec<u32>>,
+}
+
+/// Joins `batch` with the step's input.
+pub async fn join(
+    step: &JoinStep,
+    state: &mut JoinState,
+    batch: &RowBatch,
+    width: usize,
+    ctx: &mut ExecContext<'_>,
+) -> Result<RowBatch> {
+    let mut joined = match &step.input {
+        Input::Table(input) if input.access.depends_on_row => {
+            join_by_lookup(step, input, batch, width, ctx).await?
+        }
+        _ => {
+            if state.rows.is_none() {
+                materialise(step, state, ctx).await?;
+            }
+            join_with_kept_rows(step, state, batch, width, &mut ctx.eval)?
+        }
+    };
+    if let Some(filter) = &step.filter {
+        let eval = &mut ctx.eval;
+        joined.retain(|row| Ok::<_, shoal_types::Error>(filter.eval_bool(row, eval)? == Some(true)))?;
+    }
+    Ok(joined)
+}
+
+/// Reads an input that does not depend on other rows, in the order of `step.columns`.
+pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<RowBatch> {
+    match &step.input {
+        Input::Table(input) => read_all(input, &step.columns, ctx).await,
+        Input::Derived(plan) => {
+            let rows = run_collect(plan, ctx, None).await?;
+            let mut batch = RowBatch::new(step.columns.len());
+            for mut row in rows {
+                let target = batch.push_empty();
+                for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
+                    *place = std::mem::take(&mut row[column]);
+                }
+            }
+            Ok(batch)
+        }
+        Input::Virtual(table) => {
+            let mut batch = RowBatch::new(step.columns.len());
+            for row in ctx.virtual_rows.rows(*table).await? {
+                let target = batch.push_empty();
+                for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
+                    *place = row[column].clone();
+                }
+            }
+            Ok(batch)
+        }
+        Input::Rows(rows) => {
+            let mut batch = RowBatch::new(step.columns.len());
+            let no_row: &[Value] = &[];
+            for row in rows {
+                let target = batch.push_empty();
+                for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
+                    *place = row[column].eval(no_row, &mut ctx.eval)?;
+                }
+            }
+            Ok(batch)
+        }
+    }
+}
+
+async fn materialise(step: &JoinStep, state: &mut JoinState, ctx: &mut ExecContext<'_>) -> Result<()> {
+    let rows = read_input(step, ctx).await?;
+    if !step.hash_keys.is_empty() {
+        let mut key = Vec::new();
+        for position in 0..rows.len() {
+            if hash_key(
+                step.hash_keys.iter().map(|(_, inner)| inner),
+                rows.row(position),
+                &mut ctx.eval,
+                &mut key,
+            )? {
+                match state.by_key.get_mut(key.as_slice()) {
+                    Some(positions) => positions.push(position as u32),
+                    None => {
+                        state.by_key.insert(key.as_slice().into(), vec![position as u32]);
+                    }
+                }
+            }
+        }
+    }
+    state.rows = Some(rows);
+    Ok(())
+}
+
+/// Fills `key` with the join key of a row; `false` if part of it is NULL.
+fn hash_key<'e>(
+    expressions: impl Iterator<Item = &'e shoal_expr::Expr>,
+    row: &[Value],
+    eval: &mut EvalContext<'_>,
+    key: &mut Vec<u8>,
+) -> Result<bool> {
+    key.clear();
+    for expression in expressions {
+        let value = expression.eval(row, eval)?;
+        if value.is_null() {
+            return Ok(false);
+        }
+        append_group_key(&value, expression.sql_type(), key);
+    }
+    Ok(true)
+}
+
+fn join_with_kept_rows(
+    step: &JoinStep,
+    state: &JoinState,
+    batch: &RowBatch,
+    width: usize,
+    eval: &mut EvalContext<'_>,
+) -> Result<RowBatch> {
+    let mut joined = RowBatch::new(width);
+    let Some(rows) = &state.rows else { return Ok(joined) };
+    let mut key = Vec::new();
+    for outer in 0..batch.len() {
+        let outer_row = batch.row(outer);
+        let mut matched = false;
+        if step.hash_keys.is_empty() {
+            for inner in 0..rows.len() {
+                matched |= add_pair(step, outer_row, rows.row(inner), &mut joined, eval)?;
+            }
+        } else if hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer_row, eval, &mut key)? {
+            for &inner in state.by_key.get(key.as_slice()).map_or(&[][..], |positions| positions) {
+                matched |= add_pair(step, outer_row, rows.row(inner as usize), &mut joined, eval)?;
+            }
+        }
+        if !matched && step.kind == JoinKind::LeftOuter {
+            joined.push(outer_row);
+        }
+    }
+    Ok(joined)
+}
+
+/// Adds the pair if the ON condition holds.
+fn add_pair(
+    step: &JoinStep,
+    outer: &[Value],
+    inner: &[Value],
+    joined: &mut RowBatch,
+    eval: &mut EvalContext<'_>,
+) -> Result<bool> {
+    let row = joined.push(outer);
+    for (value, &(_, position)) in inner.iter().zip(&step.columns) {
+        row[position] = value.clone();
+    }
+    keep_if_condition(step, joined, eval)
+}
+
+fn keep_if_condition(step: &JoinStep, joined: &mut RowBatch, eval: &mut EvalContext<'_>) -> Result<bool> {
+    if let Some(condition) = &step.condition {
+        let row = joined.row(joined.len() - 1);
+        if condition.eval_bool(row, eval)? != Some(true) {
+            joined.pop();
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Which outer rows want which key.
+type Wanted = HashMap<Vec<u8>, Vec<u32>>;
+
+async fn join_by_lookup(
+    step: &JoinStep,
+    input: &TableInput,
+    batch: &RowBatch,
+    width: usize,
+    ctx: &mut ExecContext<'_>,
+) -> Result<RowBatch> {
+    let mut found: Vec<Vec<RowBatchRow>> = (0..batch.len()).map(|_| Vec::new()).collect();
+    if input.access.unique {
+        fetch_unique(step, input, batch, &mut found, ctx).await?;
+    } else {
+        fetch_equal(step, input, batch, &mut found, ctx).await?;
+    }
+    let mut joined = RowBatch::new(width);
+    for (outer, inner_rows) in found.into_iter().enumerate() {
+        let mut matched = false;
+        for inner in inner_rows {
+            matched |= add_pair(step, batch.row(outer), &inner, &mut joined, &mut ctx.eval)?;
+        }
+        if !matched && step.kind == JoinKind::LeftOuter {
+            joined.push(batch.row(outer));
+        }
+    }
+    Ok(joined)
+}
+
+type RowBatchRow = Arc<[Value]>;
+
+fn take_row(step: &JoinStep, row: RowRef<'_>, eval: &EvalContext<'_>) -> RowBatchRow {
+    step.columns.iter().map(|&(column, _)| row.value(column, eval.zone)).collect()
+}
+
+/// Evaluates the lookups of a batch: every distinct key with the outer rows that want it.
+fn wanted_keys(input: &TableInput, batch: &RowBatch, eval: &mut EvalContext<'_>) -> Result<Wanted> {
+    let mut wanted = Wanted::with_capacity(batch.len());
+    for outer in 0..batch.len() {
+        let keys = match lookup(&input.table, &input.access, batch.row(outer), eval)? {
+            Lookup::Keys(keys) => keys,
+            Lookup::Ranges(ranges) => ranges.into_iter().map(|range| range.start).collect(),
+        };
+        for key in keys {
+            wanted.entry(key).or_default().push(outer as u32);
+        }
+    }
+    Ok(wanted)
+}
+
+fn passes(input: &TableInput, row: RowRef<'_>, eval: &mut EvalContext<'_>) -> Result<bool> {
+    match &input.filter {
+        Some(filter) => Ok(filter.eval_bool(&row, eval)? == Some(true)),
+        None => Ok(true),
+    }
+}
+
+async fn fetch_unique(
+    step: &JoinStep,
+    input: &TableInput,
+    batch: &RowBatch,
+    found: &mut [Vec<RowBatchRow>],
+    ctx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let wanted = wanted_keys(input, batch, &mut ctx.eval)?;
+    let (mut keys, mut outers): (Vec<Vec<u8>>, Vec<Vec<u32>>) = wanted.into_iter().unzip();
+    ctx.handlers.read_key += keys.len() as u64;
+    if input.access.index != 0 {
+        let primary =
+            ctx.transaction.get_unique(&input.table, input.access.index, &keys, input.read_mode()).await?;
+        let present = primary.into_iter().zip(outers).filter_map(|(key, outer)| key.map(|key| (key, outer)));
+        (keys, outers) = present.unzip();
+    }
+    let ExecContext { transaction, eval, .. } = ctx;
+    let mut visit = |position: usize, row: RowRef<'_>| {
+        if passes(input, row, eval)? {
+            let values = take_row(step, row, eval);
+            for &outer in &outers[position] {
+                found[outer as usize].push(Arc::clone(&values));
+            }
+        }
+        Ok(())
+    };
+    transaction.get_many(&input.table, &keys, input.read_mode(), &mut visit).await
+}
+
+/// Lookups that depend on the row are equalities on leading parts (the planner sees to it): one scan over all of them, rows find their outer rows by key.
+async fn fetch_equal(
+    step: &JoinStep,
+    input: &TableInput,
+    batch: &RowBatch,
+    found: &mut [Vec<RowBatchRow>],
+    ctx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let wanted = wanted_keys(input, batch, &mut ctx.eval)?;
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut starts: Vec<Vec<u8>> = wanted.keys().cloned().collect();
+    starts.sort_unstable();
+    ctx.handlers.read_key += starts.len() as u64;
+    let partition_key = match wanted.values().next() {
+        Some(outers) if wanted.len() == 1 => {
+            pruning_key(&input.table, &input.access, batch.row(outers[0] as usize), &mut ctx.eval)?
+        }
+        _ => None,
+    };
+    let spec = leading_parts(&input.table.keys[input.access.index], input.access.parts.len());
+    let ExecContext { transaction, eval, handlers, .. } = ctx;
+    let mut scan = transaction.scan(ScanRequest {
+        table: Arc::clone(&input.table),
+        index: input.access.index,
+        ranges: starts.into_iter().map(super::lookup::prefix_range).collect(),
+        descending: false,
+        ordered: false,
+        partition_key,
+        mode: input.read_mode(),
+        row_limit: None,
+    });
+    let mut key = Vec::new();
+    loop {
+        let mut visit = |row: RowRef<'_>| {
+            handlers.read_next += 1;
+            if !passes(input, row, eval)? {
+                return Ok(Visit::Skip);
+            }
+            key.clear();
+            spec.append_from_row(row, &mut key);
+            if let Some(outers) = wanted.get(&key) {
+                let values = take_row(step, row, eval);
+                for &outer in outers {
+                    found[outer as usize].push(Arc::clone(&values));
+                }
+            }
+            Ok(Visit::Take)
+        };
+        if !scan.next(transaction, &mut visit).await? {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Running plans: pipelines of batches from the partitions to a consumer.
+//!
+//! A block pulls batches of rows (at most a few hundred) from its first input, widens them join step by join step with one
+//! round trip a step and batch, and pushes what is left through aggregation, projection, DISTINCT, ORDER BY and LIMIT
+//! into a [`RowConsumer`]. Only inputs wait; everything after them is synchronous.
+
+pub mod aggregate;
+pub mod batch;
+pub mod block;
+pub mod consumer;
+pub mod fetch;
+pub mod join;
+pub mod lookup;
+pub mod output;
+pub mod query;
+pub mod set_operation;
+pub mod subquery;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use shoal_expr::EvalContext;
+use shoal_txn::Transaction;
+use shoal_types::{Error, ErrorCode, Result};
+
+pub use batch::RowBatch;
+pub use consumer::{Flow, RowConsumer};
+
+/// A future that stays on its worker.
+pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Everything that one execution of a statement works with.
+pub struct ExecContext<'a> {
+    pub transaction: &'a mut Transaction,
+    pub eval: EvalContext<'a>,
+    /// Set by KILL and by timeouts; looked at between batches.
+    pub interrupt: &'a crate::session::Interrupt,
+    /// Rows of information_schema and the like.
+    pub virtual_rows: &'a dyn crate::information_schema::VirtualSource,
+    /// Handler_* counters of the session.
+    pub handlers: &'a mut crate::counters::HandlerCounters,
+    pub found_rows: u64,
+}
+
+impl ExecContext<'_> {
+    /// Errors: the statement was killed (1317) or took longer than it may (3024).
+    pub fn check_interrupt(&self) -> Result<()> {
+        self.interrupt.check()
+    }
+}
+
+/// Reads a LIMIT or OFFSET: a non-negative integer.
+pub fn limit_value(value: &shoal_types::Value) -> Result<u64> {
+    match value {
+        shoal_types::Value::UInt(count) => Ok(*count),
+        shoal_types::Value::Int(count) if *count >= 0 => Ok(*count as u64),
+        _ => Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to LIMIT")),
+    }
+}
+
+/// SLEEP() only asks for its pause; it is taken here, between rows, and ends early when the statement is killed.
+pub async fn sleep_if_asked(ctx: &mut ExecContext<'_>) -> Result<()> {
+    if let Some(pause) = ctx.eval.pending_sleep.take() {
+        ctx.interrupt.sleep(pause).await;
+        ctx.check_interrupt()?;
+    }
+    Ok(())
+}

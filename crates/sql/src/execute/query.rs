@@ -1,0 +1,108 @@
+//! Running a whole query: its constant subqueries first, then its body.
+
+use shoal_expr::EvalContext;
+use shoal_types::{Result, Value};
+
+use super::consumer::Collect;
+use super::subquery::scalar;
+use super::{ExecContext, LocalFuture, RowConsumer};
+use crate::plan::{ConstantSubquery, QueryBody, QueryPlan};
+
+/// Runs a query into a consumer.
+pub fn run_query<'a>(
+    plan: &'a QueryPlan,
+    ctx: &'a mut ExecContext<'_>,
+    consumer: &'a mut dyn RowConsumer,
+) -> LocalFuture<'a, Result<()>> {
+    Box::pin(async move {
+        if plan.constants.is_empty() {
+            return run_body(plan, ctx, consumer).await;
+        }
+        let parameters = run_constants(&plan.constants, ctx).await?;
+        ctx.with_parameters(&parameters, async |inner| run_body(plan, inner, consumer).await).await
+    })
+}
+
+/// The present parameters with the results of these subqueries in their slots.
+pub async fn run_constants(constants: &[ConstantSubquery], ctx: &mut ExecContext<'_>) -> Result<Vec<Value>> {
+    let mut parameters = ctx.eval.parameters.to_vec();
+    for constant in constants {
+        let limit = if constant.exists { 1 } else { 2 };
+        let run = async |inner: &mut ExecContext<'_>| run_collect(&constant.plan, inner, Some(limit)).await;
+        let mut rows = ctx.with_parameters(&parameters, run).await?;
+        let value = if constant.exists { Value::from(!rows.is_empty()) } else { scalar(&mut rows)? };
+        set_slot(&mut parameters, constant.slot, value);
+    }
+    Ok(parameters)
+}
+
+fn set_slot(parameters: &mut Vec<Value>, slot: usize, value: Value) {
+    if parameters.len() <= slot {
+        parameters.resize(slot + 1, Value::Null);
+    }
+    parameters[slot] = value;
+}
+
+async fn run_body(plan: &QueryPlan, ctx: &mut ExecContext<'_>, consumer: &mut dyn RowConsumer) -> Result<()> {
+    match &plan.body {
+        QueryBody::Block(block) => super::block::run_block(block, ctx, consumer).await,
+        QueryBody::SetOperation(operation) => super::set_operation::run(operation, ctx, consumer).await,
+    }
+}
+
+/// Runs a query into memory; at most `limit` rows.
+pub async fn run_collect(
+    plan: &QueryPlan,
+    ctx: &mut ExecContext<'_>,
+    limit: Option<usize>,
+) -> Result<Vec<Vec<Value>>> {
+    let mut rows = Collect { rows: Vec::new(), limit };
+    run_query(plan, ctx, &mut rows).await?;
+    Ok(rows.rows)
+}
+
+/// The same with some parameter slots set.
+pub async fn run_collect_with(
+    plan: &QueryPlan,
+    bindings: Vec<(usize, Value)>,
+    ctx: &mut ExecContext<'_>,
+    limit: Option<usize>,
+) -> Result<Vec<Vec<Value>>> {
+    if bindings.is_empty() {
+        return run_collect(plan, ctx, limit).await;
+    }
+    let mut parameters = ctx.eval.parameters.to_vec();
+    for (slot, value) in bindings {
+        set_slot(&mut parameters, slot, value);
+    }
+    ctx.with_parameters(&parameters, async |inner| run_collect(plan, inner, limit).await).await
+}
+
+impl ExecContext<'_> {
+    /// Runs something with other parameters; warnings and everything else carry over.
+    pub async fn with_parameters<T>(
+        &mut self,
+        parameters: &[Value],
+        run: impl AsyncFnOnce(&mut ExecContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut eval = EvalContext::new(parameters, self.eval.zone, self.eval.now_micros, self.eval.settings);
+        eval.changes_data = self.eval.changes_data;
+        eval.ignore_errors = self.eval.ignore_errors;
+        if let Some(session) = &mut self.eval.session {
+            eval.session = Some(&mut **session);
+        }
+        let mut inner = ExecContext {
+            transaction: &mut *self.transaction,
+            eval,
+            interrupt: self.interrupt,
+            virtual_rows: self.virtual_rows,
+            handlers: &mut *self.handlers,
+            found_rows: 0,
+        };
+        let result = run(&mut inner).await;
+        self.found_rows = inner.found_rows;
+        let warnings = std::mem::take(&mut inner.eval.warnings);
+        self.eval.warnings.append(warnings);
+        result
+    }
+}

@@ -1,0 +1,186 @@
+//! Subqueries whose results are columns of a row.
+//!
+//! A subquery that reads outer columns runs once for every distinct combination of them; one that does not runs once.
+//! Results are kept for the whole execution of the block.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use shoal_expr::{EvalContext, append_group_key};
+use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
+
+use super::query::run_collect_with;
+use super::{ExecContext, RowBatch};
+use crate::plan::{SubqueryColumn, SubqueryKind};
+
+/// What a subquery came to for one binding of its outer columns.
+enum Found {
+    Value(Value),
+    Rows(Rows),
+}
+
+struct Rows {
+    /// Rows without NULLs, by their bytes in the comparison types.
+    keys: std::collections::HashSet<Box<[u8]>>,
+    rows: Vec<Vec<Value>>,
+    has_null: bool,
+}
+
+/// Results of one subquery column by the bytes of its outer values.
+#[derive(Default)]
+pub struct SubqueryState {
+    found: HashMap<Box<[u8]>, Arc<Found>>,
+}
+
+/// Distinct bindings whose results are kept.
+const BINDINGS_KEPT: usize = 100_000;
+
+/// Fills the result columns of all rows of a batch.
+pub async fn fill_columns(
+    columns: &[SubqueryColumn],
+    states: &mut Vec<SubqueryState>,
+    batch: &mut RowBatch,
+    ctx: &mut ExecContext<'_>,
+) -> Result<()> {
+    states.resize_with(columns.len(), SubqueryState::default);
+    for (column, state) in columns.iter().zip(states) {
+        for row in 0..batch.len() {
+            let found = bind_and_run(column, state, batch.row(row), ctx).await?;
+            let value = result(column, &found, batch.row(row), &mut ctx.eval)?;
+            batch.row_mut(row)[column.position] = value;
+        }
+    }
+    Ok(())
+}
+
+async fn bind_and_run(
+    column: &SubqueryColumn,
+    state: &mut SubqueryState,
+    row: &[Value],
+    ctx: &mut ExecContext<'_>,
+) -> Result<Arc<Found>> {
+    let mut bindings = Vec::with_capacity(column.outer.len());
+    let mut key = Vec::new();
+    for (slot, expression) in &column.outer {
+        let value = expression.eval(row, &mut ctx.eval)?;
+        append_group_key(&value, expression.sql_type(), &mut key);
+        bindings.push((*slot, value));
+    }
+    if let Some(found) = state.found.get(key.as_slice()) {
+        return Ok(Arc::clone(found));
+    }
+    let found = Arc::new(run(column, bindings, ctx).await?);
+    if state.found.len() >= BINDINGS_KEPT {
+        state.found.clear();
+    }
+    state.found.insert(key.into(), Arc::clone(&found));
+    Ok(found)
+}
+
+async fn run(column: &SubqueryColumn, bindings: Vec<(usize, Value)>, ctx: &mut ExecContext<'_>) -> Result<Found> {
+    let limit = match column.kind {
+        SubqueryKind::Scalar => Some(2),
+        SubqueryKind::Exists => Some(1),
+        _ => None,
+    };
+    let mut rows = run_collect_with(&column.plan, bindings, ctx, limit).await?;
+    Ok(match &column.kind {
+        SubqueryKind::Exists => Found::Value(Value::from(!rows.is_empty())),
+        SubqueryKind::Scalar => Found::Value(scalar(&mut rows)?),
+        SubqueryKind::In { types, .. } => Found::Rows(Rows::new(rows, types)),
+        SubqueryKind::Quantified { .. } => Found::Rows(Rows { keys: Default::default(), rows, has_null: false }),
+    })
+}
+
+/// The value of a scalar subquery. Errors: 1242, more than one row.
+pub fn scalar(rows: &mut Vec<Vec<Value>>) -> Result<Value> {
+    if rows.len() > 1 {
+        return Err(Error::new(ErrorCode::SubqueryNo1Row, "Subquery returns more than 1 row"));
+    }
+    Ok(rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+}
+
+impl Rows {
+    fn new(rows: Vec<Vec<Value>>, types: &[SqlType]) -> Rows {
+        let mut kept = Rows { keys: Default::default(), rows: Vec::new(), has_null: false };
+        for row in rows {
+            if row.iter().any(Value::is_null) {
+                kept.has_null = true;
+                kept.rows.push(row);
+            } else {
+                kept.keys.insert(key_of(&row, types).into());
+            }
+        }
+        kept
+    }
+}
+
+fn key_of(row: &[Value], types: &[SqlType]) -> Vec<u8> {
+    let mut key = Vec::new();
+    for (value, sql_type) in row.iter().zip(types) {
+        append_group_key(value, sql_type, &mut key);
+    }
+    key
+}
+
+fn result(column: &SubqueryColumn, found: &Found, row: &[Value], eval: &mut EvalContext<'_>) -> Result<Value> {
+    match (found, &column.kind) {
+        (Found::Value(value), _) => Ok(value.clone()),
+        (Found::Rows(rows), SubqueryKind::In { left, types, negated }) => {
+            let values = left.iter().map(|left| left.eval(row, eval)).collect::<Result<Vec<Value>>>()?;
+            let member = is_member(&values, rows, types);
+            Ok(member.map_or(Value::Null, |member| Value::from(member != *negated)))
+        }
+        (Found::Rows(rows), SubqueryKind::Quantified { left, compare, all }) => {
+            let value = left.eval(row, eval)?;
+            let truth = quantified(&value, rows, compare, *all, eval)?;
+            Ok(truth.map_or(Value::Null, Value::from))
+        }
+        (Found::Rows(_), _) => Ok(Value::Null),
+    }
+}
+
+/// Three-valued IN.
+fn is_member(values: &[Value], rows: &Rows, types: &[SqlType]) -> Option<bool> {
+    if rows.keys.is_empty() && rows.rows.is_empty() {
+        return Some(false);
+    }
+    if values.iter().any(Value::is_null) {
+        return if values.len() == 1 || rows_may_equal(values, rows, types) { None } else { Some(false) };
+    }
+    if rows.keys.contains(key_of(values, types).as_slice()) {
+        return Some(true);
+    }
+    if rows.has_null && rows_may_equal(values, rows, types) { None } else { Some(false) }
+}
+
+/// Some row is equal wherever neither side is NULL.
+fn rows_may_equal(values: &[Value], rows: &Rows, types: &[SqlType]) -> bool {
+    if values.iter().any(Value::is_null) && !rows.keys.is_empty() {
+        return true;
+    }
+    rows.rows.iter().any(|row| {
+        values.iter().zip(row).zip(types).all(|((left, right), sql_type)| {
+            left.is_null() || right.is_null() || shoal_expr::compare(left, right, sql_type).is_eq()
+        })
+    })
+}
+
+fn quantified(
+    value: &Value,
+    rows: &Rows,
+    compare: &shoal_expr::Expr,
+    all: bool,
+    eval: &mut EvalContext<'_>,
+) -> Result<Option<bool>> {
+    let mut unknown = false;
+    for row in &rows.rows {
+        let pair = [value.clone(), row.first().cloned().unwrap_or(Value::Null)];
+        match compare.eval_bool(&pair[..], eval)? {
+            Some(truth) if truth != all => return Ok(Some(truth)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(all) })
+}

@@ -1,0 +1,197 @@
+//! Plans: what a resolved statement does, step by step. Immutable and shared; one execution keeps its state in
+//! `execute`.
+//!
+//! A query block works on one *joined row*: the needed columns of all its tables side by side, in positions that the
+//! resolver gave out. Expressions refer to those positions. Values that come from outside a block (parameters, columns of an
+//! outer query, results of uncorrelated subqueries) are parameter slots.
+
+pub mod access;
+pub mod choose;
+pub mod joins;
+
+use std::sync::Arc;
+
+use shoal_cluster::Table;
+use shoal_expr::{Aggregate, Expr};
+use shoal_types::SqlType;
+
+use crate::frontend::ResultColumn;
+pub use access::{AccessPath, PartAccess, RangeBound};
+
+/// A query with a result.
+#[derive(Debug)]
+pub struct QueryPlan {
+    pub columns: Vec<ResultColumn>,
+    pub body: QueryBody,
+    /// Subqueries that do not depend on any row, run once before the body, in order.
+    pub constants: Vec<ConstantSubquery>,
+}
+
+#[derive(Debug)]
+pub enum QueryBody {
+    Block(Box<Block>),
+    SetOperation(Box<SetOperation>),
+}
+
+/// UNION, INTERSECT, EXCEPT from left to right, then ORDER BY and LIMIT of the whole.
+#[derive(Debug)]
+pub struct SetOperation {
+    pub first: QueryPlan,
+    pub rest: Vec<SetTerm>,
+    /// Conversion of each column of each term (first included) to the common type; `None` where none is needed.
+    pub types: Vec<SqlType>,
+    pub order: Vec<SortKey>,
+    pub order_expressions: Vec<Expr>,
+    pub limit: Option<Limit>,
+}
+
+#[derive(Debug)]
+pub struct SetTerm {
+    pub operator: SetOperator,
+    pub distinct: bool,
+    pub query: QueryPlan,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperator {
+    Union,
+    Intersect,
+    Except,
+}
+
+/// One SELECT.
+#[derive(Debug)]
+pub struct Block {
+    /// In join order. None: one row without columns.
+    pub steps: Vec<JoinStep>,
+    /// Columns of the joined row, subquery results included.
+    pub width: usize,
+    /// Tested on the complete joined row before any subquery is run.
+    pub filter: Option<Expr>,
+    /// Subqueries whose results are columns of the joined row.
+    pub subqueries: Vec<SubqueryColumn>,
+    /// The part of the WHERE clause that reads subquery results.
+    pub late_filter: Option<Expr>,
+    pub aggregation: Option<Aggregation>,
+    /// Select list first (`visible` of them), then sort keys. Over the joined row, or over the aggregation's row.
+    pub projection: Vec<Expr>,
+    pub visible: usize,
+    pub distinct: bool,
+    pub order: Vec<SortKey>,
+    pub limit: Option<Limit>,
+    /// Rows may be counted beyond the limit for FOUND_ROWS().
+    pub count_all_rows: bool,
+    /// Tables without any row-producing condition: `WHERE FALSE` and the like.
+    pub impossible: bool,
+}
+
+#[derive(Debug)]
+pub struct Aggregation {
+    pub keys: Vec<Expr>,
+    pub aggregates: Vec<Aggregate>,
+    /// GROUP BY: no row for no input; without it there is always one row.
+    pub grouped: bool,
+    pub rollup: bool,
+    /// Subqueries over the row (keys, aggregates, then these).
+    pub subqueries: Vec<SubqueryColumn>,
+    /// Columns of the aggregation's row.
+    pub width: usize,
+    pub having: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// Position in the projection.
+    pub position: usize,
+    pub descending: bool,
+    pub sql_type: SqlType,
+}
+
+#[derive(Clone, Debug)]
+pub struct Limit {
+    pub count: Expr,
+    pub offset: Option<Expr>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    Inner,
+    LeftOuter,
+}
+
+/// Adds one input to the joined row.
+#[derive(Debug)]
+pub struct JoinStep {
+    pub input: Input,
+    /// (column of the input, position in the joined row).
+    pub columns: Vec<(usize, usize)>,
+    pub kind: JoinKind,
+    /// Hash join keys for inputs that do not depend on the row: expression over the joined row so far, expression over
+    /// the input's row; both of one type.
+    pub hash_keys: Vec<(Expr, Expr)>,
+    /// ON conditions over the joined row including this input.
+    pub condition: Option<Expr>,
+    /// WHERE conjuncts that can be tested once this input is there.
+    pub filter: Option<Expr>,
+    /// For EXPLAIN and messages.
+    pub name: String,
+    pub possible_keys: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub enum Input {
+    Table(TableInput),
+    /// A derived table or a nested join, computed once.
+    Derived(Arc<QueryPlan>),
+    /// A table of information_schema: id within `information_schema`, rows made on demand.
+    Virtual(crate::information_schema::VirtualTable),
+    /// Constant rows: VALUES ROW(..).
+    Rows(Vec<Vec<Expr>>),
+}
+
+#[derive(Debug)]
+pub struct TableInput {
+    pub table: Arc<Table>,
+    pub access: AccessPath,
+    /// Conjuncts over this table's own columns (positions in the table), tested where the row lies.
+    pub filter: Option<Expr>,
+    pub lock: Option<shoal_txn::LockMode>,
+    pub wait: shoal_txn::LockWait,
+}
+
+/// A subquery that is run once per execution and fills parameter slots.
+#[derive(Debug)]
+pub struct ConstantSubquery {
+    pub plan: Arc<QueryPlan>,
+    pub slot: usize,
+    pub exists: bool,
+}
+
+/// A subquery whose result is a column of the row.
+#[derive(Debug)]
+pub struct SubqueryColumn {
+    pub plan: Arc<QueryPlan>,
+    pub kind: SubqueryKind,
+    /// Slots to fill from the row before the subquery runs; empty = it runs once.
+    pub outer: Vec<(usize, Expr)>,
+    /// Where its result goes.
+    pub position: usize,
+}
+
+#[derive(Debug)]
+pub enum SubqueryKind {
+    Scalar,
+    Exists,
+    /// `left IN (subquery)`: three-valued membership. Types to compare in, one a column.
+    In {
+        left: Vec<Expr>,
+        types: Vec<SqlType>,
+        negated: bool,
+    },
+    /// `left op ANY/ALL (subquery)`: `compare` is an expression over the two values (columns 0 and 1).
+    Quantified {
+        left: Expr,
+        compare: Expr,
+        all: bool,
+    },
+}

@@ -1,0 +1,200 @@
+//! Aggregate calls, and the rewriting of expressions from the joined row to the row of groups.
+
+use shoal_expr::{Aggregate, BuildContext, Expr};
+use shoal_parser::ast;
+use shoal_types::{Error, ErrorCode, Result};
+
+use super::Resolver;
+use super::expression::literal_expression;
+use super::scope::{AGGREGATE_BASE, SUBQUERY_BASE, Scope};
+
+impl Resolver<'_> {
+    /// An aggregate by name, registered with the block; `None` for other functions.
+    pub fn aggregate_call(&mut self, name: &str, call: &ast::FunctionCall) -> Result<Option<Expr>> {
+        if !Aggregate::is_aggregate(name) {
+            return Ok(None);
+        }
+        self.enter_aggregate()?;
+        let arguments = if call.star { Ok(Vec::new()) } else { self.expressions(&call.arguments) };
+        self.block().inside_aggregate = false;
+        let aggregate = match call.star {
+            true => Aggregate::count_rows(),
+            false => Aggregate::new(name, arguments?, call.distinct, self.build())?,
+        };
+        Ok(Some(self.register_aggregate(aggregate)))
+    }
+
+    pub fn group_concat(&mut self, concat: &ast::GroupConcat) -> Result<Expr> {
+        self.enter_aggregate()?;
+        let arguments = self.expressions(&concat.arguments);
+        let order: Result<Vec<(Expr, bool)>> = concat
+            .order_by
+            .iter()
+            .map(|item| {
+                let position = match &item.expr {
+                    ast::Expr::Literal(ast::Literal { value: ast::LiteralValue::Integer(position), .. }) => {
+                        Some(*position)
+                    }
+                    _ => None,
+                };
+                match position.and_then(|position| concat.arguments.get((position as usize).wrapping_sub(1))) {
+                    Some(argument) => Ok((self.expression(argument)?, item.descending)),
+                    None => Ok((self.expression(&item.expr)?, item.descending)),
+                }
+            })
+            .collect();
+        self.block().inside_aggregate = false;
+        let aggregate =
+            Aggregate::group_concat(arguments?, concat.distinct, order?, concat.separator.clone(), self.build())?;
+        Ok(self.register_aggregate(aggregate))
+    }
+
+    fn enter_aggregate(&mut self) -> Result<()> {
+        let block = self.block();
+        if !block.clause.allows_aggregates() || block.inside_aggregate {
+            return Err(Error::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
+        }
+        block.inside_aggregate = true;
+        Ok(())
+    }
+
+    fn register_aggregate(&mut self, aggregate: Aggregate) -> Expr {
+        let block = self.block();
+        let position = match block.aggregates.iter().position(|known| *known == aggregate) {
+            Some(position) => position,
+            None => {
+                block.aggregates.push(aggregate);
+                block.aggregates.len() - 1
+            }
+        };
+        let aggregate = &block.aggregates[position];
+        Expr::column(AGGREGATE_BASE + position, aggregate.sql_type.clone(), aggregate.nullable, "aggregate")
+    }
+
+    /// The aggregate MIN/MAX-style constants of a COUNT(1) and the like need no special care; a literal argument is
+    /// resolved as any expression. Kept here because both callers are about aggregates.
+    pub fn position_of(&self, expression: &ast::Expr) -> Option<u64> {
+        match expression {
+            ast::Expr::Literal(literal) => {
+                match literal_expression(self.build(), &literal.value).ok()?.as_literal()? {
+                    shoal_types::Value::Int(position) if *position > 0 => Some(*position as u64),
+                    shoal_types::Value::UInt(position) => Some(*position),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Turns expressions over the joined row into expressions over groups.
+pub struct GroupRewriter<'s> {
+    pub keys: Vec<Expr>,
+    pub aggregates: Vec<Aggregate>,
+    pub scope: &'s Scope,
+    pub context: &'s BuildContext<'s>,
+    pub only_full_group_by: bool,
+    pub grouped: bool,
+    /// Where subquery columns are: (late, index) by registration.
+    pub subquery_places: Vec<(bool, usize)>,
+    /// Positions of columns that the keys determine: those of tables whose whole primary key is among the keys.
+    pub determined: Vec<bool>,
+}
+
+impl GroupRewriter<'_> {
+    /// Position of the first subquery column is only known when all aggregates are; until then subqueries keep their virtual
+    /// positions, which `place_subqueries` replaces.
+    pub fn rewrite(&mut self, expression: Expr, clause: super::Clause, item: usize) -> Result<Expr> {
+        if let Some(position) = self.keys.iter().position(|key| *key == expression) {
+            let key = &self.keys[position];
+            return Ok(Expr::column(position, key.sql_type().clone(), true, "group key"));
+        }
+        match expression {
+            Expr::Column(column) if column.position >= AGGREGATE_BASE => {
+                let position = self.keys.len() + (column.position - AGGREGATE_BASE);
+                Ok(Expr::column(position, column.sql_type, column.nullable, "aggregate"))
+            }
+            Expr::Column(column) if column.position >= SUBQUERY_BASE => Ok(Expr::Column(column)),
+            Expr::Column(column) => self.bare_column(Expr::Column(column), clause, item),
+            Expr::Call(mut call) => {
+                let arguments = std::mem::take(&mut call.arguments);
+                call.arguments = arguments
+                    .into_iter()
+                    .map(|argument| self.rewrite(argument, clause, item))
+                    .collect::<Result<Vec<Expr>>>()?;
+                Ok(Expr::Call(call))
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn bare_column(&mut self, column: Expr, clause: super::Clause, item: usize) -> Result<Expr> {
+        let position = column.as_column().unwrap_or(0);
+        let found = self.scope.at_position(position);
+        let determined = found.is_some_and(|found| self.determined.get(found.table).copied().unwrap_or(false));
+        if self.only_full_group_by && !determined {
+            let name = found.map_or_else(String::new, |found| {
+                let table = &self.scope.tables[found.table];
+                let column = &table.columns[found.column].name;
+                if table.database.is_empty() {
+                    format!("{}.{column}", table.name)
+                } else {
+                    format!("{}.{}.{column}", table.database, table.name)
+                }
+            });
+            return Err(if self.grouped {
+                not_in_group_by(clause, item, &name)
+            } else {
+                mixed_without_group_by(clause, item, &name)
+            });
+        }
+        let aggregate = Aggregate::new("ANY_VALUE", vec![column], false, self.context)?;
+        let index = match self.aggregates.iter().position(|known| *known == aggregate) {
+            Some(index) => index,
+            None => {
+                self.aggregates.push(aggregate);
+                self.aggregates.len() - 1
+            }
+        };
+        let aggregate = &self.aggregates[index];
+        Ok(Expr::column(self.keys.len() + index, aggregate.sql_type.clone(), true, "any value"))
+    }
+
+    pub fn place_subqueries(&self, expression: Expr) -> Expr {
+        let first = self.keys.len() + self.aggregates.len();
+        expression.map_columns(&mut |position| match position.checked_sub(SUBQUERY_BASE) {
+            Some(registered) if position < AGGREGATE_BASE => first + self.subquery_places[registered].1,
+            _ => position,
+        })
+    }
+}
+
+fn not_in_group_by(clause: super::Clause, item: usize, name: &str) -> Error {
+    let place = match clause {
+        super::Clause::FieldList => format!("Expression #{item} of SELECT list"),
+        super::Clause::OrderBy => format!("Expression #{item} of ORDER BY"),
+        _ => "HAVING clause".to_owned(),
+    };
+    Error::new(
+        ErrorCode::WrongFieldWithGroup,
+        format!(
+            "{place} is not in GROUP BY clause and contains nonaggregated column '{name}' which is not functionally \
+             dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by"
+        ),
+    )
+}
+
+fn mixed_without_group_by(clause: super::Clause, item: usize, name: &str) -> Error {
+    let place = match clause {
+        super::Clause::FieldList => format!("expression #{item} of SELECT list"),
+        super::Clause::OrderBy => format!("expression #{item} of ORDER BY"),
+        _ => "HAVING clause".to_owned(),
+    };
+    Error::new(
+        ErrorCode::MixOfGroupFuncAndFields,
+        format!(
+            "In aggregated query without GROUP BY, {place} contains nonaggregated column '{name}'; this is incompatible \
+             with sql_mode=only_full_group_by"
+        ),
+    )
+}

@@ -1,0 +1,320 @@
+//! FROM clauses: tables into the scope, joins into a tree, join conditions resolved.
+
+use std::sync::Arc;
+
+use shoal_expr::{Expr, build};
+use shoal_parser::ast::{self, JoinCondition, TableFactor, TableReference};
+use shoal_types::{Error, ErrorCode, Result};
+
+use super::scope::{Found, Scope, ScopeTable};
+use super::{Clause, Resolver, TableTarget};
+use crate::plan::QueryPlan;
+
+/// The shape of a FROM clause. Leaves are positions in `Scope::tables`.
+#[derive(Debug)]
+pub enum JoinTree {
+    Leaf(usize),
+    Join { outer: bool, straight: bool, left: Box<JoinTree>, right: Box<JoinTree>, condition: Option<Expr> },
+}
+
+/// What a leaf of the join tree reads.
+#[derive(Debug)]
+pub enum Source {
+    Base(Vec<ast::IndexHint>),
+    Virtual(crate::information_schema::VirtualTable),
+    Derived(Arc<QueryPlan>),
+}
+
+/// A resolved FROM clause.
+#[derive(Debug, Default)]
+pub struct From {
+    /// None without tables.
+    pub tree: Option<JoinTree>,
+    /// One a table of the scope.
+    pub sources: Vec<Source>,
+    /// Columns of `*` in order, if joins merged some; else every table's in turn.
+    pub star: Option<Vec<Found>>,
+}
+
+impl Resolver<'_> {
+    /// Resolves table references into the present scope.
+    pub fn from_clause(&mut self, references: &[TableReference]) -> Result<From> {
+        let mut from = From::default();
+        for reference in references {
+            let next = self.table_reference(reference, &mut from)?;
+            from.tree = Some(match from.tree.take() {
+                None => next,
+                Some(left) => JoinTree::Join {
+                    outer: false,
+                    straight: false,
+                    left: Box::new(left),
+                    right: Box::new(next),
+                    condition: None,
+                },
+            });
+        }
+        Ok(from)
+    }
+
+    fn table_reference(&mut self, reference: &TableReference, from: &mut From) -> Result<JoinTree> {
+        let first = self.scope().tables.len();
+        let mut tree = self.table_factor(&reference.base, from)?;
+        for join in &reference.joins {
+            let middle = self.scope().tables.len();
+            let right = self.table_reference(&join.right, from)?;
+            let end = self.scope().tables.len();
+            let condition = match &join.condition {
+                Some(JoinCondition::On(condition)) => Some(self.on_condition(condition)?),
+                Some(JoinCondition::Using(names)) => {
+                    let names: Vec<String> = names.iter().map(|name| name.value.clone()).collect();
+                    self.merge_columns(first..middle, middle..end, names, join.kind, from)?
+                }
+                None if join.natural => {
+                    let names = self.common_names(first..middle, middle..end);
+                    self.merge_columns(first..middle, middle..end, names, join.kind, from)?
+                }
+                None => None,
+            };
+            tree = self.join(tree, right, join.kind, condition, (first..middle, middle..end));
+        }
+        Ok(tree)
+    }
+
+    fn join(
+        &mut self,
+        left: JoinTree,
+        right: JoinTree,
+        kind: ast::JoinKind,
+        condition: Option<Expr>,
+        (left_tables, right_tables): (std::ops::Range<usize>, std::ops::Range<usize>),
+    ) -> JoinTree {
+        let outer = matches!(kind, ast::JoinKind::Left | ast::JoinKind::Right);
+        let nullable = match kind {
+            ast::JoinKind::Left => right_tables,
+            ast::JoinKind::Right => left_tables,
+            _ => 0..0,
+        };
+        for table in &mut self.scope().tables[nullable] {
+            table.nullable = true;
+        }
+        let (left, right) = if kind == ast::JoinKind::Right { (right, left) } else { (left, right) };
+        JoinTree::Join {
+            outer,
+            straight: kind == ast::JoinKind::Straight,
+            left: Box::new(left),
+            right: Box::new(right),
+            condition,
+        }
+    }
+
+    fn on_condition(&mut self, condition: &ast::Expr) -> Result<Expr> {
+        let clause = std::mem::replace(&mut self.block().clause, Clause::On);
+        let resolved = self.expression(condition);
+        self.block().clause = clause;
+        resolved
+    }
+
+    /// Column names that both sides show, in the left side's order.
+    fn common_names(&mut self, left: std::ops::Range<usize>, right: std::ops::Range<usize>) -> Vec<String> {
+        let scope = self.scope();
+        let mut names: Vec<String> = Vec::new();
+        for table in &scope.tables[left] {
+            for column in table.columns.iter().filter(|column| !column.hidden && !column.merged) {
+                let shared = scope.tables[right.clone()].iter().any(|other| {
+                    other.columns.iter().any(|candidate| {
+                        !candidate.hidden && !candidate.merged && candidate.name.eq_ignore_ascii_case(&column.name)
+                    })
+                });
+                if shared && !names.iter().any(|name| name.eq_ignore_ascii_case(&column.name)) {
+                    names.push(column.name.clone());
+                }
+            }
+        }
+        names
+    }
+
+    /// NATURAL and USING: equality of the named columns, which then appear once.
+    fn merge_columns(
+        &mut self,
+        left: std::ops::Range<usize>,
+        right: std::ops::Range<usize>,
+        names: Vec<String>,
+        kind: ast::JoinKind,
+        from: &mut From,
+    ) -> Result<Option<Expr>> {
+        let context = self.build();
+        let mut star: Vec<Found> = Vec::new();
+        let mut equalities = Vec::new();
+        for name in &names {
+            let scope = self.scope();
+            let (Some(in_left), Some(in_right)) =
+                (find_in(scope, left.clone(), name)?, find_in(scope, right.clone(), name)?)
+            else {
+                let message = format!("Unknown column '{name}' in 'from clause'");
+                return Err(Error::new(ErrorCode::BadField, message));
+            };
+            let (kept, merged) =
+                if kind == ast::JoinKind::Right { (in_right, in_left) } else { (in_left, in_right) };
+            let equality = build::comparison(
+                shoal_expr::CompareOperator::Equal,
+                scope.column_expr(in_left),
+                scope.column_expr(in_right),
+                context,
+            )?;
+            equalities.push(equality);
+            self.scope().tables[merged.table].columns[merged.column].merged = true;
+            star.push(kept);
+        }
+        let scope = self.scope();
+        let order = if kind == ast::JoinKind::Right { [right, left] } else { [left, right] };
+        for tables in order {
+            for table in tables {
+                for (position, column) in scope.tables[table].columns.iter().enumerate() {
+                    let found = Found { table, column: position };
+                    if !column.hidden && !column.merged && !star.contains(&found) {
+                        star.push(found);
+                    }
+                }
+            }
+        }
+        from.star = Some(star);
+        Ok(match equalities.len() {
+            0 => None,
+            1 => equalities.pop(),
+            _ => Some(build::and(equalities, context)?),
+        })
+    }
+
+    fn table_factor(&mut self, factor: &TableFactor, from: &mut From) -> Result<JoinTree> {
+        match factor {
+            TableFactor::Table { name, partitions, alias, hints } => {
+                if !partitions.is_empty() {
+                    return Err(Error::unsupported("PARTITION (...) selection"));
+                }
+                let shown = alias.as_ref().unwrap_or(&name.name).value.clone();
+                match self.table_target(name)? {
+                    TableTarget::Base(table) => {
+                        check_hints(&table, hints)?;
+                        self.leaf(ScopeTable::of_base(&table, &shown), Source::Base(hints.clone()), from)
+                    }
+                    TableTarget::Virtual(table) => {
+                        let columns = crate::information_schema::columns(table);
+                        let mut scoped = ScopeTable::of_columns(&shown, &columns);
+                        scoped.database = crate::information_schema::database_name(table).to_owned();
+                        scoped.original = crate::information_schema::table_name(table).to_owned();
+                        self.leaf(scoped, Source::Virtual(table), from)
+                    }
+                    TableTarget::Common(common) => {
+                        let plan = self.common_table_query(&common)?;
+                        self.leaf(
+                            ScopeTable::of_columns(&shown, &plan.columns),
+                            Source::Derived(Arc::new(plan)),
+                            from,
+                        )
+                    }
+                }
+            }
+            TableFactor::Derived { lateral, query, alias, columns } => {
+                if *lateral {
+                    return Err(Error::unsupported("LATERAL derived tables"));
+                }
+                let Some(alias) = alias else {
+                    let message = "Every derived table must have its own alias";
+                    return Err(Error::new(ErrorCode::DerivedMustHaveAlias, message));
+                };
+                let mut plan = self.derived_query(query)?;
+                rename_columns(&mut plan, columns.iter().map(|column| column.value.as_str()))?;
+                check_unique_names(&plan)?;
+                self.leaf(
+                    ScopeTable::of_columns(&alias.value, &plan.columns),
+                    Source::Derived(Arc::new(plan)),
+                    from,
+                )
+            }
+            TableFactor::JsonTable(_) => Err(Error::unsupported("JSON_TABLE")),
+            TableFactor::Nested(references) => {
+                let mut tree = None;
+                for reference in references {
+                    let next = self.table_reference(reference, from)?;
+                    tree = Some(match tree.take() {
+                        None => next,
+                        Some(left) => JoinTree::Join {
+                            outer: false,
+                            straight: false,
+                            left: Box::new(left),
+                            right: Box::new(next),
+                            condition: None,
+                        },
+                    });
+                }
+                tree.ok_or_else(|| Error::unsupported("an empty table list"))
+            }
+        }
+    }
+
+    fn leaf(&mut self, table: ScopeTable, source: Source, from: &mut From) -> Result<JoinTree> {
+        if let Some(star) = &mut from.star {
+            let position = self.scopes.last().map_or(0, |scope| scope.tables.len());
+            let shown = table.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
+            star.extend(shown.map(|(column, _)| Found { table: position, column }));
+        }
+        let position = self.scope().add_table(table)?;
+        from.sources.push(source);
+        Ok(JoinTree::Leaf(position))
+    }
+}
+
+fn find_in(scope: &Scope, tables: std::ops::Range<usize>, name: &str) -> Result<Option<Found>> {
+    let mut found = None;
+    for table in tables {
+        for (column, candidate) in scope.tables[table].columns.iter().enumerate() {
+            if candidate.hidden || candidate.merged || !candidate.name.eq_ignore_ascii_case(name) {
+                continue;
+            }
+            if found.is_some() {
+                let message = format!("Column '{name}' in from clause is ambiguous");
+                return Err(Error::new(ErrorCode::NonUniq, message));
+            }
+            found = Some(Found { table, column });
+        }
+    }
+    Ok(found)
+}
+
+fn check_hints(table: &shoal_cluster::Table, hints: &[ast::IndexHint]) -> Result<()> {
+    for index in hints.iter().flat_map(|hint| &hint.indexes) {
+        if !(index.is("PRIMARY") && !table.schema.has_hidden_key())
+            && table.schema.index_by_name(&index.value).is_none()
+        {
+            let message = format!("Key '{}' doesn't exist in table '{}'", index.value, table.schema.name);
+            return Err(Error::new(ErrorCode::KeyDoesNotExist, message));
+        }
+    }
+    Ok(())
+}
+
+/// Gives a derived table the column names of its alias list.
+pub fn rename_columns<'n>(plan: &mut QueryPlan, names: impl ExactSizeIterator<Item = &'n str>) -> Result<()> {
+    if names.len() == 0 {
+        return Ok(());
+    }
+    if names.len() != plan.columns.len() {
+        let message = "In definition of view, derived table or common table expression, SELECT list and column names list \
+                       have different column counts";
+        return Err(Error::new(ErrorCode::ViewWrongList, message));
+    }
+    for (column, name) in plan.columns.iter_mut().zip(names) {
+        column.name = name.to_owned();
+    }
+    Ok(())
+}
+
+fn check_unique_names(plan: &QueryPlan) -> Result<()> {
+    for (position, column) in plan.columns.iter().enumerate() {
+        if plan.columns[..position].iter().any(|other| other.name.eq_ignore_ascii_case(&column.name)) {
+            let message = format!("Duplicate column name '{}'", column.name);
+            return Err(Error::new(ErrorCode::DupFieldName, message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! From syntax trees to plans: names become positions, types are derived, subqueries find their place.
+//!
+//! A [`Resolver`] serves one statement. It reads the dictionary and the session's settings and touches no data.
+
+pub mod aggregate;
+pub mod expression;
+pub mod from;
+pub mod scope;
+pub mod select;
+pub mod subquery;
+pub mod values;
+
+use std::sync::Arc;
+
+use shoal_cluster::{Catalog, Table};
+use shoal_expr::{BuildContext, Expr};
+use shoal_parser::ast::{Ident, ObjectName};
+use shoal_types::{Error, ErrorCode, Result, SqlType};
+
+use crate::plan::QueryPlan;
+use scope::Scope;
+
+/// Limits the nesting of subqueries, so that planning and running them cannot exhaust the stack.
+pub const SUBQUERY_DEPTH_MAX: usize = 63;
+
+/// What resolution needs of the session.
+pub struct ResolveEnvironment<'a> {
+    pub catalog: &'a Arc<Catalog>,
+    pub database: Option<&'a str>,
+    pub build: BuildContext<'a>,
+    /// Types of the statement's parameters as bound; `None`: not known yet (PREPARE).
+    pub parameter_types: Option<&'a [SqlType]>,
+    /// Values of system variables, for `@@name`.
+    pub variables: &'a dyn SystemVariables,
+    pub only_full_group_by: bool,
+    /// Plain SELECTs take shared locks (SERIALIZABLE inside a transaction).
+    pub lock_reads: bool,
+    /// Row estimates for join order and access paths.
+    pub statistics: &'a dyn Statistics,
+}
+
+/// Reads system variables.
+pub trait SystemVariables {
+    /// The value as a literal. Errors: 1193 unknown, 1238 wrong scope.
+    fn system_variable(&self, variable: &shoal_parser::ast::SystemVariable) -> Result<Expr>;
+    /// The type of a user variable's present value; `None` if it was never set.
+    fn user_variable_type(&self, name: &str) -> Option<SqlType>;
+}
+
+/// What the planner asks about stored rows.
+pub trait Statistics {
+    fn row_count(&self, table: &Arc<Table>) -> u64;
+}
+
+/// What a table name in a query stands for.
+pub enum TableTarget {
+    Base(Arc<Table>),
+    Virtual(crate::information_schema::VirtualTable),
+    /// A WITH table, planned again at each use.
+    Common(Arc<CommonTable>),
+}
+
+/// A table of a WITH clause.
+pub struct CommonTable {
+    pub name: String,
+    pub columns: Vec<String>,
+    pub query: shoal_parser::ast::Query,
+    /// The WITH tables that were in sight where it was written.
+    pub depth: usize,
+}
+
+/// Resolves one statement.
+pub struct Resolver<'a> {
+    pub environment: &'a ResolveEnvironment<'a>,
+    /// Scopes around the present one, outermost first; the last is the present one.
+    pub scopes: Vec<Scope>,
+    /// The next free parameter slot.
+    pub next_slot: usize,
+    /// Tables of WITH clauses in sight.
+    pub common_tables: Vec<Arc<CommonTable>>,
+    /// State of the blocks being resolved, innermost last.
+    pub blocks: Vec<BlockState>,
+    /// Base tables that the statement reads or writes, for privileges and metadata locks.
+    pub tables_used: Vec<Arc<Table>>,
+    /// The plan depends on things that change between executions (system variables, user variable types).
+    pub uncacheable: bool,
+}
+
+/// What resolving a block's expressions gathers.
+#[derive(Default)]
+pub struct BlockState {
+    pub clause: Clause,
+    pub aggregates: Vec<shoal_expr::Aggregate>,
+    /// Subqueries that are columns; those of `late` run after aggregation.
+    pub subqueries: Vec<crate::plan::SubqueryColumn>,
+    pub late_subqueries: Vec<crate::plan::SubqueryColumn>,
+    /// For each subquery position (in order of registration): late or not, and its index there.
+    pub subquery_places: Vec<(bool, usize)>,
+    pub constants: Vec<crate::plan::ConstantSubquery>,
+    pub inside_aggregate: bool,
+    /// Names may mean select list aliases.
+    pub aliases_first: bool,
+    pub aliases_allowed: bool,
+}
+
+/// The clause being resolved: for messages, and for what is allowed there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clause {
+    #[default]
+    FieldList,
+    On,
+    Where,
+    GroupBy,
+    Having,
+    OrderBy,
+}
+
+impl Clause {
+    /// As error messages call it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Clause::FieldList => "field list",
+            Clause::On => "on clause",
+            Clause::Where => "where clause",
+            Clause::GroupBy => "group statement",
+            Clause::Having => "having clause",
+            Clause::OrderBy => "order clause",
+        }
+    }
+
+    pub fn allows_aggregates(self) -> bool {
+        matches!(self, Clause::FieldList | Clause::Having | Clause::OrderBy)
+    }
+}
+
+impl<'a> Resolver<'a> {
+    pub fn new(environment: &'a ResolveEnvironment<'a>, parameter_count: usize) -> Resolver<'a> {
+        Resolver {
+            environment,
+            scopes: Vec::new(),
+            next_slot: parameter_count,
+            common_tables: Vec::new(),
+            blocks: Vec::new(),
+            tables_used: Vec::new(),
+            uncacheable: false,
+        }
+    }
+
+    /// The database of an object name. Errors: 1046, none selected.
+    pub fn database_of<'n>(&self, name: &'n ObjectName) -> Result<&'n str>
+    where
+        'a: 'n,
+    {
+        match &name.schema {
+            Some(Ident { value, .. }) => Ok(value),
+            None => match self.environment.database {
+                Some(database) => Ok(database),
+                None => Err(Error::new(ErrorCode::NoDb, "No database selected")),
+            },
+        }
+    }
+
+    /// A base table by name. Errors: 1046, 1146.
+    pub fn base_table(&mut self, name: &ObjectName) -> Result<Arc<Table>> {
+        let database = self.database_of(name)?;
+        let Some(table) = self.environment.catalog.table(database, &name.name.value) else {
+            return Err(no_such_table(database, &name.name.value));
+        };
+        self.tables_used.push(Arc::clone(table));
+        Ok(Arc::clone(table))
+    }
+
+    pub fn table_target(&mut self, name: &ObjectName) -> Result<TableTarget> {
+        if name.schema.is_none()
+            && let Some(common) = self.common_tables.iter().rev().find(|table| table.name == name.name.value)
+        {
+            return Ok(TableTarget::Common(Arc::clone(common)));
+        }
+        let database = self.database_of(name)?;
+        if let Some(table) = crate::information_schema::virtual_table(database, &name.name.value)? {
+            return Ok(TableTarget::Virtual(table));
+        }
+        self.base_table(name).map(TableTarget::Base)
+    }
+
+    pub fn block(&mut self) -> &mut BlockState {
+        if self.blocks.is_empty() {
+            self.blocks.push(BlockState::default());
+        }
+        let last = self.blocks.len() - 1;
+        &mut self.blocks[last]
+    }
+
+    pub fn scope(&mut self) -> &mut Scope {
+        if self.scopes.is_empty() {
+            self.scopes.push(Scope::default());
+        }
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+}
+
+/// A resolved query and the outer columns that it reads.
+pub struct ResolvedQuery {
+    pub plan: QueryPlan,
+    pub outer: Vec<(usize, Expr)>,
+}
+
+pub fn no_such_table(database: &str, name: &str) -> Error {
+    Error::new(ErrorCode::NoSuchTable, format!("Table '{database}.{name}' doesn't exist"))
+}

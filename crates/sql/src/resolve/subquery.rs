@@ -1,0 +1,192 @@
+//! Subqueries in expressions: which run once, which run for every row, and where their results go.
+
+use std::sync::Arc;
+
+use shoal_expr::{Comparator, CompareOperator, Expr, Operation, build};
+use shoal_parser::ast;
+use shoal_types::{BaseType, Error, ErrorCode, Result, SqlType};
+
+use super::expression::{comparison, operand_columns};
+use super::scope::SUBQUERY_BASE;
+use super::{CommonTable, ResolvedQuery, Resolver, SUBQUERY_DEPTH_MAX};
+use crate::execute::lookup::common_key_type;
+use crate::plan::{ConstantSubquery, QueryPlan, SubqueryColumn, SubqueryKind};
+
+impl Resolver<'_> {
+    fn nested(&mut self, query: &ast::Query) -> Result<ResolvedQuery> {
+        if self.scopes.len() >= SUBQUERY_DEPTH_MAX {
+            return Err(Error::new(ErrorCode::TooBigSelect, "Too high level of nesting for select"));
+        }
+        self.query(query)
+    }
+
+    /// A derived table: it sees nothing of the query around it.
+    pub fn derived_query(&mut self, query: &ast::Query) -> Result<QueryPlan> {
+        if self.scopes.len() >= SUBQUERY_DEPTH_MAX {
+            return Err(Error::new(ErrorCode::TooBigSelect, "Too high level of nesting for select"));
+        }
+        let scopes = std::mem::take(&mut self.scopes);
+        let depth = scopes.len();
+        // Depth still counts, by empty scopes that hold no names.
+        self.scopes.resize_with(depth, Default::default);
+        let resolved = self.query(query);
+        self.scopes = scopes;
+        Ok(resolved?.plan)
+    }
+
+    /// The query of a WITH table, which sees the WITH tables before it.
+    pub fn common_table_query(&mut self, common: &CommonTable) -> Result<QueryPlan> {
+        let hidden = self.common_tables.split_off(common.depth);
+        let plan = self.derived_query(&common.query);
+        self.common_tables.extend(hidden);
+        let mut plan = plan?;
+        super::from::rename_columns(&mut plan, common.columns.iter().map(String::as_str))?;
+        Ok(plan)
+    }
+
+    pub fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {
+        let resolved = self.nested(query)?;
+        one_column(&resolved.plan)?;
+        let sql_type = resolved.plan.columns[0].sql_type.clone();
+        Ok(self.place(resolved, SubqueryKind::Scalar, sql_type, true))
+    }
+
+    pub fn exists(&mut self, query: &ast::Query) -> Result<Expr> {
+        let resolved = self.nested(query)?;
+        Ok(self.place(resolved, SubqueryKind::Exists, SqlType::bigint(false), false))
+    }
+
+    pub fn in_subquery(&mut self, operand: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
+        let left = match operand {
+            ast::Expr::Row(fields) => self.expressions(fields)?,
+            single => vec![self.expression(single)?],
+        };
+        let mut resolved = self.nested(query)?;
+        if resolved.plan.columns.len() != left.len() {
+            return Err(operand_columns(left.len()));
+        }
+        let mut types = Vec::with_capacity(left.len());
+        let mut converted = Vec::with_capacity(left.len());
+        for (position, expression) in left.into_iter().enumerate() {
+            let column = &resolved.plan.columns[position].sql_type;
+            let target = match common_key_type(expression.sql_type(), column) {
+                Some(target) => target,
+                None => self.comparison_type(&expression, column)?,
+            };
+            converted.push(build::convert_expr(expression, &target, self.build())?);
+            types.push(target);
+        }
+        convert_columns(&mut resolved.plan, &types, self.build())?;
+        let kind = SubqueryKind::In { left: converted, types, negated };
+        Ok(self.place(resolved, kind, SqlType::bigint(false), true))
+    }
+
+    pub fn quantified(
+        &mut self,
+        operator: ast::BinaryOperator,
+        quantifier: ast::Quantifier,
+        left: &ast::Expr,
+        query: &ast::Query,
+    ) -> Result<Expr> {
+        let Some(operator) = comparison(operator) else {
+            return Err(Error::unsupported("this operator with ANY"));
+        };
+        let all = quantifier == ast::Quantifier::All;
+        match (operator, all) {
+            (CompareOperator::Equal, false) => return self.in_subquery(left, query, false),
+            (CompareOperator::NotEqual, true) => return self.in_subquery(left, query, true),
+            _ => {}
+        }
+        let left = self.expression(left)?;
+        let resolved = self.nested(query)?;
+        one_column(&resolved.plan)?;
+        let ours = Expr::column(0, left.sql_type().clone(), true, "left");
+        let theirs = Expr::column(1, resolved.plan.columns[0].sql_type.clone(), true, "right");
+        let compare = build::comparison(operator, ours, theirs, self.build())?;
+        let kind = SubqueryKind::Quantified { left, compare, all };
+        Ok(self.place(resolved, kind, SqlType::bigint(false), true))
+    }
+
+    /// `(a, b) = (SELECT ...)`: IN over a query that must not yield two rows.
+    pub fn row_equals_subquery(
+        &mut self,
+        operator: CompareOperator,
+        fields: &[ast::Expr],
+        query: &ast::Query,
+    ) -> Result<Expr> {
+        match operator {
+            CompareOperator::Equal => self.in_subquery(&ast::Expr::Row(fields.to_vec()), query, false),
+            CompareOperator::NotEqual => self.in_subquery(&ast::Expr::Row(fields.to_vec()), query, true),
+            _ => Err(Error::unsupported("ordering comparison of a row with a subquery")),
+        }
+    }
+
+    /// The type in which an expression and a subquery's column are compared.
+    fn comparison_type(&self, left: &Expr, right: &SqlType) -> Result<SqlType> {
+        let column = Expr::column(0, right.clone(), true, "right");
+        let compared = build::comparison(CompareOperator::Equal, left.clone(), column, self.build())?;
+        let Expr::Call(call) = &compared else { return Ok(right.clone()) };
+        let Operation::Compare(_, comparator) = call.operation else { return Ok(right.clone()) };
+        Ok(match comparator {
+            Comparator::Integer => SqlType::decimal(65, 0),
+            Comparator::Decimal => SqlType::decimal(65, 30),
+            Comparator::Double => SqlType::double(),
+            Comparator::Text(collation) => SqlType::varchar(left.sql_type().length.max(right.length), collation),
+            Comparator::DateTime => SqlType::datetime(6),
+            Comparator::Time => SqlType { decimals: 6, ..SqlType::new(BaseType::Time) },
+            Comparator::Json => SqlType::new(BaseType::Json),
+        })
+    }
+
+    /// Registers a subquery with the block and yields the expression that reads its result.
+    fn place(&mut self, resolved: ResolvedQuery, kind: SubqueryKind, sql_type: SqlType, nullable: bool) -> Expr {
+        let constant = resolved.outer.is_empty() && matches!(kind, SubqueryKind::Scalar | SubqueryKind::Exists);
+        if constant {
+            let slot = self.next_slot;
+            self.next_slot += 1;
+            let exists = matches!(kind, SubqueryKind::Exists);
+            self.block().constants.push(ConstantSubquery { plan: Arc::new(resolved.plan), slot, exists });
+            let coercibility = if sql_type.is_string() {
+                shoal_expr::Coercibility::Implicit
+            } else {
+                shoal_expr::Coercibility::Numeric
+            };
+            return Expr::parameter(slot, sql_type, nullable, coercibility);
+        }
+        let block = self.block();
+        let late = block.clause.allows_aggregates() && !block.inside_aggregate;
+        let list = if late { &mut block.late_subqueries } else { &mut block.subqueries };
+        list.push(SubqueryColumn { plan: Arc::new(resolved.plan), kind, outer: resolved.outer, position: 0 });
+        let place = (late, list.len() - 1);
+        block.subquery_places.push(place);
+        let position = SUBQUERY_BASE + block.subquery_places.len() - 1;
+        Expr::column(position, sql_type, nullable, "subquery")
+    }
+}
+
+fn one_column(plan: &QueryPlan) -> Result<()> {
+    if plan.columns.len() == 1 { Ok(()) } else { Err(operand_columns(1)) }
+}
+
+/// Makes a query yield its columns in these types.
+pub fn convert_columns(
+    plan: &mut QueryPlan,
+    types: &[SqlType],
+    context: &shoal_expr::BuildContext<'_>,
+) -> Result<()> {
+    match &mut plan.body {
+        crate::plan::QueryBody::Block(block) => {
+            for (expression, target) in block.projection.iter_mut().zip(types) {
+                if expression.sql_type() != target {
+                    let present = std::mem::replace(expression, Expr::null());
+                    *expression = build::convert_expr(present, target, context)?;
+                }
+            }
+        }
+        crate::plan::QueryBody::SetOperation(operation) => operation.types = types.to_vec(),
+    }
+    for (column, target) in plan.columns.iter_mut().zip(types) {
+        column.sql_type = target.clone();
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! The SQL side of a process: what sessions share.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use shoal_cluster::Node;
+use shoal_types::{Error, ErrorCode, Result};
+
+use crate::counters::{COUNTER_NAMES, Counters};
+use crate::frontend::{Account, ConnectInfo, Frontend};
+use crate::session::{Session, SessionShared};
+use crate::variables::Globals;
+
+/// What SHOW VARIABLES LIKE 'version' and the handshake say.
+pub const VERSION: &str = concat!("8.4.0-Shoal-", env!("CARGO_PKG_VERSION"));
+
+/// One per process.
+pub struct Server {
+    pub node: Arc<Node>,
+    pub globals: RwLock<Globals>,
+    pub sessions: Mutex<BTreeMap<u32, Arc<SessionShared>>>,
+    /// Counts of sessions that have ended.
+    pub past: Mutex<Vec<u64>>,
+    pub traffic_received: AtomicU64,
+    pub traffic_sent: AtomicU64,
+    pub connections: AtomicU64,
+    pub aborted_connects: AtomicU64,
+    pub max_used_connections: AtomicU32,
+    admitted: AtomicU32,
+    next_id: AtomicU32,
+    started: Instant,
+}
+
+impl Server {
+    pub fn new(node: Arc<Node>, globals: Globals) -> Arc<Server> {
+        Arc::new(Server {
+            node,
+            globals: RwLock::new(globals),
+            sessions: Mutex::default(),
+            past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
+            traffic_received: AtomicU64::new(0),
+            traffic_sent: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            aborted_connects: AtomicU64::new(0),
+            max_used_connections: AtomicU32::new(0),
+            admitted: AtomicU32::new(0),
+            next_id: AtomicU32::new(1),
+            started: Instant::now(),
+        })
+    }
+
+    pub fn uptime_s(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+
+    pub fn session(&self, id: u32) -> Option<Arc<SessionShared>> {
+        self.lock_sessions().get(&id).cloned()
+    }
+
+    pub fn all_sessions(&self) -> Vec<Arc<SessionShared>> {
+        self.lock_sessions().values().cloned().collect()
+    }
+
+    fn lock_sessions(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, Arc<SessionShared>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn enter(&self, session: &Arc<SessionShared>) {
+        let mut sessions = self.lock_sessions();
+        sessions.insert(session.id, Arc::clone(session));
+        self.max_used_connections.fetch_max(sessions.len() as u32, Ordering::Relaxed);
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn leave(&self, session: &SessionShared) {
+        self.lock_sessions().remove(&session.id);
+        self.add_past(&session.counters);
+    }
+
+    fn add_past(&self, counters: &Counters) {
+        let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        for (sum, value) in past.iter_mut().zip(counters.values()) {
+            *sum += value;
+        }
+    }
+
+    /// Status counters of all sessions, past and present.
+    pub fn totals(&self) -> Vec<u64> {
+        let sessions = self.lock_sessions();
+        let mut sums = self.past.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for session in sessions.values() {
+            for (sum, value) in sums.iter_mut().zip(session.counters.values()) {
+                *sum += value;
+            }
+        }
+        sums
+    }
+
+    /// Microseconds since 1970 UTC.
+    pub fn clock_micros(&self) -> i64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
+    }
+}
+
+/// The server as doors hold it.
+#[derive(Clone)]
+pub struct SharedServer(pub Arc<Server>);
+
+impl Frontend for SharedServer {
+    type Session = Session;
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn account(&self, user: &str, host: &str) -> Option<Account> {
+        crate::account::find(&self.0.node.catalog(), user, host)
+    }
+
+    async fn connect(&self, info: ConnectInfo) -> Result<Session> {
+        Session::open(Arc::clone(&self.0), info)
+    }
+
+    fn next_connection_id(&self) -> u32 {
+        self.0.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn admit(&self) -> Result<()> {
+        let limit = self.0.globals.read().unwrap_or_else(PoisonError::into_inner).max_connections();
+        let admitted = self.0.admitted.fetch_add(1, Ordering::AcqRel);
+        if u64::from(admitted) >= limit {
+            self.0.admitted.fetch_sub(1, Ordering::AcqRel);
+            return Err(Error::new(ErrorCode::ConCount, "Too many connections"));
+        }
+        Ok(())
+    }
+
+    fn release(&self) {
+        self.0.admitted.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    fn max_allowed_packet(&self) -> usize {
+        self.0.globals.read().unwrap_or_else(PoisonError::into_inner).max_allowed_packet()
+    }
+
+    fn connect_timeout_s(&self) -> u64 {
+        self.0.globals.read().unwrap_or_else(PoisonError::into_inner).connect_timeout_s()
+    }
+
+    fn count_traffic(&self, received: u64, sent: u64) {
+        self.0.traffic_received.fetch_add(received, Ordering::Relaxed);
+        self.0.traffic_sent.fetch_add(sent, Ordering::Relaxed);
+    }
+
+    fn count_aborted_connect(&self) {
+        self.0.aborted_connects.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,180 @@
+//! The session as protocol doors use it.
+
+use std::sync::{Arc, PoisonError};
+
+use shoal_types::{Collation, Result, Value};
+
+use super::Session;
+use super::state::SessionState;
+use crate::counters::Counter;
+use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink};
+use crate::variables::SessionVariables;
+
+impl FrontendSession for Session {
+    async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()> {
+        self.run_text(sql, sink).await
+    }
+
+    async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared> {
+        self.count(Counter::ComStmtPrepare);
+        self.clear_conditions();
+        let prepared = self.prepare_text(sql);
+        if let Err(error) = &prepared {
+            self.fail(error);
+        }
+        prepared
+    }
+
+    async fn execute<S: ResultSink>(
+        &mut self,
+        statement_id: u32,
+        parameters: &[Value],
+        cursor: bool,
+        sink: &mut S,
+    ) -> Result<()> {
+        self.count(Counter::Queries);
+        self.count(Counter::Questions);
+        self.count(Counter::ComStmtExecute);
+        {
+            let text = self.statements.get(&statement_id).map_or(&b""[..], |prepared| &prepared.text);
+            self.begin_activity("Execute", text);
+        }
+        if let Err(error) = self.run_prepared(statement_id, parameters, cursor, sink).await {
+            self.fail(&error);
+            sink.error(&error);
+        }
+        self.end_activity();
+        Ok(())
+    }
+
+    async fn fetch<S: ResultSink>(&mut self, statement_id: u32, rows: u32, sink: &mut S) -> Result<()> {
+        if let Err(error) = self.fetch_rows(statement_id, rows, sink) {
+            self.fail(&error);
+            sink.error(&error);
+        }
+        Ok(())
+    }
+
+    fn reset_statement(&mut self, statement_id: u32) -> Result<()> {
+        self.count(Counter::ComStmtReset);
+        match self.statements.get_mut(&statement_id) {
+            Some(prepared) => {
+                prepared.cursor = None;
+                Ok(())
+            }
+            None => Err(super::prepared::unknown_handler(statement_id)),
+        }
+    }
+
+    fn close_statement(&mut self, statement_id: u32) {
+        self.count(Counter::ComStmtClose);
+        self.statements.remove(&statement_id);
+    }
+
+    fn parameter_count(&self, statement_id: u32) -> Option<usize> {
+        self.statements.get(&statement_id).map(|prepared| prepared.parameter_count)
+    }
+
+    async fn change_database(&mut self, database: &str) -> Result<()> {
+        self.count(Counter::ComChangeDb);
+        self.use_database(database)
+    }
+
+    async fn list_fields<S: ResultSink>(&mut self, table: &str, pattern: &str, sink: &mut S) -> Result<()> {
+        let columns = crate::show::field_list(self, table, pattern);
+        match columns {
+            Ok(columns) => {
+                sink.columns(&columns)?;
+                let summary = self.summary(0, 0, String::new(), false);
+                sink.finish(&summary)
+            }
+            Err(error) => {
+                self.fail(&error);
+                sink.error(&error);
+                Ok(())
+            }
+        }
+    }
+
+    fn statistics(&self) -> String {
+        let totals = self.server.totals();
+        let uptime = self.server.uptime_s().max(1);
+        let questions = totals[Counter::Questions as usize];
+        format!(
+            "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush tables: 0  Open \
+             tables: {}  Queries per second avg: {:.3}",
+            self.server.all_sessions().len(),
+            totals[Counter::SlowQueries as usize],
+            self.server.node.catalog().tables_by_id.len(),
+            questions as f64 / uptime as f64
+        )
+    }
+
+    async fn kill(&mut self, connection_id: u32) -> Result<()> {
+        self.count(Counter::ComKill);
+        self.kill_session(connection_id, false)
+    }
+
+    fn set_multi_statements(&mut self, on: bool) {
+        self.multi_statements = on;
+    }
+
+    async fn reset(&mut self) -> Result<()> {
+        self.rollback();
+        self.statements.clear();
+        self.named_statements.clear();
+        self.variables = SessionVariables::for_connection(
+            &self.server.globals.read().unwrap_or_else(PoisonError::into_inner),
+            &self.info,
+        );
+        let database = self.state.database.take();
+        self.state = SessionState::new(&self.info, self.state.account.clone());
+        self.state.database = database;
+        self.next_transaction = Default::default();
+        self.settings_changed();
+        Ok(())
+    }
+
+    async fn change_user(&mut self, info: ConnectInfo) -> Result<()> {
+        let catalog = self.server.node.catalog();
+        if let Some(database) = &info.database {
+            crate::ddl::database::check_exists(&catalog, database)?;
+        }
+        self.info = info;
+        self.reset().await?;
+        let account = crate::account::matching(&catalog, &self.info.user, &self.info.host);
+        self.state = SessionState::new(&self.info, account);
+        *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = self.info.database.clone();
+        Ok(())
+    }
+
+    fn status(&self) -> (bool, bool) {
+        (self.in_transaction(), self.variables.autocommit)
+    }
+
+    fn kill_signal(&self) -> Arc<KillSignal> {
+        Arc::clone(&self.shared.interrupt.connection)
+    }
+
+    fn wait_timeout_s(&self) -> u64 {
+        self.variables.wait_timeout_s
+    }
+
+    fn max_allowed_packet(&self) -> usize {
+        self.variables.settings.max_allowed_packet
+    }
+
+    fn result_collation(&self) -> Option<Collation> {
+        self.variables.character_set_results.map(shoal_types::Charset::default_collation)
+    }
+
+    async fn close(mut self) {
+        self.rollback();
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.server.leave(&self.shared);
+    }
+}

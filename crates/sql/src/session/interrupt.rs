@@ -1,0 +1,99 @@
+//! How a running statement is told to stop: KILL, KILL QUERY, max_execution_time.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use shoal_types::{Error, ErrorCode, Result};
+
+use crate::frontend::KillSignal;
+
+/// Shared by the session and whoever may kill it.
+#[derive(Debug)]
+pub struct Interrupt {
+    pub connection: Arc<KillSignal>,
+    query_killed: AtomicBool,
+    /// When the running statement has used up max_execution_time, milliseconds after `epoch`; 0 = never.
+    deadline_ms: AtomicU64,
+    epoch: Instant,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Default for Interrupt {
+    fn default() -> Interrupt {
+        Interrupt {
+            connection: Arc::default(),
+            query_killed: AtomicBool::new(false),
+            deadline_ms: AtomicU64::new(0),
+            epoch: Instant::now(),
+            waker: Mutex::new(None),
+        }
+    }
+}
+
+impl Interrupt {
+    /// Ends the running statement; the connection stays.
+    pub fn kill_query(&self) {
+        self.query_killed.store(true, Ordering::Release);
+        if let Some(waker) = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            waker.wake();
+        }
+    }
+
+    /// Ends the connection and what it runs.
+    pub fn kill_connection(&self) {
+        self.connection.kill();
+        self.kill_query();
+    }
+
+    /// A statement begins: forgets an earlier KILL QUERY. `limit_ms` 0 = no limit.
+    pub fn start_statement(&self, limit_ms: u64) {
+        if self.query_killed.load(Ordering::Relaxed) {
+            self.query_killed.store(false, Ordering::Relaxed);
+        }
+        let deadline = if limit_ms == 0 { 0 } else { self.epoch.elapsed().as_millis() as u64 + limit_ms };
+        self.deadline_ms.store(deadline, Ordering::Relaxed);
+    }
+
+    /// Errors: 1317 killed, 3024 out of time.
+    pub fn check(&self) -> Result<()> {
+        if self.query_killed.load(Ordering::Acquire) || self.connection.is_killed() {
+            return Err(Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"));
+        }
+        let deadline = self.deadline_ms.load(Ordering::Relaxed);
+        if deadline != 0 && self.epoch.elapsed().as_millis() as u64 >= deadline {
+            let message = "Query execution was interrupted, maximum statement execution time exceeded";
+            return Err(Error::new(ErrorCode::QueryTimeout, message));
+        }
+        Ok(())
+    }
+
+    /// Waits until the pause is over or the statement was killed.
+    pub async fn sleep(&self, pause: Duration) {
+        let killed = std::future::poll_fn(|context| {
+            *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
+            if self.check().is_err() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        });
+        tokio::select! {
+            () = killed => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+
+    /// Runs something that waits for others; a KILL ends the wait.
+    pub async fn guard<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|context| {
+            if let std::task::Poll::Ready(done) = work.as_mut().poll(context) {
+                return std::task::Poll::Ready(done);
+            }
+            *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
+            match self.check() {
+                Ok(()) => std::task::Poll::Pending,
+                Err(error) => std::task::Poll::Ready(Err(error)),
+            }
+        })
+        .await
+    }
+}

@@ -1,0 +1,348 @@
+//! Sessions: one client's state, and the walk of a statement from text to result.
+//!
+//! `query` and `execute` find or make a plan and hand it to `run`; statements that are not planned (DDL, SHOW, SET,
+//! transactions) go to `statement`. A session belongs to one task; only `SessionShared` is seen by others.
+
+mod door;
+pub mod interrupt;
+pub mod plans;
+pub mod prepared;
+pub mod run;
+pub mod state;
+pub mod statement;
+pub mod transaction;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use shoal_expr::BuildContext;
+use shoal_parser::{Digester, LiteralToken, ParseErrorKind, Parsed};
+use shoal_txn::Transaction;
+use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
+
+use crate::counters::{Counter, Counters};
+use crate::frontend::{ConnectInfo, ResultSink, Summary};
+use crate::resolve::ResolveEnvironment;
+use crate::server::Server;
+use crate::variables::SessionVariables;
+pub use interrupt::Interrupt;
+use plans::{Plan, PlanCache, PlanKey, PreparedStatement};
+use state::SessionState;
+
+/// What others may see of a session, and how they reach it.
+pub struct SessionShared {
+    pub id: u32,
+    pub user: String,
+    pub host: String,
+    pub database: Mutex<Option<String>>,
+    pub interrupt: Interrupt,
+    pub counters: Counters,
+    pub activity: Mutex<Activity>,
+}
+
+/// The running statement, for SHOW PROCESSLIST.
+pub struct Activity {
+    pub command: &'static str,
+    pub since: Instant,
+    pub text: Vec<u8>,
+    pub state: &'static str,
+}
+
+/// Bytes of a statement that the processlist keeps.
+const ACTIVITY_TEXT_MAX: usize = 65_536;
+
+/// One client's session.
+pub struct Session {
+    pub server: Arc<Server>,
+    pub shared: Arc<SessionShared>,
+    pub info: ConnectInfo,
+    pub variables: SessionVariables,
+    pub state: SessionState,
+    pub transaction: Transaction,
+    /// BEGIN was said, or autocommit is off and a statement has run.
+    pub explicit_transaction: bool,
+    /// The running transaction may not write: START TRANSACTION READ ONLY.
+    pub read_only: bool,
+    /// SET TRANSACTION without a scope: for the next transaction alone.
+    pub next_transaction: transaction::NextTransaction,
+    pub savepoints: Vec<(String, shoal_txn::Savepoint)>,
+    pub statements: HashMap<u32, PreparedStatement, foldhash::fast::RandomState>,
+    /// PREPARE name -> statement id.
+    pub named_statements: HashMap<String, u32>,
+    pub next_statement_id: u32,
+    pub multi_statements: bool,
+    plans: PlanCache,
+    digester: Digester,
+    literals: Vec<LiteralToken>,
+    parameters: Vec<Value>,
+    key: Vec<u8>,
+    /// Raised by everything that changes how statements resolve: settings that plans depend on.
+    pub settings_version: u64,
+}
+
+impl Session {
+    /// Opens a session for an authenticated client. Errors: 1049, unknown database.
+    pub fn open(server: Arc<Server>, info: ConnectInfo) -> Result<Session> {
+        let catalog = server.node.catalog();
+        if let Some(database) = &info.database {
+            crate::ddl::database::check_exists(&catalog, database)?;
+        }
+        let shared = Arc::new(SessionShared {
+            id: info.connection_id,
+            user: info.user.clone(),
+            host: info.host.clone(),
+            database: Mutex::new(info.database.clone()),
+            interrupt: Interrupt::default(),
+            counters: Counters::default(),
+            activity: Mutex::new(Activity {
+                command: "Sleep",
+                since: Instant::now(),
+                text: Vec::new(),
+                state: "",
+            }),
+        });
+        let variables = SessionVariables::for_connection(
+            &server.globals.read().unwrap_or_else(PoisonError::into_inner),
+            &info,
+        );
+        let state = SessionState::new(&info, crate::account::matching(&catalog, &info.user, &info.host));
+        let transaction = Transaction::new(Arc::clone(&server.node));
+        server.enter(&shared);
+        Ok(Session {
+            multi_statements: info.multi_statements,
+            server,
+            shared,
+            info,
+            variables,
+            state,
+            transaction,
+            explicit_transaction: false,
+            read_only: false,
+            next_transaction: Default::default(),
+            savepoints: Vec::new(),
+            statements: HashMap::default(),
+            named_statements: HashMap::new(),
+            next_statement_id: 1,
+            plans: PlanCache::default(),
+            digester: Digester::default(),
+            literals: Vec::new(),
+            parameters: Vec::new(),
+            key: Vec::new(),
+            settings_version: 0,
+        })
+    }
+
+    pub fn count(&self, counter: Counter) {
+        self.shared.counters.add(counter, 1);
+    }
+
+    fn begin_activity(&self, command: &'static str, text: &[u8]) {
+        let mut activity = self.shared.activity.lock().unwrap_or_else(PoisonError::into_inner);
+        activity.command = command;
+        activity.since = Instant::now();
+        activity.state = "executing";
+        activity.text.clear();
+        activity.text.extend_from_slice(&text[..text.len().min(ACTIVITY_TEXT_MAX)]);
+    }
+
+    fn end_activity(&self) {
+        let mut activity = self.shared.activity.lock().unwrap_or_else(PoisonError::into_inner);
+        activity.command = "Sleep";
+        activity.state = "";
+        activity.since = Instant::now();
+        activity.text.clear();
+    }
+
+    /// Everything besides the dictionary that a plan depends on, as one number.
+    fn settings_key(&self) -> u64 {
+        let explicit = u64::from(self.locks_reads());
+        self.settings_version << 1 | explicit
+    }
+
+    /// Plain SELECTs lock: SERIALIZABLE inside a transaction.
+    fn locks_reads(&self) -> bool {
+        self.variables.isolation == shoal_txn::Isolation::Serializable
+            && (self.explicit_transaction || !self.variables.autocommit)
+    }
+
+    /// Runs every statement of a text.
+    pub async fn run_text<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()> {
+        self.begin_activity("Query", sql);
+        let mut position = Some(0);
+        while let Some(start) = position {
+            match self.run_one(sql, start, sink).await {
+                Ok(next) => position = next,
+                Err(error) => {
+                    self.fail(&error);
+                    sink.error(&error);
+                    break;
+                }
+            }
+        }
+        self.end_activity();
+        Ok(())
+    }
+
+    /// Runs the statement at `start`; where the next one begins.
+    async fn run_one<S: ResultSink>(&mut self, sql: &[u8], start: usize, sink: &mut S) -> Result<Option<usize>> {
+        self.count(Counter::Queries);
+        self.count(Counter::Questions);
+        let mut literals = std::mem::take(&mut self.literals);
+        let mode = self.variables.parser_mode;
+        let digest = self.digester.digest(sql, start, mode, &mut literals);
+        let more = digest.next.is_some() && self.multi_statements;
+        if digest.cacheable && (digest.next.is_none() || self.multi_statements) {
+            let mut parameters = std::mem::take(&mut self.parameters);
+            parameters.clear();
+            parameters.extend(literals.iter().map(|literal| run::literal_value(literal.value(sql, mode))));
+            self.literals = literals;
+            let key = PlanKey { digest: digest.hash, settings: self.settings_key(), scales: scales(&parameters) };
+            let outcome = self.run_cacheable(sql, start, key, &parameters, more, sink).await;
+            parameters.clear();
+            self.parameters = parameters;
+            if outcome? {
+                return Ok(digest.next);
+            }
+        } else {
+            self.literals = literals;
+        }
+        let parsed = match shoal_parser::parse_first(sql, start, self.variables.parser_mode) {
+            Ok(parsed) => parsed,
+            Err(error) if error.kind == ParseErrorKind::EmptyQuery && start > 0 => return Ok(None),
+            Err(error) => return Err(syntax_error(&error)),
+        };
+        if let Some(next) = parsed.next
+            && !self.multi_statements
+        {
+            return Err(syntax_error(&shoal_parser::ParseError::new(ParseErrorKind::Syntax, sql, next)));
+        }
+        if parsed.parameter_count > 0 {
+            return Err(syntax_error(&shoal_parser::ParseError::new(ParseErrorKind::Syntax, sql, parsed.start)));
+        }
+        let next = parsed.next;
+        self.run_parsed(&parsed, more, sink).await?;
+        Ok(next)
+    }
+
+    /// Runs a statement by a plan in which its literals are parameters; the plan comes from the cache, or is made and kept.
+    /// `false`: this text cannot be served that way.
+    async fn run_cacheable<S: ResultSink>(
+        &mut self,
+        sql: &[u8],
+        start: usize,
+        key: PlanKey,
+        parameters: &[Value],
+        more: bool,
+        sink: &mut S,
+    ) -> Result<bool> {
+        if let Some(plan) = self.plans.get(&key, self.server.node.catalog_version()).cloned() {
+            self.count(Counter::PlanCacheHits);
+            self.run_plan(&plan, parameters, more, sink).await?;
+            return Ok(true);
+        }
+        let Ok(parsed) = shoal_parser::parse_parameterised(sql, start, self.variables.parser_mode) else {
+            return Ok(false);
+        };
+        if !parsed.rebindable || parsed.literal_count as usize != parameters.len() {
+            return Ok(false);
+        }
+        let collation = self.variables.settings.collation_connection;
+        let types: Vec<SqlType> =
+            parameters.iter().map(|value| shoal_expr::build::parameter_type(value, collation)).collect();
+        let Ok(plan) = self.make_plan(&parsed.statement, parameters.len(), Some(&types)) else { return Ok(false) };
+        self.count(Counter::PlanCacheMisses);
+        let plan = Rc::new(plan);
+        if plan.reusable {
+            self.plans.put(key, Rc::clone(&plan));
+        }
+        self.run_plan(&plan, parameters, more, sink).await?;
+        Ok(true)
+    }
+
+    async fn run_parsed<S: ResultSink>(&mut self, parsed: &Parsed, more: bool, sink: &mut S) -> Result<()> {
+        if plans::is_planned(&parsed.statement) {
+            let plan = self.make_plan(&parsed.statement, 0, Some(&[]))?;
+            return self.run_plan(&Rc::new(plan), &[], more, sink).await;
+        }
+        self.run_statement(&parsed.statement, more, sink).await
+    }
+
+    /// Resolves a planned statement with the session's settings.
+    pub fn make_plan(
+        &self,
+        statement: &shoal_parser::ast::Statement,
+        parameter_count: usize,
+        types: Option<&[SqlType]>,
+    ) -> Result<Plan> {
+        let catalog = self.server.node.catalog();
+        let variables = self.variable_reader();
+        let statistics = run::NodeStatistics(&self.transaction);
+        let environment = ResolveEnvironment {
+            catalog: &catalog,
+            database: self.state.database.as_deref(),
+            build: BuildContext { settings: self.variables.settings, database: self.state.database.as_deref() },
+            parameter_types: types,
+            variables: &variables,
+            only_full_group_by: self.variables.only_full_group_by,
+            lock_reads: self.locks_reads(),
+            statistics: &statistics,
+        };
+        plans::make(statement, parameter_count, &environment)
+    }
+
+    /// Forgets plans: settings that they depend on have changed.
+    pub fn settings_changed(&mut self) {
+        self.settings_version += 1;
+        self.plans.clear();
+    }
+
+    /// A statement failed: its error is the only condition of SHOW WARNINGS.
+    pub fn fail(&mut self, error: &Error) {
+        self.state.row_count = -1;
+        let warning = shoal_types::Warning {
+            level: shoal_types::WarningLevel::Error,
+            code: ErrorCode::from_errno(error.errno()).unwrap_or(ErrorCode::UnknownError),
+            message: error.message().to_owned(),
+        };
+        self.state.warnings.clear();
+        self.state.warnings.push(warning);
+        self.state.warning_count = 1;
+    }
+
+    /// The OK packet's contents after a statement.
+    pub fn summary(&self, affected: u64, last_insert_id: u64, info: String, more: bool) -> Summary {
+        Summary {
+            affected_rows: affected,
+            last_insert_id,
+            warnings: u16::try_from(self.state.warning_count).unwrap_or(u16::MAX),
+            in_transaction: self.in_transaction(),
+            autocommit: self.variables.autocommit,
+            info,
+            more_results: more,
+            no_index_used: false,
+            changed_database: None,
+        }
+    }
+
+    pub fn in_transaction(&self) -> bool {
+        self.explicit_transaction
+    }
+}
+
+/// The scales of DECIMAL values, which types follow, folded into one word.
+fn scales(values: &[Value]) -> u64 {
+    values.iter().fold(0, |word, value| match value {
+        Value::Decimal(number) => word.rotate_left(5) ^ (u64::from(number.scale()) + 1),
+        _ => word,
+    })
+}
+
+/// 1064 with the place, or 1065.
+pub fn syntax_error(error: &shoal_parser::ParseError) -> Error {
+    if error.kind == ParseErrorKind::EmptyQuery {
+        return Error::new(ErrorCode::EmptyQuery, "Query was empty");
+    }
+    Error::new(ErrorCode::from_errno(error.errno()).unwrap_or(ErrorCode::Parse), error.to_string())
+}

@@ -1,0 +1,214 @@
+//! Statements ready to run, and the cache of them.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_cluster::Table;
+use shoal_expr::Expr;
+use shoal_parser::ast::{self, Statement};
+use shoal_types::{Result, SqlType};
+
+use crate::counters::Counter;
+use crate::dml::resolve::{DeleteForm, UpdateForm};
+use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, UpdatePlan};
+use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan};
+use crate::resolve::{ResolveEnvironment, Resolver};
+
+/// A resolved statement.
+#[derive(Debug)]
+pub struct Plan {
+    pub kind: PlanKind,
+    /// The dictionary's version it was made for.
+    pub catalog_version: u64,
+    /// Tables it reads or writes.
+    pub tables: Vec<Arc<Table>>,
+    pub reusable: bool,
+}
+
+#[derive(Debug)]
+pub enum PlanKind {
+    /// `SELECT columns FROM table WHERE primary key = constants`, nothing else.
+    PointSelect {
+        query: QueryPlan,
+        point: PointSelect,
+    },
+    Select {
+        query: QueryPlan,
+        into: Option<ast::SelectInto>,
+    },
+    Insert(InsertPlan),
+    Update(UpdatePlan),
+    Delete(DeletePlan),
+    Multi(MultiPlan),
+}
+
+/// The shortest way from a key to a row.
+#[derive(Debug)]
+pub struct PointSelect {
+    pub table: Arc<Table>,
+    /// One a part of the primary key.
+    pub key: Vec<Expr>,
+    /// Columns of the table that are sent.
+    pub projection: Vec<usize>,
+}
+
+impl Plan {
+    pub fn writes(&self) -> bool {
+        !matches!(self.kind, PlanKind::PointSelect { .. } | PlanKind::Select { .. })
+    }
+
+    pub fn counter(&self) -> Counter {
+        match &self.kind {
+            PlanKind::PointSelect { .. } | PlanKind::Select { .. } => Counter::ComSelect,
+            PlanKind::Insert(plan) => match (&plan.source, plan.replace) {
+                (InsertSource::Values(_), false) => Counter::ComInsert,
+                (InsertSource::Values(_), true) => Counter::ComReplace,
+                (InsertSource::Query(_), false) => Counter::ComInsertSelect,
+                (InsertSource::Query(_), true) => Counter::ComReplaceSelect,
+            },
+            PlanKind::Update(_) => Counter::ComUpdate,
+            PlanKind::Delete(_) => Counter::ComDelete,
+            PlanKind::Multi(plan) if plan.delete => Counter::ComDeleteMulti,
+            PlanKind::Multi(_) => Counter::ComUpdateMulti,
+        }
+    }
+
+    /// The columns of its result; empty if it has none.
+    pub fn columns(&self) -> &[crate::frontend::ResultColumn] {
+        match &self.kind {
+            PlanKind::PointSelect { query, .. } => &query.columns,
+            PlanKind::Select { query, into: None } => &query.columns,
+            _ => &[],
+        }
+    }
+}
+
+/// Whether `make` knows the statement.
+pub fn is_planned(statement: &Statement) -> bool {
+    matches!(statement, Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_))
+}
+
+/// Resolves a statement that reads or changes rows.
+pub fn make(statement: &Statement, parameter_count: usize, environment: &ResolveEnvironment<'_>) -> Result<Plan> {
+    let mut resolver = Resolver::new(environment, parameter_count);
+    let kind = match statement {
+        Statement::Query(query) => {
+            let into = into_of(query).cloned();
+            let plan = resolver.query(query)?.plan;
+            match point_select(&plan) {
+                Some(point) if into.is_none() => PlanKind::PointSelect { query: plan, point },
+                _ => PlanKind::Select { query: plan, into },
+            }
+        }
+        Statement::Insert(insert) => PlanKind::Insert(resolver.insert(insert)?),
+        Statement::Update(update) => match resolver.update(update)? {
+            UpdateForm::Single(plan) => PlanKind::Update(plan),
+            UpdateForm::Multi(plan) => PlanKind::Multi(plan),
+        },
+        Statement::Delete(delete) => match resolver.delete(delete)? {
+            DeleteForm::Single(plan) => PlanKind::Delete(plan),
+            DeleteForm::Multi(plan) => PlanKind::Multi(plan),
+        },
+        _ => return Err(shoal_types::Error::unsupported("this statement here")),
+    };
+    Ok(Plan {
+        kind,
+        catalog_version: environment.catalog.version,
+        reusable: !resolver.uncacheable,
+        tables: resolver.tables_used,
+    })
+}
+
+fn into_of(query: &ast::Query) -> Option<&ast::SelectInto> {
+    query.into.as_ref()
+}
+
+fn point_select(query: &QueryPlan) -> Option<PointSelect> {
+    let QueryBody::Block(block) = &query.body else { return None };
+    let Block { steps, aggregation: None, distinct: false, limit: None, impossible: false, .. } = &**block else {
+        return None;
+    };
+    let [step] = &steps[..] else { return None };
+    let Input::Table(input) = &step.input else { return None };
+    let simple = query.constants.is_empty()
+        && block.filter.is_none()
+        && block.late_filter.is_none()
+        && block.subqueries.is_empty()
+        && step.filter.is_none()
+        && input.filter.is_none()
+        && input.lock.is_none()
+        && input.access.unique
+        && input.access.index == 0
+        && !block.count_all_rows
+        && block.projection.len() == block.visible;
+    if !simple {
+        return None;
+    }
+    let key: Option<Vec<Expr>> = input
+        .access
+        .parts
+        .iter()
+        .map(|part| match part {
+            PartAccess::Equal { alternatives, .. } if alternatives.len() == 1 => Some(alternatives[0].clone()),
+            _ => None,
+        })
+        .collect();
+    let column = |expression: &Expr| {
+        let position = expression.as_column()?;
+        step.columns.iter().find(|(_, place)| *place == position).map(|(column, _)| *column)
+    };
+    let projection: Option<Vec<usize>> = block.projection.iter().map(column).collect();
+    Some(PointSelect { table: Arc::clone(&input.table), key: key?, projection: projection? })
+}
+
+/// What a text statement's plan depends on besides the dictionary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PlanKey {
+    pub digest: u128,
+    pub settings: u64,
+    pub scales: u64,
+}
+
+/// Plans of text statements, for one session.
+#[derive(Default)]
+pub struct PlanCache {
+    plans: HashMap<PlanKey, Rc<Plan>, foldhash::fast::RandomState>,
+}
+
+/// Plans that one session keeps.
+const PLANS_MAX: usize = 256;
+
+impl PlanCache {
+    pub fn get(&self, key: &PlanKey, catalog_version: u64) -> Option<&Rc<Plan>> {
+        self.plans.get(key).filter(|plan| plan.catalog_version == catalog_version)
+    }
+
+    pub fn put(&mut self, key: PlanKey, plan: Rc<Plan>) {
+        if self.plans.len() >= PLANS_MAX {
+            self.plans.clear();
+        }
+        self.plans.insert(key, plan);
+    }
+
+    pub fn clear(&mut self) {
+        self.plans.clear();
+    }
+}
+
+/// A statement of COM_STMT_PREPARE or PREPARE.
+pub struct PreparedStatement {
+    pub statement: Rc<Statement>,
+    pub text: Vec<u8>,
+    pub parameter_count: usize,
+    /// The last plan with the parameter types and the session settings that it was made for.
+    pub plan: Option<(Vec<SqlType>, u64, Rc<Plan>)>,
+    /// Rows of an open cursor that were not fetched yet.
+    pub cursor: Option<Cursor>,
+}
+
+/// The result of a statement that is fetched in pieces.
+pub struct Cursor {
+    pub columns: Vec<crate::frontend::ResultColumn>,
+    pub rows: std::collections::VecDeque<Vec<shoal_types::Value>>,
+}

@@ -1,0 +1,383 @@
+//! Running plans.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use shoal_cluster::Table;
+use shoal_expr::{EvalContext, NoRow, Warnings};
+use shoal_parser::LiteralText;
+use shoal_txn::Transaction;
+use shoal_types::{Decimal, Error, ErrorCode, Result, Value};
+
+use super::Session;
+use super::plans::{Plan, PlanKind, PointSelect};
+use crate::convert;
+use crate::counters::HandlerCounters;
+use crate::dml::insert::InsertSettings;
+use crate::dml::row::AutoIncrementSettings;
+use crate::dml::{Affected, delete, insert, rows, update};
+use crate::execute::consumer::{Collect, ToSink};
+use crate::execute::query::run_query;
+use crate::execute::{ExecContext, RowConsumer};
+use crate::frontend::{ResultColumn, ResultSink, Summary};
+use crate::plan::QueryPlan;
+use crate::resolve::Statistics;
+
+/// Row counts from the partitions.
+pub struct NodeStatistics<'a>(pub &'a Transaction);
+
+impl Statistics for NodeStatistics<'_> {
+    fn row_count(&self, table: &Arc<Table>) -> u64 {
+        self.0.row_count(table)
+    }
+}
+
+/// A literal of the digest as a value. Of the same kind as the resolver makes of it.
+pub fn literal_value(literal: LiteralText<'_>) -> Value {
+    match literal {
+        LiteralText::Integer(number) => match i64::try_from(number) {
+            Ok(signed) => Value::Int(signed),
+            Err(_) => Value::UInt(number),
+        },
+        LiteralText::Decimal(text) => Value::Decimal(Decimal::parse(text.as_bytes()).value),
+        LiteralText::Float(text) => Value::Double(text.parse().unwrap_or(f64::INFINITY)),
+        LiteralText::String(text) => Value::Str(text.into_owned()),
+        LiteralText::Hex(bytes) | LiteralText::Bit(bytes) => Value::Str(bytes),
+    }
+}
+
+impl Session {
+    /// Runs a plan and sends its result.
+    pub async fn run_plan<S: ResultSink>(
+        &mut self,
+        plan: &Rc<Plan>,
+        parameters: &[Value],
+        more: bool,
+        sink: &mut S,
+    ) -> Result<()> {
+        self.shared.counters.add(plan.counter(), 1);
+        self.check_plan(plan)?;
+        if let PlanKind::PointSelect { query, point } = &plan.kind
+            && self.point_select_applies()
+        {
+            return self.run_point_select(query, point, parameters, more, sink).await;
+        }
+        self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
+        self.begin_statement(plan.writes())?;
+        let savepoint = (self.explicit_transaction && plan.writes()).then(|| self.transaction.savepoint());
+        let outcome = self.run_in_transaction(plan, parameters, more, sink).await;
+        self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
+        match outcome {
+            Ok(done) => {
+                if !self.explicit_transaction {
+                    self.commit_statement().await?;
+                }
+                self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
+                match done {
+                    Done::Rows => {
+                        let summary = self.summary(0, 0, String::new(), more);
+                        sink.finish(&summary)
+                    }
+                    Done::Changed(affected) => {
+                        let summary = self.summary(affected.rows, affected.last_insert_id, affected.info, more);
+                        sink.finish(&summary)
+                    }
+                }
+            }
+            Err(error) => {
+                self.undo_statement(&error, savepoint.as_ref());
+                Err(error)
+            }
+        }
+    }
+
+    fn statement_limit_ms(&self, plan: &Plan) -> u64 {
+        if plan.writes() { 0 } else { self.variables.max_execution_time_ms }
+    }
+
+    /// What was true when the plan was made must still be: tables exist, the user may use them.
+    fn check_plan(&self, plan: &Plan) -> Result<()> {
+        crate::account::check_plan(self, plan)
+    }
+
+    /// An autocommitted single-row read needs no snapshot and no transaction.
+    fn point_select_applies(&self) -> bool {
+        !self.explicit_transaction && self.variables.autocommit
+    }
+
+    async fn run_point_select<S: ResultSink>(
+        &mut self,
+        query: &QueryPlan,
+        point: &PointSelect,
+        parameters: &[Value],
+        more: bool,
+        sink: &mut S,
+    ) -> Result<()> {
+        let zone = &self.variables.time_zone;
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        let mut eval = EvalContext::new(parameters, zone, 0, self.variables.settings);
+        let mut matchable = true;
+        for (part, expression) in point.table.keys[0].parts.iter().zip(&point.key) {
+            let value = expression.eval(&NoRow, &mut eval)?;
+            match convert::for_lookup(value, expression.sql_type(), &part.sql_type, zone) {
+                Some((value, std::cmp::Ordering::Equal)) if !value.is_null() => {
+                    part.append_value(&value, zone, &mut key)?
+                }
+                _ => {
+                    matchable = false;
+                    break;
+                }
+            }
+        }
+        sink.columns(&query.columns)?;
+        let mut rows = 0;
+        if matchable {
+            self.transaction
+                .get_newest(&point.table, &key, |row| match row {
+                    Some(row) => {
+                        rows = 1;
+                        sink.stored_row(row, &point.projection, zone)
+                    }
+                    None => Ok(()),
+                })
+                .await??;
+        }
+        self.key = key;
+        self.shared.counters.add(crate::counters::Counter::HandlerReadKey, 1);
+        self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
+        self.state.found_rows = rows;
+        self.state.row_count = -1;
+        if self.state.warning_count > 0 {
+            self.state.warnings.clear();
+            self.state.warning_count = 0;
+        }
+        let summary = Summary {
+            in_transaction: false,
+            autocommit: self.variables.autocommit,
+            more_results: more,
+            ..Summary::default()
+        };
+        sink.finish(&summary)
+    }
+
+    async fn run_in_transaction<S: ResultSink>(
+        &mut self,
+        plan: &Rc<Plan>,
+        parameters: &[Value],
+        more: bool,
+        sink: &mut S,
+    ) -> Result<Done> {
+        let _ = more;
+        match &plan.kind {
+            PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => {
+                sink.columns(&query.columns)?;
+                let limit = self.variables.sql_select_limit;
+                let mut consumer = Limited { inner: ToSink { sink, rows_sent: 0 }, left: limit };
+                let found = self
+                    .with_context(parameters, false, async |ctx| {
+                        run_query(query, ctx, &mut consumer).await?;
+                        Ok(ctx.found_rows)
+                    })
+                    .await?;
+                self.state.found_rows = found;
+                self.state.row_count = -1;
+                Ok(Done::Rows)
+            }
+            PlanKind::Select { query, into: Some(into) } => {
+                let rows = self.collect(query, parameters).await?;
+                let affected = self.select_into(into, query, rows)?;
+                Ok(Done::Changed(affected))
+            }
+            _ => {
+                let affected = self.change(plan, parameters).await?;
+                self.state.row_count = affected.rows as i64;
+                Ok(Done::Changed(affected))
+            }
+        }
+    }
+
+    async fn change(&mut self, plan: &Rc<Plan>, parameters: &[Value]) -> Result<Affected> {
+        let found_rows = self.info.found_rows;
+        let settings = InsertSettings {
+            found_rows,
+            auto_increment: AutoIncrementSettings {
+                increment: self.variables.auto_increment_increment,
+                offset: self.variables.auto_increment_offset,
+                zero_means_next: !self.variables.no_auto_value_on_zero,
+            },
+        };
+        let constants = match &plan.kind {
+            PlanKind::Insert(insert) => &insert.constants[..],
+            PlanKind::Update(update) => &update.finder.constants[..],
+            PlanKind::Delete(delete) => &delete.finder.constants[..],
+            _ => &[],
+        };
+        let inserts = matches!(plan.kind, PlanKind::Insert(_));
+        let affected = self
+            .with_context(parameters, true, async |ctx| {
+                let bound = rows::constant_parameters(constants, ctx).await?;
+                let run = async |ctx: &mut ExecContext<'_>| match &plan.kind {
+                    PlanKind::Insert(plan) => insert::insert(plan, settings, ctx).await,
+                    PlanKind::Update(plan) => update::update(plan, found_rows, ctx).await,
+                    PlanKind::Delete(plan) => delete::delete(plan, ctx).await,
+                    PlanKind::Multi(plan) => delete::run_multi(plan, found_rows, ctx).await,
+                    PlanKind::PointSelect { .. } | PlanKind::Select { .. } => Ok(Affected::default()),
+                };
+                match bound {
+                    Some(parameters) => ctx.with_parameters(&parameters, run).await,
+                    None => run(ctx).await,
+                }
+            })
+            .await?;
+        if inserts {
+            if let Some(generated) = affected.generated_id {
+                self.state.last_insert_id = generated;
+            }
+        }
+        let mut affected = affected;
+        if !affected.info.is_empty() && inserts {
+            affected.info = format!("{}  Warnings: {}", affected.info, self.state.warning_count);
+        }
+        Ok(affected)
+    }
+
+    /// Runs a query into memory.
+    pub async fn collect(&mut self, query: &QueryPlan, parameters: &[Value]) -> Result<Vec<Vec<Value>>> {
+        let mut rows = Collect::default();
+        self.with_context(parameters, false, async |ctx| run_query(query, ctx, &mut rows).await).await?;
+        Ok(rows.rows)
+    }
+
+    /// Sets up an execution, runs it, and keeps its warnings and counts.
+    pub async fn with_context<T>(
+        &mut self,
+        parameters: &[Value],
+        changes_data: bool,
+        work: impl AsyncFnOnce(&mut ExecContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let now = self.variables.timestamp_micros.unwrap_or_else(|| self.server.clock_micros());
+        let virtual_rows = crate::information_schema::Rows::new(&self.server, &self.shared, &self.variables);
+        let mut handlers = HandlerCounters::default();
+        let mut eval = EvalContext::new(parameters, &self.variables.time_zone, now, self.variables.settings);
+        eval.changes_data = changes_data;
+        eval.warnings = Warnings::with_limit(self.variables.max_error_count);
+        eval.session = Some(&mut self.state);
+        let mut ctx = ExecContext {
+            transaction: &mut self.transaction,
+            eval,
+            interrupt: &self.shared.interrupt,
+            virtual_rows: &virtual_rows,
+            handlers: &mut handlers,
+            found_rows: 0,
+        };
+        let outcome = self.shared.interrupt.guard(work(&mut ctx)).await;
+        let warnings = std::mem::take(&mut ctx.eval.warnings);
+        drop(ctx);
+        self.shared.counters.add_handlers(&handlers);
+        self.state.warning_count = warnings.count();
+        self.state.warnings.clear();
+        self.state.warnings.extend_from_slice(warnings.list());
+        if let Some(id) = self.state.assigned_insert_id.take() {
+            self.state.last_insert_id = id;
+        }
+        outcome
+    }
+
+    /// Sends rows that are already there.
+    pub fn send_rows<S: ResultSink>(
+        &mut self,
+        columns: &[ResultColumn],
+        rows: &[Vec<Value>],
+        more: bool,
+        sink: &mut S,
+    ) -> Result<()> {
+        sink.columns(columns)?;
+        for row in rows {
+            sink.row(row)?;
+        }
+        self.state.found_rows = rows.len() as u64;
+        self.state.row_count = -1;
+        let summary = self.summary(0, 0, String::new(), more);
+        sink.finish(&summary)
+    }
+
+    fn select_into(
+        &mut self,
+        into: &shoal_parser::ast::SelectInto,
+        query: &QueryPlan,
+        mut rows: Vec<Vec<Value>>,
+    ) -> Result<Affected> {
+        use shoal_expr::SessionValues;
+        use shoal_parser::ast::{IntoTarget, SelectInto};
+        let SelectInto::Variables(targets) = into else {
+            return Err(Error::unsupported("SELECT ... INTO OUTFILE"));
+        };
+        if targets.len() != query.columns.len() {
+            let message = "The used SELECT statements have a different number of columns";
+            return Err(Error::new(ErrorCode::WrongNumberOfColumnsInSelect, message));
+        }
+        if rows.len() > 1 {
+            return Err(Error::new(ErrorCode::TooManyRows, "Result consisted of more than one row"));
+        }
+        let Some(row) = rows.pop() else { return Ok(Affected::default()) };
+        for ((target, value), column) in targets.iter().zip(row).zip(&query.columns) {
+            match target {
+                IntoTarget::UserVariable(name) => {
+                    self.state.set_user_variable(name, value, column.sql_type.clone());
+                }
+                IntoTarget::Local(_) => return Err(Error::unsupported("local variables outside stored programs")),
+            }
+        }
+        Ok(Affected { rows: 1, ..Affected::default() })
+    }
+}
+
+enum Done {
+    Rows,
+    Changed(Affected),
+}
+
+/// SQL_SELECT_LIMIT.
+struct Limited<C> {
+    inner: C,
+    left: u64,
+}
+
+impl<C: RowConsumer> Limited<C> {
+    fn take(&mut self, flow: crate::execute::Flow) -> crate::execute::Flow {
+        self.left -= 1;
+        if self.left == 0 { crate::execute::Flow::Stop } else { flow }
+    }
+}
+
+impl<C: RowConsumer> RowConsumer for Limited<C> {
+    fn push(&mut self, row: &[Value]) -> Result<crate::execute::Flow> {
+        if self.left == 0 {
+            return Ok(crate::execute::Flow::Stop);
+        }
+        let flow = self.inner.push(row)?;
+        Ok(self.take(flow))
+    }
+
+    fn push_stored(
+        &mut self,
+        row: shoal_types::row::RowRef<'_>,
+        projection: &[usize],
+        zone: &shoal_types::TimeZone,
+    ) -> Result<crate::execute::Flow> {
+        if self.left == 0 {
+            return Ok(crate::execute::Flow::Stop);
+        }
+        let flow = self.inner.push_stored(row, projection, zone)?;
+        Ok(self.take(flow))
+    }
+
+    fn wants_flush(&self) -> bool {
+        self.inner.wants_flush()
+    }
+
+    fn flush(&mut self) -> crate::execute::LocalFuture<'_, Result<()>> {
+        self.inner.flush()
+    }
+}

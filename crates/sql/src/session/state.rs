@@ -1,0 +1,120 @@
+//! What a session remembers between statements, as expressions see it.
+
+use std::collections::HashMap;
+
+use shoal_expr::{RandomState, SessionValues};
+use shoal_types::{SqlType, Value, Warning};
+
+use crate::frontend::ConnectInfo;
+
+/// User variables, identities and the results of the last statement.
+pub struct SessionState {
+    pub connection_id: u32,
+    pub user: String,
+    pub host: String,
+    /// The account that matched: its host may be a pattern.
+    pub account: (String, String),
+    pub database: Option<String>,
+    pub user_variables: HashMap<String, (Value, SqlType)>,
+    /// LAST_INSERT_ID(): the first value that the last INSERT generated.
+    pub last_insert_id: u64,
+    /// Set by LAST_INSERT_ID(expr) while the statement runs.
+    pub assigned_insert_id: Option<u64>,
+    pub row_count: i64,
+    pub found_rows: u64,
+    pub random: RandomState,
+    /// Conditions of the last statement that could raise any.
+    pub warnings: Vec<Warning>,
+    pub warning_count: usize,
+}
+
+impl SessionState {
+    /// A fresh state for a client whose login matched `account` (user, host).
+    pub fn new(info: &ConnectInfo, account: (String, String)) -> SessionState {
+        let seed = u64::from(info.connection_id).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        SessionState {
+            connection_id: info.connection_id,
+            user: info.user.clone(),
+            host: info.host.clone(),
+            account,
+            database: info.database.clone(),
+            user_variables: HashMap::new(),
+            last_insert_id: 0,
+            assigned_insert_id: None,
+            row_count: 0,
+            found_rows: 0,
+            random: RandomState::new(seed >> 32 ^ clock_micros() as u64, seed),
+            warnings: Vec::new(),
+            warning_count: 0,
+        }
+    }
+}
+
+/// Microseconds since 1970 UTC.
+fn clock_micros() -> i64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
+}
+
+impl SessionValues for SessionState {
+    fn user_variable(&self, name: &str) -> Option<(Value, SqlType)> {
+        self.user_variables.get(&name.to_lowercase()).cloned()
+    }
+
+    fn set_user_variable(&mut self, name: &str, value: Value, sql_type: SqlType) {
+        self.user_variables.insert(name.to_lowercase(), (value, sql_type));
+    }
+
+    fn connection_id(&self) -> u32 {
+        self.connection_id
+    }
+
+    fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+
+    fn current_user(&self) -> String {
+        format!("{}@{}", self.account.0, self.account.1)
+    }
+
+    fn session_user(&self) -> String {
+        format!("{}@{}", self.user, self.host)
+    }
+
+    fn version(&self) -> &str {
+        crate::server::VERSION
+    }
+
+    fn last_insert_id(&self) -> u64 {
+        self.last_insert_id
+    }
+
+    fn set_last_insert_id(&mut self, id: u64) {
+        self.assigned_insert_id = Some(id);
+    }
+
+    fn row_count(&self) -> i64 {
+        self.row_count
+    }
+
+    fn found_rows(&self) -> u64 {
+        self.found_rows
+    }
+
+    fn random_state(&mut self) -> &mut RandomState {
+        &mut self.random
+    }
+
+    fn random_bytes(&mut self, out: &mut [u8]) {
+        for chunk in out.chunks_mut(8) {
+            let word = foldhash::fast::RandomState::default();
+            use std::hash::{BuildHasher, Hasher};
+            let mut hasher = word.build_hasher();
+            hasher.write_u64((self.random.next_number() * 1e18) as u64);
+            chunk.copy_from_slice(&hasher.finish().to_le_bytes()[..chunk.len()]);
+        }
+    }
+
+    fn clock_micros(&self) -> i64 {
+        clock_micros()
+    }
+}

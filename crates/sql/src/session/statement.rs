@@ -1,0 +1,260 @@
+//! Statements that are not planned: each goes to the module that knows it.
+
+use shoal_parser::ast::{self, Statement};
+use shoal_types::{Error, ErrorCode, Result};
+
+use super::Session;
+use crate::counters::Counter;
+use crate::dml::Affected;
+use crate::frontend::ResultSink;
+
+impl Session {
+    /// Runs a statement and sends its result.
+    pub async fn run_statement<S: ResultSink>(
+        &mut self,
+        statement: &Statement,
+        more: bool,
+        sink: &mut S,
+    ) -> Result<()> {
+        self.shared.interrupt.start_statement(0);
+        match statement {
+            Statement::Show(show) => {
+                self.count(Counter::ComShow);
+                return crate::show::run(self, show, more, sink).await;
+            }
+            Statement::Describe(describe) => return crate::show::describe(self, describe, more, sink).await,
+            Statement::Explain(explain) => {
+                self.count(Counter::ComExplain);
+                return crate::explain::run(self, explain, more, sink).await;
+            }
+            Statement::TableMaintenance(maintenance) => {
+                return crate::show::maintenance(self, maintenance, more, sink).await;
+            }
+            Statement::Execute(execute) => return self.execute_named(execute, more, sink).await,
+            Statement::LoadData(load) => {
+                self.count(Counter::ComLoad);
+                let affected = crate::dml::load::run(self, load, sink).await?;
+                return self.finish(affected, more, sink);
+            }
+            _ => {}
+        }
+        let affected = match statement {
+            Statement::StartTransaction(_)
+            | Statement::Commit(_)
+            | Statement::Rollback(_)
+            | Statement::Savepoint(_)
+            | Statement::RollbackToSavepoint(_)
+            | Statement::ReleaseSavepoint(_) => self.transaction_statement(statement).await?,
+            Statement::Use(database) => {
+                self.count(Counter::ComChangeDb);
+                self.use_database(&database.value)?;
+                self.clear_conditions();
+                let mut summary = self.summary(0, 0, String::new(), more);
+                summary.changed_database = Some(database.value.clone());
+                return sink.finish(&summary);
+            }
+            Statement::Set(assignments) => {
+                self.count(Counter::ComSetOption);
+                self.clear_conditions();
+                crate::variables::set::run(self, assignments).await?;
+                Affected::default()
+            }
+            Statement::SetTransaction(set) => {
+                self.clear_conditions();
+                crate::variables::set::transaction(self, set)?;
+                Affected::default()
+            }
+            Statement::Do(expressions) => self.run_do(expressions).await?,
+            Statement::Prepare(prepare) => self.prepare_named(prepare).await?,
+            Statement::Deallocate(name) => self.deallocate(&name.value)?,
+            Statement::Kill(kill) => self.run_kill(kill).await?,
+            Statement::LockTables(_) | Statement::UnlockTables => self.lock_tables(statement).await?,
+            Statement::Flush(_) => {
+                self.clear_conditions();
+                crate::show::flush(self, statement)?;
+                Affected::default()
+            }
+            Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::DropUser(_)
+            | Statement::RenameUsers(_)
+            | Statement::SetPassword(_)
+            | Statement::Grant(_)
+            | Statement::Revoke(_) => {
+                self.commit().await?;
+                self.clear_conditions();
+                crate::account::run(self, statement).await?;
+                Affected::default()
+            }
+            other => {
+                // DDL ends the running transaction, whatever becomes of it.
+                crate::ddl::check_supported(other)?;
+                self.commit().await?;
+                self.clear_conditions();
+                crate::ddl::run(self, other).await?
+            }
+        };
+        self.finish(affected, more, sink)
+    }
+
+    fn finish<S: ResultSink>(&mut self, affected: Affected, more: bool, sink: &mut S) -> Result<()> {
+        self.state.row_count = affected.rows as i64;
+        let summary = self.summary(affected.rows, affected.last_insert_id, affected.info, more);
+        sink.finish(&summary)
+    }
+
+    /// A statement that can raise conditions begins: those of the last one are forgotten.
+    pub fn clear_conditions(&mut self) {
+        self.state.warnings.clear();
+        self.state.warning_count = 0;
+    }
+
+    /// Adds a condition to SHOW WARNINGS.
+    pub fn warn(&mut self, level: shoal_types::WarningLevel, code: ErrorCode, message: impl Into<String>) {
+        self.state.warning_count += 1;
+        if self.state.warnings.len() < self.variables.max_error_count {
+            self.state.warnings.push(shoal_types::Warning { level, code, message: message.into() });
+        }
+    }
+
+    async fn transaction_statement(&mut self, statement: &Statement) -> Result<Affected> {
+        self.clear_conditions();
+        match statement {
+            Statement::StartTransaction(start) => {
+                self.count(Counter::ComBegin);
+                self.commit().await?;
+                self.begin(start.read_only, start.consistent_snapshot);
+            }
+            Statement::Commit(completion) => {
+                self.count(Counter::ComCommit);
+                self.commit().await?;
+                self.complete(completion);
+            }
+            Statement::Rollback(completion) => {
+                self.count(Counter::ComRollback);
+                self.rollback();
+                self.complete(completion);
+            }
+            Statement::Savepoint(name) => self.savepoint(&name.value)?,
+            Statement::RollbackToSavepoint(name) => self.rollback_to_savepoint(&name.value)?,
+            Statement::ReleaseSavepoint(name) => self.release_savepoint(&name.value)?,
+            _ => {}
+        }
+        Ok(Affected::default())
+    }
+
+    /// AND CHAIN starts the next transaction; RELEASE ends the connection.
+    fn complete(&mut self, completion: &ast::Completion) {
+        if completion.chain == Some(true) {
+            let read_only = self.read_only;
+            self.begin(Some(read_only), false);
+        }
+        if completion.release == Some(true) {
+            self.shared.interrupt.connection.kill();
+        }
+    }
+
+    /// USE.
+    pub fn use_database(&mut self, name: &str) -> Result<()> {
+        let catalog = self.server.node.catalog();
+        crate::ddl::database::check_exists(&catalog, name)?;
+        crate::account::check_database(self, name)?;
+        self.state.database = Some(name.to_owned());
+        self.variables.collation_database =
+            catalog.database(name).map_or(self.variables.collation_server, |database| database.collation);
+        *self.shared.database.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(name.to_owned());
+        self.settings_changed();
+        Ok(())
+    }
+
+    /// Evaluates expressions that stand alone (DO, SET, KILL).
+    pub async fn evaluate(
+        &mut self,
+        expressions: &[ast::Expr],
+    ) -> Result<Vec<(shoal_types::Value, shoal_types::SqlType)>> {
+        let items = expressions.iter().map(|expr| ast::SelectItem::Expression {
+            expr: expr.clone(),
+            alias: None,
+            text: Vec::new(),
+        });
+        let select = ast::Select {
+            hints: None,
+            options: Default::default(),
+            items: items.collect(),
+            from: Vec::new(),
+            from_dual: false,
+            selection: None,
+            group_by: None,
+            having: None,
+            windows: Vec::new(),
+        };
+        let query = ast::Query {
+            with: None,
+            body: ast::QueryBody::Select(Box::new(select)),
+            order_by: Vec::new(),
+            limit: None,
+            locking: Vec::new(),
+            into: None,
+        };
+        let plan = self.make_plan(&Statement::Query(Box::new(query)), 0, Some(&[]))?;
+        let (super::plans::PlanKind::Select { query, .. } | super::plans::PlanKind::PointSelect { query, .. }) =
+            &plan.kind
+        else {
+            return Ok(Vec::new());
+        };
+        self.begin_statement(false)?;
+        let rows = self.collect(query, &[]).await;
+        if !self.explicit_transaction {
+            self.commit_statement().await?;
+        }
+        let row = rows?.into_iter().next().unwrap_or_default();
+        Ok(row.into_iter().zip(query.columns.iter().map(|column| column.sql_type.clone())).collect())
+    }
+
+    async fn run_do(&mut self, expressions: &[ast::Expr]) -> Result<Affected> {
+        self.evaluate(expressions).await?;
+        Ok(Affected::default())
+    }
+
+    async fn run_kill(&mut self, kill: &ast::Kill) -> Result<Affected> {
+        self.count(Counter::ComKill);
+        let values = self.evaluate(std::slice::from_ref(&kill.id)).await?;
+        let id =
+            values.first().and_then(|(value, _)| u32::try_from(value.to_i64().value).ok()).unwrap_or(u32::MAX);
+        self.kill_session(id, kill.query_only)?;
+        Ok(Affected::default())
+    }
+
+    pub fn kill_session(&mut self, id: u32, query_only: bool) -> Result<()> {
+        let Some(session) = self.server.session(id) else {
+            return Err(Error::new(ErrorCode::NoSuchThread, format!("Unknown thread id: {id}")));
+        };
+        crate::account::check_kill(self, &session)?;
+        if query_only {
+            session.interrupt.kill_query();
+        } else {
+            session.interrupt.kill_connection();
+        }
+        self.shared.interrupt.check()
+    }
+
+    /// LOCK TABLES is accepted for tools that wrap their work in it (dumps): transactions isolate them already.
+    async fn lock_tables(&mut self, statement: &Statement) -> Result<Affected> {
+        self.clear_conditions();
+        self.commit().await?;
+        if let Statement::LockTables(locks) = statement {
+            for lock in locks {
+                let name = &lock.table;
+                let database = match (&name.schema, &self.state.database) {
+                    (Some(schema), _) => schema.value.clone(),
+                    (None, Some(database)) => database.clone(),
+                    (None, None) => return Err(Error::new(ErrorCode::NoDb, "No database selected")),
+                };
+                if self.server.node.catalog().table(&database, &name.name.value).is_none() {
+                    return Err(crate::resolve::no_such_table(&database, &name.name.value));
+                }
+            }
+        }
+        Ok(Affected::default())
+    }
+}

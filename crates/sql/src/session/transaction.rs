@@ -1,0 +1,111 @@
+//! Transactions as a session runs them: implicit ones around statements, BEGIN to COMMIT, savepoints.
+
+use shoal_txn::{Isolation, Savepoint};
+use shoal_types::{Error, ErrorCode, Result};
+
+use super::Session;
+use crate::counters::Counter;
+
+/// Characteristics that SET TRANSACTION gave the next transaction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NextTransaction {
+    pub isolation: Option<Isolation>,
+    pub read_only: Option<bool>,
+}
+
+impl Session {
+    /// A statement that reads or writes rows begins.
+    pub fn begin_statement(&mut self, writes: bool) -> Result<()> {
+        if !self.explicit_transaction && !self.variables.autocommit {
+            self.begin(None, false);
+        }
+        if writes && self.read_only && self.explicit_transaction
+            || writes && !self.explicit_transaction && self.variables.transaction_read_only
+        {
+            let message = "Cannot execute statement in a READ ONLY transaction.";
+            return Err(Error::new(ErrorCode::CantExecuteInReadOnlyTransaction, message));
+        }
+        if !self.explicit_transaction {
+            self.transaction.begin(self.next_transaction.isolation.unwrap_or(self.variables.isolation));
+        }
+        let timeout = std::time::Duration::from_secs(self.variables.innodb_lock_wait_timeout_s);
+        self.transaction.set_lock_wait_timeout(timeout);
+        self.transaction.start_statement();
+        Ok(())
+    }
+
+    /// BEGIN.
+    pub fn begin(&mut self, read_only: Option<bool>, consistent_snapshot: bool) {
+        let next = std::mem::take(&mut self.next_transaction);
+        self.read_only = read_only.or(next.read_only).unwrap_or(self.variables.transaction_read_only);
+        self.transaction.begin(next.isolation.unwrap_or(self.variables.isolation));
+        self.explicit_transaction = true;
+        self.savepoints.clear();
+        if consistent_snapshot {
+            self.transaction.take_snapshot();
+        }
+    }
+
+    /// The end of an autocommitted statement.
+    pub async fn commit_statement(&mut self) -> Result<()> {
+        self.next_transaction = NextTransaction::default();
+        self.transaction.commit().await
+    }
+
+    /// COMMIT, also what DDL and BEGIN do first.
+    pub async fn commit(&mut self) -> Result<()> {
+        self.explicit_transaction = false;
+        self.savepoints.clear();
+        let outcome = self.transaction.commit().await;
+        self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
+        outcome
+    }
+
+    pub fn rollback(&mut self) {
+        self.explicit_transaction = false;
+        self.savepoints.clear();
+        self.transaction.rollback();
+        self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
+    }
+
+    /// Takes a failed statement back: the statement alone, or the transaction if the error says so.
+    pub fn undo_statement(&mut self, error: &Error, savepoint: Option<&Savepoint>) {
+        if !self.explicit_transaction || error.rolls_back_transaction() {
+            self.rollback();
+        } else if let Some(savepoint) = savepoint {
+            self.transaction.rollback_to(savepoint);
+        }
+    }
+
+    pub fn savepoint(&mut self, name: &str) -> Result<()> {
+        self.count(Counter::ComSavepoint);
+        if !self.explicit_transaction && self.variables.autocommit {
+            return Ok(());
+        }
+        self.begin_statement(false)?;
+        self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        let savepoint = self.transaction.savepoint();
+        self.savepoints.push((name.to_owned(), savepoint));
+        Ok(())
+    }
+
+    pub fn rollback_to_savepoint(&mut self, name: &str) -> Result<()> {
+        self.count(Counter::ComRollbackToSavepoint);
+        let position = self.find_savepoint(name)?;
+        self.savepoints.truncate(position + 1);
+        self.transaction.rollback_to(&self.savepoints[position].1);
+        Ok(())
+    }
+
+    pub fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        self.count(Counter::ComReleaseSavepoint);
+        let position = self.find_savepoint(name)?;
+        self.savepoints.truncate(position);
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        let found = self.savepoints.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| Error::new(ErrorCode::SpDoesNotExist, format!("SAVEPOINT {name} does not exist")))
+    }
+}
