@@ -10,6 +10,7 @@
 
 pub mod ast;
 mod digest;
+mod display;
 mod error;
 mod lexer;
 mod mode;
