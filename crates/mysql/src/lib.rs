@@ -1,1 +1,29 @@
+//! The MySQL client/server protocol: the door that ordinary MySQL clients use.
+//!
+//! A connection is one task on one worker thread and never moves. It reads a packet in place, hands the statement to
+//! the SQL layer ([`shoal_sql::frontend`]), which writes rows straight into the connection's output buffer, and answers
+//! with one write. The door knows packets, passwords and sockets; it knows nothing of statements.
+//!
+//! - [`server`]: listeners, workers, stopping.
+//! - `connection`, `login`, `commands`: one client's life.
+//! - `handshake`, `auth`: who a client is.
+//! - `parameters`, `result`: values in and out.
+//! - `packet`, `stream`, `worker`: bytes, sockets, and what a worker's connections share.
+//!
+//! TLS and the compressed protocol are not offered.
 
+mod auth;
+mod commands;
+mod connection;
+mod constants;
+mod handshake;
+mod login;
+mod packet;
+mod parameters;
+mod refusal;
+mod result;
+pub mod server;
+mod stream;
+mod worker;
+
+pub use server::{Listeners, Options, Server, bind_tcp, start};

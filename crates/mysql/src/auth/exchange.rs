@@ -1,0 +1,188 @@
+//! The packets by which one client proves its password.
+
+use std::io;
+use std::sync::Arc;
+
+use shoal_sql::frontend::{Account, Frontend};
+use shoal_types::password::{NATIVE_PASSWORD, fast_digest, verify_crypt, verify_fast, verify_native};
+
+use super::{Authenticator, decoy};
+use crate::constants::Capabilities;
+use crate::handshake::{Challenge, Introduction, LOGIN_PAYLOAD_SIZE_MAX};
+use crate::packet::{PacketReader, PacketWriter};
+use crate::refusal::Refusal;
+use crate::result::{flush, receive};
+use crate::stream::Stream;
+use crate::worker::Worker;
+
+const SWITCH_REQUEST: u8 = 0xfe;
+const MORE_DATA: u8 = 0x01;
+const FAST_PATH_OK: u8 = 3;
+const FULL_EXCHANGE: u8 = 4;
+const PUBLIC_KEY_REQUEST: &[u8] = &[2];
+
+/// Why a login did not come about.
+#[derive(Debug)]
+pub enum LoginError {
+    /// The client is told why, then the connection ends.
+    Refused(Refusal),
+    /// There is nobody to tell.
+    Lost,
+}
+
+impl From<io::Error> for LoginError {
+    fn from(_: io::Error) -> LoginError {
+        LoginError::Lost
+    }
+}
+
+impl<R: Into<Refusal>> From<R> for LoginError {
+    fn from(refusal: R) -> LoginError {
+        LoginError::Refused(refusal.into())
+    }
+}
+
+type Result<T, E = LoginError> = std::result::Result<T, E>;
+
+/// One client's side of the exchange.
+pub struct Exchange<'a> {
+    pub stream: &'a Stream,
+    pub input: &'a mut PacketReader,
+    pub output: &'a mut PacketWriter,
+    pub worker: &'a Worker,
+    pub authenticator: &'a Arc<Authenticator>,
+    pub capabilities: Capabilities,
+    pub challenge: Challenge,
+}
+
+impl Exchange<'_> {
+    /// Checks the client of `introduction`, which comes from `host`. With `must_ask` the answer that came with the
+    /// introduction is not looked at; the client is asked to answer this exchange's challenge.
+    pub async fn authenticate<F: Frontend>(
+        &mut self,
+        frontend: &F,
+        introduction: &Introduction,
+        host: &str,
+        must_ask: bool,
+    ) -> Result<Account> {
+        let user = introduction.user.as_str();
+        let known = frontend.account(user, host);
+        let is_known = known.is_some();
+        let account = known.unwrap_or_else(|| decoy(user, host));
+        if !self.capabilities.has(Capabilities::PLUGIN_AUTH) && account.plugin != NATIVE_PASSWORD {
+            return Err(Refusal::old_client().into());
+        }
+        let answer = if must_ask || introduction.plugin != account.plugin {
+            self.ask_for_plugin(&account.plugin).await?
+        } else {
+            introduction.answer.clone()
+        };
+        let using_password = !matches!(answer.as_slice(), [] | [0]);
+        let delay = self.authenticator.failures.delay(user, host);
+        let proven = match account.plugin.as_str() {
+            NATIVE_PASSWORD => self.check_native(&account, &answer),
+            _ => self.check_caching_sha2(&account, &answer, using_password).await?,
+        };
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        let succeeded = proven && is_known;
+        self.authenticator.failures.record(user, host, succeeded);
+        if !succeeded {
+            return Err(Refusal::access_denied(user, host, using_password).into());
+        }
+        if account.locked {
+            return Err(Refusal::account_locked(user, host).into());
+        }
+        if account.require_tls {
+            return Err(Refusal::tls_required().into());
+        }
+        Ok(account)
+    }
+
+    fn check_native(&self, account: &Account, answer: &[u8]) -> bool {
+        match account.authentication_string.as_slice() {
+            [] => answer.is_empty(),
+            hash => verify_native(hash, &self.challenge, answer),
+        }
+    }
+
+    async fn check_caching_sha2(
+        &mut self,
+        account: &Account,
+        answer: &[u8],
+        using_password: bool,
+    ) -> Result<bool> {
+        if !using_password || account.authentication_string.is_empty() {
+            return Ok(!using_password && account.authentication_string.is_empty());
+        }
+        let cached = self.authenticator.fast_digest(account);
+        if cached.is_some_and(|digest| verify_fast(&digest, &self.challenge, answer)) {
+            self.output.packet(&[MORE_DATA, FAST_PATH_OK]);
+            return Ok(true);
+        }
+        self.output.packet(&[MORE_DATA, FULL_EXCHANGE]);
+        let Some(password) = self.receive_password().await? else { return Ok(false) };
+        let hash = account.authentication_string.clone();
+        // Thousands of rounds of SHA-256: not on a thread that serves others.
+        let digest =
+            tokio::task::spawn_blocking(move || verify_crypt(&hash, &password).then(|| fast_digest(&password)));
+        let Ok(Some(digest)) = digest.await else { return Ok(false) };
+        self.authenticator.remember(account, digest);
+        Ok(true)
+    }
+
+    /// The password itself: encrypted, or in clear on a Unix socket, which nobody else can listen to.
+    async fn receive_password(&mut self) -> Result<Option<Vec<u8>>> {
+        let mut packet = self.next_packet().await?;
+        let mut encrypted = !self.stream.is_unix();
+        if packet == PUBLIC_KEY_REQUEST {
+            encrypted = true;
+            let key = self.authenticator.rsa_key.clone();
+            let pem = tokio::task::spawn_blocking(move || key.get().map(|pair| pair.public_pem().to_vec()));
+            let Ok(Some(pem)) = pem.await else { return Ok(None) };
+            let payload = self.output.begin();
+            payload.push(MORE_DATA);
+            payload.extend_from_slice(&pem);
+            self.output.end();
+            packet = self.next_packet().await?;
+        }
+        if encrypted {
+            let key = self.authenticator.rsa_key.clone();
+            let plain = tokio::task::spawn_blocking(move || key.get().and_then(|pair| pair.decrypt(&packet)));
+            let Ok(Some(mut plain)) = plain.await else { return Ok(None) };
+            for (byte, mask) in plain.iter_mut().zip(self.challenge.iter().cycle()) {
+                *byte ^= mask;
+            }
+            packet = plain;
+        }
+        // The terminating NUL is part of what is sent.
+        Ok(packet.strip_suffix(&[0]).map(<[u8]>::to_vec))
+    }
+
+    /// Asks the client to answer the challenge in the way of `plugin`.
+    async fn ask_for_plugin(&mut self, plugin: &str) -> Result<Vec<u8>> {
+        let payload = self.output.begin();
+        payload.push(SWITCH_REQUEST);
+        payload.extend_from_slice(plugin.as_bytes());
+        payload.push(0);
+        payload.extend_from_slice(&self.challenge);
+        payload.push(0);
+        self.output.end();
+        self.next_packet().await
+    }
+
+    /// Sends what is to be said and takes the client's next packet.
+    pub async fn next_packet(&mut self) -> Result<Vec<u8>> {
+        flush(self.stream, self.output, self.worker).await?;
+        self.input.sequence = self.output.sequence;
+        loop {
+            let next = self.input.next(LOGIN_PAYLOAD_SIZE_MAX);
+            self.output.sequence = self.input.sequence.wrapping_add(u8::from(next.is_err()));
+            if let Some(range) = next? {
+                return Ok(self.input.payload(range).to_vec());
+            }
+            receive(self.stream, self.input, self.worker).await?;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Who a client is: the password exchange of both plugins, and what the server remembers for it.
+//!
+//! Every failure looks the same to the client: an unknown user walks the same packets as a wrong password and gets the
+//! same error 1045. After some failures in a row the next answers to that user and host are delayed; the delay holds
+//! neither a thread nor a lock. Passwords and their hashes appear in no message.
+
+mod exchange;
+mod failures;
+mod rsa_key;
+
+pub use exchange::{Exchange, LoginError};
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use shoal_sql::frontend::Account;
+use shoal_types::password::{CACHING_SHA2_PASSWORD, FastDigest, make_printable};
+
+use crate::handshake::Challenge;
+use crate::refusal::Refusal;
+use failures::Failures;
+use rsa_key::RsaKey;
+
+/// Accounts whose fast digest is kept.
+const FAST_DIGESTS_MAX: usize = 10_000;
+
+/// What all connections of a server share for authentication.
+#[derive(Debug, Default)]
+pub struct Authenticator {
+    fast_digests: Mutex<HashMap<(String, String), FastEntry>>,
+    failures: Failures,
+    rsa_key: RsaKey,
+}
+
+/// The digest of a password that was proven in full, and the hash against which.
+#[derive(Debug)]
+struct FastEntry {
+    authentication_string: Vec<u8>,
+    digest: FastDigest,
+}
+
+impl Authenticator {
+    /// The digest that lets `account` take the fast path, as long as its password has not changed since.
+    fn fast_digest(&self, account: &Account) -> Option<FastDigest> {
+        let digests = self.fast_digests.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = digests.get(&(account.user.clone(), account.host.clone()))?;
+        (entry.authentication_string == account.authentication_string).then_some(entry.digest)
+    }
+
+    fn remember(&self, account: &Account, digest: FastDigest) {
+        let mut digests = self.fast_digests.lock().unwrap_or_else(PoisonError::into_inner);
+        if digests.len() >= FAST_DIGESTS_MAX {
+            digests.clear();
+        }
+        let entry = FastEntry { authentication_string: account.authentication_string.clone(), digest };
+        digests.insert((account.user.clone(), account.host.clone()), entry);
+    }
+}
+
+/// Fresh random bytes for a handshake: neither NUL nor '$' among them.
+pub fn fresh_challenge() -> Result<Challenge, Refusal> {
+    let mut challenge = Challenge::default();
+    let filled = aws_lc_rs::rand::fill(&mut challenge);
+    filled.map_err(|_| Refusal::new(1105, b"HY000", "No random numbers from the system"))?;
+    make_printable(&mut challenge);
+    Ok(challenge)
+}
+
+/// The account that an unknown user is checked against: no password fits it.
+fn decoy(user: &str, host: &str) -> Account {
+    Account {
+        user: user.to_owned(),
+        host: host.to_owned(),
+        plugin: CACHING_SHA2_PASSWORD.to_owned(),
+        authentication_string: b"$A$005$".to_vec(),
+        locked: false,
+        require_tls: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn challenges_differ_and_hold_no_special_bytes() {
+        let challenges: Vec<Challenge> = (0..100).map(|_| fresh_challenge().unwrap()).collect();
+        assert!(challenges.iter().flatten().all(|byte| !matches!(byte, 0 | b'$' | 128..)));
+        assert!(challenges.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn a_changed_password_forgets_the_fast_path() {
+        let authenticator = Authenticator::default();
+        let mut account = decoy("ann", "%");
+        assert_eq!(authenticator.fast_digest(&account), None);
+        authenticator.remember(&account, [7; 32]);
+        assert_eq!(authenticator.fast_digest(&account), Some([7; 32]));
+        account.authentication_string.push(b'x');
+        assert_eq!(authenticator.fast_digest(&account), None);
+    }
+}

@@ -1,0 +1,320 @@
+//! One client's connection, from the accepted socket to the end.
+//!
+//! The loop: wait for a whole packet, run its command, send the reply with one write. While a command waits, the
+//! connection watches for a kill, for the end of the server and for the client going away; the command is then dropped
+//! where it stands and the session closed. An idle connection holds no buffers.
+
+use std::future::{Future, poll_fn};
+use std::ops::Range;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use shoal_sql::frontend::{Frontend, FrontendSession, KillSignal};
+
+use crate::auth::LoginError;
+use crate::commands::{self, Desk, Scratch};
+use crate::constants::{Capabilities, command};
+use crate::handshake::Challenge;
+use crate::login::{Door, Identity, LoginWire, change_user, log_in};
+use crate::packet::{PacketReader, PacketWriter};
+use crate::refusal::Refusal;
+use crate::result::{NET_TIMEOUT_S, flush};
+use crate::stream::Stream;
+use crate::worker::{Registration, Stopping, Worker, current_waker};
+
+/// A connection counted against max_connections, until it is dropped.
+pub struct Admission<F: Frontend>(Arc<F>);
+
+impl<F: Frontend> Admission<F> {
+    pub fn new(frontend: &Arc<F>) -> Result<Admission<F>, Refusal> {
+        frontend.admit()?;
+        Ok(Admission(Arc::clone(frontend)))
+    }
+}
+
+impl<F: Frontend> Drop for Admission<F> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+/// Why a wait ended before what was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interruption {
+    Killed,
+    ClientGone,
+    /// The deadline of the moment passed.
+    Expired,
+    Stopping,
+}
+
+/// Why a connection ends, if not by COM_QUIT.
+enum End {
+    /// The client is told why.
+    Refused(Refusal),
+    /// There is nobody to tell, or nothing to say.
+    Silent,
+}
+
+struct Connection<F: Frontend> {
+    door: Door<F>,
+    stream: Stream,
+    registration: Registration,
+    input: PacketReader,
+    output: PacketWriter,
+    scratch: Scratch,
+    identity: Identity,
+    _admission: Admission<F>,
+}
+
+/// Serves one client until it is gone.
+pub async fn serve<F: Frontend>(
+    door: Door<F>,
+    stream: Stream,
+    host: String,
+    worker: Rc<Worker>,
+    admission: Admission<F>,
+) {
+    let identity = Identity {
+        connection_id: door.frontend.next_connection_id(),
+        host,
+        capabilities: Capabilities::default(),
+        challenge: Challenge::default(),
+    };
+    let mut connection = Connection {
+        door,
+        stream,
+        registration: worker.register(current_waker().await),
+        input: PacketReader::default(),
+        output: PacketWriter::default(),
+        scratch: Scratch::default(),
+        identity,
+        _admission: admission,
+    };
+    // Large and short-lived: it must not count towards the size of a connection's task.
+    let Some(mut session) = Box::pin(connection.log_in()).await else { return };
+    let end = connection.run_commands(&mut session).await;
+    // The session gives up its locks before the client learns of the end.
+    session.close().await;
+    if let Err(End::Refused(refusal)) = end {
+        connection.say(&refusal).await;
+    }
+}
+
+impl<F: Frontend> Connection<F> {
+    async fn log_in(&mut self) -> Option<F::Session> {
+        let worker = Rc::clone(self.registration.worker());
+        worker.lend_input(&mut self.input);
+        worker.lend_output(&mut self.output);
+        self.registration.set_deadline(self.door.frontend.connect_timeout_s());
+        let wire =
+            LoginWire { stream: &self.stream, input: &mut self.input, output: &mut self.output, worker: &worker };
+        let login = log_in(&self.door, wire, &mut self.identity);
+        let outcome = match interruptible(&self.registration, None, None, Stopping::Draining, login).await {
+            Ok(outcome) => outcome,
+            Err(Interruption::Stopping) => Err(LoginError::Refused(Refusal::shutting_down())),
+            Err(_) => Err(LoginError::Lost),
+        };
+        match outcome {
+            Ok(session) => Some(session),
+            Err(error) => {
+                self.door.frontend.count_aborted_connect();
+                if let LoginError::Refused(refusal) = error {
+                    self.say(&refusal).await;
+                }
+                None
+            }
+        }
+    }
+
+    async fn run_commands(&mut self, session: &mut F::Session) -> Result<(), End> {
+        let signal = session.kill_signal();
+        signal.register(self.registration.waker());
+        loop {
+            self.send(&signal).await?;
+            let packet = self.next_command(session, &signal).await?;
+            self.registration.clear_deadline();
+            let (code, body) = match self.input.payload(packet.clone()).first() {
+                Some(code) => (*code, packet.start + 1..packet.end),
+                // A command without a command.
+                None => (0, packet),
+            };
+            self.output.sequence = self.input.sequence;
+            match code {
+                command::QUIT => return Ok(()),
+                command::CHANGE_USER => self.change_user(body, session, &signal).await?,
+                _ => self.run_command(code, body, session, &signal).await?,
+            }
+        }
+    }
+
+    /// The next packet of the client: its payload's place in the input. Between commands the connection may expire.
+    async fn next_command(&mut self, session: &F::Session, signal: &KillSignal) -> Result<Range<usize>, End> {
+        let limit = session.max_allowed_packet();
+        let Connection { input, output, registration, stream, .. } = self;
+        let worker = registration.worker();
+        input.sequence = 0;
+        // Clients take an error that comes unasked when it bears the number before the one they expect.
+        output.sequence = 0;
+        registration.set_deadline(session.wait_timeout_s());
+        poll_fn(|context| {
+            loop {
+                if worker.stopping() != Stopping::No {
+                    return Poll::Ready(Err(End::Refused(Refusal::shutting_down())));
+                }
+                match input.next(limit) {
+                    Ok(Some(range)) => {
+                        if !output.has_buffer() {
+                            worker.lend_output(output);
+                        }
+                        return Poll::Ready(Ok(range));
+                    }
+                    Ok(None) => {}
+                    Err(error) => {
+                        output.sequence = input.sequence.wrapping_add(1);
+                        return Poll::Ready(Err(End::Refused(error.into())));
+                    }
+                }
+                if !input.has_buffer() {
+                    worker.lend_input(input);
+                }
+                match stream.poll_read(context, input.room()) {
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(End::Silent)),
+                    Poll::Ready(Ok(count)) => {
+                        worker.count_received(count);
+                        input.received(count);
+                    }
+                    Poll::Pending => break,
+                }
+            }
+            if input.is_empty() {
+                worker.take_back_input(input);
+            }
+            if output.has_buffer() {
+                worker.take_back_output(output);
+            }
+            if signal.is_killed() {
+                return Poll::Ready(Err(End::Silent));
+            }
+            if registration.is_expired() {
+                return Poll::Ready(Err(End::Refused(Refusal::inactive())));
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    async fn run_command(
+        &mut self,
+        code: u8,
+        body: Range<usize>,
+        session: &mut F::Session,
+        signal: &KillSignal,
+    ) -> Result<(), End> {
+        let Connection { input, output, scratch, registration, stream, identity, .. } = self;
+        let mut desk = Desk { stream, output, scratch, registration, capabilities: identity.capabilities };
+        let running = commands::run(code, input.payload(body), session, &mut desk);
+        match interruptible(registration, Some(signal), Some(stream), Stopping::Now, running).await {
+            Ok(Ok(None)) => Ok(()),
+            Ok(Ok(Some(mut rest))) => {
+                rest.hand_over(input);
+                Ok(())
+            }
+            // The session has said why, as far as it could; the reply holds it.
+            Ok(Err(_)) => {
+                let _ = self.send(signal).await;
+                Err(End::Silent)
+            }
+            Err(interruption) => Err(interruption.into()),
+        }
+    }
+
+    async fn change_user(
+        &mut self,
+        body: Range<usize>,
+        session: &mut F::Session,
+        signal: &KillSignal,
+    ) -> Result<(), End> {
+        self.scratch.forget_statements();
+        let payload = self.input.payload(body).to_vec();
+        self.registration.set_deadline(self.door.frontend.connect_timeout_s());
+        let worker = Rc::clone(self.registration.worker());
+        let wire =
+            LoginWire { stream: &self.stream, input: &mut self.input, output: &mut self.output, worker: &worker };
+        let change = Box::pin(change_user(&self.door, wire, &mut self.identity, &payload, session));
+        match interruptible(&self.registration, Some(signal), None, Stopping::Draining, change).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(LoginError::Refused(refusal))) => Err(End::Refused(refusal)),
+            Ok(Err(LoginError::Lost)) | Err(Interruption::Expired) => Err(End::Silent),
+            Err(interruption) => Err(interruption.into()),
+        }
+    }
+
+    /// Sends the reply. A client that does not take it within the network timeout is given up.
+    async fn send(&mut self, signal: &KillSignal) -> Result<(), End> {
+        let Connection { output, registration, stream, .. } = self;
+        if output.unsent().is_empty() {
+            return Ok(());
+        }
+        registration.set_deadline(NET_TIMEOUT_S);
+        let sending = flush(stream, output, registration.worker());
+        match interruptible(registration, Some(signal), None, Stopping::Now, sending).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Silent),
+        }
+    }
+
+    /// The last words of a connection, if the client will have them at once. What was not sent before is given up.
+    async fn say(&mut self, refusal: &Refusal) {
+        refusal.write(self.identity.capabilities, &mut self.output);
+        self.registration.clear_deadline();
+        self.registration.set_deadline(0);
+        let sending = flush(&self.stream, &mut self.output, self.registration.worker());
+        let _ = interruptible(&self.registration, None, None, Stopping::Now, sending).await;
+    }
+}
+
+impl From<Interruption> for End {
+    fn from(interruption: Interruption) -> End {
+        match interruption {
+            Interruption::Killed => End::Refused(Refusal::interrupted()),
+            Interruption::Stopping => End::Refused(Refusal::shutting_down()),
+            Interruption::ClientGone | Interruption::Expired => End::Silent,
+        }
+    }
+}
+
+/// Runs `future` unless the connection is killed, expires, or the server has come to `cut_off` before. With `watched`
+/// the client's going away ends it too.
+async fn interruptible<T>(
+    registration: &Registration,
+    signal: Option<&KillSignal>,
+    mut watched: Option<&Stream>,
+    cut_off: Stopping,
+    future: impl Future<Output = T>,
+) -> Result<T, Interruption> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        if let Poll::Ready(value) = future.as_mut().poll(context) {
+            return Poll::Ready(Ok(value));
+        }
+        if signal.is_some_and(KillSignal::is_killed) {
+            return Poll::Ready(Err(Interruption::Killed));
+        }
+        if registration.is_expired() {
+            return Poll::Ready(Err(Interruption::Expired));
+        }
+        if registration.worker().stopping() >= cut_off {
+            return Poll::Ready(Err(Interruption::Stopping));
+        }
+        match watched.map(|stream| stream.poll_closed(context)) {
+            Some(Poll::Ready(true)) => return Poll::Ready(Err(Interruption::ClientGone)),
+            Some(Poll::Ready(false)) => watched = None,
+            Some(Poll::Pending) | None => {}
+        }
+        Poll::Pending
+    })
+    .await
+}

@@ -1,0 +1,123 @@
+//! From an accepted socket to a session: greeting, answer, proof of the password, OK.
+
+use std::sync::Arc;
+
+use shoal_sql::frontend::{Account, ConnectInfo, Frontend, FrontendSession, Summary};
+use shoal_types::Collation;
+
+use crate::auth::{Authenticator, Exchange, LoginError, fresh_challenge};
+use crate::constants::Capabilities;
+use crate::handshake::{Challenge, HandshakeResponse, Introduction, write_greeting};
+use crate::packet::{PacketReader, PacketWriter};
+use crate::result::write_ok;
+use crate::stream::Stream;
+use crate::worker::Worker;
+
+/// What all connections of one server share.
+pub struct Door<F> {
+    pub frontend: Arc<F>,
+    pub authenticator: Arc<Authenticator>,
+}
+
+impl<F> Clone for Door<F> {
+    fn clone(&self) -> Door<F> {
+        Door { frontend: Arc::clone(&self.frontend), authenticator: Arc::clone(&self.authenticator) }
+    }
+}
+
+/// What stays the same for the whole connection.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub connection_id: u32,
+    pub host: String,
+    pub capabilities: Capabilities,
+    pub challenge: Challenge,
+}
+
+/// The wire, lent for the time of a login.
+pub struct LoginWire<'a> {
+    pub stream: &'a Stream,
+    pub input: &'a mut PacketReader,
+    pub output: &'a mut PacketWriter,
+    pub worker: &'a Worker,
+}
+
+/// Greets a client and lets it in. The final OK waits in the output. `identity` learns the client's capabilities, which
+/// also decide how a refusal is to be written.
+pub async fn log_in<F: Frontend>(
+    door: &Door<F>,
+    wire: LoginWire<'_>,
+    identity: &mut Identity,
+) -> Result<F::Session, LoginError> {
+    identity.challenge = fresh_challenge()?;
+    let version = door.frontend.version();
+    write_greeting(version, identity.connection_id, &identity.challenge, wire.output);
+    let mut exchange = exchange(door, wire, identity);
+    let packet = exchange.next_packet().await?;
+    // A client that cannot be understood gets its refusal in the form of the current protocol.
+    exchange.capabilities = Capabilities::PROTOCOL_41;
+    identity.capabilities = Capabilities::PROTOCOL_41;
+    let response = HandshakeResponse::parse(&packet)?;
+    exchange.capabilities = response.capabilities;
+    identity.capabilities = response.capabilities;
+    let introduction = response.introduction;
+    let frontend = &*door.frontend;
+    let account = exchange.authenticate(frontend, &introduction, &identity.host, false).await?;
+    let session = frontend.connect(connect_info(introduction, account, identity)).await?;
+    finish(&session, identity, exchange.output);
+    Ok(session)
+}
+
+/// COM_CHANGE_USER: asks the client for a new proof and hands the session to the new user.
+pub async fn change_user<F: Frontend>(
+    door: &Door<F>,
+    wire: LoginWire<'_>,
+    identity: &mut Identity,
+    payload: &[u8],
+    session: &mut F::Session,
+) -> Result<(), LoginError> {
+    let introduction = Introduction::parse_change_user(payload, identity.capabilities)?;
+    let must_ask = identity.capabilities.has(Capabilities::PLUGIN_AUTH);
+    if must_ask {
+        identity.challenge = fresh_challenge()?;
+    }
+    let mut exchange = exchange(door, wire, identity);
+    let account = exchange.authenticate(&*door.frontend, &introduction, &identity.host, must_ask).await?;
+    session.change_user(connect_info(introduction, account, identity)).await?;
+    finish(session, identity, exchange.output);
+    Ok(())
+}
+
+fn exchange<'a, F>(door: &'a Door<F>, wire: LoginWire<'a>, identity: &Identity) -> Exchange<'a> {
+    Exchange {
+        stream: wire.stream,
+        input: wire.input,
+        output: wire.output,
+        worker: wire.worker,
+        authenticator: &door.authenticator,
+        capabilities: identity.capabilities,
+        challenge: identity.challenge,
+    }
+}
+
+fn finish<S: FrontendSession>(session: &S, identity: &Identity, output: &mut PacketWriter) {
+    let (in_transaction, autocommit) = session.status();
+    write_ok(&Summary { in_transaction, autocommit, ..Summary::default() }, identity.capabilities, output);
+}
+
+fn connect_info(introduction: Introduction, account: Account, identity: &Identity) -> ConnectInfo {
+    let capabilities = identity.capabilities;
+    ConnectInfo {
+        connection_id: identity.connection_id,
+        user: if account.user.is_empty() { introduction.user.clone() } else { account.user },
+        host: identity.host.clone(),
+        database: introduction.database,
+        collation: Collation::by_id(introduction.collation).unwrap_or(Collation::UTF8MB4_0900_AI_CI),
+        found_rows: capabilities.has(Capabilities::FOUND_ROWS),
+        multi_statements: capabilities.has(Capabilities::MULTI_STATEMENTS),
+        local_files: capabilities.has(Capabilities::LOCAL_FILES),
+        ignore_space: capabilities.has(Capabilities::IGNORE_SPACE),
+        interactive: capabilities.has(Capabilities::INTERACTIVE),
+        attributes: introduction.attributes,
+    }
+}

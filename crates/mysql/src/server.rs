@@ -1,0 +1,303 @@
+//! Listeners and workers: one thread a core, each with its own single-threaded runtime.
+//!
+//! An acceptor thread counts a new connection against max_connections and hands its socket to the workers in turn;
+//! from then on the connection stays on that thread. Stopping: no new connections, idle ones are closed with 1053,
+//! running statements may finish until the deadline, then they are cut off.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use shoal_sql::frontend::Frontend;
+use socket2::{Domain, SockRef, Socket, Type};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use crate::auth::Authenticator;
+use crate::connection::{self, Admission};
+use crate::constants::Capabilities;
+use crate::login::Door;
+use crate::packet::PacketWriter;
+use crate::refusal::Refusal;
+use crate::stream::Stream;
+use crate::worker::{Stopping, TICK, Worker};
+
+/// The host of clients on a loopback address or a Unix socket.
+const LOCAL_HOST: &str = "localhost";
+const LISTEN_BACKLOG: i32 = 1024;
+/// Pause of an acceptor that was refused a socket by the system (too many open files).
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+/// Threads of a worker for password hashing; they exist only while one is being checked.
+const BLOCKING_THREADS: usize = 2;
+
+/// Where the server listens.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    pub tcp: Vec<TcpListener>,
+    pub unix: Vec<UnixListener>,
+}
+
+/// Called on each worker's thread, inside its runtime, before the first connection: to spawn what else lives there.
+pub type WorkerStart = Arc<dyn Fn(usize) + Send + Sync>;
+
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Worker threads; 0 is one a core.
+    pub workers: usize,
+    pub on_worker_start: Option<WorkerStart>,
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    stopping: watch::Sender<Stopping>,
+    acceptor: thread::JoinHandle<()>,
+    workers: Vec<thread::JoinHandle<()>>,
+}
+
+/// A listening socket for `address`; port 0 is any free one.
+pub fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(LISTEN_BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Starts to serve `frontend`. Connections are accepted when this returns.
+pub fn start<F>(frontend: Arc<F>, listeners: Listeners, options: Options) -> io::Result<Server>
+where
+    F: Frontend + Send + Sync,
+{
+    let count = match options.workers {
+        0 => thread::available_parallelism().map_or(1, usize::from),
+        count => count,
+    };
+    let (stopping, _) = watch::channel(Stopping::No);
+    let door = Door { frontend, authenticator: Arc::new(Authenticator::default()) };
+    let mut senders = Vec::with_capacity(count);
+    let mut workers = Vec::with_capacity(count);
+    for number in 0..count {
+        let (sender, arrivals) = mpsc::unbounded_channel();
+        senders.push(sender);
+        let worker_thread = WorkerThread {
+            number,
+            door: door.clone(),
+            arrivals,
+            stopping: stopping.subscribe(),
+            on_start: options.on_worker_start.clone(),
+        };
+        let runtime = worker_runtime;
+        let name = format!("mysql-{number}");
+        workers.push(thread::Builder::new().name(name).spawn(move || worker_thread.run(runtime))?);
+    }
+    let acceptor = Acceptor { frontend: door.frontend, workers: senders, stopping: stopping.subscribe() };
+    let accepting = thread::Builder::new().name("mysql-accept".into());
+    let acceptor = accepting.spawn(move || acceptor.run(listeners))?;
+    Ok(Server { stopping, acceptor, workers })
+}
+
+impl Server {
+    /// Stops: waits up to `patience` for statements that run, then cuts them off. Returns when all connections are
+    /// closed.
+    pub fn stop(self, patience: Duration) {
+        self.stopping.send_replace(Stopping::Draining);
+        let deadline = Instant::now() + patience;
+        let is_done = |server: &Server| server.workers.iter().all(thread::JoinHandle::is_finished);
+        while !is_done(&self) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        self.stopping.send_replace(Stopping::Now);
+        for thread in self.workers.into_iter().chain([self.acceptor]) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn worker_runtime() -> io::Result<LocalRuntime> {
+    Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build_local(LocalOptions::default())
+}
+
+/// A socket that was just accepted.
+enum Socketed {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+struct Arrival<F: Frontend> {
+    socket: Socketed,
+    host: String,
+    admission: Admission<F>,
+}
+
+struct WorkerThread<F: Frontend> {
+    number: usize,
+    door: Door<F>,
+    arrivals: mpsc::UnboundedReceiver<Arrival<F>>,
+    stopping: watch::Receiver<Stopping>,
+    on_start: Option<WorkerStart>,
+}
+
+impl<F: Frontend + Send + Sync> WorkerThread<F> {
+    fn run(self, runtime: fn() -> io::Result<LocalRuntime>) {
+        match runtime() {
+            Ok(runtime) => runtime.block_on(self.serve()),
+            Err(error) => eprintln!("mysql: worker {} cannot start: {error}", self.number),
+        }
+    }
+
+    async fn serve(mut self) {
+        if let Some(on_start) = &self.on_start {
+            on_start(self.number);
+        }
+        let worker = Worker::new();
+        let mut connections = JoinSet::new();
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        while worker.stopping() == Stopping::No || !connections.is_empty() {
+            tokio::select! {
+                Some(arrival) = self.arrivals.recv() => self.welcome(arrival, &worker, &mut connections),
+                // A connection that panicked has told so by itself; the others go on.
+                Some(_) = connections.join_next() => {}
+                _ = ticks.tick() => {
+                    worker.tick();
+                    self.publish_traffic(&worker);
+                }
+                changed = self.stopping.changed() => worker.stop(match changed {
+                    Ok(()) => *self.stopping.borrow_and_update(),
+                    // The server's handle is gone.
+                    Err(_) => Stopping::Now,
+                }),
+            }
+        }
+        self.publish_traffic(&worker);
+    }
+
+    fn welcome(&self, arrival: Arrival<F>, worker: &Rc<Worker>, connections: &mut JoinSet<()>) {
+        let stream = match arrival.socket {
+            Socketed::Tcp(socket) => tokio::net::TcpStream::from_std(socket).map(Stream::Tcp),
+            Socketed::Unix(socket) => tokio::net::UnixStream::from_std(socket).map(Stream::Unix),
+        };
+        // A socket that the poller does not take is already broken.
+        if let Ok(stream) = stream {
+            let connection =
+                connection::serve(self.door.clone(), stream, arrival.host, Rc::clone(worker), arrival.admission);
+            connections.spawn_local(connection);
+        }
+    }
+
+    fn publish_traffic(&self, worker: &Worker) {
+        let (received, sent) = worker.take_traffic();
+        if received > 0 || sent > 0 {
+            self.door.frontend.count_traffic(received, sent);
+        }
+    }
+}
+
+struct Acceptor<F: Frontend> {
+    frontend: Arc<F>,
+    workers: Vec<mpsc::UnboundedSender<Arrival<F>>>,
+    stopping: watch::Receiver<Stopping>,
+}
+
+impl<F: Frontend + Send + Sync> Acceptor<F> {
+    fn run(self, listeners: Listeners) {
+        let runtime = match worker_runtime() {
+            Ok(runtime) => runtime,
+            Err(error) => return eprintln!("mysql: cannot accept connections: {error}"),
+        };
+        if let Err(error) = runtime.block_on(self.accept(listeners)) {
+            eprintln!("mysql: cannot accept connections: {error}");
+        }
+    }
+
+    async fn accept(mut self, listeners: Listeners) -> io::Result<()> {
+        let (sender, mut accepted) = mpsc::channel(1);
+        let mut tasks = JoinSet::new();
+        for listener in listeners.tcp {
+            listener.set_nonblocking(true)?;
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            tasks.spawn_local(accept_tcp(listener, sender.clone()));
+        }
+        for listener in listeners.unix {
+            listener.set_nonblocking(true)?;
+            let listener = tokio::net::UnixListener::from_std(listener)?;
+            tasks.spawn_local(accept_unix(listener, sender.clone()));
+        }
+        let mut turn = 0;
+        while *self.stopping.borrow_and_update() == Stopping::No {
+            tokio::select! {
+                Some((socket, host)) = accepted.recv() => {
+                    turn = (turn + 1) % self.workers.len();
+                    self.hand_over(socket, host, turn);
+                }
+                changed = self.stopping.changed() => if changed.is_err() { break },
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_over(&self, socket: Socketed, host: String, worker: usize) {
+        match Admission::new(&self.frontend) {
+            Ok(admission) => {
+                let _ = self.workers[worker].send(Arrival { socket, host, admission });
+            }
+            Err(refusal) => refuse(&socket, &refusal),
+        }
+    }
+}
+
+async fn accept_tcp(listener: tokio::net::TcpListener, accepted: mpsc::Sender<(Socketed, String)>) {
+    loop {
+        match listener.accept().await {
+            Ok((socket, peer)) => {
+                let Ok(socket) = prepare(socket) else { continue };
+                let address = peer.ip().to_canonical();
+                let host = if address.is_loopback() { LOCAL_HOST.to_owned() } else { address.to_string() };
+                if accepted.send((Socketed::Tcp(socket), host)).await.is_err() {
+                    return;
+                }
+            }
+            Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
+        }
+    }
+}
+
+fn prepare(socket: tokio::net::TcpStream) -> io::Result<std::net::TcpStream> {
+    socket.set_nodelay(true)?;
+    SockRef::from(&socket).set_keepalive(true)?;
+    socket.into_std()
+}
+
+async fn accept_unix(listener: tokio::net::UnixListener, accepted: mpsc::Sender<(Socketed, String)>) {
+    loop {
+        match listener.accept().await {
+            Ok((socket, _)) => {
+                let Ok(socket) = socket.into_std() else { continue };
+                if accepted.send((Socketed::Unix(socket), LOCAL_HOST.to_owned())).await.is_err() {
+                    return;
+                }
+            }
+            Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
+        }
+    }
+}
+
+/// Tells a client in place of the greeting why it is not let in. The few bytes always fit a fresh socket's buffer.
+fn refuse(socket: &Socketed, refusal: &Refusal) {
+    let mut output = PacketWriter::default();
+    refusal.write(Capabilities::default(), &mut output);
+    let _ = match socket {
+        Socketed::Tcp(socket) => SockRef::from(socket).send(output.unsent()),
+        Socketed::Unix(socket) => SockRef::from(socket).send(output.unsent()),
+    };
+}
