@@ -1,1 +1,42 @@
-fn main() {}
+//! The command line: wires roles together, nothing else.
+
+mod dev;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Rows, indexes and replies are allocated by many threads in small pieces; the system allocator is slower at that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A MySQL-compatible, in-memory-first database.
+///
+/// `shoal dev` starts a durable server on loopback with nothing else to install; any MySQL client connects to it as user
+/// root without a password.
+#[derive(Parser)]
+#[command(name = "shoal", version, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every role in one process on loopback: for laptops, tests and single machines
+    Dev(dev::DevArguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match CommandLine::parse().command {
+        Command::Dev(arguments) => dev::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("shoal: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}

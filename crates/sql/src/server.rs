@@ -31,6 +31,7 @@ pub struct Server {
     admitted: AtomicU32,
     next_id: AtomicU32,
     started: Instant,
+    listening: std::sync::OnceLock<(u16, String)>,
 }
 
 impl Server {
@@ -48,7 +49,24 @@ impl Server {
             admitted: AtomicU32::new(0),
             next_id: AtomicU32::new(1),
             started: Instant::now(),
+            listening: std::sync::OnceLock::new(),
         })
+    }
+
+    /// What @@port and @@datadir say.
+    pub fn set_listening(&self, port: u16, data_dir: &std::path::Path) {
+        let directory = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
+        let _ = self.listening.set((port, directory.display().to_string()));
+    }
+
+    pub fn listening(&self) -> Option<&(u16, String)> {
+        self.listening.get()
+    }
+
+    /// Makes what a new data directory lacks: the account root@localhost without a password.
+    pub async fn bootstrap(&self) -> Result<()> {
+        let changes = crate::account::bootstrap(&self.node.catalog());
+        if changes.is_empty() { Ok(()) } else { self.node.change(changes).await }
     }
 
     pub fn uptime_s(&self) -> u64 {

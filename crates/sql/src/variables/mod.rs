@@ -90,6 +90,12 @@ pub mod set;
 pub struct Globals;
 
 impl Globals {
+    /// `--set` of the command line. Errors: unknown name, unfit value.
+    pub fn set_at_start(&mut self, name: &str, _value: &str) -> shoal_types::Result<()> {
+        let message = format!("Unknown system variable '{name}'");
+        Err(shoal_types::Error::new(shoal_types::ErrorCode::UnknownSystemVariable, message))
+    }
+
     pub fn max_connections(&self) -> u64 {
         151
     }

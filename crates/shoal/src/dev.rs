@@ -1,0 +1,124 @@
+//! `shoal dev`: every role in one process.
+
+use std::io::{IsTerminal, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use shoal_cluster::{Node, NodeOptions, RecoveryProgress};
+use shoal_mysql::server::{Listeners, Options, bind_tcp, start};
+use shoal_sql::server::{Server, SharedServer};
+use shoal_sql::variables::Globals;
+
+use crate::settings;
+
+/// How long running statements may go on once the server was told to stop.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Args)]
+pub struct DevArguments {
+    /// Where data is kept; made if it is not there
+    #[arg(long, value_name = "DIR", default_value = "shoal-data")]
+    data_dir: PathBuf,
+
+    /// TCP port for MySQL clients; 0 = any free port
+    #[arg(long, value_name = "PORT", default_value_t = 3306)]
+    mysql_port: u16,
+
+    /// A Unix socket for MySQL clients as well
+    #[arg(long, value_name = "PATH")]
+    mysql_socket: Option<PathBuf>,
+
+    /// Worker threads; 0 = one a core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    workers: usize,
+
+    /// A setting: DataMemory=2G, CommitDurability=replicated, or a system variable such as max_connections=500.
+    /// May be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+}
+
+/// Runs until SIGTERM or SIGINT.
+pub fn run(arguments: &DevArguments) -> Result<(), String> {
+    let mut options = NodeOptions::new(&arguments.data_dir);
+    let mut globals = Globals::default();
+    for setting in &arguments.settings {
+        settings::apply(setting, &mut options, &mut globals)?;
+    }
+    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), arguments.mysql_port);
+    let listener = bind_tcp(address).map_err(|error| {
+        format!("cannot listen on {address}: {error}; choose another port with --mysql-port, 0 for any free one")
+    })?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start the runtime: {error}"))?;
+    let node = open(options)?;
+    let server = Server::new(Arc::clone(&node), globals);
+    server.set_listening(address.port(), &arguments.data_dir);
+    runtime.block_on(server.bootstrap()).map_err(|error| error.to_string())?;
+    let mut listeners = Listeners { tcp: vec![listener], unix: Vec::new() };
+    if let Some(path) = &arguments.mysql_socket {
+        let _ = std::fs::remove_file(path);
+        let socket = UnixListener::bind(path).map_err(|error| format!("cannot listen on {}: {error}", path.display()))?;
+        listeners.unix.push(socket);
+    }
+    let mysql_options = Options { workers: arguments.workers, ..Options::default() };
+    let doors = start(Arc::new(SharedServer(server)), listeners, mysql_options)
+        .map_err(|error| format!("cannot start the MySQL door: {error}"))?;
+    announce(address);
+    runtime.block_on(stop_signal())?;
+    eprintln!("stopping: waiting for running statements");
+    doors.stop(DRAIN_PATIENCE);
+    if let Some(path) = &arguments.mysql_socket {
+        let _ = std::fs::remove_file(path);
+    }
+    node.close().map_err(|error| error.to_string())
+}
+
+/// Opens the node, with a progress bar when recovery takes long and somebody watches.
+fn open(options: NodeOptions) -> Result<Arc<Node>, String> {
+    let bar = ProgressBar::hidden();
+    let watched = std::io::stderr().is_terminal();
+    let progress = |progress: RecoveryProgress| {
+        if watched && progress.total_bytes > 0 {
+            if bar.length().is_none() || bar.is_hidden() {
+                bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+                if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes} {eta}") {
+                    bar.set_style(style);
+                }
+            }
+            bar.set_message(format!("reading back {:?}", progress.stage).to_lowercase());
+            bar.set_length(progress.total_bytes);
+            bar.set_position(progress.done_bytes);
+        }
+    };
+    let node = Node::open_with_progress(options, progress).map_err(|error| error.message().to_owned());
+    bar.finish_and_clear();
+    node
+}
+
+/// The line that other tools wait for, and a hint for people.
+fn announce(address: SocketAddr) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "shoal is ready: mysql {address}");
+    let _ = out.flush();
+    eprintln!("connect with: mariadb -h {} -P {} -u root", address.ip(), address.port());
+}
+
+async fn stop_signal() -> Result<(), String> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
