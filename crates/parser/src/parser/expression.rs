@@ -286,14 +286,29 @@ impl Parser<'_> {
             let query = self.query_in_parens()?;
             return Ok(Expr::InSubquery { operand, query, negated });
         }
-        let mut list = self.exprs_in_parens()?;
-        if list.len() == 1
-            && let Some(Expr::Subquery(query)) = list.pop_if(|only| matches!(only, Expr::Subquery(_)))
-        {
+        self.expect_kind(TokenKind::LeftParen)?;
+        let first = self.expr()?;
+        let query = match first {
+            Expr::Subquery(query) if self.at_query_continuation() => self.continue_query(query)?,
             // IN ((SELECT ..)) is a subquery in MySQL too.
-            return Ok(Expr::InSubquery { operand, query, negated });
+            Expr::Subquery(query) if self.at_kind(TokenKind::RightParen) => query,
+            first => {
+                let list = self.rest_of_list(first)?;
+                return Ok(Expr::InList { operand, list, negated });
+            }
+        };
+        self.expect_kind(TokenKind::RightParen)?;
+        Ok(Expr::InSubquery { operand, query, negated })
+    }
+
+    /// The expressions behind `first` up to the closing parenthesis.
+    fn rest_of_list(&mut self, first: Expr) -> Result<Vec<Expr>> {
+        let mut list = vec![first];
+        while self.eat_kind(TokenKind::Comma) {
+            list.push(self.expr()?);
         }
-        Ok(Expr::InList { operand, list, negated })
+        self.expect_kind(TokenKind::RightParen)?;
+        Ok(list)
     }
 
     /// NOT, which is an operand of AND, OR, XOR and NOT alone unless HIGH_NOT_PRECEDENCE makes it `!`.

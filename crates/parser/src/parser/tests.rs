@@ -8,7 +8,7 @@ mod modes;
 mod precedence;
 mod statements;
 
-use super::{Parsed, parse, parse_expression, parse_first};
+use super::{parse, parse_expression};
 use crate::ast::{Expr, Statement};
 use crate::{ParseError, SqlMode};
 
