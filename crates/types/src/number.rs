@@ -110,6 +110,12 @@ impl<'a> NumberPrefix<'a> {
     }
 }
 
+impl NumberPrefix<'_> {
+    pub(crate) fn has_digits(&self) -> bool {
+        !self.integer.is_empty() || !self.fraction.is_empty()
+    }
+}
+
 /// `e` with an optional sign and digits at `start`: the exponent (clamped) and where it ends.
 fn read_exponent(text: &[u8], start: usize) -> Option<(i32, usize)> {
     const EXPONENT_MAX: i32 = 1_000_000;

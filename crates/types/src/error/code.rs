@@ -220,6 +220,7 @@ error_codes! {
     GetErrmsg 1296 b"HY000",
     GetTemporaryErrmsg 1297 b"HY000",
     UnknownTimeZone 1298 b"HY000",
+    WarnInvalidTimestamp 1299 b"HY000",
     InvalidCharacterString 1300 b"HY000",
     WarnAllowedPacketOverflowed 1301 b"HY000",
     SpDoesNotExist 1305 b"42000",

@@ -16,6 +16,7 @@ mod zone;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use calendar::full_year;
 pub use calendar::{day_number, days_in_month, days_in_year, period_add, period_diff};
 pub use interval::{Interval, IntervalUnit};
 pub use zone::TimeZone;

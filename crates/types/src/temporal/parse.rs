@@ -178,7 +178,10 @@ fn assemble_datetime(fields: &Fields, context: &TemporalContext) -> Converted<Op
     }
     let fsp = fields.fraction.digits;
     let Some(mut value) = DateTime::new(parts, fields.fraction.micros, fsp, context.rules) else {
-        return refused();
+        // A day that the calendar does not have, or a zero that the rules refuse, against what no date could be.
+        let [_, month, day, hour, minute, second] = parts;
+        let out_of_range = month <= 12 && day <= 31 && hour <= 23 && minute <= 59 && second <= 59;
+        return Converted { out_of_range, ..refused() };
     };
     if fields.fraction.round_up {
         match add_micro(value) {

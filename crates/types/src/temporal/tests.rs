@@ -56,7 +56,8 @@ fn datetimes_are_read_in_all_the_forms_of_the_manual() {
 #[test]
 fn texts_that_are_no_datetimes_are_refused() {
     for text in ["", "abc", "2024-13-01", "2024-02-30", "2024-01-32", "2024", "2024-01", "2024-01-01 24:00:00"] {
-        assert_eq!(DateTime::parse(text.as_bytes(), &context()), Converted::truncated(None), "{text}");
+        let parsed = DateTime::parse(text.as_bytes(), &context());
+        assert!(parsed.truncated && parsed.value.is_none(), "{text}");
     }
     for text in ["2024-01-01 10:60:00", "1071332", "2024 -01-01", "9999-12-31 23:59:59.9999999"] {
         assert_eq!(DateTime::parse(text.as_bytes(), &context()).value, None, "{text}");
