@@ -39,7 +39,7 @@ fn mistakes_on_the_command_line_are_named() {
     let wrong: [(&[&str], &str); 4] = [
         (&["devv"], "devv"),
         (&["dev", "--no-such-option"], "--no-such-option"),
-        (&["dev", "--data-dir", data, "--mysql-port", "0", "--set", "DataMemroy=64M"], "DataMemory"),
+        (&["dev", "--data-dir", data, "--mysql-port", "0", "--set", "DataMemroy=64M"], "DataMemroy"),
         (&["dev", "--data-dir", data, "--mysql-port", "0", "--set", "DataMemory=lots"], "lots"),
     ];
     for (arguments, named) in wrong {
