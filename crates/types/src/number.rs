@@ -293,10 +293,13 @@ impl Digits {
         digits
     }
 
-    /// The fewest digits that read back as the same number.
+    /// The fewest digits that read back as the same number; of several the nearest, at a tie the even ones.
     fn shortest(number: f64) -> Digits {
+        /// With fewer digits there are no ties.
+        const TIE_DIGITS_MIN: usize = 16;
         let mut buffer = [0u8; 32];
-        Digits::read(format_into(&mut buffer, format_args!("{number:e}")))
+        let digits = Digits::read(format_into(&mut buffer, format_args!("{number:e}")));
+        if digits.count < TIE_DIGITS_MIN { digits } else { Digits::rounded(number, digits.count) }
     }
 
     /// At most `count` digits, correctly rounded.
@@ -305,11 +308,12 @@ impl Digits {
         Digits::read(format_into(&mut buffer, format_args!("{number:.*e}", count - 1)))
     }
 
-    /// The plain form in the middle of the range, the exponent form outside.
+    /// The plain form in the middle of the range and for numbers with a fraction, the exponent form outside.
     fn append(&self, out: &mut Vec<u8>) {
         const PLAIN_POINT_MAX: i32 = 15;
         let digits = &self.digits[..self.count];
-        if self.point > PLAIN_POINT_MAX || self.point < -PLAIN_POINT_MAX + 1 {
+        let is_large_integer = self.point > PLAIN_POINT_MAX && digits.len() as i32 <= self.point;
+        if is_large_integer || self.point < -PLAIN_POINT_MAX + 1 {
             out.push(digits[0]);
             if digits.len() > 1 {
                 out.push(b'.');
@@ -475,6 +479,8 @@ mod tests {
             (1.25e-16, "1.25e-16"),
             (123456789012345.6, "123456789012345.6"),
             (123456.789e10, "1.23456789e15"),
+            (591687744785796.25, "591687744785796.2"),
+            (1089634240258607.875, "1089634240258607.9"),
             (1e100, "1e100"),
             (f64::MAX, "1.7976931348623157e308"),
             (0.0, "0"),

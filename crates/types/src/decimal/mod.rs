@@ -194,20 +194,20 @@ impl Decimal {
     /// Exactly `scale` digits after the point, rounded half away from zero; a negative scale rounds before the point
     /// and leaves none after it. Fewer digits than asked for are kept if 76 in all would not do.
     pub fn round(&self, scale: i32) -> Decimal {
-        self.adjust(scale, Rounding::HalfAwayFromZero)
+        self.adjust(scale, Rounding::HalfUp)
     }
 
     /// Exactly `scale` digits after the point, cut off; a negative scale cuts before the point.
     pub fn truncate(&self, scale: i32) -> Decimal {
-        self.adjust(scale, Rounding::TowardsZero)
+        self.adjust(scale, Rounding::Down)
     }
 
     pub fn ceiling(&self) -> Decimal {
-        self.adjust(0, if self.negative { Rounding::TowardsZero } else { Rounding::AwayFromZero })
+        self.adjust(0, if self.negative { Rounding::Down } else { Rounding::Up })
     }
 
     pub fn floor(&self) -> Decimal {
-        self.adjust(0, if self.negative { Rounding::AwayFromZero } else { Rounding::TowardsZero })
+        self.adjust(0, if self.negative { Rounding::Up } else { Rounding::Down })
     }
 
     pub fn abs(&self) -> Decimal {
@@ -285,9 +285,12 @@ impl Decimal {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rounding {
-    TowardsZero,
-    HalfAwayFromZero,
-    AwayFromZero,
+    /// Towards zero.
+    Down,
+    /// To the nearest, halves away from zero.
+    HalfUp,
+    /// Away from zero.
+    Up,
 }
 
 /// Cuts the last `count` (at least one) digits off.
@@ -296,9 +299,9 @@ fn cut_digits(limbs: &Wide, count: u32, rounding: Rounding, is_zero: bool) -> Wi
         return [0; 4];
     }
     let (kept, round_up) = match rounding {
-        Rounding::TowardsZero => (wide::scale_down(limbs, count).0, false),
-        Rounding::AwayFromZero => wide::scale_down(limbs, count),
-        Rounding::HalfAwayFromZero => {
+        Rounding::Down => (wide::scale_down(limbs, count).0, false),
+        Rounding::Up => wide::scale_down(limbs, count),
+        Rounding::HalfUp => {
             let (mut kept, _) = wide::scale_down(limbs, count - 1);
             let last = wide::divide_small(&mut kept, 10);
             (kept, last >= 5)

@@ -482,10 +482,10 @@ impl<'a> JsonRef<'a> {
     }
 
     pub fn to_tree(&self) -> JsonValue {
-        self.to_tree_within(DEPTH_MAX + 1)
+        self.tree_within(DEPTH_MAX + 1)
     }
 
-    fn to_tree_within(&self, depth: usize) -> JsonValue {
+    fn tree_within(&self, depth: usize) -> JsonValue {
         if depth == 0 {
             return JsonValue::Null;
         }
@@ -503,10 +503,10 @@ impl<'a> JsonRef<'a> {
             JsonItem::Timestamp(moment) => JsonValue::Timestamp(moment),
             JsonItem::Opaque(field_type, bytes) => JsonValue::Opaque(field_type, bytes.to_vec()),
             JsonItem::Array => {
-                JsonValue::Array(self.elements().map(|element| element.to_tree_within(depth - 1)).collect())
+                JsonValue::Array(self.elements().map(|element| element.tree_within(depth - 1)).collect())
             }
             JsonItem::Object => {
-                let member = |(key, value): (&[u8], JsonRef<'_>)| (key.to_vec(), value.to_tree_within(depth - 1));
+                let member = |(key, value): (&[u8], JsonRef<'_>)| (key.to_vec(), value.tree_within(depth - 1));
                 JsonValue::Object(self.members().map(member).collect())
             }
         }

@@ -42,20 +42,19 @@ impl<'a> Walk<'_, 'a> {
         };
         match leg {
             PathLeg::Member(key) => match part.get(key) {
-                Some(value) => self.into_member(key, value, rest, depth),
+                Some(value) => self.step_to_member(key, value, rest, depth),
                 None => true,
             },
-            PathLeg::AnyMember => part.members().all(|(key, value)| self.into_member(key, value, rest, depth)),
+            PathLeg::AnyMember => part.members().all(|(key, value)| self.step_to_member(key, value, rest, depth)),
             PathLeg::AnyDepth => self.everywhere(part, legs, depth),
             _ if !part.is_array() => !leg.takes_non_array() || self.step(part, rest, depth),
             PathLeg::Element(index) => match index.position(part.length()) {
-                Some(position) => self.into_element(part, position, rest, depth),
+                Some(position) => self.step_to_element(part, position, rest, depth),
                 None => true,
             },
-            PathLeg::AnyElement => (0..part.length()).all(|index| self.into_element(part, index, rest, depth)),
-            PathLeg::Range(from, to) => {
-                range_positions(*from, *to, part.length()).all(|index| self.into_element(part, index, rest, depth))
-            }
+            PathLeg::AnyElement => (0..part.length()).all(|index| self.step_to_element(part, index, rest, depth)),
+            PathLeg::Range(from, to) => range_positions(*from, *to, part.length())
+                .all(|index| self.step_to_element(part, index, rest, depth)),
         }
     }
 
@@ -68,13 +67,13 @@ impl<'a> Walk<'_, 'a> {
             return false;
         }
         if part.is_object() {
-            part.members().all(|(key, value)| self.into_member(key, value, legs, depth + 1))
+            part.members().all(|(key, value)| self.step_to_member(key, value, legs, depth + 1))
         } else {
-            (0..part.element_count()).all(|index| self.into_element(part, index, legs, depth + 1))
+            (0..part.element_count()).all(|index| self.step_to_element(part, index, legs, depth + 1))
         }
     }
 
-    fn into_member(&mut self, key: &[u8], value: JsonRef<'a>, rest: &[PathLeg], depth: usize) -> bool {
+    fn step_to_member(&mut self, key: &[u8], value: JsonRef<'a>, rest: &[PathLeg], depth: usize) -> bool {
         let length = self.path.as_ref().map_or(0, Vec::len);
         if let Some(path) = &mut self.path {
             append_member(key, path);
@@ -84,7 +83,7 @@ impl<'a> Walk<'_, 'a> {
         goes_on
     }
 
-    fn into_element(&mut self, array: JsonRef<'a>, index: usize, rest: &[PathLeg], depth: usize) -> bool {
+    fn step_to_element(&mut self, array: JsonRef<'a>, index: usize, rest: &[PathLeg], depth: usize) -> bool {
         let Some(element) = array.element(index) else {
             return true;
         };
@@ -156,7 +155,7 @@ impl<'a> JsonRef<'a> {
                 if part.as_str().is_some_and(&mut *matches) && seen.insert(path.to_vec()) {
                     found.push(path.to_vec());
                 }
-                !(only_first && !found.is_empty())
+                !only_first || found.is_empty()
             };
             // `**` with nothing after it: the part and everything in it.
             if !(Walk { visit: &mut visit, path: Some(start_path) }).step(start, &[PathLeg::AnyDepth], 0) {

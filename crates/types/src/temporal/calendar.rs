@@ -15,7 +15,7 @@ pub(crate) fn full_year(two_digits: u32) -> u32 {
 }
 
 pub fn days_in_year(year: u32) -> u32 {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || (year % 400 == 0 && year != 0));
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0));
     365 + u32::from(is_leap)
 }
 

@@ -20,7 +20,7 @@ impl DateTime {
         let day = u64::from(date.year() * 13 + date.month()) << 5 | u64::from(date.day());
         let seconds = micros_of_day / 1_000_000;
         let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-        let packed = day << 41 | hour << 36 | minute << 30 | second << 24 | micros_of_day % 1_000_000;
+        let packed = day << 41 | hour << 36 | minute << 30 | second << 24 | (micros_of_day % 1_000_000);
         DateTime { packed, fsp: fsp.min(FSP_MAX) }
     }
 

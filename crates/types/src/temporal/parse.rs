@@ -119,7 +119,7 @@ fn read_datetime_fields(text: &[u8]) -> Option<Fields> {
         fields.parts[part] = value as u32;
         fields.count += 1;
         if part == 0 {
-            fields.year_digits = digits;
+            fields.year_digits = if is_compact { compact_year } else { digits };
         }
         if part == 2 && scanner.peek() == Some(b'T') {
             scanner.position += 1;
@@ -272,7 +272,9 @@ fn read_time_parts(scanner: &mut Scanner<'_>) -> Option<[u64; 4]> {
     let end_of_first = scanner.position;
     scanner.skip_blanks();
     let mut parts = [0u64; 4];
-    let mut next = if scanner.position > end_of_first && scanner.digit_ahead(0) {
+    // A single digit after a blank is not taken for hours.
+    let has_more = scanner.position + 1 < scanner.text.len();
+    let mut next = if scanner.position > end_of_first && scanner.digit_ahead(0) && has_more {
         parts[0] = first;
         1
     } else if scanner.peek() == Some(b':') && scanner.digit_ahead(1) {

@@ -295,7 +295,7 @@ fn zones_know_their_offsets() {
     assert_eq!(berlin.name(), "Europe/Berlin");
     assert!(berlin.is_in_gap(datetime("2024-03-31 02:30:00")));
     assert!(!berlin.is_in_gap(datetime("2024-03-31 03:30:00")));
-    assert_eq!(berlin.from_utc_micros(1719828000_000_000, 0).to_string(), "2024-07-01 12:00:00");
+    assert_eq!(berlin.from_utc_micros(1_719_828_000_000_000, 0).to_string(), "2024-07-01 12:00:00");
     assert_eq!(berlin.to_utc_micros(DateTime::ZERO), 0);
     assert!(berlin.from_utc_micros(0, 0).is_zero());
     assert_eq!(berlin.local_time(0, 0).unwrap().to_string(), "1970-01-01 01:00:00");

@@ -107,7 +107,7 @@ impl Time {
     /// HHMMSS as a number; greater ones may be whole datetimes. `None`: minutes or seconds above 59.
     pub fn from_number(number: i64) -> Converted<Option<Time>> {
         const SHORTEST_DATETIME: i64 = 10_000_000_000;
-        if number > Time::MAX_NUMBER || number < -Time::MAX_NUMBER {
+        if number.unsigned_abs() > Time::MAX_NUMBER as u64 {
             let rules = super::DateRules { allow_invalid_dates: true, ..Default::default() };
             if number >= SHORTEST_DATETIME
                 && let Some(datetime) = DateTime::from_number(number, rules)
