@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use shoal_types::{Collation, TableId, TableSchema};
+use shoal_types::{Collation, Error, ErrorCode, Result, TableId, TableSchema};
 
+use crate::sequence::Sequence;
 use crate::table::Table;
 
 /// One version of the whole dictionary.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// Raised by every change.
     pub version: u64,
@@ -16,6 +17,8 @@ pub struct Catalog {
     pub tables_by_id: HashMap<TableId, Arc<Table>>,
     /// By (user, host).
     pub users: BTreeMap<(String, String), Arc<User>>,
+    /// Global system variables that were set with SET PERSIST.
+    pub variables: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug)]
@@ -73,4 +76,90 @@ impl Catalog {
     pub fn table(&self, database: &str, name: &str) -> Option<&Arc<Table>> {
         self.databases.get(database)?.tables.get(name)
     }
+
+    pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
+        self.tables_by_id.get(&id)
+    }
+
+    /// Makes one change of the definitions. Errors: a database that is not there.
+    pub(crate) fn apply(&mut self, change: &Change) -> Result<()> {
+        match change {
+            Change::PutDatabase { name, collation } => self.put_database(name, *collation),
+            Change::DropDatabase { name } => {
+                let tables = self.databases.get(name).map(|old| old.tables.clone()).unwrap_or_default();
+                for table in tables.values() {
+                    self.drop_table(table.id());
+                }
+                self.databases.remove(name);
+            }
+            Change::PutTable(schema) => self.put_table(schema.clone())?,
+            Change::DropTable(id) => self.drop_table(*id),
+            Change::PutUser(user) => {
+                self.users.insert((user.user.clone(), user.host.clone()), Arc::new(user.clone()));
+            }
+            Change::DropUser { user, host } => {
+                self.users.remove(&(user.clone(), host.clone()));
+            }
+            Change::PutVariable { name, value: Some(value) } => {
+                self.variables.insert(name.clone(), value.clone());
+            }
+            Change::PutVariable { name, value: None } => {
+                self.variables.remove(name);
+            }
+        }
+        Ok(())
+    }
+
+    fn put_database(&mut self, name: &str, collation: Collation) {
+        let tables = self.databases.get(name).map(|old| old.tables.clone()).unwrap_or_default();
+        let database = Database { name: name.to_string(), collation, tables };
+        self.databases.insert(name.to_string(), Arc::new(database));
+    }
+
+    fn put_table(&mut self, schema: TableSchema) -> Result<()> {
+        let old = self.tables_by_id.get(&schema.id).cloned();
+        let kept = |id: &TableId| schema.indexes.iter().any(|index| index.unique_table == Some(*id));
+        for id in old.iter().flat_map(|old| hidden_tables(old)).filter(|id| !kept(id)) {
+            self.remove_table(id);
+        }
+        let sequence = match &old {
+            Some(old) => Arc::clone(&old.next_auto_increment),
+            None => Arc::new(Sequence::new(schema.options.auto_increment.max(1))),
+        };
+        self.remove_table(schema.id);
+        let table = Arc::new(Table::new(schema, sequence));
+        let schema = &table.schema;
+        if !schema.database.is_empty() {
+            let database = self
+                .databases
+                .get_mut(&schema.database)
+                .ok_or_else(|| Error::new(ErrorCode::BadDb, format!("Unknown database '{}'", schema.database)))?;
+            Arc::make_mut(database).tables.insert(schema.name.clone(), Arc::clone(&table));
+        }
+        self.tables_by_id.insert(table.id(), table);
+        Ok(())
+    }
+
+    /// Removes a table and the hidden tables of its unique indexes.
+    fn drop_table(&mut self, id: TableId) {
+        let hidden: Vec<TableId> =
+            self.tables_by_id.get(&id).map(|table| hidden_tables(table).collect()).unwrap_or_default();
+        for id in hidden {
+            self.remove_table(id);
+        }
+        self.remove_table(id);
+    }
+
+    fn remove_table(&mut self, id: TableId) {
+        let Some(table) = self.tables_by_id.remove(&id) else { return };
+        if let Some(database) = self.databases.get_mut(&table.schema.database)
+            && database.tables.get(table.name()).is_some_and(|named| named.id() == id)
+        {
+            Arc::make_mut(database).tables.remove(table.name());
+        }
+    }
+}
+
+fn hidden_tables(table: &Table) -> impl Iterator<Item = TableId> + '_ {
+    table.schema.indexes.iter().filter_map(|index| index.unique_table)
 }

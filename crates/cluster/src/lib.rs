@@ -1,11 +1,36 @@
 //! Nodes: partitions, the log, the dictionary and the router between them.
+//!
+//! - [`node`]: what sessions share; `recovery` opens it, `options` say how.
+//! - `commit`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
+//! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept.
+//! - [`router`]: which partition a key belongs to.
+//! - [`wait`], `deadlock`: sleeping and being woken.
 
+mod clock;
+mod commit;
+mod ddl;
+mod deadlock;
 pub mod dictionary;
+mod meta;
 pub mod node;
-pub mod options;
+mod options;
+mod recovery;
+pub mod router;
+mod sequence;
+mod snapshot;
 pub mod table;
+pub mod unique;
+pub mod wait;
 
+pub use clock::HybridClock;
+pub use commit::Appending;
+pub use deadlock::WaitForGraph;
 pub use dictionary::{Catalog, Change, Database, User};
-pub use node::Node;
-pub use options::{Durability, NodeOptions, RecoveryProgress, RecoveryStage};
+pub use node::{MemoryUsage, Node, PartitionGuard};
+pub use options::{Durability, FATAL_EXIT_CODE, FatalHook, NodeOptions, RecoveryProgress, RecoveryStage};
+pub use router::Router;
+pub use sequence::Sequence;
+pub use snapshot::Snapshots;
 pub use table::Table;
+pub use unique::unique_table_schema;
+pub use wait::{WaitSlots, Waiter};

@@ -1,47 +1,233 @@
 //! A node: partitions, the log, the dictionary and what sessions share.
+//!
+//! Everything here is shared by all threads. Partitions are behind one mutex each and held for short moments only;
+//! nothing that waits holds one.
 
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use shoal_types::{Error, Result, TableId};
+use shoal_log::{Log, Lsn};
+use shoal_partition::{MemoryBudget, Partition, WaitToken};
+use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
-use crate::dictionary::{Catalog, Change};
-use crate::options::{NodeOptions, RecoveryProgress};
+use crate::clock::{HybridClock, wall_micros};
+use crate::commit::{Completion, Sequencer, log_error};
+use crate::deadlock::WaitForGraph;
+use crate::dictionary::Catalog;
+use crate::options::NodeOptions;
+use crate::router::Router;
+use crate::snapshot::Snapshots;
+use crate::wait::{WaitSlots, Waiter, lock};
+
+/// A partition on cache lines of its own.
+#[repr(align(128))]
+pub(crate) struct PartitionCell(pub(crate) Mutex<Partition>);
 
 /// One process's share of the database.
 pub struct Node {
-    catalog: std::sync::RwLock<Arc<Catalog>>,
+    pub(crate) options: NodeOptions,
+    pub(crate) partitions: Box<[PartitionCell]>,
+    pub(crate) router: Router,
+    pub(crate) log: Log,
+    pub(crate) clock: HybridClock,
+    pub(crate) sequencer: Mutex<Sequencer>,
+    pub(crate) completion: Mutex<Completion>,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) waits: Arc<WaitSlots>,
+    pub(crate) graph: WaitForGraph,
+    pub(crate) catalog: RwLock<Arc<Catalog>>,
+    pub(crate) catalog_version: AtomicU64,
+    /// The last record of the meta group that the published catalog has.
+    pub(crate) catalog_index: AtomicU64,
+    pub(crate) ddl: tokio::sync::Mutex<()>,
+    pub(crate) next_table_id: AtomicU32,
+    pub(crate) next_transaction: AtomicU64,
+    pub(crate) budget: Arc<MemoryBudget>,
+    /// Everything before this is applied.
+    pub(crate) completed: AtomicU64,
+    pub(crate) stopped: AtomicBool,
+}
+
+/// A partition, held. What it wants woken is woken when it has been released.
+pub struct PartitionGuard<'a> {
+    guard: MutexGuard<'a, Partition>,
+    woken: Woken<'a>,
+}
+
+struct Woken<'a> {
+    waits: &'a WaitSlots,
+    tokens: Vec<WaitToken>,
+}
+
+impl Deref for PartitionGuard<'_> {
+    type Target = Partition;
+
+    #[inline]
+    fn deref(&self) -> &Partition {
+        &self.guard
+    }
+}
+
+impl DerefMut for PartitionGuard<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Partition {
+        &mut self.guard
+    }
+}
+
+impl Drop for PartitionGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let woken = &mut self.guard.outputs().woken;
+        if !woken.is_empty() {
+            self.woken.tokens = std::mem::take(woken);
+        }
+    }
+}
+
+impl Drop for Woken<'_> {
+    /// Runs after the partition is released.
+    #[inline]
+    fn drop(&mut self) {
+        for token in self.tokens.drain(..) {
+            self.waits.signal(token.0);
+        }
+    }
+}
+
+/// Bytes of rows and indexes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUsage {
+    pub used_bytes: u64,
+    pub limit_bytes: u64,
 }
 
 impl Node {
-    /// Opens a data directory and recovers what is in it.
-    pub fn open(_options: NodeOptions) -> Result<Arc<Node>> {
-        Err(Error::unsupported("open"))
+    /// Holds a partition.
+    #[inline]
+    pub fn partition(&self, partition: u32) -> PartitionGuard<'_> {
+        let guard = lock(&self.partitions[partition as usize].0);
+        PartitionGuard { guard, woken: Woken { waits: &self.waits, tokens: Vec::new() } }
     }
-    /// The same with a callback that hears how far recovery is.
-    pub fn open_with_progress(
-        _options: NodeOptions,
-        _progress: impl FnMut(RecoveryProgress),
-    ) -> Result<Arc<Node>> {
-        Err(Error::unsupported("open"))
+
+    pub fn partition_count(&self) -> u32 {
+        self.router.partition_count()
     }
+
+    #[inline]
+    pub fn router(&self) -> &Router {
+        &self.router
+    }
+
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    pub fn clock(&self) -> &HybridClock {
+        &self.clock
+    }
+
+    pub fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
+    }
+
+    pub fn waits(&self) -> &WaitSlots {
+        &self.waits
+    }
+
+    /// A slot to wait in.
+    pub fn waiter(&self) -> Waiter {
+        self.waits.waiter()
+    }
+
+    /// Who waits for whom.
+    pub fn wait_for_graph(&self) -> &WaitForGraph {
+        &self.graph
+    }
+
+    /// Enters what `waiter` waits for by the partitions' own books, which know how queues have moved on. False if it
+    /// closes a circle.
+    pub fn refresh_wait(&self, waiter: TransactionId) -> bool {
+        let mut holders = Vec::new();
+        for partition in 0..self.partition_count() {
+            let edges = self.partition(partition).wait_edges();
+            holders.extend(edges.into_iter().filter(|&(from, _)| from == waiter).map(|(_, to)| to));
+        }
+        holders.is_empty() || self.graph.enter(waiter, &holders)
+    }
+
+    pub fn next_transaction_id(&self) -> TransactionId {
+        TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed))
+    }
+
     /// The dictionary as it is now.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.catalog.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner))
     }
+
     /// Raised by every change of the dictionary.
+    #[inline]
     pub fn catalog_version(&self) -> u64 {
-        self.catalog().version
+        self.catalog_version.load(Ordering::Acquire)
     }
-    /// Changes the dictionary; all of `changes` take effect as one.
-    pub async fn change(&self, _changes: Vec<Change>) -> Result<()> {
-        Err(Error::unsupported("change"))
+
+    pub(crate) fn publish_catalog(&self, catalog: Arc<Catalog>, meta_index: u64) {
+        let version = catalog.version;
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = catalog;
+        self.catalog_index.store(meta_index, Ordering::Release);
+        self.catalog_version.store(version, Ordering::Release);
     }
+
+    pub(crate) fn note_completed(&self, end: Lsn) {
+        self.completed.fetch_max(end.0, Ordering::AcqRel);
+    }
+
     /// An id that no table has had.
     pub fn next_table_id(&self) -> TableId {
-        TableId(0)
+        TableId(self.next_table_id.fetch_add(1, Ordering::Relaxed))
     }
-    /// Makes everything durable and stops.
+
+    pub fn memory_usage(&self) -> MemoryUsage {
+        MemoryUsage { used_bytes: self.budget.used_bytes(), limit_bytes: self.budget.limit_bytes() }
+    }
+
+    /// Changes the memory for rows and indexes.
+    pub fn set_data_memory(&self, bytes: u64) {
+        self.budget.set_limit_bytes(bytes);
+    }
+
+    pub fn options(&self) -> &NodeOptions {
+        &self.options
+    }
+
+    /// The newest timestamp whose commit is visible to snapshots.
+    pub fn visible(&self) -> Timestamp {
+        self.snapshots.visible()
+    }
+
+    /// Something broke that must not go on: says why and ends the process, or calls the hook of the options.
+    pub fn stop(&self, reason: &str) {
+        if self.stopped.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        tracing::error!(reason, "the node stops");
+        (self.options.on_fatal)(reason);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Writes what a clean start wants to know, makes everything durable and closes the log.
     pub fn close(&self) -> Result<()> {
-        Ok(())
+        self.write_exact_sequences()?;
+        self.log.close().map_err(log_error)
     }
+}
+
+/// The first transaction id after a start: later than all before it, since they count slower than microseconds.
+pub(crate) fn first_transaction_id(newest: Timestamp) -> u64 {
+    const NODE: u64 = 1;
+    NODE << 52 | wall_micros().max((newest.0 >> 16) + 1) & ((1 << 52) - 1)
 }

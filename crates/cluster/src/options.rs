@@ -1,12 +1,19 @@
 //! What a node is opened with, and how recovery reports on itself.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use shoal_log::Durability;
 
+/// Gets the reason why a node cannot go on.
+pub type FatalHook = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The exit code of a process whose node could not go on.
+pub const FATAL_EXIT_CODE: i32 = 74;
+
 /// Settings of a node. Those that are fixed when the data directory is created say so.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct NodeOptions {
     pub data_dir: PathBuf,
     /// Fixed at creation. `None`: two per core.
@@ -25,6 +32,8 @@ pub struct NodeOptions {
     pub checkpoint_bytes_per_second: u64,
     /// Threads that read checkpoints and log back.
     pub recovery_threads: usize,
+    /// Called once. By default it says why on stderr and ends the process.
+    pub on_fatal: FatalHook,
 }
 
 impl NodeOptions {
@@ -40,7 +49,17 @@ impl NodeOptions {
             checkpoint_log_bytes: 256 << 20,
             checkpoint_bytes_per_second: 0,
             recovery_threads: 2,
+            on_fatal: Arc::new(|reason| {
+                eprintln!("shoal: stopping: {reason}");
+                std::process::exit(FATAL_EXIT_CODE);
+            }),
         }
+    }
+}
+
+impl std::fmt::Debug for NodeOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("NodeOptions").field("data_dir", &self.data_dir).finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,63 @@
+//! The hybrid logical clock: microseconds since 1970 in the upper 48 bits, a counter in the lower 16.
+//!
+//! Readings only rise, also over restarts: recovery starts the clock above the newest timestamp it has seen. When the
+//! wall clock stands still or goes back, the counter goes on and in the end carries into the microseconds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use shoal_types::Timestamp;
+
+const COUNTER_BITS: u32 = 16;
+
+#[derive(Debug, Default)]
+pub struct HybridClock {
+    last: AtomicU64,
+}
+
+/// Microseconds since 1970 by the wall clock.
+pub(crate) fn wall_micros() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}
+
+impl HybridClock {
+    /// A clock whose readings are all later than `after`.
+    pub fn starting_after(after: Timestamp) -> HybridClock {
+        HybridClock { last: AtomicU64::new(after.0) }
+    }
+
+    /// A reading later than every earlier one.
+    pub fn tick(&self) -> Timestamp {
+        let wall = wall_micros() << COUNTER_BITS;
+        let mut last = self.last.load(Ordering::Relaxed);
+        loop {
+            let next = wall.max(last + 1);
+            match self.last.compare_exchange_weak(last, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Timestamp(next),
+                Err(changed) => last = changed,
+            }
+        }
+    }
+
+    /// Later readings will be later than `seen`, which came from elsewhere.
+    pub fn observe(&self, seen: Timestamp) {
+        self.last.fetch_max(seen.0, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_rise_even_when_the_wall_clock_is_behind() {
+        let future = Timestamp((wall_micros() + 3_600_000_000) << COUNTER_BITS);
+        let clock = HybridClock::starting_after(future);
+        let mut last = future;
+        for _ in 0..100_000 {
+            let next = clock.tick();
+            assert!(next > last);
+            last = next;
+        }
+    }
+}

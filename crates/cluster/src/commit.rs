@@ -1,0 +1,288 @@
+//! The commit path: from staged writes to a log batch, and from a durable log to applied, visible, woken.
+//!
+//! A commit locks its partitions in the order of their ids, then the sequencer. Under the sequencer it gets its
+//! timestamp, proposes its entries and appends them to the log as one batch: so timestamps rise with log positions,
+//! in every partition and over all of them. When the log reports a position durable, everything before it is handed
+//! back to the partitions, in log order; the newest timestamp of that becomes visible first, so that nobody who
+//! has seen a row applied can take a snapshot that does not have it. Readers that are quicker than the applying wait
+//! for it in the partition.
+//!
+//! Lock order: `completion`, then partitions by id, then `sequencer`. The log's locks come last.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use shoal_log::{AppendClass, Durability, LogBatch, LogError, Lsn, RecordHeader};
+use shoal_partition::{CommitStart, CommitToken, Partition};
+use shoal_types::{Error, ErrorCode, Outcome, Result, Timestamp, TransactionId};
+
+use crate::dictionary::Catalog;
+use crate::meta::{KIND_ENTRY, KIND_SEQUENCE, META_GROUP, sequence_record};
+use crate::node::{Node, PartitionGuard};
+use crate::table::Table;
+use crate::wait::lock;
+
+/// What the order of the log is made under.
+#[derive(Default)]
+pub(crate) struct Sequencer {
+    batch: LogBatch,
+    /// Appended and not yet handed back, in log order.
+    in_flight: VecDeque<InFlight>,
+    /// How many of `in_flight` belong to the batch in the making.
+    staged: usize,
+    /// The last record of the meta group.
+    meta_index: u64,
+}
+
+/// Something in the log that is not known to be durable.
+struct InFlight {
+    end: Lsn,
+    timestamp: Timestamp,
+    token: u64,
+    what: Appended,
+}
+
+enum Appended {
+    /// Entries of this partition, up to its output batch of this number.
+    Partition(u32, u64),
+    /// A change of the dictionary, up to this record of the meta group.
+    Catalog(Arc<Catalog>, u64),
+}
+
+/// The hand-back's own buffers.
+#[derive(Default)]
+pub(crate) struct Completion {
+    taken: VecDeque<InFlight>,
+    /// For every partition the number to report; 0: nothing.
+    numbers: Vec<u64>,
+    touched: Vec<u32>,
+    tokens: Vec<u64>,
+    catalogs: Vec<(Arc<Catalog>, u64, u64)>,
+}
+
+/// A commit that is in the log's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Appending {
+    pub end: Lsn,
+    /// How many partitions will signal the token.
+    pub signals: u32,
+}
+
+impl Sequencer {
+    pub(crate) fn after(meta_index: u64) -> Sequencer {
+        Sequencer { meta_index, ..Sequencer::default() }
+    }
+
+    /// Takes what a partition wants appended into the batch.
+    pub(crate) fn collect(&mut self, partition: u32, guard: &mut Partition, timestamp: Timestamp, token: u64) {
+        let outputs = guard.outputs();
+        // A group of one needs no vote on disk: its term is that of its last entry.
+        outputs.hard_state = None;
+        if outputs.append.is_empty() {
+            return;
+        }
+        for entry in outputs.append.drain(..) {
+            let header = RecordHeader {
+                group: u64::from(partition) + 1,
+                kind: KIND_ENTRY,
+                index: entry.index(),
+                term: entry.term(),
+            };
+            self.batch.push(header, entry.data());
+        }
+        let what = Appended::Partition(partition, outputs.number);
+        self.in_flight.push_back(InFlight { end: Lsn::ZERO, timestamp, token, what });
+        self.staged += 1;
+    }
+
+    /// Adds a record of the meta group.
+    pub(crate) fn push_meta(&mut self, kind: u8, payload: &[u8]) {
+        self.meta_index += 1;
+        self.batch.push(RecordHeader { group: META_GROUP, kind, index: self.meta_index, term: 1 }, payload);
+    }
+
+    /// The batch's change of the dictionary becomes visible under `token` when it is durable.
+    pub(crate) fn collect_catalog(&mut self, catalog: Arc<Catalog>, timestamp: Timestamp, token: u64) {
+        let what = Appended::Catalog(catalog, self.meta_index);
+        self.in_flight.push_back(InFlight { end: Lsn::ZERO, timestamp, token, what });
+        self.staged += 1;
+    }
+
+    fn raise_sequences(&mut self, tables: &[Arc<Table>]) {
+        for table in tables {
+            if table.next_auto_increment.needs_bound() {
+                let bound = table.next_auto_increment.raise_bound();
+                self.push_meta(KIND_SEQUENCE, &sequence_record(table.id(), bound));
+            }
+        }
+    }
+}
+
+impl Node {
+    /// Turns a transaction's staged writes in `partitions` (ascending) into one log batch. `token` gets as many signals
+    /// as the result says, none if there was nothing to write. `tables` are those whose sequences were used.
+    ///
+    /// The caller then flushes the log or has it flushed, and waits. An error has changed nothing.
+    pub fn append_commit(
+        &self,
+        transaction: TransactionId,
+        partitions: &[u32],
+        tables: &[Arc<Table>],
+        token: u64,
+    ) -> Result<Appending> {
+        self.log().check_space().map_err(log_error)?;
+        match *partitions {
+            [] => Ok(Appending { end: Lsn::ZERO, signals: 0 }),
+            [one] => {
+                let mut guards = [(one, self.partition(one))];
+                self.sequence_commit(transaction, &mut guards, tables, token)
+            }
+            _ => {
+                let mut guards: Vec<_> = partitions.iter().map(|&one| (one, self.partition(one))).collect();
+                self.sequence_commit(transaction, &mut guards, tables, token)
+            }
+        }
+    }
+
+    fn sequence_commit(
+        &self,
+        transaction: TransactionId,
+        guards: &mut [(u32, PartitionGuard<'_>)],
+        tables: &[Arc<Table>],
+        token: u64,
+    ) -> Result<Appending> {
+        let mut sequencer = lock(&self.sequencer);
+        let timestamp = self.clock().tick();
+        let mut signals = 0;
+        for (partition, guard) in guards.iter_mut() {
+            match guard.propose_commit(transaction, timestamp, CommitToken(token)) {
+                Ok(CommitStart::Proposed) => {
+                    signals += 1;
+                    sequencer.collect(*partition, guard, timestamp, token);
+                }
+                Ok(CommitStart::ReadOnly) => {}
+                Err(error) if signals == 0 => return Err(error),
+                Err(error) => {
+                    self.stop(&format!("a partition refused its share of a commit: {error}"));
+                    return Err(error.with_outcome(Outcome::Unknown));
+                }
+            }
+        }
+        if signals == 0 {
+            return Ok(Appending { end: Lsn::ZERO, signals });
+        }
+        sequencer.raise_sequences(tables);
+        let end = self.append_batch(&mut sequencer)?;
+        Ok(Appending { end, signals })
+    }
+
+    /// Appends what has been collected. After an error the partitions have entries that the log has not: the node
+    /// stops.
+    pub(crate) fn append_batch(&self, sequencer: &mut Sequencer) -> Result<Lsn> {
+        let appended = self.log().append_unflushed(&sequencer.batch, AppendClass::Internal);
+        sequencer.batch.clear();
+        let staged = std::mem::take(&mut sequencer.staged);
+        match appended {
+            Ok(end) => {
+                for in_flight in sequencer.in_flight.iter_mut().rev().take(staged) {
+                    in_flight.end = end;
+                }
+                Ok(end)
+            }
+            Err(error) => {
+                self.stop(&format!("the log refused a batch: {error}"));
+                Err(log_error(error).with_outcome(Outcome::Unknown))
+            }
+        }
+    }
+
+    /// After an append: acknowledged already, or for the log to flush.
+    pub fn is_flush_needed(&self) -> bool {
+        self.log().durability() == Durability::Disk
+    }
+
+    /// Flushes in this thread if nobody else does; has the log's writer do it otherwise.
+    pub fn flush_inline(&self) -> Result<()> {
+        self.log().try_flush_inline().map(|_| ()).map_err(log_error)
+    }
+
+    /// Has the log's writer flush.
+    pub fn wake_log_writer(&self) {
+        self.log().wake_writer();
+    }
+
+    /// Hands everything before `end` back to the partitions. Called when the log reports it durable, or at once when
+    /// commits need not be durable.
+    pub fn complete(&self, end: Lsn) {
+        let mut completion = lock(&self.completion);
+        let Completion { taken, numbers, touched, tokens, catalogs } = &mut *completion;
+        {
+            let mut sequencer = lock(&self.sequencer);
+            while sequencer.in_flight.front().is_some_and(|first| first.end <= end && first.end > Lsn::ZERO) {
+                taken.extend(sequencer.in_flight.pop_front());
+            }
+        }
+        let Some(newest) = taken.back() else {
+            self.note_completed(end);
+            return;
+        };
+        self.snapshots().set_visible(newest.timestamp);
+        numbers.resize(self.partition_count() as usize, 0);
+        for in_flight in taken.drain(..) {
+            match in_flight.what {
+                Appended::Partition(partition, number) => {
+                    let wanted = &mut numbers[partition as usize];
+                    if *wanted == 0 {
+                        touched.push(partition);
+                    }
+                    *wanted = number;
+                }
+                Appended::Catalog(catalog, meta_index) => {
+                    catalogs.push((catalog, meta_index, in_flight.token));
+                }
+            }
+        }
+        let horizon = self.snapshots().horizon();
+        for partition in touched.drain(..) {
+            let number = std::mem::take(&mut numbers[partition as usize]);
+            let mut guard = self.partition(partition);
+            guard.set_gc_horizon(horizon);
+            if let Err(error) = guard.persisted(number) {
+                self.stop(&format!("partition {partition} cannot apply its log: {error}"));
+            }
+            let outputs = guard.outputs();
+            tokens.extend(outputs.committed.drain(..).map(|token| token.0));
+            outputs.lost.clear();
+            drop(guard);
+            for token in tokens.drain(..) {
+                self.waits().signal(token);
+            }
+        }
+        // A definition is shown when its fragments are there.
+        for (catalog, meta_index, token) in catalogs.drain(..) {
+            self.publish_catalog(catalog, meta_index);
+            self.waits().signal(token);
+        }
+        self.note_completed(end);
+    }
+
+    /// Tells all that wait for the log that it will not come.
+    pub(crate) fn lose_in_flight(&self) {
+        let tokens: Vec<u64> =
+            lock(&self.sequencer).in_flight.drain(..).map(|in_flight| in_flight.token).collect();
+        for token in tokens {
+            self.waits().signal_lost(token);
+        }
+    }
+}
+
+/// The log's errors as statements report them.
+pub(crate) fn log_error(error: LogError) -> Error {
+    if error.is_disk_full() {
+        return Error::new(ErrorCode::DiskFull, format!("Error on disk full: {error}"));
+    }
+    match error {
+        LogError::Closed => Error::new(ErrorCode::ServerShutdown, "Server shutdown in progress"),
+        other => Error::unknown(other.to_string()),
+    }
+}

@@ -1,0 +1,132 @@
+//! Changes of the dictionary: definitions and fragments in one log batch.
+//!
+//! One change at a time. The fragments of all partitions and the record of the dictionary are appended together, so
+//! that after a crash all of them are there or none. The new dictionary is published when the batch is durable,
+//! whether the session that asked for it still waits or not.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use prost::Message;
+use shoal_partition::CommitToken;
+use shoal_types::{Error, Outcome, Result, TableId, TableSchema};
+
+use crate::commit::log_error;
+use crate::dictionary::{Catalog, Change};
+use crate::meta::{KIND_CHANGES, KIND_SEQUENCE, StoredChanges, sequence_record};
+use crate::node::{Node, PartitionGuard};
+use crate::wait::{Waiter, lock};
+
+/// What partitions have to do about a change.
+enum FragmentChange {
+    Create(Arc<TableSchema>),
+    Alter(Arc<TableSchema>),
+    Drop(TableId),
+}
+
+impl Node {
+    /// Changes the dictionary; all of `changes` take effect as one, and have when this returns.
+    pub async fn change(&self, changes: Vec<Change>) -> Result<()> {
+        let _one_at_a_time = self.ddl.lock().await;
+        let mut waiter = self.waiter();
+        self.append_change(&changes, &mut waiter)?;
+        self.wake_log_writer();
+        match waiter.wait().await {
+            true => Ok(()),
+            false => {
+                Err(Error::unknown("the log stopped before the definition was durable")
+                    .with_outcome(Outcome::Unknown))
+            }
+        }
+    }
+
+    fn append_change(&self, changes: &[Change], waiter: &mut Waiter) -> Result<()> {
+        self.log.check_space().map_err(log_error)?;
+        let old = self.catalog();
+        let mut new = Catalog::clone(&old);
+        for change in changes {
+            new.apply(change)?;
+        }
+        new.version = old.version + 1;
+        let fragments = fragment_changes(&old, &new);
+        for change in changes {
+            if let Change::PutTable(schema) = change {
+                self.next_table_id.fetch_max(schema.id.0 + 1, Ordering::Relaxed);
+            }
+        }
+        let record = StoredChanges::of(changes).encode_to_vec();
+        let mut guards: Vec<(u32, PartitionGuard<'_>)> = match fragments.is_empty() {
+            true => Vec::new(),
+            false => (0..self.partition_count()).map(|partition| (partition, self.partition(partition))).collect(),
+        };
+        let token = waiter.arm((fragments.len() * guards.len()) as u32 + 1);
+        let mut sequencer = lock(&self.sequencer);
+        let timestamp = self.clock.tick();
+        let mut proposed = false;
+        for (partition, guard) in &mut guards {
+            for change in &fragments {
+                if let Err(error) = propose(guard, change, token) {
+                    if proposed {
+                        self.stop(&format!("a partition refused its share of a definition: {error}"));
+                    }
+                    return Err(error);
+                }
+                proposed = true;
+            }
+            sequencer.collect(*partition, guard, timestamp, token);
+        }
+        sequencer.push_meta(KIND_CHANGES, &record);
+        sequencer.collect_catalog(Arc::new(new), timestamp, token);
+        let end = self.append_batch(&mut sequencer)?;
+        drop(sequencer);
+        drop(guards);
+        if !self.is_flush_needed() {
+            self.complete(end);
+        }
+        Ok(())
+    }
+
+    /// Writes the sequences' counters as they are, for the next start.
+    pub(crate) fn write_exact_sequences(&self) -> Result<()> {
+        let catalog = self.catalog();
+        let mut sequencer = lock(&self.sequencer);
+        let tables = catalog.tables_by_id.values().filter(|table| table.uses_sequence);
+        let mut any = false;
+        for table in tables.filter(|table| table.next_auto_increment.bound() > 0) {
+            let value = table.next_auto_increment.exact_bound();
+            sequencer.push_meta(KIND_SEQUENCE, &sequence_record(table.id(), value));
+            any = true;
+        }
+        if any {
+            self.append_batch(&mut sequencer)?;
+        }
+        Ok(())
+    }
+}
+
+fn propose(guard: &mut PartitionGuard<'_>, change: &FragmentChange, token: u64) -> Result<()> {
+    match change {
+        FragmentChange::Create(schema) => guard.create_fragment(Arc::clone(schema), CommitToken(token)),
+        FragmentChange::Alter(schema) => guard.alter_fragment(Arc::clone(schema), CommitToken(token)),
+        FragmentChange::Drop(table) => guard.drop_fragment(*table, CommitToken(token)),
+    }
+}
+
+/// What leads from the fragments of one dictionary to those of another. Alterations come first: they alone can be
+/// refused, and then nothing has been proposed.
+fn fragment_changes(old: &Catalog, new: &Catalog) -> Vec<FragmentChange> {
+    let mut alterations = Vec::new();
+    let mut others = Vec::new();
+    for (id, table) in &new.tables_by_id {
+        match old.tables_by_id.get(id) {
+            Some(known) if known.schema == table.schema => {}
+            Some(_) => alterations.push(FragmentChange::Alter(Arc::new(table.schema.clone()))),
+            None => others.push(FragmentChange::Create(Arc::new(table.schema.clone()))),
+        }
+    }
+    for id in old.tables_by_id.keys().filter(|id| !new.tables_by_id.contains_key(id)) {
+        others.push(FragmentChange::Drop(*id));
+    }
+    alterations.extend(others);
+    alterations
+}

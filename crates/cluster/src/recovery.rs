@@ -1,0 +1,378 @@
+//! Opening a node: the newest checkpoints, the log behind them, then the partitions lead.
+//!
+//! This thread reads the log and keeps the dictionary; `recovery_threads` others each own some of the partitions: they
+//! install their checkpoints and then apply the entries that reach them, in log order.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prost::Message;
+use shoal_log::checkpoint::CheckpointStore;
+use shoal_log::file_system::RealFileSystem;
+use shoal_log::{Log, LogHooks, LogOptions, RecordRef};
+use shoal_partition::{MemoryBudget, Partition, PartitionConfig};
+use shoal_types::{Error, PartitionId, Result, Timestamp};
+
+use crate::clock::HybridClock;
+use crate::commit::{Completion, Sequencer, log_error};
+use crate::deadlock::WaitForGraph;
+use crate::dictionary::{Catalog, Change};
+use crate::meta::{
+    KIND_CHANGES, KIND_ENTRY, KIND_MAP, KIND_SEQUENCE, META_GROUP, StoredChanges, StoredDictionary, StoredMap,
+    apply_sequence_record,
+};
+use crate::node::{Node, PartitionCell, first_transaction_id};
+use crate::options::{NodeOptions, RecoveryProgress, RecoveryStage};
+use crate::router::{PARTITIONS_MAX, Router};
+use crate::snapshot::Snapshots;
+use crate::wait::{WaitSlots, lock};
+
+/// Where checkpoints are, in the data directory.
+pub(crate) const CHECKPOINT_DIRECTORY: &str = "checkpoints";
+/// Log entries travel to the recovery threads in pieces of about so many bytes.
+const PIECE_BYTES: usize = 256 << 10;
+/// Pieces that may wait for a thread.
+const PIECES_AHEAD: usize = 16;
+/// The progress callback hears of so many bytes at a time.
+const PROGRESS_BYTES: u64 = 4 << 20;
+/// The share of the machine's memory that rows get by default.
+const MEMORY_SHARE_PERCENT: u64 = 70;
+
+/// Log entries of several partitions, one behind the other.
+#[derive(Default)]
+struct Piece {
+    bytes: Vec<u8>,
+    /// Partition, index, term, and where the entry ends in `bytes`.
+    entries: Vec<(u32, u64, u64, usize)>,
+}
+
+/// What this thread learns of the dictionary.
+struct DictionaryRecovery {
+    router: Option<Router>,
+    catalog: Catalog,
+    next_table_id: u32,
+    index: u64,
+}
+
+impl Node {
+    /// Opens a data directory and recovers what is in it.
+    pub fn open(options: NodeOptions) -> Result<Arc<Node>> {
+        Node::open_with_progress(options, |_| {})
+    }
+
+    /// The same with a callback that hears how far recovery is.
+    pub fn open_with_progress(
+        options: NodeOptions,
+        mut progress: impl FnMut(RecoveryProgress),
+    ) -> Result<Arc<Node>> {
+        let recovery = Log::open(&options.data_dir, log_options(&options)).map_err(log_error)?;
+        let store = open_checkpoints(&options)?;
+        let mut dictionary = DictionaryRecovery::from_checkpoint(&store)?;
+        if recovery.is_new() {
+            dictionary.router = Some(Router::contiguous(options.partitions.unwrap_or_else(default_partitions)));
+        }
+        let is_new = recovery.is_new();
+        let budget = Arc::new(MemoryBudget::new(options.data_memory.unwrap_or_else(default_data_memory)));
+        let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
+        let mut replay = Replay::new(&options, &store, Arc::clone(&budget));
+        let mut first_error = None;
+        let mut seen_bytes = 0;
+        let (log, report) = recovery
+            .replay(hooks(&node_cell), |record| {
+                seen_bytes += record.payload.len() as u64;
+                if seen_bytes % PROGRESS_BYTES < record.payload.len() as u64 {
+                    progress(RecoveryProgress {
+                        stage: RecoveryStage::Log,
+                        done_bytes: seen_bytes,
+                        total_bytes: 0,
+                    });
+                }
+                if first_error.is_none() {
+                    first_error = see(&mut replay, &mut dictionary, record).err();
+                }
+            })
+            .map_err(log_error)?;
+        if let Some(error) = first_error {
+            return Err(error);
+        }
+        tracing::debug!(records = report.records, "the log was read");
+        let router =
+            dictionary.router.take().ok_or_else(|| Error::unknown("the log has no map of hash buckets"))?;
+        let partitions = replay.finish(&router)?;
+        let node = assemble(options, log, router, partitions, dictionary, budget);
+        let _ = node_cell.set(Arc::downgrade(&node));
+        node.begin(is_new)?;
+        Ok(node)
+    }
+
+    /// Writes what a new directory begins with, and has every partition lead.
+    fn begin(&self, is_new: bool) -> Result<()> {
+        {
+            let mut sequencer = lock(&self.sequencer);
+            if is_new {
+                sequencer.push_meta(KIND_MAP, &StoredMap::of(&self.router).encode_to_vec());
+            }
+            for partition in 0..self.partition_count() {
+                let mut guard = self.partition(partition);
+                guard.start()?;
+                sequencer.collect(partition, &mut guard, Timestamp::ZERO, 0);
+            }
+            self.append_batch(&mut sequencer)?;
+        }
+        let end = self.log.sync().map_err(log_error)?;
+        self.complete(end);
+        match (0..self.partition_count()).all(|partition| self.partition(partition).is_leader()) {
+            true => Ok(()),
+            false => Err(Error::unknown("a partition did not become the leader of its own group")),
+        }
+    }
+}
+
+fn see(replay: &mut Replay<'_>, dictionary: &mut DictionaryRecovery, record: RecordRef<'_>) -> Result<()> {
+    if record.group == META_GROUP {
+        return dictionary.see(record);
+    }
+    let Some(router) = &dictionary.router else {
+        return Err(Error::unknown("the log does not begin with the map of hash buckets"));
+    };
+    replay.see(router, record)
+}
+
+fn assemble(
+    options: NodeOptions,
+    log: Log,
+    router: Router,
+    partitions: Vec<Partition>,
+    dictionary: DictionaryRecovery,
+    budget: Arc<MemoryBudget>,
+) -> Arc<Node> {
+    let newest = partitions.iter().map(Partition::newest_timestamp).max().unwrap_or(Timestamp::ZERO);
+    let snapshots = Snapshots::default();
+    snapshots.set_visible(newest);
+    let completed = AtomicU64::new(log.durable_lsn().0);
+    Arc::new(Node {
+        partitions: partitions.into_iter().map(|partition| PartitionCell(Mutex::new(partition))).collect(),
+        router,
+        log,
+        clock: HybridClock::starting_after(newest),
+        sequencer: Mutex::new(Sequencer::after(dictionary.index)),
+        completion: Mutex::new(Completion::default()),
+        snapshots,
+        waits: Arc::new(WaitSlots::default()),
+        graph: WaitForGraph::default(),
+        catalog_version: AtomicU64::new(dictionary.catalog.version),
+        catalog_index: AtomicU64::new(dictionary.index),
+        catalog: RwLock::new(Arc::new(dictionary.catalog)),
+        ddl: tokio::sync::Mutex::new(()),
+        next_table_id: AtomicU32::new(dictionary.next_table_id.max(1)),
+        next_transaction: AtomicU64::new(first_transaction_id(newest)),
+        budget,
+        completed,
+        stopped: AtomicBool::new(false),
+        options,
+    })
+}
+
+fn log_options(options: &NodeOptions) -> LogOptions {
+    let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let log_id = nanoseconds ^ u64::from(std::process::id()).rotate_left(40);
+    LogOptions {
+        segment_bytes: options.log_segment_bytes,
+        first_segment_bytes: options.first_log_segment_bytes,
+        durability: options.durability,
+        sync_interval: options.global_checkpoint_interval,
+        ..LogOptions::new(log_id)
+    }
+}
+
+fn hooks(node: &Arc<OnceLock<Weak<Node>>>) -> LogHooks {
+    let of = |node: &Arc<OnceLock<Weak<Node>>>| {
+        let node = Arc::clone(node);
+        move || node.get().and_then(Weak::upgrade)
+    };
+    let (durable, fatal) = (of(node), of(node));
+    LogHooks {
+        on_durable: Box::new(move |end| {
+            if let Some(node) = durable() {
+                node.complete(end);
+            }
+        }),
+        on_fatal: Box::new(move |error| {
+            if let Some(node) = fatal() {
+                node.stop(&error.to_string());
+                node.lose_in_flight();
+            }
+        }),
+    }
+}
+
+pub(crate) fn open_checkpoints(options: &NodeOptions) -> Result<CheckpointStore> {
+    let directory = options.data_dir.join(CHECKPOINT_DIRECTORY);
+    CheckpointStore::open(Arc::new(RealFileSystem), &directory).map_err(log_error)
+}
+
+fn default_partitions() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (2 * cores as u32).clamp(1, PARTITIONS_MAX)
+}
+
+fn default_data_memory() -> u64 {
+    let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+        line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    total.map_or(1 << 30, |kilobytes| kilobytes * 1024 / 100 * MEMORY_SHARE_PERCENT)
+}
+
+impl DictionaryRecovery {
+    fn from_checkpoint(store: &CheckpointStore) -> Result<DictionaryRecovery> {
+        let mut dictionary =
+            DictionaryRecovery { router: None, catalog: Catalog::default(), next_table_id: 1, index: 0 };
+        let Some(mut latest) = store.latest(META_GROUP).map_err(log_error)? else {
+            return Ok(dictionary);
+        };
+        let mut bytes = Vec::new();
+        while let Some(block) = latest.reader.next_block().map_err(log_error)? {
+            bytes.extend_from_slice(block);
+        }
+        let mut stored = StoredDictionary::decode(bytes.as_slice())
+            .map_err(|error| Error::unknown(format!("the dictionary's checkpoint is damaged: {error}")))?;
+        dictionary.router = Some(stored.router()?);
+        dictionary.catalog = stored.catalog()?;
+        dictionary.next_table_id = stored.next_table_id;
+        dictionary.index = stored.index;
+        Ok(dictionary)
+    }
+
+    fn see(&mut self, record: RecordRef<'_>) -> Result<()> {
+        if record.index <= self.index {
+            return Ok(());
+        }
+        self.index = record.index;
+        let damaged = |error| Error::unknown(format!("a record of the dictionary is damaged: {error}"));
+        match record.kind {
+            KIND_MAP => self.router = Some(StoredMap::decode(record.payload).map_err(damaged)?.router()?),
+            KIND_CHANGES => {
+                for change in StoredChanges::decode(record.payload).map_err(damaged)?.changes()? {
+                    self.catalog.apply(&change)?;
+                    if let Change::PutTable(schema) = &change {
+                        self.next_table_id = self.next_table_id.max(schema.id.0 + 1);
+                    }
+                }
+                self.catalog.version += 1;
+            }
+            KIND_SEQUENCE => apply_sequence_record(&self.catalog, record.payload)?,
+            kind => return Err(Error::unknown(format!("the log has a record of the unknown kind {kind}"))),
+        }
+        Ok(())
+    }
+}
+
+/// The reading side of a replay: sorts entries by thread.
+struct Replay<'a> {
+    options: &'a NodeOptions,
+    store: &'a CheckpointStore,
+    budget: Arc<MemoryBudget>,
+    threads: Vec<ReplayThread>,
+}
+
+struct ReplayThread {
+    sender: SyncSender<Piece>,
+    piece: Piece,
+    handle: std::thread::JoinHandle<Result<Vec<Partition>>>,
+}
+
+impl<'a> Replay<'a> {
+    fn new(options: &'a NodeOptions, store: &'a CheckpointStore, budget: Arc<MemoryBudget>) -> Replay<'a> {
+        Replay { options, store, budget, threads: Vec::new() }
+    }
+
+    /// Starts the threads. Partition `p` belongs to thread `p % threads`.
+    fn start(&mut self, router: &Router) -> Result<()> {
+        let partitions = router.partition_count();
+        let count = (self.options.recovery_threads.max(1) as u32).min(partitions);
+        for number in 0..count {
+            let (sender, receiver) = sync_channel(PIECES_AHEAD);
+            let (store, budget) = (self.store.clone(), Arc::clone(&self.budget));
+            let own: Vec<u32> = (number..partitions).step_by(count as usize).collect();
+            let handle = std::thread::Builder::new()
+                .name("shoal-recovery".into())
+                .spawn(move || recover_partitions(&store, &budget, &own, count, &receiver))
+                .map_err(|error| Error::unknown(format!("cannot start a recovery thread: {error}")))?;
+            self.threads.push(ReplayThread { sender, piece: Piece::default(), handle });
+        }
+        Ok(())
+    }
+
+    fn see(&mut self, router: &Router, record: RecordRef<'_>) -> Result<()> {
+        if self.threads.is_empty() {
+            self.start(router)?;
+        }
+        if record.kind != KIND_ENTRY {
+            return Err(Error::unknown(format!("the log has a record of the unknown kind {}", record.kind)));
+        }
+        let partition =
+            u32::try_from(record.group - 1).ok().filter(|&partition| partition < router.partition_count());
+        let Some(partition) = partition else {
+            return Err(Error::unknown(format!("the log has an entry of the unknown group {}", record.group)));
+        };
+        let count = self.threads.len();
+        let thread = &mut self.threads[partition as usize % count];
+        thread.piece.bytes.extend_from_slice(record.payload);
+        thread.piece.entries.push((partition, record.index, record.term, thread.piece.bytes.len()));
+        if thread.piece.bytes.len() >= PIECE_BYTES {
+            // A thread that has gone has an error to tell, which `finish` collects.
+            let _ = thread.sender.send(std::mem::take(&mut thread.piece));
+        }
+        Ok(())
+    }
+
+    /// All partitions, by id.
+    fn finish(mut self, router: &Router) -> Result<Vec<Partition>> {
+        if self.threads.is_empty() {
+            self.start(router)?;
+        }
+        let mut partitions = Vec::with_capacity(router.partition_count() as usize);
+        for mut thread in self.threads {
+            let _ = thread.sender.send(std::mem::take(&mut thread.piece));
+            drop(thread.sender);
+            let own = thread.handle.join().map_err(|_| Error::unknown("internal: a recovery thread failed"))??;
+            partitions.extend(own);
+        }
+        partitions.sort_unstable_by_key(|partition| partition.config().id);
+        Ok(partitions)
+    }
+}
+
+/// The body of a recovery thread.
+fn recover_partitions(
+    store: &CheckpointStore,
+    budget: &Arc<MemoryBudget>,
+    own: &[u32],
+    threads: u32,
+    pieces: &Receiver<Piece>,
+) -> Result<Vec<Partition>> {
+    let mut partitions = Vec::with_capacity(own.len());
+    for &id in own {
+        let mut partition = Partition::new(PartitionConfig::single(PartitionId(id), Arc::clone(budget)));
+        if let Some(mut latest) = store.latest(u64::from(id) + 1).map_err(log_error)? {
+            while let Some(block) = latest.reader.next_block().map_err(log_error)? {
+                partition.install_checkpoint_block(block)?;
+            }
+        }
+        partitions.push(partition);
+    }
+    for piece in pieces {
+        let mut start = 0;
+        for (partition, index, term, end) in piece.entries {
+            let partition = &mut partitions[(partition / threads) as usize];
+            // Nobody will ask for a state before the end of the log.
+            partition.set_gc_horizon(partition.newest_timestamp());
+            partition.replay(index, term, &piece.bytes[start..end])?;
+            start = end;
+        }
+    }
+    Ok(partitions)
+}

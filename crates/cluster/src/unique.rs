@@ -1,0 +1,84 @@
+//! Hidden tables: what keeps a unique secondary index unique over all partitions.
+//!
+//! A hidden table has one row for every row of its base table whose key in the index has no NULL. Its primary key is
+//! that index key, and so it lies in the partition that the index key hashes to, whatever partition the base row is
+//! in. Both columns hold memcomparable bytes: the index key and the base row's primary key, as lookups want them.
+
+use shoal_types::row::RowLayout;
+use shoal_types::schema::TableOptions;
+use shoal_types::{
+    BaseType, Collation, Column, ColumnDefault, Error, Index, IndexColumn, IndexId, IndexMethod, Result, SqlType,
+    TableId, TableSchema, TimeZone, Value,
+};
+
+const KEY_COLUMN: usize = 0;
+const PRIMARY_KEY_COLUMN: usize = 1;
+
+fn bytes_column(name: &str) -> Column {
+    let sql_type = SqlType { length: u32::MAX, ..SqlType::new(BaseType::Text) };
+    Column {
+        name: name.into(),
+        sql_type,
+        nullable: false,
+        default: ColumnDefault::None,
+        auto_increment: false,
+        on_update_now: false,
+        comment: String::new(),
+        invisible: false,
+        hidden: false,
+        generated: None,
+    }
+}
+
+/// The hidden table `id` of an index of `base`.
+pub fn unique_table_schema(base: &TableSchema, index: &Index, id: TableId) -> TableSchema {
+    let primary = Index {
+        id: IndexId(0),
+        name: "PRIMARY".into(),
+        columns: vec![IndexColumn { column: KEY_COLUMN, prefix_length: 0, descending: false }],
+        unique: true,
+        method: IndexMethod::Hash,
+        invisible: false,
+        comment: String::new(),
+        unique_table: None,
+    };
+    TableSchema {
+        id,
+        version: 1,
+        database: String::new(),
+        name: format!("{}.{}.{}", base.database, base.name, index.name),
+        columns: vec![bytes_column("key"), bytes_column("primary key")],
+        indexes: vec![primary],
+        partition_columns: vec![KEY_COLUMN],
+        options: TableOptions {
+            engine: base.options.engine.clone(),
+            collation: Collation::BINARY,
+            comment: String::new(),
+            auto_increment: 1,
+            partitioned_by_key: false,
+            partitions: 0,
+            other: Vec::new(),
+            created_at_s: base.options.created_at_s,
+        },
+    }
+}
+
+/// A row of a hidden table.
+pub fn unique_row(layout: &RowLayout, index_key: &[u8], primary_key: &[u8]) -> Result<Vec<u8>> {
+    let mut row = Vec::with_capacity(index_key.len() + primary_key.len() + 16);
+    layout.encode(&[Value::Str(index_key.into()), Value::Str(primary_key.into())], &TimeZone::UTC, &mut row)?;
+    Ok(row)
+}
+
+/// The primary key of the base row that a row of a hidden table stands for.
+pub fn base_primary_key<'a>(row: shoal_types::row::RowRef<'a>) -> Result<&'a [u8]> {
+    if row.layout().column_count() <= PRIMARY_KEY_COLUMN {
+        return Err(Error::unknown("internal: a row of a hidden table has too few columns"));
+    }
+    Ok(row.raw(PRIMARY_KEY_COLUMN))
+}
+
+/// The primary key that a hidden table's row has in the hidden table.
+pub fn hidden_primary_key(index_key: &[u8], out: &mut Vec<u8>) {
+    Collation::BINARY.append_sort_key(index_key, None, out);
+}
