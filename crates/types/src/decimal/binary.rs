@@ -67,7 +67,8 @@ impl Decimal {
     /// clamped to the precision.
     pub fn write_binary(&self, precision: usize, scale: usize, out: &mut [u8]) {
         let integer = precision.saturating_sub(scale);
-        let fits = self.write_groups(self.round(scale as i32).limbs, integer, scale, out);
+        let limbs = if usize::from(self.scale) == scale { self.limbs } else { self.round(scale as i32).limbs };
+        let fits = self.write_groups(limbs, integer, scale, out);
         if !fits {
             let greatest = Decimal::max_value(precision.min(usize::from(MAX_PRECISION)) as u8, scale as u8);
             self.write_groups(greatest.limbs, integer, scale, out);
@@ -106,37 +107,55 @@ impl Decimal {
 
     /// Reads `binary_size(precision, scale)` bytes. Damaged groups give some number, never a panic.
     pub fn read_binary(raw: &[u8], precision: usize, scale: usize) -> Decimal {
-        let negative = raw.first().is_some_and(|first| first & 0x80 == 0);
-        let inversion = if negative { 0xff } else { 0 };
+        const U64_DIGITS: usize = 18;
         let integer = precision.saturating_sub(scale);
-        let mut position = 0;
-        let mut next_group = |width: usize| {
-            let mut group = 0u64;
-            for byte in raw.iter().skip(position).take(width) {
-                group = group << 8 | u64::from(byte ^ inversion);
-            }
-            if position == 0 {
-                group ^= 0x80 << (8 * (width - 1));
-            }
-            position += width;
-            group
-        };
-        let sizes = std::iter::once(integer % DIGITS_PER_GROUP)
-            .chain(std::iter::repeat_n(DIGITS_PER_GROUP, integer / DIGITS_PER_GROUP + scale / DIGITS_PER_GROUP))
-            .chain(std::iter::once(scale % DIGITS_PER_GROUP))
-            .filter(|&digits| digits > 0);
-        if precision <= 18 {
-            let magnitude = sizes.fold(0u64, |magnitude, digits| {
-                let group = next_group(GROUP_BYTES[digits]);
-                magnitude.wrapping_mul(wide::POWERS_OF_TEN_64[digits]).wrapping_add(group)
-            });
-            return Decimal::with_sign([magnitude, 0, 0, 0], scale as u8, negative);
-        }
+        let mut groups = Groups::new(raw);
+        let first = integer % DIGITS_PER_GROUP;
+        let whole_groups = integer / DIGITS_PER_GROUP + scale / DIGITS_PER_GROUP;
+        let last = scale % DIGITS_PER_GROUP;
         let mut limbs = [0u64; 4];
-        for digits in sizes {
-            let group = next_group(GROUP_BYTES[digits]);
-            wide::multiply_add_small(&mut limbs, wide::POWERS_OF_TEN_64[digits], group);
+        if precision <= U64_DIGITS {
+            let mut magnitude = groups.next(first);
+            for _ in 0..whole_groups {
+                magnitude = magnitude.wrapping_mul(GROUP).wrapping_add(groups.next(DIGITS_PER_GROUP));
+            }
+            limbs[0] = magnitude.wrapping_mul(wide::POWERS_OF_TEN_64[last]).wrapping_add(groups.next(last));
+        } else {
+            limbs[0] = groups.next(first);
+            for _ in 0..whole_groups {
+                wide::multiply_add_small(&mut limbs, GROUP, groups.next(DIGITS_PER_GROUP));
+            }
+            wide::multiply_add_small(&mut limbs, wide::POWERS_OF_TEN_64[last], groups.next(last));
         }
-        Decimal::with_sign(limbs, scale as u8, negative)
+        Decimal::with_sign(limbs, scale as u8, groups.negative)
+    }
+}
+
+/// The groups of a binary decimal, from the front.
+struct Groups<'a> {
+    rest: &'a [u8],
+    negative: bool,
+    /// The turned sign bit, until the first byte is read.
+    sign_bit: u8,
+}
+
+impl<'a> Groups<'a> {
+    fn new(raw: &'a [u8]) -> Groups<'a> {
+        Groups { rest: raw, negative: raw.first().is_some_and(|first| first & 0x80 == 0), sign_bit: 0x80 }
+    }
+
+    /// The number of the next `digits` digits; 0 beyond the end.
+    fn next(&mut self, digits: usize) -> u64 {
+        let width = GROUP_BYTES[digits].min(self.rest.len());
+        let (head, rest) = self.rest.split_at(width);
+        self.rest = rest;
+        let mut word = [0u8; 4];
+        word[4 - width..].copy_from_slice(head);
+        if width > 0 {
+            word[4 - width] ^= std::mem::take(&mut self.sign_bit);
+        }
+        let group = u32::from_be_bytes(word);
+        let used = (1u64 << (8 * width)) - 1;
+        u64::from(if self.negative { !group } else { group }) & used
     }
 }

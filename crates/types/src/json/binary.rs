@@ -401,18 +401,20 @@ impl<'a> JsonRef<'a> {
         word_at(self.bytes, 0, width).min(described)
     }
 
-    /// Where the keys or values of a container may begin.
-    fn entries_end(&self) -> usize {
+    /// Where the keys or values of a container of `count` elements may begin.
+    fn entries_end(&self, count: usize) -> usize {
         let width = self.offset_width();
-        2 * width + self.element_count() * (width + 1 + self.key_entry_width())
+        2 * width + count * (width + 1 + self.key_entry_width())
     }
 
     /// The value of the element or member at `index`, in the order of the container.
     pub fn element(&self, index: usize) -> Option<JsonRef<'a>> {
         let count = self.element_count();
-        if index >= count {
-            return None;
-        }
+        if index < count { self.element_of(index, count) } else { None }
+    }
+
+    /// As [`JsonRef::element`], for an `index` below the `count` of elements.
+    pub(super) fn element_of(&self, index: usize, count: usize) -> Option<JsonRef<'a>> {
         let width = self.offset_width();
         let at = 2 * width + count * self.key_entry_width() + index * (width + 1);
         let kind = *self.bytes.get(at)?;
@@ -426,11 +428,11 @@ impl<'a> JsonRef<'a> {
         }
         // An offset back into the entries could only be damage, and would let documents contain themselves.
         let offset = word_at(self.bytes, at + 1, width);
-        let bytes = self.bytes.get(offset..).filter(|_| offset >= self.entries_end())?;
+        let bytes = self.bytes.get(offset..).filter(|_| offset >= self.entries_end(count))?;
         Some(JsonRef { kind, bytes })
     }
 
-    fn key(&self, index: usize) -> Option<&'a [u8]> {
+    pub(super) fn key(&self, index: usize) -> Option<&'a [u8]> {
         let width = self.offset_width();
         let at = 2 * width + index * (width + 2);
         let offset = word_at(self.bytes, at, width);
@@ -439,10 +441,13 @@ impl<'a> JsonRef<'a> {
 
     /// The key and value of an object's member, by its position.
     pub fn member(&self, index: usize) -> Option<(&'a [u8], JsonRef<'a>)> {
-        if !self.is_object() || index >= self.element_count() {
-            return None;
-        }
-        Some((self.key(index)?, self.element(index)?))
+        let count = if self.is_object() { self.element_count() } else { 0 };
+        if index < count { self.member_of(index, count) } else { None }
+    }
+
+    /// As [`JsonRef::member`], for an `index` below the `count` of members.
+    pub(super) fn member_of(&self, index: usize, count: usize) -> Option<(&'a [u8], JsonRef<'a>)> {
+        Some((self.key(index)?, self.element_of(index, count)?))
     }
 
     /// The value of an object's member, by its key.
@@ -450,12 +455,13 @@ impl<'a> JsonRef<'a> {
         if !self.is_object() {
             return None;
         }
-        let (mut low, mut high) = (0, self.element_count());
+        let count = self.element_count();
+        let (mut low, mut high) = (0, count);
         while low < high {
             let middle = (low + high) / 2;
             let found = self.key(middle)?;
             match super::tree::compare_keys(found, key) {
-                std::cmp::Ordering::Equal => return self.element(middle),
+                std::cmp::Ordering::Equal => return self.element_of(middle, count),
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
             }

@@ -157,14 +157,15 @@ impl<'a> JsonRef<'a> {
     /// The elements of an array or the values of an object; nothing for a scalar.
     pub fn elements(&self) -> impl Iterator<Item = JsonRef<'a>> + use<'a> {
         let container = *self;
-        (0..self.element_count()).filter_map(move |index| container.element(index))
+        let count = self.element_count();
+        (0..count).filter_map(move |index| container.element_of(index, count))
     }
 
     /// Keys and values of an object, in its order; nothing for anything else.
     pub fn members(&self) -> impl Iterator<Item = (&'a [u8], JsonRef<'a>)> + use<'a> {
         let container = *self;
         let count = if self.is_object() { self.element_count() } else { 0 };
-        (0..count).filter_map(move |index| container.member(index))
+        (0..count).filter_map(move |index| container.member_of(index, count))
     }
 
     pub fn is_array(&self) -> bool {

@@ -85,13 +85,11 @@ impl JsonRef<'_> {
                 Layout::OneLine => {}
                 Layout::Lines => append_line_start(depth + 1, out),
             }
-            if open == b'{'
-                && let Some((key, _)) = self.member(index)
-            {
-                append_quoted(key, out);
+            if open == b'{' {
+                append_quoted(self.key(index).unwrap_or_default(), out);
                 out.extend_from_slice(b": ");
             }
-            match self.element(index) {
+            match self.element_of(index, count) {
                 Some(element) => element.append_within(depth + 1, layout, out),
                 None => out.extend_from_slice(b"null"),
             }
