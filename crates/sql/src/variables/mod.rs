@@ -1,24 +1,34 @@
 //! System variables: what they are called, what they may be set to, and their values in a session and in the server.
+//!
+//! `registry` lists them all. Variables that the server looks at live in typed fields of [`SessionVariables`]; the others are
+//! text that clients may set and read back. [`Globals`] keeps what SET GLOBAL and the command line said.
+
+pub mod read;
+pub mod registry;
+pub mod set;
+pub mod sql_mode;
 
 use std::collections::BTreeMap;
 
-use shoal_expr::{Settings, SqlMode};
+use shoal_expr::Settings;
 use shoal_txn::Isolation;
-use shoal_types::{Charset, Collation, TimeZone};
+use shoal_types::{Charset, Collation, Result, TimeZone};
 
-/// A session's values. Variables that the server looks at have fields; the others are kept as text.
+use crate::frontend::ConnectInfo;
+use registry::Definition;
+use sql_mode::SqlModes;
+
+/// A session's values.
 #[derive(Clone, Debug)]
 pub struct SessionVariables {
     pub autocommit: bool,
     /// What evaluation reads: the effective parts of sql_mode, div_precision_increment, collation_connection ...
     pub settings: Settings,
-    /// All words of sql_mode, in MySQL's order.
-    pub sql_mode: Vec<&'static str>,
+    pub sql_mode: SqlModes,
     pub parser_mode: shoal_parser::SqlMode,
     pub only_full_group_by: bool,
     pub no_auto_value_on_zero: bool,
     pub time_zone: TimeZone,
-    pub time_zone_name: String,
     pub isolation: Isolation,
     pub transaction_read_only: bool,
     pub character_set_client: Charset,
@@ -37,30 +47,20 @@ pub struct SessionVariables {
     pub auto_increment_offset: u64,
     /// SET timestamp: the clock of the session stands still, microseconds since 1970 UTC.
     pub timestamp_micros: Option<i64>,
-    /// SET insert_id: the next AUTO_INCREMENT value.
-    pub transaction_allow_batching: bool,
-    /// Others, by lower-case name.
-    pub other: BTreeMap<&'static str, String>,
+    /// The text of every variable of the session's that differs from its default, by lower-case name.
+    pub texts: BTreeMap<&'static str, String>,
 }
 
-impl Default for SessionVariables {
-    fn default() -> SessionVariables {
+impl SessionVariables {
+    fn defaults() -> SessionVariables {
         SessionVariables {
             autocommit: true,
-            settings: Settings { sql_mode: SqlMode::default(), ..Settings::default() },
-            sql_mode: vec![
-                "ONLY_FULL_GROUP_BY",
-                "STRICT_TRANS_TABLES",
-                "NO_ZERO_IN_DATE",
-                "NO_ZERO_DATE",
-                "ERROR_FOR_DIVISION_BY_ZERO",
-                "NO_ENGINE_SUBSTITUTION",
-            ],
+            settings: Settings::default(),
+            sql_mode: SqlModes::default(),
             parser_mode: shoal_parser::SqlMode::NONE,
             only_full_group_by: true,
             no_auto_value_on_zero: false,
             time_zone: TimeZone::UTC,
-            time_zone_name: "SYSTEM".to_owned(),
             isolation: Isolation::RepeatableRead,
             transaction_read_only: false,
             character_set_client: Charset::Utf8mb4,
@@ -77,64 +77,102 @@ impl Default for SessionVariables {
             auto_increment_increment: 1,
             auto_increment_offset: 1,
             timestamp_micros: None,
-            transaction_allow_batching: false,
-            other: BTreeMap::new(),
+            texts: BTreeMap::new(),
+        }
+    }
+
+    /// The values that a new connection starts with.
+    pub fn for_connection(globals: &Globals, info: &ConnectInfo) -> SessionVariables {
+        let mut variables = SessionVariables::defaults();
+        variables.time_zone = TimeZone::parse("SYSTEM").unwrap_or(TimeZone::UTC);
+        for (name, text) in &globals.texts {
+            if let Some(definition) = registry::find(name).filter(|definition| definition.in_session()) {
+                // Checked when it became global.
+                let _ = variables.assign(definition, text);
+            }
+        }
+        variables.set_names(info.collation);
+        if info.ignore_space {
+            variables.parser_mode = variables.parser_mode.with(shoal_parser::SqlMode::IGNORE_SPACE);
+        }
+        variables
+    }
+
+    /// SET NAMES and the handshake's collation.
+    pub fn set_names(&mut self, collation: Collation) {
+        self.character_set_client = collation.charset();
+        self.character_set_results = Some(collation.charset());
+        self.settings.collation_connection = collation;
+        let charset = collation.charset().name().to_owned();
+        self.texts.insert("character_set_client", charset.clone());
+        self.texts.insert("character_set_results", charset.clone());
+        self.texts.insert("character_set_connection", charset);
+        self.texts.insert("collation_connection", collation.name().to_owned());
+    }
+
+    /// Gives a variable a value in its text form. Errors: 1231.
+    pub fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
+        let text = definition.check(text)?;
+        set::apply(self, definition.name, &text)?;
+        self.texts.insert(definition.name, text);
+        Ok(())
+    }
+
+    /// A variable's text as SHOW VARIABLES prints it.
+    pub fn text(&self, definition: &'static Definition) -> String {
+        match self.texts.get(definition.name) {
+            Some(text) => text.clone(),
+            None => definition.default.to_owned(),
         }
     }
 }
 
-pub mod set;
-
-/// Values of SET GLOBAL.
+/// Values of SET GLOBAL and of the command line; what is not here has its default.
 #[derive(Clone, Debug, Default)]
-pub struct Globals;
+pub struct Globals {
+    texts: BTreeMap<&'static str, String>,
+}
 
 impl Globals {
-    /// `--set` of the command line. Errors: unknown name, unfit value.
-    pub fn set_at_start(&mut self, name: &str, _value: &str) -> shoal_types::Result<()> {
-        let message = format!("Unknown system variable '{name}'");
-        Err(shoal_types::Error::new(shoal_types::ErrorCode::UnknownSystemVariable, message))
+    /// `--set` of the command line. Errors: unknown name with the nearest known one, unfit value.
+    pub fn set_at_start(&mut self, name: &str, value: &str) -> Result<()> {
+        let definition = registry::require(name)?;
+        self.assign(definition, value)
+    }
+
+    /// SET GLOBAL. Errors: 1231.
+    pub fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
+        let text = definition.check(text)?;
+        if definition.in_session() {
+            set::apply(&mut SessionVariables::defaults(), definition.name, &text)?;
+        }
+        self.texts.insert(definition.name, text);
+        Ok(())
+    }
+
+    pub fn text(&self, definition: &'static Definition) -> String {
+        self.texts.get(definition.name).map_or_else(|| definition.default.to_owned(), String::clone)
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        let text = registry::find(name).map(|definition| self.text(definition));
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
     pub fn max_connections(&self) -> u64 {
-        151
+        self.number("max_connections")
     }
 
     pub fn max_allowed_packet(&self) -> usize {
-        64 << 20
+        self.number("max_allowed_packet") as usize
     }
 
     pub fn connect_timeout_s(&self) -> u64 {
-        10
-    }
-}
-
-impl SessionVariables {
-    pub fn for_connection(_globals: &Globals, _info: &crate::frontend::ConnectInfo) -> SessionVariables {
-        SessionVariables::default()
-    }
-}
-
-/// Reads variables for the resolver.
-pub struct VariableReader<'a>(pub &'a crate::session::Session);
-
-impl crate::resolve::SystemVariables for VariableReader<'_> {
-    fn system_variable(
-        &self,
-        variable: &shoal_parser::ast::SystemVariable,
-    ) -> shoal_types::Result<shoal_expr::Expr> {
-        let message = format!("Unknown system variable '{}'", variable.name.value);
-        Err(shoal_types::Error::new(shoal_types::ErrorCode::UnknownSystemVariable, message))
+        self.number("connect_timeout")
     }
 
-    fn user_variable_type(&self, name: &str) -> Option<shoal_types::SqlType> {
-        use shoal_expr::SessionValues;
-        self.0.state.user_variable(name).map(|(_, sql_type)| sql_type)
-    }
-}
-
-impl crate::session::Session {
-    pub fn variable_reader(&self) -> VariableReader<'_> {
-        VariableReader(self)
+    /// LOAD DATA LOCAL is allowed.
+    pub fn local_infile(&self) -> bool {
+        registry::find("local_infile").is_some_and(|definition| self.text(definition) == "ON")
     }
 }

@@ -1,29 +1,255 @@
 //! SET.
 
-use shoal_expr::SessionValues;
-use shoal_parser::ast;
-use shoal_types::{Error, Result};
+use std::sync::PoisonError;
 
+use shoal_expr::SessionValues;
+use shoal_parser::ast::{self, SetAssignment, SetValue, VariableScope};
+use shoal_txn::Isolation;
+use shoal_types::{Charset, Collation, Error, ErrorCode, Result, TimeZone, Value};
+
+use super::SessionVariables;
+use super::registry::{self, Definition, Scope};
+use super::sql_mode::SqlModes;
 use crate::session::Session;
 
-pub async fn run(session: &mut Session, assignments: &[ast::SetAssignment]) -> Result<()> {
+/// Runs the assignments of a SET statement in order.
+pub async fn run(session: &mut Session, assignments: &[SetAssignment]) -> Result<()> {
     for assignment in assignments {
         match assignment {
-            ast::SetAssignment::UserVariable { name, value } => {
-                let values = session.evaluate(std::slice::from_ref(value)).await?;
-                for (value, sql_type) in values {
+            SetAssignment::UserVariable { name, value } => {
+                for (value, sql_type) in session.evaluate(std::slice::from_ref(value)).await? {
                     session.state.set_user_variable(name, value, sql_type);
                 }
             }
-            ast::SetAssignment::Names { .. }
-            | ast::SetAssignment::CharacterSet(_)
-            | ast::SetAssignment::Variable { .. } => {}
-            ast::SetAssignment::NewColumn { .. } => return Err(Error::unsupported("SET NEW.column")),
+            SetAssignment::Variable { variable, value } => set_variable(session, variable, value).await?,
+            SetAssignment::Names { charset, collation } => names(session, charset.as_deref(), collation.as_deref())?,
+            SetAssignment::CharacterSet(charset) => character_set(session, charset.as_deref())?,
+            SetAssignment::NewColumn { .. } => return Err(Error::unsupported("SET NEW.column outside triggers")),
         }
     }
     Ok(())
 }
 
-pub fn transaction(_session: &mut Session, _set: &ast::SetTransaction) -> Result<()> {
+/// SET [SESSION | GLOBAL] TRANSACTION ...
+pub fn transaction(session: &mut Session, set: &ast::SetTransaction) -> Result<()> {
+    let isolation = set.isolation.map(|level| match level {
+        ast::IsolationLevel::ReadUncommitted => "READ-UNCOMMITTED",
+        ast::IsolationLevel::ReadCommitted => "READ-COMMITTED",
+        ast::IsolationLevel::RepeatableRead => "REPEATABLE-READ",
+        ast::IsolationLevel::Serializable => "SERIALIZABLE",
+    });
+    match set.scope {
+        Some(VariableScope::Session) => {
+            if let Some(isolation) = isolation {
+                assign_session(session, registry::require("transaction_isolation")?, isolation)?;
+            }
+            if let Some(read_only) = set.read_only {
+                let text = if read_only { "ON" } else { "OFF" };
+                assign_session(session, registry::require("transaction_read_only")?, text)?;
+            }
+        }
+        Some(_) => {
+            let mut globals = session.server.globals.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(isolation) = isolation {
+                globals.assign(registry::require("transaction_isolation")?, isolation)?;
+            }
+            if let Some(read_only) = set.read_only {
+                let text = if read_only { "ON" } else { "OFF" };
+                globals.assign(registry::require("transaction_read_only")?, text)?;
+            }
+        }
+        None => {
+            if session.in_transaction() {
+                let message = "Transaction characteristics can't be changed while a transaction is in progress";
+                return Err(Error::new(ErrorCode::CantChangeTxCharacteristics, message));
+            }
+            session.next_transaction.isolation = isolation.map(isolation_level).or(session.next_transaction.isolation);
+            session.next_transaction.read_only = set.read_only.or(session.next_transaction.read_only);
+        }
+    }
+    Ok(())
+}
+
+async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, value: &SetValue) -> Result<()> {
+    let name = variable.name.value.as_str();
+    let definition = registry::find(name).ok_or_else(|| registry::unknown(name))?;
+    let global = match variable.scope {
+        Some(VariableScope::Global) => true,
+        Some(VariableScope::Persist | VariableScope::PersistOnly) => return Err(Error::unsupported("SET PERSIST")),
+        Some(VariableScope::Session) | None => false,
+    };
+    if definition.scope == Scope::ReadOnly {
+        let message = format!("Variable '{name}' is a read only variable");
+        return Err(Error::new(ErrorCode::IncorrectGlobalLocalVar, message));
+    }
+    if global && !definition.is_global() {
+        let message = format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL");
+        return Err(Error::new(ErrorCode::LocalVariable, message));
+    }
+    if !global && !definition.in_session() {
+        let message = format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
+        return Err(Error::new(ErrorCode::GlobalVariable, message));
+    }
+    let text = match value {
+        SetValue::Default => default_text(session, definition, global),
+        SetValue::Expr(ast::Expr::Column(word)) if word.table.is_none() => word.column.value.clone(),
+        SetValue::Expr(expression) => {
+            let values = session.evaluate(std::slice::from_ref(expression)).await?;
+            match values.into_iter().next() {
+                Some((Value::Null, _)) | None => "NULL".to_owned(),
+                Some((value, _)) => String::from_utf8_lossy(&value.to_text()).into_owned(),
+            }
+        }
+    };
+    if global {
+        crate::account::check_admin(session, "SYSTEM_VARIABLES_ADMIN")?;
+        session.server.globals.write().unwrap_or_else(PoisonError::into_inner).assign(definition, &text)?;
+        return global_effect(session, definition.name, &text);
+    }
+    let committed = definition.name == "autocommit" && !session.variables.autocommit;
+    assign_session(session, definition, &text)?;
+    if committed && session.variables.autocommit {
+        session.commit().await?;
+    }
+    Ok(())
+}
+
+fn default_text(session: &Session, definition: &'static Definition, global: bool) -> String {
+    if global {
+        return definition.default.to_owned();
+    }
+    session.server.globals.read().unwrap_or_else(PoisonError::into_inner).text(definition)
+}
+
+fn assign_session(session: &mut Session, definition: &'static Definition, text: &str) -> Result<()> {
+    match definition.name {
+        "last_insert_id" | "identity" => {
+            session.state.last_insert_id = text.parse().map_err(|_| definition.wrong_value(text))?;
+            return Ok(());
+        }
+        "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only" => {
+            let twin = match definition.name {
+                "transaction_isolation" => "tx_isolation",
+                "tx_isolation" => "transaction_isolation",
+                "transaction_read_only" => "tx_read_only",
+                _ => "transaction_read_only",
+            };
+            session.variables.assign(registry::require(twin)?, text)?;
+        }
+        "rand_seed1" | "rand_seed2" => {
+            let seed = text.parse().map_err(|_| definition.wrong_value(text))?;
+            session.state.random = shoal_expr::RandomState::new(seed, seed);
+        }
+        _ => {}
+    }
+    session.variables.assign(definition, text)?;
+    session.settings_changed();
+    Ok(())
+}
+
+/// What SET GLOBAL changes at once in the running server.
+fn global_effect(session: &Session, name: &str, text: &str) -> Result<()> {
+    if name == "commit_durability" {
+        let durability = match text.to_ascii_lowercase().as_str() {
+            "replicated" => shoal_cluster::Durability::Replicated,
+            _ => shoal_cluster::Durability::Disk,
+        };
+        session.server.node.set_durability(durability);
+    }
+    Ok(())
+}
+
+fn names(session: &mut Session, charset: Option<&str>, collation: Option<&str>) -> Result<()> {
+    let charset = match charset {
+        Some(name) => Charset::resolve(name)?,
+        None => Charset::Utf8mb4,
+    };
+    let collation = match collation {
+        Some(name) => {
+            let collation = Collation::resolve(name)?;
+            collation.check_charset(charset)?;
+            collation
+        }
+        None => charset.default_collation(),
+    };
+    session.variables.set_names(collation);
+    session.settings_changed();
+    Ok(())
+}
+
+fn character_set(session: &mut Session, charset: Option<&str>) -> Result<()> {
+    let charset = match charset {
+        Some(name) => Charset::resolve(name)?,
+        None => Charset::Utf8mb4,
+    };
+    let connection = session.variables.collation_database;
+    session.variables.set_names(charset.default_collation());
+    session.variables.settings.collation_connection = connection;
+    session.variables.texts.insert("collation_connection", connection.name().to_owned());
+    session.variables.texts.insert("character_set_connection", connection.charset().name().to_owned());
+    session.settings_changed();
+    Ok(())
+}
+
+fn isolation_level(text: &str) -> Isolation {
+    match text {
+        "READ-UNCOMMITTED" | "READ-COMMITTED" => Isolation::ReadCommitted,
+        "SERIALIZABLE" => Isolation::Serializable,
+        _ => Isolation::RepeatableRead,
+    }
+}
+
+/// Carries a checked text into the typed field that the server looks at. Errors: 1231 and what names of character sets,
+/// collations and time zones get.
+pub fn apply(variables: &mut SessionVariables, name: &str, text: &str) -> Result<()> {
+    let number = || text.parse::<u64>().unwrap_or(0);
+    let on = text == "ON";
+    let settings = &mut variables.settings;
+    match name {
+        "autocommit" => variables.autocommit = on,
+        "sql_mode" => {
+            let modes = SqlModes::parse(text)?;
+            variables.sql_mode = modes;
+            settings.sql_mode = modes.for_evaluation();
+            variables.parser_mode = modes.for_parser();
+            variables.only_full_group_by = modes.has("ONLY_FULL_GROUP_BY");
+            variables.no_auto_value_on_zero = modes.has("NO_AUTO_VALUE_ON_ZERO");
+        }
+        "time_zone" => {
+            variables.time_zone = TimeZone::parse(text).ok_or_else(|| {
+                Error::new(ErrorCode::UnknownTimeZone, format!("Unknown or incorrect time zone: '{text}'"))
+            })?;
+        }
+        "transaction_isolation" | "tx_isolation" => variables.isolation = isolation_level(text),
+        "transaction_read_only" | "tx_read_only" => variables.transaction_read_only = on,
+        "character_set_client" => variables.character_set_client = Charset::resolve(text)?,
+        "character_set_results" => {
+            variables.character_set_results =
+                if text.is_empty() || text == "NULL" { None } else { Some(Charset::resolve(text)?) };
+        }
+        "character_set_connection" => settings.collation_connection = Charset::resolve(text)?.default_collation(),
+        "collation_connection" => settings.collation_connection = Collation::resolve(text)?,
+        "collation_server" => variables.collation_server = Collation::resolve(text)?,
+        "character_set_server" => variables.collation_server = Charset::resolve(text)?.default_collation(),
+        "collation_database" => variables.collation_database = Collation::resolve(text)?,
+        "lock_wait_timeout" => variables.lock_wait_timeout_s = number(),
+        "innodb_lock_wait_timeout" => variables.innodb_lock_wait_timeout_s = number(),
+        "max_execution_time" => variables.max_execution_time_ms = number(),
+        "sql_select_limit" => variables.sql_select_limit = number(),
+        "max_error_count" => variables.max_error_count = number() as usize,
+        "wait_timeout" => variables.wait_timeout_s = number(),
+        "sql_safe_updates" => variables.sql_safe_updates = on,
+        "auto_increment_increment" => variables.auto_increment_increment = number(),
+        "auto_increment_offset" => variables.auto_increment_offset = number(),
+        "div_precision_increment" => settings.div_precision_increment = number() as u8,
+        "group_concat_max_len" => settings.group_concat_max_len = number() as usize,
+        "max_allowed_packet" => settings.max_allowed_packet = number() as usize,
+        "default_week_format" => settings.default_week_format = number() as u8,
+        "timestamp" => {
+            let seconds: f64 = text.parse().unwrap_or(0.0);
+            variables.timestamp_micros = (seconds != 0.0).then_some((seconds * 1e6) as i64);
+        }
+        _ => {}
+    }
     Ok(())
 }

@@ -260,6 +260,7 @@ error_codes! {
     DropPartitionNonExistent 1507 b"HY000",
     DuplicateKeyAuthPlugin 1524 b"HY000",
     PartitionFunctionIsNotAllowed 1564 b"HY000",
+    CantChangeTxCharacteristics 1568 b"25001",
     WrongParamcountToNativeFct 1582 b"42000",
     WrongParametersToNativeFct 1583 b"42000",
     NativeFctNameCollision 1585 b"HY000",

@@ -1,0 +1,109 @@
+//! Reading system variables: `@@name` and SHOW VARIABLES.
+
+use std::sync::PoisonError;
+
+use shoal_expr::{Expr, SessionValues};
+use shoal_parser::ast::{SystemVariable, VariableScope};
+use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
+
+use super::registry::{self, Definition, Kind, Scope};
+use crate::resolve::SystemVariables;
+use crate::resolve::expression::string_literal;
+use crate::session::Session;
+
+/// Reads variables for the resolver.
+pub struct VariableReader<'a>(&'a Session);
+
+impl Session {
+    pub fn variable_reader(&self) -> VariableReader<'_> {
+        VariableReader(self)
+    }
+
+    /// A variable's text in a scope.
+    pub fn variable_text(&self, definition: &'static Definition, global: bool) -> String {
+        if let Some(text) = self.live_text(definition.name, global) {
+            return text;
+        }
+        if !global && definition.in_session() {
+            return self.variables.text(definition);
+        }
+        self.server.globals.read().unwrap_or_else(PoisonError::into_inner).text(definition)
+    }
+
+    /// Variables whose value is kept elsewhere.
+    fn live_text(&self, name: &str, global: bool) -> Option<String> {
+        Some(match name {
+            "port" => self.server.listening()?.0.to_string(),
+            "datadir" => self.server.listening()?.1.clone(),
+            "warning_count" => self.state.warning_count.to_string(),
+            "error_count" => {
+                let is_error = |warning: &&shoal_types::Warning| warning.level == shoal_types::WarningLevel::Error;
+                self.state.warnings.iter().filter(is_error).count().to_string()
+            }
+            "last_insert_id" | "identity" => self.state.last_insert_id.to_string(),
+            "timestamp" => {
+                let micros = self.variables.timestamp_micros.unwrap_or_else(|| self.server.clock_micros());
+                format!("{}.{:06}", micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000))
+            }
+            "data_memory" => self.server.node.memory_limit().to_string(),
+            "character_set_database" if !global => self.variables.collation_database.charset().name().to_owned(),
+            "collation_database" if !global => self.variables.collation_database.name().to_owned(),
+            _ => return None,
+        })
+    }
+}
+
+impl SystemVariables for VariableReader<'_> {
+    fn system_variable(&self, variable: &SystemVariable) -> Result<Expr> {
+        let name = variable.name.value.as_str();
+        let definition = registry::find(name).ok_or_else(|| registry::unknown(name))?;
+        let global = match variable.scope {
+            Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly) => {
+                if !definition.is_global() {
+                    return Err(wrong_scope(name, "SESSION"));
+                }
+                true
+            }
+            Some(VariableScope::Session) => {
+                if !definition.in_session() && definition.scope != Scope::ReadOnly {
+                    return Err(wrong_scope(name, "GLOBAL"));
+                }
+                false
+            }
+            None => false,
+        };
+        Ok(as_expression(definition, &self.0.variable_text(definition, global)))
+    }
+
+    fn user_variable_type(&self, name: &str) -> Option<SqlType> {
+        self.0.state.user_variable(name).map(|(_, sql_type)| sql_type)
+    }
+}
+
+fn wrong_scope(name: &str, scope: &str) -> Error {
+    let message = format!("Variable '{name}' is a {scope} variable");
+    Error::new(ErrorCode::IncorrectGlobalLocalVar, message)
+}
+
+/// The value as a literal of the variable's type: switches are 1 and 0.
+fn as_expression(definition: &Definition, text: &str) -> Expr {
+    match definition.kind {
+        Kind::Switch => Expr::literal(Value::Int(i64::from(text == "ON")), SqlType { length: 1, ..SqlType::bigint(false) }),
+        Kind::Integer(..) => Expr::literal(Value::UInt(text.parse().unwrap_or(0)), SqlType::bigint(true)),
+        Kind::Real => Expr::literal(Value::Double(text.parse().unwrap_or(0.0)), SqlType::double()),
+        Kind::Text if text == "NULL" => Expr::null(),
+        Kind::Word(_) | Kind::Text => {
+            string_literal(text.as_bytes().to_vec(), shoal_types::Collation::UTF8MB4_0900_AI_CI)
+        }
+    }
+}
+
+/// (name, value) of every variable, for SHOW VARIABLES and its tables.
+pub fn list(session: &Session, global: bool) -> Vec<(String, String)> {
+    let shown = |definition: &&Definition| if global { definition.is_global() } else { definition.scope != Scope::Session || definition.in_session() };
+    let text = |definition: &'static Definition| {
+        let text = session.variable_text(definition, global);
+        (definition.name.to_owned(), if text == "NULL" { String::new() } else { text })
+    };
+    registry::ALL.iter().filter(shown).map(text).collect()
+}

@@ -1,0 +1,335 @@
+//! All system variables: name, scope, kind, default.
+
+use shoal_types::{Error, ErrorCode, Result};
+
+/// Where a variable has values, and whether SET may change them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Global,
+    Session,
+    Both,
+    /// Global, fixed while the server runs (some at all).
+    ReadOnly,
+}
+
+/// What values a variable takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// ON and OFF.
+    Switch,
+    /// Least and greatest; values outside are clamped, as MySQL does.
+    Integer(u64, u64),
+    /// One of these words; numbers choose by position.
+    Word(&'static [&'static str]),
+    Text,
+    /// A number with decimals.
+    Real,
+}
+
+/// One variable.
+#[derive(Debug)]
+pub struct Definition {
+    /// In lower case.
+    pub name: &'static str,
+    pub scope: Scope,
+    pub kind: Kind,
+    pub default: &'static str,
+}
+
+impl Definition {
+    pub fn in_session(&self) -> bool {
+        matches!(self.scope, Scope::Session | Scope::Both)
+    }
+
+    pub fn is_global(&self) -> bool {
+        !matches!(self.scope, Scope::Session)
+    }
+
+    /// A value in its canonical text. Errors: 1231, 1232.
+    pub fn check(&self, text: &str) -> Result<String> {
+        match self.kind {
+            Kind::Switch => match text.to_ascii_uppercase().as_str() {
+                "ON" | "1" | "TRUE" | "YES" => Ok("ON".to_owned()),
+                "OFF" | "0" | "FALSE" | "NO" => Ok("OFF".to_owned()),
+                _ => Err(self.wrong_value(text)),
+            },
+            Kind::Integer(least, greatest) => match text.trim().parse::<i128>() {
+                Ok(number) => Ok(number.clamp(i128::from(least), i128::from(greatest)).to_string()),
+                Err(_) => {
+                    let message = format!("Incorrect argument type to variable '{}'", self.name);
+                    Err(Error::new(ErrorCode::WrongTypeForVar, message))
+                }
+            },
+            Kind::Word(words) => {
+                let named = words.iter().find(|word| word.eq_ignore_ascii_case(text));
+                let chosen = named.or_else(|| text.parse::<usize>().ok().and_then(|position| words.get(position)));
+                chosen.map(|word| (*word).to_owned()).ok_or_else(|| self.wrong_value(text))
+            }
+            Kind::Text => Ok(text.to_owned()),
+            Kind::Real => match text.trim().parse::<f64>() {
+                Ok(number) => Ok(format!("{number:.6}")),
+                Err(_) => Err(self.wrong_value(text)),
+            },
+        }
+    }
+
+    pub fn wrong_value(&self, text: &str) -> Error {
+        let message = format!("Variable '{}' can't be set to the value of '{text}'", self.name);
+        Error::new(ErrorCode::WrongValueForVar, message)
+    }
+}
+
+/// The variable of this name, without regard to case.
+pub fn find(name: &str) -> Option<&'static Definition> {
+    let name = name.to_ascii_lowercase();
+    ALL.binary_search_by(|definition| definition.name.cmp(name.as_str())).ok().map(|position| &ALL[position])
+}
+
+/// The same. Errors: 1193, with the nearest known name.
+pub fn require(name: &str) -> Result<&'static Definition> {
+    find(name).ok_or_else(|| {
+        let hint = nearest(name).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+        Error::new(ErrorCode::UnknownSystemVariable, format!("Unknown system variable '{name}'{hint}"))
+    })
+}
+
+/// 1193 without a guess, as clients expect it in SQL.
+pub fn unknown(name: &str) -> Error {
+    Error::new(ErrorCode::UnknownSystemVariable, format!("Unknown system variable '{name}'"))
+}
+
+fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let best = ALL.iter().map(|definition| (distance(&name, definition.name), definition.name)).min()?;
+    (best.0 <= name.len() / 3).then_some(best.1)
+}
+
+/// Levenshtein's.
+fn distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in right.bytes().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+const U32: u64 = u32::MAX as u64;
+const U64: u64 = u64::MAX;
+const DEFAULT_MODES: &str =
+    "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
+const ISOLATION: Kind =
+    Kind::Word(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]);
+const DURABILITY: Kind = Kind::Word(&["disk", "replicated"]);
+
+macro_rules! variables {
+    ($($name:literal $scope:ident $kind:expr, $default:expr;)*) => {
+        /// In the order of names.
+        pub static ALL: &[Definition] = &[
+            $(Definition { name: $name, scope: Scope::$scope, kind: $kind, default: $default },)*
+        ];
+    };
+}
+
+variables! {
+    "auto_increment_increment" Both Kind::Integer(1, 65_535), "1";
+    "auto_increment_offset" Both Kind::Integer(1, 65_535), "1";
+    "autocommit" Both Kind::Switch, "ON";
+    "automatic_sp_privileges" Global Kind::Switch, "ON";
+    "back_log" ReadOnly Kind::Integer(1, 65_535), "4096";
+    "basedir" ReadOnly Kind::Text, "/usr/";
+    "big_tables" Both Kind::Switch, "OFF";
+    "binlog_format" Both Kind::Word(&["MIXED", "STATEMENT", "ROW"]), "ROW";
+    "bulk_insert_buffer_size" Both Kind::Integer(0, U64), "8388608";
+    "character_set_client" Both Kind::Text, "utf8mb4";
+    "character_set_connection" Both Kind::Text, "utf8mb4";
+    "character_set_database" Both Kind::Text, "utf8mb4";
+    "character_set_filesystem" Both Kind::Text, "binary";
+    "character_set_results" Both Kind::Text, "utf8mb4";
+    "character_set_server" Both Kind::Text, "utf8mb4";
+    "character_set_system" ReadOnly Kind::Text, "utf8mb3";
+    "character_sets_dir" ReadOnly Kind::Text, "";
+    "collation_connection" Both Kind::Text, "utf8mb4_0900_ai_ci";
+    "collation_database" Both Kind::Text, "utf8mb4_0900_ai_ci";
+    "collation_server" Both Kind::Text, "utf8mb4_0900_ai_ci";
+    "commit_durability" Global DURABILITY, "disk";
+    "completion_type" Both Kind::Word(&["NO_CHAIN", "CHAIN", "RELEASE"]), "NO_CHAIN";
+    "concurrent_insert" Global Kind::Word(&["NEVER", "AUTO", "ALWAYS"]), "AUTO";
+    "connect_timeout" Global Kind::Integer(2, 31_536_000), "10";
+    "data_memory" ReadOnly Kind::Integer(0, U64), "0";
+    "datadir" ReadOnly Kind::Text, "";
+    "default_collation_for_utf8mb4" Both Kind::Text, "utf8mb4_0900_ai_ci";
+    "default_storage_engine" Both Kind::Text, "ndbcluster";
+    "default_tmp_storage_engine" Both Kind::Text, "ndbcluster";
+    "default_week_format" Both Kind::Integer(0, 7), "0";
+    "div_precision_increment" Both Kind::Integer(0, 30), "4";
+    "error_count" ReadOnly Kind::Integer(0, U64), "0";
+    "event_scheduler" Global Kind::Word(&["OFF", "ON", "DISABLED"]), "OFF";
+    "explicit_defaults_for_timestamp" Both Kind::Switch, "ON";
+    "flush" Global Kind::Switch, "OFF";
+    "foreign_key_checks" Both Kind::Switch, "ON";
+    "general_log" Global Kind::Switch, "OFF";
+    "group_concat_max_len" Both Kind::Integer(4, U64), "1024";
+    "gtid_mode" ReadOnly Kind::Text, "OFF";
+    "have_compress" ReadOnly Kind::Text, "NO";
+    "have_openssl" ReadOnly Kind::Text, "DISABLED";
+    "have_ssl" ReadOnly Kind::Text, "DISABLED";
+    "hostname" ReadOnly Kind::Text, "localhost";
+    "identity" Session Kind::Integer(0, U64), "0";
+    "init_connect" Global Kind::Text, "";
+    "innodb_autoinc_lock_mode" ReadOnly Kind::Integer(0, 2), "2";
+    "innodb_buffer_pool_size" Global Kind::Integer(0, U64), "134217728";
+    "innodb_file_per_table" Global Kind::Switch, "ON";
+    "innodb_flush_log_at_trx_commit" Global Kind::Integer(0, 2), "1";
+    "innodb_lock_wait_timeout" Both Kind::Integer(1, 1_073_741_824), "50";
+    "innodb_read_only" ReadOnly Kind::Switch, "OFF";
+    "innodb_rollback_on_timeout" ReadOnly Kind::Switch, "OFF";
+    "innodb_stats_on_metadata" Global Kind::Switch, "OFF";
+    "innodb_strict_mode" Both Kind::Switch, "ON";
+    "innodb_version" ReadOnly Kind::Text, "8.4.0";
+    "insert_id" Session Kind::Integer(0, U64), "0";
+    "interactive_timeout" Both Kind::Integer(1, 31_536_000), "28800";
+    "join_buffer_size" Both Kind::Integer(128, U64), "262144";
+    "key_buffer_size" Global Kind::Integer(0, U64), "8388608";
+    "last_insert_id" Session Kind::Integer(0, U64), "0";
+    "lc_messages" Both Kind::Text, "en_US";
+    "lc_time_names" Both Kind::Text, "en_US";
+    "license" ReadOnly Kind::Text, "Apache-2.0";
+    "local_infile" Global Kind::Switch, "ON";
+    "lock_wait_timeout" Both Kind::Integer(1, 31_536_000), "31536000";
+    "log_bin" ReadOnly Kind::Switch, "OFF";
+    "log_error" ReadOnly Kind::Text, "stderr";
+    "log_output" Global Kind::Text, "FILE";
+    "long_query_time" Both Kind::Real, "10.000000";
+    "low_priority_updates" Both Kind::Switch, "OFF";
+    "lower_case_file_system" ReadOnly Kind::Switch, "OFF";
+    "lower_case_table_names" ReadOnly Kind::Integer(0, 2), "0";
+    "max_allowed_packet" Both Kind::Integer(1024, 1 << 30), "67108864";
+    "max_connect_errors" Global Kind::Integer(1, U64), "100";
+    "max_connections" Global Kind::Integer(1, 100_000), "10000";
+    "max_error_count" Both Kind::Integer(0, 65_535), "1024";
+    "max_execution_time" Both Kind::Integer(0, U32), "0";
+    "max_heap_table_size" Both Kind::Integer(16_384, U64), "16777216";
+    "max_join_size" Both Kind::Integer(1, U64), "18446744073709551615";
+    "max_length_for_sort_data" Both Kind::Integer(4, 8_388_608), "4096";
+    "max_prepared_stmt_count" Global Kind::Integer(0, 4_194_304), "16382";
+    "max_sort_length" Both Kind::Integer(4, 8_388_608), "1024";
+    "max_user_connections" Both Kind::Integer(0, U32), "0";
+    "ndb_autoincrement_prefetch_sz" Both Kind::Integer(1, 65_536), "512";
+    "ndb_batch_size" Both Kind::Integer(0, U32), "32768";
+    "ndb_force_send" Both Kind::Switch, "ON";
+    "ndb_index_stat_enable" Both Kind::Switch, "ON";
+    "ndb_join_pushdown" Both Kind::Switch, "ON";
+    "ndb_optimized_node_selection" Global Kind::Integer(0, 3), "3";
+    "ndb_read_backup" Global Kind::Switch, "ON";
+    "ndb_table_no_logging" Session Kind::Switch, "OFF";
+    "ndb_use_exact_count" Both Kind::Switch, "OFF";
+    "ndb_use_transactions" Both Kind::Switch, "ON";
+    "ndb_version_string" ReadOnly Kind::Text, "ndb-8.4.0";
+    "net_buffer_length" Both Kind::Integer(1024, 1_048_576), "16384";
+    "net_read_timeout" Both Kind::Integer(1, 31_536_000), "30";
+    "net_retry_count" Both Kind::Integer(1, U64), "10";
+    "net_write_timeout" Both Kind::Integer(1, 31_536_000), "60";
+    "new" Both Kind::Switch, "OFF";
+    "old_alter_table" Both Kind::Switch, "OFF";
+    "optimizer_prune_level" Both Kind::Integer(0, 1), "1";
+    "optimizer_search_depth" Both Kind::Integer(0, 62), "62";
+    "optimizer_switch" Both Kind::Text, "";
+    "performance_schema" ReadOnly Kind::Switch, "OFF";
+    "pid_file" ReadOnly Kind::Text, "";
+    "port" ReadOnly Kind::Integer(0, 65_535), "3306";
+    "profiling" Both Kind::Switch, "OFF";
+    "protocol_version" ReadOnly Kind::Integer(10, 10), "10";
+    "query_alloc_block_size" Both Kind::Integer(1024, U32), "8192";
+    "query_cache_size" ReadOnly Kind::Integer(0, U64), "0";
+    "query_cache_type" ReadOnly Kind::Text, "OFF";
+    "rand_seed1" Session Kind::Integer(0, U64), "0";
+    "rand_seed2" Session Kind::Integer(0, U64), "0";
+    "read_buffer_size" Both Kind::Integer(8192, U32), "131072";
+    "read_only" Global Kind::Switch, "OFF";
+    "read_rnd_buffer_size" Both Kind::Integer(1, U32), "262144";
+    "require_secure_transport" ReadOnly Kind::Switch, "OFF";
+    "secure_file_priv" ReadOnly Kind::Text, "NULL";
+    "server_id" Global Kind::Integer(0, U32), "1";
+    "server_uuid" ReadOnly Kind::Text, "00000000-0000-0000-0000-000000000001";
+    "session_track_gtids" Both Kind::Text, "OFF";
+    "session_track_schema" Both Kind::Switch, "ON";
+    "session_track_state_change" Both Kind::Switch, "OFF";
+    "session_track_system_variables" Both Kind::Text, "time_zone,autocommit,character_set_client,character_set_results,character_set_connection";
+    "session_track_transaction_info" Both Kind::Text, "OFF";
+    "show_create_table_verbosity" Both Kind::Switch, "OFF";
+    "skip_external_locking" ReadOnly Kind::Switch, "ON";
+    "skip_name_resolve" ReadOnly Kind::Switch, "ON";
+    "skip_networking" ReadOnly Kind::Switch, "OFF";
+    "slow_query_log" Global Kind::Switch, "OFF";
+    "socket" ReadOnly Kind::Text, "";
+    "sort_buffer_size" Both Kind::Integer(32_768, U64), "262144";
+    "sql_auto_is_null" Both Kind::Switch, "OFF";
+    "sql_big_selects" Both Kind::Switch, "ON";
+    "sql_buffer_result" Both Kind::Switch, "OFF";
+    "sql_log_bin" Session Kind::Switch, "ON";
+    "sql_log_off" Both Kind::Switch, "OFF";
+    "sql_mode" Both Kind::Text, DEFAULT_MODES;
+    "sql_notes" Both Kind::Switch, "ON";
+    "sql_quote_show_create" Both Kind::Switch, "ON";
+    "sql_require_primary_key" Both Kind::Switch, "OFF";
+    "sql_safe_updates" Both Kind::Switch, "OFF";
+    "sql_select_limit" Both Kind::Integer(0, U64), "18446744073709551615";
+    "sql_warnings" Both Kind::Switch, "OFF";
+    "storage_engine" Both Kind::Text, "ndbcluster";
+    "super_read_only" Global Kind::Switch, "OFF";
+    "system_time_zone" ReadOnly Kind::Text, "UTC";
+    "table_definition_cache" Global Kind::Integer(0, U64), "2000";
+    "table_open_cache" Global Kind::Integer(1, U64), "4000";
+    "thread_cache_size" Global Kind::Integer(0, 16_384), "0";
+    "thread_handling" ReadOnly Kind::Text, "worker-per-core";
+    "time_zone" Both Kind::Text, "SYSTEM";
+    "timestamp" Session Kind::Real, "0";
+    "tls_version" ReadOnly Kind::Text, "";
+    "tmp_table_size" Both Kind::Integer(1024, U64), "16777216";
+    "tmpdir" ReadOnly Kind::Text, "/tmp";
+    "transaction_alloc_block_size" Both Kind::Integer(1024, 131_072), "8192";
+    "transaction_allow_batching" Session Kind::Switch, "OFF";
+    "transaction_isolation" Both ISOLATION, "REPEATABLE-READ";
+    "transaction_read_only" Both Kind::Switch, "OFF";
+    "tx_isolation" Both ISOLATION, "REPEATABLE-READ";
+    "tx_read_only" Both Kind::Switch, "OFF";
+    "unique_checks" Both Kind::Switch, "ON";
+    "updatable_views_with_limit" Both Kind::Switch, "ON";
+    "use_secondary_engine" Session Kind::Text, "OFF";
+    "version" ReadOnly Kind::Text, crate::server::VERSION;
+    "version_comment" ReadOnly Kind::Text, "Shoal";
+    "version_compile_machine" ReadOnly Kind::Text, std::env::consts::ARCH;
+    "version_compile_os" ReadOnly Kind::Text, std::env::consts::OS;
+    "wait_timeout" Both Kind::Integer(1, 31_536_000), "28800";
+    "warning_count" ReadOnly Kind::Integer(0, U64), "0";
+    "windowing_use_high_precision" Both Kind::Switch, "ON";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_order_so_that_they_can_be_found() {
+        assert!(ALL.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+
+    #[test]
+    fn every_default_is_a_value_that_the_variable_takes() {
+        for definition in ALL {
+            assert!(definition.check(definition.default).is_ok(), "{}", definition.name);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_is_answered_with_the_nearest() {
+        assert!(require("max_conections").unwrap_err().message().contains("'max_connections'"));
+        assert!(!require("zzzzzz").unwrap_err().message().contains("did you mean"));
+    }
+}
