@@ -197,6 +197,11 @@ impl Node {
         self.budget.set_limit_bytes(bytes);
     }
 
+    /// When commits are acknowledged from now on.
+    pub fn set_durability(&self, durability: crate::options::Durability) {
+        self.log.set_durability(durability);
+    }
+
     pub fn options(&self) -> &NodeOptions {
         &self.options
     }

@@ -45,7 +45,7 @@ impl Session {
                 let micros = self.variables.timestamp_micros.unwrap_or_else(|| self.server.clock_micros());
                 format!("{}.{:06}", micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000))
             }
-            "data_memory" => self.server.node.memory_limit().to_string(),
+            "data_memory" => self.server.node.memory_usage().limit_bytes.to_string(),
             "character_set_database" if !global => self.variables.collation_database.charset().name().to_owned(),
             "collation_database" if !global => self.variables.collation_database.name().to_owned(),
             _ => return None,
