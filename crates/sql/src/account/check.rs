@@ -1,0 +1,213 @@
+//! May they? Checks before statements run, against the dictionary as it is now.
+
+use std::sync::Arc;
+
+use shoal_cluster::{Catalog, Table, User};
+use shoal_types::{Error, ErrorCode, Result};
+
+use super::matching::wildcard;
+use super::privilege::{Level, Privileges};
+use crate::dml::{DeletePlan, InsertPlan, RowFinder, UpdatePlan};
+use crate::session::plans::{Plan, PlanKind};
+use crate::session::{Session, SessionShared};
+
+/// Databases that everybody may look into; what they show there depends on their privileges.
+const OPEN_DATABASES: &[&str] = &["information_schema", "performance_schema"];
+
+/// The session's account; `None`: it has been dropped.
+fn account<'c>(session: &Session, catalog: &'c Catalog) -> Option<&'c Arc<User>> {
+    catalog.users.get(&session.state.account)
+}
+
+fn global(user: &User) -> Privileges {
+    let grants = user.grants.iter().filter(|(database, ..)| database.is_empty());
+    grants.fold(Privileges::NONE, |set, (.., bits)| set.with(Privileges(*bits)))
+}
+
+/// What an account may do in a database: globally, and by its grants for databases like this one.
+pub fn on_database(user: &User, database: &str) -> Privileges {
+    let matches = |pattern: &str| pattern == database || wildcard(database, pattern);
+    let grants = user
+        .grants
+        .iter()
+        .filter(|(pattern, table, _)| !pattern.is_empty() && table.is_empty() && matches(pattern));
+    grants.fold(global(user), |set, (.., bits)| set.with(Privileges(*bits)))
+}
+
+/// What an account may do with a table.
+pub fn on_table(user: &User, database: &str, table: &str) -> Privileges {
+    let grants = user.grants.iter().filter(|(known, name, _)| known == database && name == table);
+    grants.fold(on_database(user, database), |set, (.., bits)| set.with(Privileges(*bits)))
+}
+
+/// Before a plan runs: SELECT, INSERT, UPDATE and DELETE on its tables. Errors: 1142.
+pub fn check_plan(session: &Session, plan: &Plan) -> Result<()> {
+    if plan.tables.is_empty() {
+        return Ok(());
+    }
+    let catalog = session.server.node.catalog();
+    let user = account(session, &catalog);
+    if user.is_some_and(|user| global(user).contains(Privileges::DATA)) {
+        return Ok(());
+    }
+    match &plan.kind {
+        PlanKind::PointSelect { .. } | PlanKind::Select { .. } => check_reads(session, user, &plan.tables, None),
+        PlanKind::Insert(insert) => {
+            check_table(session, user, &insert.table, insert_privileges(insert))?;
+            check_reads(session, user, &plan.tables, Some(&insert.table))
+        }
+        PlanKind::Update(UpdatePlan { finder, .. }) => {
+            check_finder(session, user, plan, finder, Privileges::UPDATE)
+        }
+        PlanKind::Delete(DeletePlan { finder, .. }) => {
+            check_finder(session, user, plan, finder, Privileges::DELETE)
+        }
+        PlanKind::Multi(multi) => {
+            let needed = if multi.delete { Privileges::DELETE } else { Privileges::UPDATE };
+            for target in &multi.targets {
+                check_table(session, user, &target.table, needed)?;
+            }
+            check_reads(session, user, &plan.tables, None)
+        }
+    }
+}
+
+fn insert_privileges(plan: &InsertPlan) -> Privileges {
+    let mut needed = Privileges::INSERT;
+    if plan.replace {
+        needed = needed.with(Privileges::DELETE);
+    }
+    if !plan.on_duplicate.is_empty() {
+        needed = needed.with(Privileges::UPDATE);
+    }
+    needed
+}
+
+/// Finding rows by their contents is reading them.
+fn check_finder(
+    session: &Session,
+    user: Option<&Arc<User>>,
+    plan: &Plan,
+    finder: &RowFinder,
+    needed: Privileges,
+) -> Result<()> {
+    let table = &finder.input.table;
+    check_table(session, user, table, needed)?;
+    let reads = finder.input.filter.is_some() || !finder.input.access.parts.is_empty() || !finder.order.is_empty();
+    check_reads(session, user, &plan.tables, if reads { None } else { Some(table) })
+}
+
+/// SELECT on every table but `except`.
+fn check_reads(
+    session: &Session,
+    user: Option<&Arc<User>>,
+    tables: &[Arc<Table>],
+    except: Option<&Arc<Table>>,
+) -> Result<()> {
+    let mut skipped = false;
+    for table in tables {
+        if !skipped && except.is_some_and(|except| Arc::ptr_eq(except, table)) {
+            skipped = true;
+            continue;
+        }
+        check_table(session, user, table, Privileges::SELECT)?;
+    }
+    Ok(())
+}
+
+fn check_table(session: &Session, user: Option<&Arc<User>>, table: &Table, needed: Privileges) -> Result<()> {
+    let schema = &table.schema;
+    let present = user.map_or(Privileges::NONE, |user| on_table(user, &schema.database, &schema.name));
+    if present.contains(needed) {
+        return Ok(());
+    }
+    Err(table_denied(session, needed.without(present), &schema.name))
+}
+
+fn table_denied(session: &Session, missing: Privileges, table: &str) -> Error {
+    let message = format!(
+        "{} command denied to user '{}'@'{}' for table '{table}'",
+        missing.first_name(),
+        session.state.account.0,
+        session.shared.host
+    );
+    Error::new(ErrorCode::TableAccessDenied, message)
+}
+
+fn database_denied(session: &Session, database: &str) -> Error {
+    let (user, host) = &session.state.account;
+    let message = format!("Access denied for user '{user}'@'{host}' to database '{database}'");
+    Error::new(ErrorCode::DbAccessDenied, message)
+}
+
+/// What DDL needs: on a table (1142), or on a database when no table is named (1044).
+pub fn require(session: &Session, database: &str, table: Option<&str>, needed: Privileges) -> Result<()> {
+    let catalog = session.server.node.catalog();
+    let user = account(session, &catalog);
+    let present = user.map_or(Privileges::NONE, |user| match table {
+        Some(table) => on_table(user, database, table),
+        None => on_database(user, database),
+    });
+    if present.contains(needed) {
+        return Ok(());
+    }
+    Err(match table {
+        Some(table) => table_denied(session, needed.without(present), table),
+        None => database_denied(session, database),
+    })
+}
+
+/// One of these privileges on everything. Errors: 1227.
+pub fn require_global(session: &Session, one_of: Privileges) -> Result<()> {
+    if has_global(session, one_of) {
+        return Ok(());
+    }
+    let names = [one_of.names(false), one_of.names(true)].concat().join(", ");
+    let message = format!("Access denied; you need (at least one of) the {names} privilege(s) for this operation");
+    Err(Error::new(ErrorCode::SpecificAccessDenied, message))
+}
+
+/// The administrative privilege of this name, or SUPER. Errors: 1227.
+pub fn check_admin(session: &Session, privilege: &str) -> Result<()> {
+    require_global(session, Privileges::by_name(privilege, Level::Global)?.with(Privileges::SUPER))
+}
+
+/// Whether the session's account has one of these privileges on everything.
+pub fn has_global(session: &Session, one_of: Privileges) -> bool {
+    let catalog = session.server.node.catalog();
+    account(session, &catalog).is_some_and(|user| global(user).intersects(one_of))
+}
+
+/// USE: some privilege in the database or on a table of it. Errors: 1044.
+pub fn check_database(session: &Session, name: &str) -> Result<()> {
+    if may_see_database(session, name) { Ok(()) } else { Err(database_denied(session, name)) }
+}
+
+/// Whether SHOW DATABASES lists it.
+pub fn may_see_database(session: &Session, name: &str) -> bool {
+    if OPEN_DATABASES.iter().any(|open| open.eq_ignore_ascii_case(name)) {
+        return true;
+    }
+    let catalog = session.server.node.catalog();
+    let Some(user) = account(session, &catalog) else { return false };
+    let shows = Privileges::all_at(Level::Database).with(Privileges::SHOW_DATABASES);
+    on_database(user, name).intersects(shows)
+        || user.grants.iter().any(|(database, _, bits)| database == name && *bits != 0)
+}
+
+/// Whether SHOW TABLES lists it.
+pub fn may_see_table(session: &Session, database: &str, table: &str) -> bool {
+    let catalog = session.server.node.catalog();
+    let shows = Privileges::all_at(Level::Table);
+    account(session, &catalog).is_some_and(|user| on_table(user, database, table).intersects(shows))
+}
+
+/// KILL: one's own threads, or anybody's with the right privilege. Errors: 1095.
+pub fn check_kill(session: &Session, target: &SessionShared) -> Result<()> {
+    if target.user == session.shared.user
+        || has_global(session, Privileges::SUPER.with(Privileges::CONNECTION_ADMIN))
+    {
+        return Ok(());
+    }
+    Err(Error::new(ErrorCode::KillDenied, format!("You are not owner of thread {}", target.id)))
+}

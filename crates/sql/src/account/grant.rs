@@ -1,0 +1,308 @@
+//! GRANT and REVOKE, and the statements that SHOW GRANTS lists.
+
+use shoal_cluster::{Catalog, Change, User};
+use shoal_parser::ast::{Grant, Grantable, ObjectType, Privilege, PrivilegeLevel, Revoke};
+use shoal_parser::quote_identifier;
+use shoal_types::{Error, ErrorCode, Result, WarningLevel};
+
+use super::check::{on_database, on_table};
+use super::{Level, Privileges, account_key, require_global, shown};
+use crate::ddl::errors;
+use crate::session::Session;
+
+/// What a grant is about: database (empty: all) and table (empty: all).
+struct Scope {
+    level: Level,
+    database: String,
+    table: String,
+}
+
+pub fn grant(session: &mut Session, statement: &Grant) -> Result<Vec<Change>> {
+    if statement.as_user.is_some() {
+        return Err(Error::unsupported("GRANT ... AS"));
+    }
+    let (privileges, object, level) = privileges_of(&statement.what, "GRANT")?;
+    let scope = scope_of(session, level)?;
+    let mut bits = bits_of(privileges, object, &scope)?;
+    if statement.with_grant_option {
+        bits = bits.with(Privileges::GRANT_OPTION);
+    }
+    let catalog = session.server.node.catalog();
+    if scope.level == Level::Table
+        && !bits.contains(Privileges::CREATE)
+        && catalog.table(&scope.database, &scope.table).is_none()
+    {
+        return Err(crate::resolve::no_such_table(&scope.database, &scope.table));
+    }
+    check_grantor(session, &catalog, &scope, bits)?;
+    let mut changes = Vec::new();
+    for name in &statement.to {
+        let key = account_key(session, name)?;
+        let Some(user) = catalog.users.get(&key) else {
+            let code = errors::code(1410, ErrorCode::PasswordNoMatch);
+            return Err(Error::new(code, "You are not allowed to create a user with GRANT"));
+        };
+        let mut user = User::clone(user);
+        add(&mut user, &scope, bits);
+        changes.push(Change::PutUser(user));
+    }
+    Ok(changes)
+}
+
+pub fn revoke(session: &mut Session, statement: &Revoke) -> Result<Vec<Change>> {
+    let catalog = session.server.node.catalog();
+    let everything = statement.what == Grantable::AllAndGrantOption;
+    let (scope, bits) = if everything {
+        require_global(session, Privileges::CREATE_USER)?;
+        (None, Privileges::NONE)
+    } else {
+        let (privileges, object, level) = privileges_of(&statement.what, "REVOKE")?;
+        let scope = scope_of(session, level)?;
+        let bits = bits_of(privileges, object, &scope)?;
+        check_grantor(session, &catalog, &scope, bits)?;
+        (Some(scope), bits)
+    };
+    let mut changes = Vec::new();
+    for name in &statement.from {
+        let key = account_key(session, name)?;
+        let Some(user) = catalog.users.get(&key) else {
+            if statement.ignore_unknown_user {
+                let code = errors::code(3162, ErrorCode::CannotUser);
+                session.warn(
+                    WarningLevel::Warning,
+                    code,
+                    format!("Authorization ID {} does not exist.", shown(&key)),
+                );
+                continue;
+            }
+            return Err(no_such_grant(&key, scope.as_ref()));
+        };
+        let mut user = User::clone(user);
+        match &scope {
+            None => user.grants.clear(),
+            Some(scope) if remove(&mut user, scope, bits) => {}
+            Some(scope) => {
+                let error = no_such_grant(&key, Some(scope));
+                if !statement.if_exists {
+                    return Err(error);
+                }
+                let code = ErrorCode::from_errno(error.errno()).unwrap_or(ErrorCode::NonexistingGrant);
+                session.warn(WarningLevel::Warning, code, error.message());
+                continue;
+            }
+        }
+        changes.push(Change::PutUser(user));
+    }
+    Ok(changes)
+}
+
+fn privileges_of<'s>(
+    what: &'s Grantable,
+    statement: &str,
+) -> Result<(&'s [Privilege], ObjectType, &'s PrivilegeLevel)> {
+    match what {
+        Grantable::Privileges { privileges, object, level } => Ok((privileges, *object, level)),
+        Grantable::Roles(_) => Err(Error::unsupported(format!("{statement} of roles"))),
+        Grantable::Proxy(_) => Err(Error::unsupported(format!("{statement} PROXY"))),
+        Grantable::AllAndGrantOption => Err(errors::syntax("ALL PRIVILEGES, GRANT OPTION")),
+    }
+}
+
+fn scope_of(session: &Session, level: &PrivilegeLevel) -> Result<Scope> {
+    let current =
+        || session.state.database.clone().ok_or_else(|| Error::new(ErrorCode::NoDb, "No database selected"));
+    let (level, database, table) = match level {
+        PrivilegeLevel::Global => (Level::Global, String::new(), String::new()),
+        PrivilegeLevel::CurrentSchema => (Level::Database, current()?, String::new()),
+        PrivilegeLevel::Schema(name) => (Level::Database, name.value.clone(), String::new()),
+        PrivilegeLevel::Object(name) => {
+            let database = match &name.schema {
+                Some(schema) => schema.value.clone(),
+                None => current()?,
+            };
+            (Level::Table, database, name.name.value.clone())
+        }
+    };
+    Ok(Scope { level, database, table })
+}
+
+fn bits_of(privileges: &[Privilege], object: ObjectType, scope: &Scope) -> Result<Privileges> {
+    if object != ObjectType::Table {
+        return Err(Error::unsupported("privileges on stored programs"));
+    }
+    let mut bits = Privileges::NONE;
+    for privilege in privileges {
+        if !privilege.columns.is_empty() {
+            return Err(Error::unsupported("column privileges"));
+        }
+        bits = bits.with(Privileges::by_name(&privilege.name, scope.level)?);
+    }
+    Ok(bits)
+}
+
+/// One can give and take what one has, with GRANT OPTION. Errors: 1045, 1044, 1142.
+fn check_grantor(session: &Session, catalog: &Catalog, scope: &Scope, bits: Privileges) -> Result<()> {
+    let (user, host) = &session.state.account;
+    let present =
+        catalog.users.get(&session.state.account).map_or(Privileges::NONE, |account| match scope.level {
+            Level::Table => on_table(account, &scope.database, &scope.table),
+            // For everything the database's name is empty, and no database's grants match that.
+            Level::Global | Level::Database => on_database(account, &scope.database),
+        });
+    let needed = bits.with(Privileges::GRANT_OPTION);
+    if present.contains(needed) {
+        return Ok(());
+    }
+    Err(match scope.level {
+        Level::Global => {
+            let message = format!("Access denied for user '{user}'@'{host}' (using password: YES)");
+            Error::new(ErrorCode::AccessDenied, message)
+        }
+        Level::Database => {
+            let message = format!("Access denied for user '{user}'@'{host}' to database '{}'", scope.database);
+            Error::new(ErrorCode::DbAccessDenied, message)
+        }
+        Level::Table => {
+            let missing = needed.without(present).first_name();
+            let host = &session.shared.host;
+            let message =
+                format!("{missing} command denied to user '{user}'@'{host}' for table '{}'", scope.table);
+            Error::new(ErrorCode::TableAccessDenied, message)
+        }
+    })
+}
+
+fn add(user: &mut User, scope: &Scope, bits: Privileges) {
+    let known =
+        user.grants.iter_mut().find(|(database, table, _)| *database == scope.database && *table == scope.table);
+    match known {
+        Some((.., present)) => *present |= bits.0,
+        None if bits.is_empty() => {}
+        None => user.grants.push((scope.database.clone(), scope.table.clone(), bits.0)),
+    }
+}
+
+/// `false`: there is nothing granted there.
+fn remove(user: &mut User, scope: &Scope, bits: Privileges) -> bool {
+    let position =
+        user.grants.iter().position(|(database, table, _)| *database == scope.database && *table == scope.table);
+    let Some(position) = position else { return scope.level == Level::Global };
+    let left = Privileges(user.grants[position].2).without(bits);
+    if left.is_empty() {
+        user.grants.remove(position);
+    } else {
+        user.grants[position].2 = left.0;
+    }
+    true
+}
+
+fn no_such_grant((user, host): &(String, String), scope: Option<&Scope>) -> Error {
+    match scope {
+        Some(scope) if scope.level == Level::Table => {
+            let message = format!(
+                "There is no such grant defined for user '{user}' on host '{host}' on table '{}'",
+                scope.table
+            );
+            Error::new(ErrorCode::NonexistingTableGrant, message)
+        }
+        _ => {
+            let message = format!("There is no such grant defined for user '{user}' on host '{host}'");
+            Error::new(ErrorCode::NonexistingGrant, message)
+        }
+    }
+}
+
+/// SHOW GRANTS: the statements that give an account what it has.
+pub fn grants_text(user: &User) -> Vec<String> {
+    let to = format!("{}@{}", quote_identifier(&user.user), quote_identifier(&user.host));
+    let mut grants: Vec<&(String, String, u64)> = user.grants.iter().collect();
+    grants.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
+    let global = grants.iter().find(|(database, ..)| database.is_empty());
+    let global = global.map_or(Privileges::NONE, |(.., bits)| Privileges(*bits));
+    let mut lines = vec![grant_line(global, Level::Global, "*.*", &to)];
+    let dynamic = global.names(true);
+    if !dynamic.is_empty() {
+        lines.push(finish(&dynamic.join(","), global, "*.*", &to));
+    }
+    for (database, table, bits) in grants.into_iter().filter(|(database, ..)| !database.is_empty()) {
+        let quoted = quote_identifier(database);
+        let (level, object) = match table.is_empty() {
+            true => (Level::Database, format!("{quoted}.*")),
+            false => (Level::Table, format!("{quoted}.{}", quote_identifier(table))),
+        };
+        lines.push(grant_line(Privileges(*bits), level, &object, &to));
+    }
+    lines
+}
+
+fn grant_line(bits: Privileges, level: Level, object: &str, to: &str) -> String {
+    let names = bits.names(false);
+    let privileges = if level != Level::Global && bits.contains(Privileges::all_at(level)) {
+        "ALL PRIVILEGES".to_owned()
+    } else if names.is_empty() {
+        "USAGE".to_owned()
+    } else {
+        names.join(", ")
+    };
+    finish(&privileges, bits, object, to)
+}
+
+fn finish(privileges: &str, bits: Privileges, object: &str, to: &str) -> String {
+    let option = if bits.contains(Privileges::GRANT_OPTION) { " WITH GRANT OPTION" } else { "" };
+    format!("GRANT {privileges} ON {object} TO {to}{option}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(database: &str, table: &str) -> Scope {
+        let level = match (database.is_empty(), table.is_empty()) {
+            (true, _) => Level::Global,
+            (false, true) => Level::Database,
+            (false, false) => Level::Table,
+        };
+        Scope { level, database: database.to_owned(), table: table.to_owned() }
+    }
+
+    #[test]
+    fn grants_are_shown_as_the_statements_that_give_them() {
+        let mut user = User { user: "nina".to_owned(), host: "%".to_owned(), ..User::default() };
+        assert_eq!(grants_text(&user), ["GRANT USAGE ON *.* TO `nina`@`%`"]);
+        add(&mut user, &scope("d", ""), Privileges::all_at(Level::Database));
+        add(&mut user, &scope("d", "t"), Privileges::SELECT.with(Privileges::GRANT_OPTION));
+        add(&mut user, &scope("", ""), Privileges::PROCESS.with(Privileges::CONNECTION_ADMIN));
+        assert_eq!(
+            grants_text(&user),
+            [
+                "GRANT PROCESS ON *.* TO `nina`@`%`",
+                "GRANT CONNECTION_ADMIN ON *.* TO `nina`@`%`",
+                "GRANT ALL PRIVILEGES ON `d`.* TO `nina`@`%`",
+                "GRANT SELECT ON `d`.`t` TO `nina`@`%` WITH GRANT OPTION",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_taken_away_is_gone_and_what_was_never_given_cannot_be_taken() {
+        let mut user = User::default();
+        let (all, table) = (scope("", ""), scope("d", "t"));
+        add(&mut user, &table, Privileges::SELECT.with(Privileges::INSERT));
+        assert!(remove(&mut user, &table, Privileges::SELECT));
+        assert_eq!(on_table(&user, "d", "t"), Privileges::INSERT);
+        assert!(remove(&mut user, &table, Privileges::INSERT));
+        assert!(user.grants.is_empty());
+        assert!(!remove(&mut user, &table, Privileges::INSERT));
+        assert!(remove(&mut user, &all, Privileges::INSERT));
+        assert_eq!(no_such_grant(&("a".to_owned(), "%".to_owned()), Some(&table)).errno(), 1147);
+        assert_eq!(no_such_grant(&("a".to_owned(), "%".to_owned()), Some(&all)).errno(), 1141);
+    }
+
+    #[test]
+    fn a_grant_for_a_pattern_of_databases_covers_them() {
+        let mut user = User::default();
+        add(&mut user, &scope("shop%", ""), Privileges::SELECT);
+        assert_eq!(on_table(&user, "shop_eu", "t"), Privileges::SELECT);
+        assert_eq!(on_table(&user, "stock", "t"), Privileges::NONE);
+    }
+}

@@ -1,0 +1,246 @@
+//! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD.
+
+use shoal_cluster::{Change, User};
+use shoal_parser::ast::{
+    AccountName, Authentication, AuthenticationSecret, DropAccounts, PasswordOption, SetPassword, TlsRequirement,
+    UserDefinition, UserSpecification,
+};
+use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, hash_password, is_well_formed};
+use shoal_types::{Error, ErrorCode, Result, WarningLevel};
+
+use super::{Privileges, account_key, require_global, shown};
+use crate::ddl::errors;
+use crate::session::Session;
+
+type AccountKey = (String, String);
+
+pub fn create(session: &mut Session, definition: &UserDefinition) -> Result<Vec<Change>> {
+    require_global(session, Privileges::CREATE_USER)?;
+    let catalog = session.server.node.catalog();
+    let mut changes = Vec::new();
+    let mut present = Vec::new();
+    let mut named: Vec<AccountKey> = Vec::new();
+    for specification in &definition.users {
+        let key = account_key(session, &specification.account)?;
+        if catalog.users.contains_key(&key) || named.contains(&key) {
+            present.push(key);
+            continue;
+        }
+        let mut user = User {
+            user: key.0.clone(),
+            host: key.1.clone(),
+            plugin: DEFAULT_PLUGIN.to_owned(),
+            ..User::default()
+        };
+        apply(specification, definition, &mut user)?;
+        changes.push(Change::PutUser(user));
+        named.push(key);
+    }
+    if present.is_empty() {
+        return Ok(changes);
+    }
+    if !definition.if_clause {
+        return Err(failed("CREATE USER", &present));
+    }
+    for key in present {
+        let code = errors::code(3163, ErrorCode::CannotUser);
+        session.warn(WarningLevel::Note, code, format!("Authorization ID {} already exists.", shown(&key)));
+    }
+    Ok(changes)
+}
+
+pub fn alter(session: &mut Session, definition: &UserDefinition) -> Result<Vec<Change>> {
+    let catalog = session.server.node.catalog();
+    let mut changes = Vec::new();
+    let mut missing = Vec::new();
+    for specification in &definition.users {
+        let key = account_key(session, &specification.account)?;
+        if key != session.state.account || !changes_password_alone(definition) {
+            require_global(session, Privileges::CREATE_USER)?;
+        }
+        let Some(user) = catalog.users.get(&key) else {
+            missing.push(key);
+            continue;
+        };
+        let mut user = User::clone(user);
+        apply(specification, definition, &mut user)?;
+        changes.push(Change::PutUser(user));
+    }
+    if missing.is_empty() {
+        return Ok(changes);
+    }
+    if !definition.if_clause {
+        return Err(failed("ALTER USER", &missing));
+    }
+    note_missing(session, missing);
+    Ok(changes)
+}
+
+/// What everybody may change of their own account.
+fn changes_password_alone(definition: &UserDefinition) -> bool {
+    definition.require.is_none()
+        && definition.locked.is_none()
+        && definition.limits.is_empty()
+        && definition.password_options.is_empty()
+        && definition.comment.is_none()
+}
+
+/// Puts what is written into the account. Errors: 1235 for what does not exist here, 1524, 1827, 1470.
+fn apply(specification: &UserSpecification, definition: &UserDefinition, user: &mut User) -> Result<()> {
+    if !specification.more_factors.is_empty() {
+        return Err(Error::unsupported("multi-factor authentication"));
+    }
+    if definition.default_roles.is_some() {
+        return Err(Error::unsupported("DEFAULT ROLE"));
+    }
+    if definition.comment.is_some() {
+        return Err(Error::unsupported("COMMENT and ATTRIBUTE of users"));
+    }
+    if let Some((name, _)) = definition.limits.iter().find(|(_, limit)| *limit > 0) {
+        return Err(Error::unsupported(name));
+    }
+    definition.password_options.iter().try_for_each(check_password_option)?;
+    if let Some(authentication) = &specification.authentication {
+        authenticate(authentication, user)?;
+    }
+    match &definition.require {
+        None => {}
+        Some(TlsRequirement::None) => user.require_tls = false,
+        Some(TlsRequirement::Ssl) => user.require_tls = true,
+        Some(TlsRequirement::X509 | TlsRequirement::Specified { .. }) => {
+            return Err(Error::unsupported("REQUIRE of client certificates"));
+        }
+    }
+    if let Some(locked) = definition.locked {
+        user.locked = locked;
+    }
+    Ok(())
+}
+
+/// Options that say what is the case anyway are accepted.
+fn check_password_option(option: &PasswordOption) -> Result<()> {
+    let name = match option {
+        PasswordOption::ExpireDefault
+        | PasswordOption::ExpireNever
+        | PasswordOption::History(None | Some(0))
+        | PasswordOption::ReuseIntervalDays(None | Some(0))
+        | PasswordOption::RequireCurrent(None | Some(false))
+        | PasswordOption::FailedLoginAttempts(0)
+        | PasswordOption::LockTimeDays(Some(0)) => return Ok(()),
+        PasswordOption::ExpireNow | PasswordOption::ExpireIntervalDays(_) => "PASSWORD EXPIRE",
+        PasswordOption::History(_) => "PASSWORD HISTORY",
+        PasswordOption::ReuseIntervalDays(_) => "PASSWORD REUSE INTERVAL",
+        PasswordOption::RequireCurrent(_) => "PASSWORD REQUIRE CURRENT",
+        PasswordOption::FailedLoginAttempts(_) => "FAILED_LOGIN_ATTEMPTS",
+        PasswordOption::LockTimeDays(_) => "PASSWORD_LOCK_TIME",
+    };
+    Err(Error::unsupported(name))
+}
+
+fn authenticate(authentication: &Authentication, user: &mut User) -> Result<()> {
+    if authentication.retain_current {
+        return Err(Error::unsupported("RETAIN CURRENT PASSWORD"));
+    }
+    if let Some(plugin) = &authentication.plugin {
+        check_plugin(plugin)?;
+        if user.plugin != *plugin {
+            user.plugin = plugin.clone();
+            user.authentication_string.clear();
+        }
+    }
+    match &authentication.secret {
+        None => user.authentication_string.clear(),
+        Some(AuthenticationSecret::Password(password)) => {
+            user.authentication_string = hash_password(&user.plugin, password)?;
+        }
+        Some(AuthenticationSecret::Hash(hash)) => {
+            if !is_well_formed(&user.plugin, hash) {
+                let code = errors::code(1827, ErrorCode::PasswdLength);
+                return Err(Error::new(code, "The password hash doesn't have the expected format."));
+            }
+            user.authentication_string = hash.clone();
+        }
+        Some(AuthenticationSecret::Random) => return Err(Error::unsupported("RANDOM PASSWORD")),
+    }
+    Ok(())
+}
+
+pub fn drop(session: &mut Session, accounts: &DropAccounts) -> Result<Vec<Change>> {
+    require_global(session, Privileges::CREATE_USER)?;
+    let catalog = session.server.node.catalog();
+    let mut changes = Vec::new();
+    let mut missing = Vec::new();
+    for name in &accounts.accounts {
+        let key = account_key(session, name)?;
+        if catalog.users.contains_key(&key) {
+            changes.push(Change::DropUser { user: key.0, host: key.1 });
+        } else {
+            missing.push(key);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(changes);
+    }
+    if !accounts.if_exists {
+        return Err(failed("DROP USER", &missing));
+    }
+    note_missing(session, missing);
+    Ok(changes)
+}
+
+pub fn rename(session: &mut Session, pairs: &[(AccountName, AccountName)]) -> Result<Vec<Change>> {
+    require_global(session, Privileges::CREATE_USER)?;
+    let catalog = session.server.node.catalog();
+    let mut users = catalog.users.clone();
+    let mut changes = Vec::new();
+    let mut wrong = Vec::new();
+    for (from, to) in pairs {
+        let (from, to) = (account_key(session, from)?, account_key(session, to)?);
+        if users.contains_key(&to) {
+            wrong.push(from);
+            continue;
+        }
+        let Some(user) = users.remove(&from) else {
+            wrong.push(from);
+            continue;
+        };
+        let mut user = User::clone(&user);
+        user.user = to.0.clone();
+        user.host = to.1.clone();
+        users.insert(to, std::sync::Arc::new(user.clone()));
+        changes.push(Change::DropUser { user: from.0, host: from.1 });
+        changes.push(Change::PutUser(user));
+    }
+    if wrong.is_empty() { Ok(changes) } else { Err(failed("RENAME USER", &wrong)) }
+}
+
+pub fn set_password(session: &mut Session, set: &SetPassword) -> Result<Vec<Change>> {
+    if set.retain_current {
+        return Err(Error::unsupported("RETAIN CURRENT PASSWORD"));
+    }
+    let Some(password) = &set.password else { return Err(Error::unsupported("RANDOM PASSWORD")) };
+    let key = account_key(session, set.account.as_ref().unwrap_or(&AccountName::CurrentUser))?;
+    if key != session.state.account {
+        require_global(session, Privileges::CREATE_USER)?;
+    }
+    let catalog = session.server.node.catalog();
+    let Some(user) = catalog.users.get(&key) else {
+        return Err(Error::new(ErrorCode::PasswordNoMatch, "Can't find any matching row in the user table"));
+    };
+    let mut user = User::clone(user);
+    user.authentication_string = hash_password(&user.plugin, password)?;
+    Ok(vec![Change::PutUser(user)])
+}
+
+/// "Operation CREATE USER failed for 'a'@'%','b'@'%'".
+fn failed(operation: &str, accounts: &[AccountKey]) -> Error {
+    let names: Vec<String> = accounts.iter().map(shown).collect();
+    Error::new(ErrorCode::CannotUser, format!("Operation {operation} failed for {}", names.join(",")))
+}
+
+fn note_missing(session: &mut Session, missing: Vec<AccountKey>) {
+    for key in missing {
+        let code = errors::code(3162, ErrorCode::CannotUser);
+        session.warn(WarningLevel::Note, code, format!("Authorization ID {} does not exist.", shown(&key)));
+    }
+}

@@ -1,0 +1,66 @@
+//! What definitions of tables are refused with: numbers, states and texts of MySQL 8.4.
+
+use shoal_types::{Error, ErrorCode};
+
+/// The code of a number; the nearest relative while the common table of errors does not list it.
+pub fn code(errno: u16, relative: ErrorCode) -> ErrorCode {
+    ErrorCode::from_errno(errno).unwrap_or(relative)
+}
+
+pub fn no_such_database(name: &str) -> Error {
+    Error::new(ErrorCode::BadDb, format!("Unknown database '{name}'"))
+}
+
+pub fn table_exists(name: &str) -> Error {
+    Error::new(ErrorCode::TableExists, format!("Table '{name}' already exists"))
+}
+
+/// `names` are qualified: `db.t,db.u`.
+pub fn unknown_tables(names: &str) -> Error {
+    Error::new(ErrorCode::BadTable, format!("Unknown table '{names}'"))
+}
+
+/// A column that ALTER TABLE names and the table does not have.
+pub fn no_such_column(column: &str, table: &str) -> Error {
+    Error::new(ErrorCode::BadField, format!("Unknown column '{column}' in '{table}'"))
+}
+
+pub fn duplicate_column(name: &str) -> Error {
+    Error::new(ErrorCode::DupFieldName, format!("Duplicate column name '{name}'"))
+}
+
+pub fn duplicate_key(name: &str) -> Error {
+    Error::new(ErrorCode::DupKeyName, format!("Duplicate key name '{name}'"))
+}
+
+pub fn cannot_drop(name: &str) -> Error {
+    Error::new(ErrorCode::CantDropFieldOrKey, format!("Can't DROP '{name}'; check that column/key exists"))
+}
+
+pub fn no_such_key(name: &str, table: &str) -> Error {
+    Error::new(ErrorCode::KeyDoesNotExist, format!("Key '{name}' doesn't exist in table '{table}'"))
+}
+
+pub fn invalid_default(column: &str) -> Error {
+    Error::new(ErrorCode::InvalidDefault, format!("Invalid default value for '{column}'"))
+}
+
+pub fn wrong_specifier(column: &str) -> Error {
+    Error::new(ErrorCode::WrongFieldSpec, format!("Incorrect column specifier for column '{column}'"))
+}
+
+pub fn key_too_long(bytes: u64) -> Error {
+    Error::new(ErrorCode::TooLongKey, format!("Specified key was too long; max key length is {bytes} bytes"))
+}
+
+pub fn too_long_identifier(name: &str) -> Error {
+    Error::new(ErrorCode::TooLongIdent, format!("Identifier name '{name}' is too long"))
+}
+
+pub fn syntax(near: &str) -> Error {
+    let message = format!(
+        "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the \
+         right syntax to use near '{near}'"
+    );
+    Error::new(ErrorCode::Parse, message)
+}
