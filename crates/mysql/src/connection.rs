@@ -40,6 +40,14 @@ impl<F: Frontend> Drop for Admission<F> {
     }
 }
 
+/// Where a client comes from.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    pub host: String,
+    /// A Unix socket or a loopback address.
+    pub is_local: bool,
+}
+
 /// Why a wait ended before what was waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Interruption {
@@ -73,13 +81,14 @@ struct Connection<F: Frontend> {
 pub async fn serve<F: Frontend>(
     door: Door<F>,
     stream: Stream,
-    host: String,
+    peer: Peer,
     worker: Rc<Worker>,
     admission: Admission<F>,
 ) {
     let identity = Identity {
         connection_id: door.frontend.next_connection_id(),
-        host,
+        host: peer.host,
+        is_local: peer.is_local,
         capabilities: Capabilities::default(),
         challenge: Challenge::default(),
     };

@@ -30,6 +30,8 @@ impl<F> Clone for Door<F> {
 pub struct Identity {
     pub connection_id: u32,
     pub host: String,
+    /// The client is on this machine.
+    pub is_local: bool,
     pub capabilities: Capabilities,
     pub challenge: Challenge,
 }
@@ -94,6 +96,7 @@ fn exchange<'a, F>(door: &'a Door<F>, wire: LoginWire<'a>, identity: &Identity) 
         input: wire.input,
         output: wire.output,
         worker: wire.worker,
+        is_local: identity.is_local,
         authenticator: &door.authenticator,
         capabilities: identity.capabilities,
         challenge: identity.challenge,

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::auth::Authenticator;
-use crate::connection::{self, Admission};
+use crate::connection::{self, Admission, Peer};
 use crate::constants::Capabilities;
 use crate::login::Door;
 use crate::packet::PacketWriter;
@@ -28,7 +28,7 @@ use crate::refusal::Refusal;
 use crate::stream::Stream;
 use crate::worker::{Stopping, TICK, Worker};
 
-/// The host of clients on a loopback address or a Unix socket.
+/// The host of clients on a loopback address or a Unix socket, as a reverse look-up would name it.
 const LOCAL_HOST: &str = "localhost";
 const LISTEN_BACKLOG: i32 = 1024;
 /// Pause of an acceptor that was refused a socket by the system (too many open files).
@@ -135,7 +135,7 @@ enum Socketed {
 
 struct Arrival<F: Frontend> {
     socket: Socketed,
-    host: String,
+    peer: Peer,
     admission: Admission<F>,
 }
 
@@ -190,7 +190,7 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
         // A socket that the poller does not take is already broken.
         if let Ok(stream) = stream {
             let connection =
-                connection::serve(self.door.clone(), stream, arrival.host, Rc::clone(worker), arrival.admission);
+                connection::serve(self.door.clone(), stream, arrival.peer, Rc::clone(worker), arrival.admission);
             connections.spawn_local(connection);
         }
     }
@@ -236,9 +236,9 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
         let mut turn = 0;
         while *self.stopping.borrow_and_update() == Stopping::No {
             tokio::select! {
-                Some((socket, host)) = accepted.recv() => {
+                Some((socket, peer)) = accepted.recv() => {
                     turn = (turn + 1) % self.workers.len();
-                    self.hand_over(socket, host, turn);
+                    self.hand_over(socket, peer, turn);
                 }
                 changed = self.stopping.changed() => if changed.is_err() { break },
             }
@@ -246,24 +246,27 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
         Ok(())
     }
 
-    fn hand_over(&self, socket: Socketed, host: String, worker: usize) {
+    fn hand_over(&self, socket: Socketed, peer: Peer, worker: usize) {
         match Admission::new(&self.frontend) {
             Ok(admission) => {
-                let _ = self.workers[worker].send(Arrival { socket, host, admission });
+                let _ = self.workers[worker].send(Arrival { socket, peer, admission });
             }
             Err(refusal) => refuse(&socket, &refusal),
         }
     }
 }
 
-async fn accept_tcp(listener: tokio::net::TcpListener, accepted: mpsc::Sender<(Socketed, String)>) {
+async fn accept_tcp(listener: tokio::net::TcpListener, accepted: mpsc::Sender<(Socketed, Peer)>) {
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => {
                 let Ok(socket) = prepare(socket) else { continue };
                 let address = peer.ip().to_canonical();
-                let host = if address.is_loopback() { LOCAL_HOST.to_owned() } else { address.to_string() };
-                if accepted.send((Socketed::Tcp(socket), host)).await.is_err() {
+                let peer = match address.is_loopback() {
+                    true => local_peer(),
+                    false => Peer { host: address.to_string(), is_local: false },
+                };
+                if accepted.send((Socketed::Tcp(socket), peer)).await.is_err() {
                     return;
                 }
             }
@@ -272,18 +275,22 @@ async fn accept_tcp(listener: tokio::net::TcpListener, accepted: mpsc::Sender<(S
     }
 }
 
+fn local_peer() -> Peer {
+    Peer { host: LOCAL_HOST.to_owned(), is_local: true }
+}
+
 fn prepare(socket: tokio::net::TcpStream) -> io::Result<std::net::TcpStream> {
     socket.set_nodelay(true)?;
     SockRef::from(&socket).set_keepalive(true)?;
     socket.into_std()
 }
 
-async fn accept_unix(listener: tokio::net::UnixListener, accepted: mpsc::Sender<(Socketed, String)>) {
+async fn accept_unix(listener: tokio::net::UnixListener, accepted: mpsc::Sender<(Socketed, Peer)>) {
     loop {
         match listener.accept().await {
             Ok((socket, _)) => {
                 let Ok(socket) = socket.into_std() else { continue };
-                if accepted.send((Socketed::Unix(socket), LOCAL_HOST.to_owned())).await.is_err() {
+                if accepted.send((Socketed::Unix(socket), local_peer())).await.is_err() {
                     return;
                 }
             }

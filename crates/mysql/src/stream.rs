@@ -18,10 +18,6 @@ pub enum Stream {
 }
 
 impl Stream {
-    pub fn is_unix(&self) -> bool {
-        matches!(self, Stream::Unix(_))
-    }
-
     /// Receives into `room`; 0 is the end of the stream.
     ///
     /// A read that did not fill the room has emptied the socket. It marks the stream as not readable, so the next call

@@ -105,7 +105,8 @@ impl Worker {
         self.stopping.get()
     }
 
-    pub fn connection_count(&self) -> usize {
+    #[cfg(test)]
+    fn connection_count(&self) -> usize {
         self.connections.borrow().len()
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use shoal_sql::frontend::{Account, Frontend};
 use shoal_types::password::{NATIVE_PASSWORD, fast_digest, verify_crypt, verify_fast, verify_native};
 
+use super::rsa_key::RSA_BLOCK_SIZE;
 use super::{Authenticator, decoy};
 use crate::constants::Capabilities;
 use crate::handshake::{Challenge, Introduction, LOGIN_PAYLOAD_SIZE_MAX};
@@ -50,6 +51,8 @@ pub struct Exchange<'a> {
     pub input: &'a mut PacketReader,
     pub output: &'a mut PacketWriter,
     pub worker: &'a Worker,
+    /// The client is on this machine: a Unix socket or a loopback address.
+    pub is_local: bool,
     pub authenticator: &'a Arc<Authenticator>,
     pub capabilities: Capabilities,
     pub challenge: Challenge,
@@ -132,12 +135,11 @@ impl Exchange<'_> {
         Ok(true)
     }
 
-    /// The password itself: encrypted, or in clear on a Unix socket, which nobody else can listen to.
+    /// The password itself: encrypted, or in clear where nothing leaves the machine.
     async fn receive_password(&mut self) -> Result<Option<Vec<u8>>> {
         let mut packet = self.next_packet().await?;
-        let mut encrypted = !self.stream.is_unix();
+        let encrypted = packet == PUBLIC_KEY_REQUEST || !is_clear_password(&packet, self.is_local);
         if packet == PUBLIC_KEY_REQUEST {
-            encrypted = true;
             let key = self.authenticator.rsa_key.clone();
             let pem = tokio::task::spawn_blocking(move || key.get().map(|pair| pair.public_pem().to_vec()));
             let Ok(Some(pem)) = pem.await else { return Ok(None) };
@@ -184,5 +186,24 @@ impl Exchange<'_> {
             }
             receive(self.stream, self.input, self.worker).await?;
         }
+    }
+}
+
+/// Whether the packet is the password in clear, ended by NUL, rather than encrypted for a key that the client had all
+/// along. MariaDB's client sends it so whatever the transport; from another machine that is never taken.
+fn is_clear_password(packet: &[u8], is_local: bool) -> bool {
+    is_local && packet.len() != RSA_BLOCK_SIZE && packet.last() == Some(&0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_clear_is_taken_from_this_machine_only() {
+        assert!(is_clear_password(b"secret\0", true));
+        assert!(!is_clear_password(b"secret\0", false));
+        assert!(!is_clear_password(b"secret", true));
+        assert!(!is_clear_password(&[0; RSA_BLOCK_SIZE], true));
     }
 }

@@ -7,6 +7,8 @@ use std::sync::{Arc, OnceLock};
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
 
+/// Bytes of anything that is encrypted with the key.
+pub const RSA_BLOCK_SIZE: usize = 2048 / 8;
 const PEM_LINE_SIZE: usize = 64;
 const BASE64_ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

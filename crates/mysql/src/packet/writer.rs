@@ -2,8 +2,8 @@
 
 use super::{HEADER_SIZE, PAYLOAD_SIZE_MAX};
 
-/// The output buffer of a connection. Payloads are appended to [`PacketWriter::payload`] between
-/// [`PacketWriter::begin`] and [`PacketWriter::end`]; the header's place is kept free and filled in at the end.
+/// The output buffer of a connection. Payloads are appended to what [`PacketWriter::begin`] returns, up to
+/// [`PacketWriter::end`]; the header's place is kept free and filled in at the end.
 #[derive(Debug, Default)]
 pub struct PacketWriter {
     bytes: Vec<u8>,
@@ -19,11 +19,6 @@ impl PacketWriter {
     pub fn begin(&mut self) -> &mut Vec<u8> {
         self.open = self.bytes.len();
         self.bytes.extend_from_slice(&[0; HEADER_SIZE]);
-        &mut self.bytes
-    }
-
-    /// The buffer, to append the open packet's payload to.
-    pub fn payload(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 

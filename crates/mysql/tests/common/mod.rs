@@ -1,0 +1,61 @@
+//! What the tests of the door share: a stand-in for the SQL layer, and a client that shows raw packets.
+
+#![allow(dead_code)]
+
+pub mod fake;
+pub mod raw;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use shoal_mysql::{Listeners, Options, Server, bind_tcp, start};
+
+use fake::{Fake, State};
+
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server with the fake behind it; stops when dropped.
+pub struct Running {
+    pub fake: Arc<Fake>,
+    pub port: u16,
+    server: Option<Server>,
+}
+
+impl Running {
+    pub fn start() -> Running {
+        Running::with(State::default())
+    }
+
+    pub fn with(state: State) -> Running {
+        let fake = Arc::new(Fake::new(state));
+        let tcp = bind_tcp(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+        let port = tcp.local_addr().expect("bound").port();
+        let listeners = Listeners { tcp: vec![tcp], unix: Vec::new() };
+        let options = Options { workers: 2, ..Options::default() };
+        let server = start(Arc::clone(&fake), listeners, options).expect("threads");
+        Running { fake, port, server: Some(server) }
+    }
+
+    /// Stops the server now, on another thread if the caller wants to watch.
+    pub fn take_server(&mut self) -> Server {
+        self.server.take().expect("not stopped before")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop(Duration::ZERO);
+        }
+    }
+}
+
+/// Waits for a condition that must come true.
+pub fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "never came true: {what}");
+        std::thread::yield_now();
+    }
+}
