@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use shoal_types::{Error, Result, TableId, TableSchema, Timestamp, TransactionId};
+use shoal_types::{Error, Result, TableId, TableSchema, Timestamp};
 
 use crate::workspace::{NO_ROW, NO_WRITE, Transaction};
 
@@ -28,7 +28,7 @@ const DELETE: u8 = 2;
 #[derive(Debug)]
 pub(crate) enum DecodedEntry<'a> {
     Empty,
-    Commit { transaction: TransactionId, timestamp: Timestamp, writes: Vec<DecodedWrite<'a>> },
+    Commit { timestamp: Timestamp, writes: Vec<DecodedWrite<'a>> },
     CreateFragment(Arc<TableSchema>),
     DropFragment(TableId),
     AlterFragment(Arc<TableSchema>),
@@ -160,7 +160,8 @@ pub(crate) fn decode(data: &[u8]) -> Result<DecodedEntry<'_>> {
 }
 
 fn decode_commit<'a>(reader: &mut Reader<'a>) -> Result<DecodedEntry<'a>> {
-    let transaction = TransactionId(reader.u64()?);
+    // The transaction's id is for people and tools that read logs.
+    reader.u64()?;
     let timestamp = Timestamp(reader.u64()?);
     let count = reader.u32()?;
     let mut writes = Vec::with_capacity(count.min(1024) as usize);
@@ -174,11 +175,13 @@ fn decode_commit<'a>(reader: &mut Reader<'a>) -> Result<DecodedEntry<'a>> {
             _ => return Err(damaged()),
         });
     }
-    Ok(DecodedEntry::Commit { transaction, timestamp, writes })
+    Ok(DecodedEntry::Commit { timestamp, writes })
 }
 
 #[cfg(test)]
 mod tests {
+    use shoal_types::TransactionId;
+
     use super::*;
 
     fn transaction() -> Transaction {
@@ -193,10 +196,10 @@ mod tests {
     #[test]
     fn a_commit_holds_the_final_writes_alone() {
         let data = encode_commit(&transaction(), Timestamp(99)).unwrap();
-        let DecodedEntry::Commit { transaction, timestamp, writes } = decode(&data).unwrap() else {
+        let DecodedEntry::Commit { timestamp, writes } = decode(&data).unwrap() else {
             panic!("not a commit");
         };
-        assert_eq!((transaction, timestamp), (TransactionId(7), Timestamp(99)));
+        assert_eq!(timestamp, Timestamp(99));
         let expected = [
             DecodedWrite::Put { table: TableId(1), row: b"row a" },
             DecodedWrite::Delete { table: TableId(1), key: b"b" },

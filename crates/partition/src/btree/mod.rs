@@ -56,6 +56,7 @@ impl Default for Tree {
 }
 
 impl Tree {
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.len
     }

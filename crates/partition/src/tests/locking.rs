@@ -1,0 +1,228 @@
+//! Who waits for whom, in which order, and what a locking scan keeps out.
+
+use super::*;
+
+fn is_wait_for<T>(step: Step<T>, holder: TransactionId) -> bool {
+    matches!(step, Step::Wait(blocked) if blocked.holders.contains(&holder))
+}
+
+#[test]
+fn writers_of_one_row_get_it_in_the_order_they_came() {
+    let mut bed = Bed::new();
+    bed.fill([row(1, 0)]);
+    let writers: Vec<TransactionId> = (0..5).map(|_| bed.begin()).collect();
+    for (position, &writer) in writers.iter().enumerate() {
+        assert_eq!(bed.update(writer, &row(1, position as i32)).is_ready(), position == 0);
+    }
+    for position in 0..4 {
+        bed.commit(writers[position]);
+        assert_eq!(std::mem::take(&mut bed.woken), [WaitToken(writers[position + 1].0)]);
+        assert!(matches!(bed.update(writers[position + 1], &row(1, position as i32 + 1)), Step::Ready(true)));
+    }
+    bed.commit(writers[4]);
+    assert_eq!(bed.all(), [row(1, 4)]);
+}
+
+#[test]
+fn the_second_insert_of_a_key_waits_and_then_finds_the_duplicate_or_the_gap() {
+    for first_commits in [true, false] {
+        let mut bed = Bed::new();
+        let (first, second) = (bed.begin(), bed.begin());
+        assert!(matches!(bed.insert(first, &row(1, 1)), Step::Ready(None)));
+        assert!(is_wait_for(bed.insert(second, &row(1, 2)), first));
+        if first_commits {
+            bed.commit(first)
+        } else {
+            bed.partition.rollback(first)
+        }
+        bed.drain();
+        assert_eq!(bed.woken, [WaitToken(second.0)]);
+        let Step::Ready(duplicate) = bed.insert(second, &row(1, 2)) else { panic!("still waiting") };
+        assert_eq!(duplicate, first_commits.then(|| row(1, 1)));
+    }
+}
+
+#[test]
+fn nobody_inserts_into_what_a_locking_scan_has_covered() {
+    let mut bed = Bed::new();
+    bed.fill([row(10, 1), row(20, 2), row(30, 3)]);
+    let reader = bed.begin();
+    let mut cursor = Cursor::new(TABLE, PRIMARY, ids(10, 25), Direction::Forward);
+    let mut rows = Vec::new();
+    assert!(bed.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut rows).is_ready());
+    assert_eq!(rows, [row(10, 1), row(20, 2)]);
+
+    let inside = bed.begin();
+    assert!(is_wait_for(bed.insert(inside, &row(15, 5)), reader));
+    assert!(bed.partition.wait_edges().contains(&(inside, reader)));
+    let outside = bed.begin();
+    assert!(bed.insert(outside, &row(26, 5)).is_ready());
+    bed.commit(outside);
+
+    let mut again = Vec::new();
+    let mut cursor = Cursor::new(TABLE, PRIMARY, ids(10, 25), Direction::Backward);
+    assert!(bed.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut again).is_ready());
+    assert_eq!(again, [row(20, 2), row(10, 1)]);
+    bed.commit(reader);
+    assert_eq!(bed.woken, [WaitToken(inside.0)]);
+    assert!(bed.insert(inside, &row(15, 5)).is_ready());
+}
+
+#[test]
+fn an_update_cannot_move_a_row_into_a_locked_range_of_a_secondary_index() {
+    let mut bed = Bed::new();
+    bed.fill([row(1, 10), row(2, 50)]);
+    let (reader, writer) = (bed.begin(), bed.begin());
+    let range = KeyRange {
+        start: Bound::Included(bed.codec.index_key(BY_K, &row(0, 5))),
+        end: Bound::Included(bed.codec.index_key(BY_K, &row(0, 20))),
+    };
+    let mut cursor = Cursor::new(TABLE, BY_K, range, Direction::Forward);
+    let mut rows = Vec::new();
+    assert!(bed.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut rows).is_ready());
+    assert_eq!(rows.len(), 1);
+    assert!(matches!(bed.update(writer, &row(2, 40)), Step::Ready(true)));
+    assert!(is_wait_for(bed.update(writer, &row(2, 15)), reader));
+    bed.partition.cancel_wait(writer, WaitToken(writer.0));
+    bed.partition.rollback(reader);
+    bed.drain();
+    assert!(bed.woken.is_empty());
+    assert!(matches!(bed.update(writer, &row(2, 15)), Step::Ready(true)));
+}
+
+#[test]
+fn a_scan_that_stops_early_leaves_the_rest_of_its_range_open() {
+    let mut bed = Bed::new();
+    bed.fill([row(10, 1), row(20, 2)]);
+    let reader = bed.begin();
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    bed.partition.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut |_| Visit::Stop).unwrap();
+    let writer = bed.begin();
+    assert!(is_wait_for(bed.insert(writer, &row(5, 1)), reader));
+    bed.partition.cancel_wait(writer, WaitToken(writer.0));
+    assert!(bed.insert(writer, &row(11, 1)).is_ready());
+    assert!(bed.insert(writer, &row(30, 1)).is_ready());
+}
+
+#[test]
+fn a_locking_scan_waits_for_a_staged_row_when_it_gets_there_and_not_before() {
+    let mut bed = Bed::new();
+    bed.fill([row(10, 1), row(30, 3)]);
+    let (writer, reader) = (bed.begin(), bed.begin());
+    assert!(bed.insert(writer, &row(20, 2)).is_ready());
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    let mut rows = Vec::new();
+    assert!(is_wait_for(bed.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut rows), writer));
+    assert_eq!(rows, [row(10, 1)]);
+    bed.commit(writer);
+    assert_eq!(bed.woken, [WaitToken(reader.0)]);
+    assert!(bed.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut rows).is_ready());
+    assert_eq!(rows, [row(10, 1), row(20, 2), row(30, 3)]);
+}
+
+#[test]
+fn under_read_committed_rows_that_do_not_match_are_let_go_and_gaps_stay_open() {
+    let mut bed = Bed::new();
+    bed.fill((0..10).map(|id| row(id, id)));
+    let (reader, writer) = (bed.begin(), bed.begin());
+    let lock = LockRequest { lock_gaps: false, ..EXCLUSIVE };
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    bed.partition
+        .scan(&newest(reader), &mut cursor, Some(lock), 100, &mut |row| {
+            if decode(row).id == 4 { Visit::Continue } else { Visit::ContinueUnlocked }
+        })
+        .unwrap();
+    assert_eq!(bed.partition.activity().row_locks, 1);
+    assert!(bed.insert(writer, &row(50, 1)).is_ready());
+    assert!(matches!(bed.update(writer, &row(3, 30)), Step::Ready(true)));
+    assert!(is_wait_for(bed.update(writer, &row(4, 40)), reader));
+    bed.partition.unlock_row(reader, TABLE, &key(4));
+    bed.drain();
+    assert_eq!(bed.woken, [WaitToken(writer.0)]);
+    assert!(matches!(bed.update(writer, &row(4, 40)), Step::Ready(true)));
+    // A row that was written stays locked.
+    bed.partition.unlock_row(writer, TABLE, &key(4));
+    assert!(is_wait_for(bed.update(reader, &row(4, 41)), writer));
+}
+
+#[test]
+fn a_missing_key_stays_locked_for_repeatable_read_alone() {
+    for lock_gaps in [true, false] {
+        let mut bed = Bed::new();
+        let (reader, writer) = (bed.begin(), bed.begin());
+        let found = bed.get(&newest(reader), 1, Some(LockRequest { lock_gaps, ..EXCLUSIVE }));
+        assert!(matches!(found, Step::Ready(None)));
+        assert_eq!(bed.insert(writer, &row(1, 1)).is_ready(), !lock_gaps);
+    }
+}
+
+#[test]
+fn nowait_fails_at_once_and_skip_locked_passes_by() {
+    let mut bed = Bed::new();
+    bed.fill((0..5).map(|id| row(id, id)));
+    let (holder, reader) = (bed.begin(), bed.begin());
+    assert!(matches!(bed.update(holder, &row(2, 20)), Step::Ready(true)));
+    let nowait = LockRequest { policy: LockPolicy::NoWait, ..EXCLUSIVE };
+    let skip = LockRequest { policy: LockPolicy::SkipLocked, ..EXCLUSIVE };
+    let error = bed.partition.get(&newest(reader), TABLE, &key(2), Some(nowait)).map(|_| ()).unwrap_err();
+    assert!(error.is(ErrorCode::LockNowait));
+    assert!(matches!(bed.get(&newest(reader), 2, Some(skip)), Step::Ready(None)));
+    let mut rows = Vec::new();
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    assert!(bed.scan(&newest(reader), &mut cursor, Some(skip), 2, &mut rows).is_ready());
+    assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [0, 1, 3, 4]);
+}
+
+#[test]
+fn shared_locks_go_together_and_an_upgrade_waits_for_the_other_reader() {
+    let mut bed = Bed::new();
+    bed.fill([row(1, 1)]);
+    let shared = LockRequest { mode: LockMode::Shared, ..EXCLUSIVE };
+    let (one, two) = (bed.begin(), bed.begin());
+    assert!(bed.get(&newest(one), 1, Some(shared)).is_ready());
+    assert!(bed.get(&newest(two), 1, Some(shared)).is_ready());
+    assert!(is_wait_for(bed.update(one, &row(1, 2)), two));
+    // Both want more: that is a deadlock, visible in the edges.
+    assert!(is_wait_for(bed.update(two, &row(1, 3)), one));
+    let edges = bed.partition.wait_edges();
+    assert!(edges.contains(&(one, two)) && edges.contains(&(two, one)));
+    bed.partition.rollback(two);
+    bed.drain();
+    assert_eq!(bed.woken, [WaitToken(one.0)]);
+    assert!(matches!(bed.update(one, &row(1, 2)), Step::Ready(true)));
+}
+
+#[test]
+fn a_snapshot_read_waits_for_an_earlier_commit_of_the_same_row_alone() {
+    let mut bed = Bed::new();
+    bed.fill([row(1, 1), row(2, 2)]);
+    let writer = bed.begin();
+    assert!(matches!(bed.update(writer, &row(1, 10)), Step::Ready(true)));
+    let before = bed.clock;
+    bed.propose(writer);
+    let after = bed.clock;
+    assert!(matches!(bed.get(&at(None, after), 2, None), Step::Ready(Some(_))));
+    assert!(matches!(bed.get(&at(None, before), 1, None), Step::Ready(Some(found)) if found.k == Some(1)));
+    assert!(
+        matches!(bed.get(&ReadView::newest(None, TOKEN), 1, None), Step::Ready(Some(found)) if found.k == Some(1))
+    );
+    assert!(is_wait_for(bed.get(&at(None, after), 1, None), writer));
+    bed.persist();
+    assert_eq!(bed.woken, [TOKEN]);
+    assert!(matches!(bed.get(&at(None, after), 1, None), Step::Ready(Some(found)) if found.k == Some(10)));
+}
+
+#[test]
+fn a_transaction_that_is_rolled_back_while_it_waits_is_forgotten() {
+    let mut bed = Bed::new();
+    bed.fill([row(1, 1)]);
+    let (holder, waiter, next) = (bed.begin(), bed.begin(), bed.begin());
+    assert!(matches!(bed.update(holder, &row(1, 2)), Step::Ready(true)));
+    assert!(!bed.update(waiter, &row(1, 3)).is_ready());
+    assert!(!bed.update(next, &row(1, 4)).is_ready());
+    bed.partition.rollback(waiter);
+    bed.commit(holder);
+    assert_eq!(bed.woken, [WaitToken(next.0)]);
+    bed.partition.rollback(next);
+    assert_eq!(bed.partition.activity().row_locks, 0);
+}
