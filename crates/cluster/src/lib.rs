@@ -30,6 +30,7 @@ pub use node::{MemoryUsage, Node, PartitionGuard};
 pub use options::{Durability, FATAL_EXIT_CODE, FatalHook, NodeOptions, RecoveryProgress, RecoveryStage};
 pub use router::Router;
 pub use sequence::Sequence;
+pub use shoal_log::Lsn;
 pub use snapshot::Snapshots;
 pub use table::Table;
 pub use unique::unique_table_schema;

@@ -4,10 +4,10 @@
 //! that index key, and so it lies in the partition that the index key hashes to, whatever partition the base row is
 //! in. Both columns hold memcomparable bytes: the index key and the base row's primary key, as lookups want them.
 
-use shoal_types::row::RowLayout;
+use shoal_types::row::{RowLayout, RowRef};
 use shoal_types::schema::TableOptions;
 use shoal_types::{
-    BaseType, Collation, Column, ColumnDefault, Error, Index, IndexColumn, IndexId, IndexMethod, Result, SqlType,
+    BaseType, Collation, Column, ColumnDefault, Index, IndexColumn, IndexId, IndexMethod, Result, SqlType,
     TableId, TableSchema, TimeZone, Value,
 };
 
@@ -63,19 +63,27 @@ pub fn unique_table_schema(base: &TableSchema, index: &Index, id: TableId) -> Ta
     }
 }
 
+/// All hidden tables' rows look alike.
+fn layout() -> &'static RowLayout {
+    static LAYOUT: std::sync::OnceLock<RowLayout> = std::sync::OnceLock::new();
+    LAYOUT.get_or_init(|| RowLayout::new(vec![bytes_column("").sql_type, bytes_column("").sql_type]))
+}
+
 /// A row of a hidden table.
-pub fn unique_row(layout: &RowLayout, index_key: &[u8], primary_key: &[u8]) -> Result<Vec<u8>> {
+pub fn unique_row(index_key: &[u8], primary_key: &[u8]) -> Result<Vec<u8>> {
     let mut row = Vec::with_capacity(index_key.len() + primary_key.len() + 16);
-    layout.encode(&[Value::Str(index_key.into()), Value::Str(primary_key.into())], &TimeZone::UTC, &mut row)?;
+    layout().encode(&[Value::Str(index_key.into()), Value::Str(primary_key.into())], &TimeZone::UTC, &mut row)?;
     Ok(row)
 }
 
 /// The primary key of the base row that a row of a hidden table stands for.
-pub fn base_primary_key<'a>(row: shoal_types::row::RowRef<'a>) -> Result<&'a [u8]> {
-    if row.layout().column_count() <= PRIMARY_KEY_COLUMN {
-        return Err(Error::unknown("internal: a row of a hidden table has too few columns"));
-    }
-    Ok(row.raw(PRIMARY_KEY_COLUMN))
+pub fn base_primary_key<'a>(row: RowRef<'a>) -> &'a [u8] {
+    row.raw(PRIMARY_KEY_COLUMN)
+}
+
+/// The same of a row's bytes.
+pub fn primary_key_in(row: &[u8]) -> Vec<u8> {
+    layout().row(row).raw(PRIMARY_KEY_COLUMN).to_vec()
 }
 
 /// The primary key that a hidden table's row has in the hidden table.

@@ -5,7 +5,17 @@
 //! Every call may wait (locks, fsync); none of them holds a partition while it waits.
 
 mod api;
+mod merge;
+mod participants;
+mod read;
+mod scan;
 mod transaction;
+mod wait;
+mod write;
+
+#[cfg(test)]
+mod tests;
 
 pub use api::*;
-pub use transaction::{TableScan, Transaction};
+pub use scan::TableScan;
+pub use transaction::Transaction;

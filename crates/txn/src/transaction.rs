@@ -1,151 +1,349 @@
-//! A session's transaction. The signatures; the work behind them follows.
+//! A session's transaction: its life, its snapshot, its savepoints, its end.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_cluster::{Node, Table};
-use shoal_types::row::RowRef;
-use shoal_types::{Error, Result, Timestamp, TransactionId};
+use shoal_cluster::{Node, Table, Waiter};
+use shoal_partition::{KeyRange as IndexKeyRange, LockPolicy, LockRequest, ReadView, WaitToken};
+use shoal_types::{Error, Outcome, Result, Timestamp, TransactionId};
 
 use crate::api::*;
+use crate::participants::Participants;
+
+/// innodb_lock_wait_timeout's default.
+const LOCK_WAIT_TIMEOUT: Duration = Duration::from_secs(50);
+/// Rows that are counted exactly for an estimate lie in so many partitions; the others are taken to be alike.
+const ESTIMATE_PARTITIONS: u32 = 8;
 
 /// A session's transaction; reused for one transaction after the other.
 pub struct Transaction {
     pub counters: TransactionCounters,
-    node: Arc<Node>,
-}
-
-/// A scan in progress; batches of rows under one hold of a partition each.
-pub struct TableScan {
-    request: ScanRequest,
+    pub(crate) node: Arc<Node>,
+    pub(crate) waiter: Waiter,
+    pub(crate) isolation: Isolation,
+    /// `begin` was called.
+    explicit: bool,
+    active: bool,
+    pub(crate) id: Option<TransactionId>,
+    snapshot: Option<Timestamp>,
+    pub(crate) participants: Participants,
+    pub(crate) lock_wait_timeout: Duration,
+    /// Tables whose sequences this transaction has used.
+    sequences: Vec<Arc<Table>>,
+    writers: Vec<u32>,
+    pub(crate) key_buffer: Vec<u8>,
 }
 
 impl Transaction {
     /// Not begun; `begin` or the first operation starts it.
     pub fn new(node: Arc<Node>) -> Transaction {
-        Transaction { counters: TransactionCounters::default(), node }
+        Transaction {
+            counters: TransactionCounters::default(),
+            waiter: node.waiter(),
+            participants: Participants::new(node.partition_count()),
+            node,
+            isolation: Isolation::default(),
+            explicit: false,
+            active: false,
+            id: None,
+            snapshot: None,
+            lock_wait_timeout: LOCK_WAIT_TIMEOUT,
+            sequences: Vec::new(),
+            writers: Vec::new(),
+            key_buffer: Vec::new(),
+        }
     }
+
     pub fn node(&self) -> &Arc<Node> {
         &self.node
     }
-    pub fn begin(&mut self, _isolation: Isolation) {}
+
+    /// Starts a transaction that lasts until `commit` or `rollback`. One that is active is rolled back: commit it first.
+    pub fn begin(&mut self, isolation: Isolation) {
+        self.rollback_quietly();
+        self.isolation = isolation;
+        self.explicit = true;
+        self.active = true;
+    }
+
+    /// The level of transactions that begin by themselves: autocommitted statements.
+    pub fn set_isolation(&mut self, isolation: Isolation) {
+        if !self.active {
+            self.isolation = isolation;
+        }
+    }
+
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
     /// The snapshot is taken now rather than at the first read.
     pub fn take_snapshot(&mut self) -> Timestamp {
-        Timestamp::ZERO
+        self.active = true;
+        match self.snapshot {
+            Some(snapshot) => snapshot,
+            None => {
+                let snapshot = self.node.snapshots().take();
+                self.snapshot = Some(snapshot);
+                snapshot
+            }
+        }
     }
-    /// READ COMMITTED (and autocommit) reads of the next statement see what is committed by now.
-    pub fn start_statement(&mut self) {}
-    pub fn is_active(&self) -> bool {
-        false
-    }
-    pub fn has_writes(&self) -> bool {
-        false
-    }
-    pub fn id(&self) -> Option<TransactionId> {
-        None
-    }
-    pub fn set_lock_wait_timeout(&mut self, _timeout: Duration) {}
 
-    /// One row by its primary key; `visit` sees it in place.
-    pub async fn get<R>(
-        &mut self,
-        _table: &Arc<Table>,
-        _primary_key: &[u8],
-        _mode: ReadMode,
-        _visit: impl FnOnce(Option<RowRef<'_>>) -> R,
-    ) -> Result<R> {
-        Err(Error::unsupported("get"))
+    fn release_snapshot(&mut self) {
+        if let Some(snapshot) = self.snapshot.take() {
+            self.node.snapshots().release(snapshot);
+        }
     }
-    /// One row by its primary key at the newest committed version, without beginning anything.
-    pub async fn get_newest<R>(
-        &mut self,
-        _table: &Arc<Table>,
-        _primary_key: &[u8],
-        _visit: impl FnOnce(Option<RowRef<'_>>) -> R,
-    ) -> Result<R> {
-        Err(Error::unsupported("get_newest"))
+
+    /// To be called before every statement. READ COMMITTED (and autocommit) reads of the statement see what is committed
+    /// by now; its scans see this transaction's writes of earlier statements, and none of its own.
+    pub fn start_statement(&mut self) {
+        if !self.explicit || self.isolation == Isolation::ReadCommitted {
+            self.release_snapshot();
+        }
+        self.participants.begin_statement();
     }
-    /// Rows by primary keys, one round trip.
-    pub async fn get_many(
-        &mut self,
-        _table: &Arc<Table>,
-        _primary_keys: &[Vec<u8>],
-        _mode: ReadMode,
-        _visit: &mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
-    ) -> Result<()> {
-        Err(Error::unsupported("get_many"))
+
+    pub fn is_active(&self) -> bool {
+        self.active
     }
-    /// Primary keys of the rows with these keys of a unique secondary index.
-    pub async fn get_unique(
-        &mut self,
-        _table: &Arc<Table>,
-        _index: usize,
-        _keys: &[Vec<u8>],
-        _mode: ReadMode,
-    ) -> Result<Vec<Option<Vec<u8>>>> {
-        Err(Error::unsupported("get_unique"))
+
+    pub fn has_writes(&self) -> bool {
+        self.participants.total_writes() > 0
     }
-    pub fn scan(&mut self, request: ScanRequest) -> TableScan {
-        TableScan { request }
+
+    pub fn id(&self) -> Option<TransactionId> {
+        self.id
     }
-    /// Inserts rows (encoded by `table.layout`), one round trip; the outcome of each.
-    pub async fn insert_many(
-        &mut self,
-        _table: &Arc<Table>,
-        _rows: &[Vec<u8>],
-        _go_on: bool,
-    ) -> Result<Vec<Inserted>> {
-        Err(Error::unsupported("insert_many"))
+
+    pub fn set_lock_wait_timeout(&mut self, timeout: Duration) {
+        self.lock_wait_timeout = timeout;
     }
-    /// Reads a row under an exclusive lock and changes it by what `decide` says.
-    pub async fn modify<R>(
-        &mut self,
-        _table: &Arc<Table>,
-        _primary_key: &[u8],
-        _decide: impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
-    ) -> Result<Option<(Inserted, R)>> {
-        Err(Error::unsupported("modify"))
+
+    /// The transaction's id, given when it first locks or writes.
+    #[inline]
+    pub(crate) fn begin_writing(&mut self) -> TransactionId {
+        self.active = true;
+        match self.id {
+            Some(id) => id,
+            None => {
+                let id = self.node.next_transaction_id();
+                self.id = Some(id);
+                id
+            }
+        }
     }
-    /// Replaces the row `old` by `new`, which may move to another key or partition.
-    pub async fn replace_row(&mut self, _table: &Arc<Table>, _old: &[u8], _new: &[u8]) -> Result<Inserted> {
-        Err(Error::unsupported("replace_row"))
+
+    #[inline]
+    pub(crate) fn token(&self) -> WaitToken {
+        WaitToken(self.waiter.token())
     }
-    /// Deletes a row that this transaction has locked.
-    pub async fn delete_row(&mut self, _table: &Arc<Table>, _old: &[u8]) -> Result<()> {
-        Err(Error::unsupported("delete_row"))
+
+    /// What point reads with this mode see. Takes the snapshot, or the transaction's id for a locking read.
+    pub(crate) fn point_view(&mut self, mode: ReadMode) -> (ReadView, Option<LockRequest>) {
+        match self.lock_request(mode) {
+            None => {
+                let snapshot = self.take_snapshot();
+                (ReadView { snapshot, ..ReadView::newest(self.id, self.token()) }, None)
+            }
+            Some(request) => {
+                let id = self.begin_writing();
+                (ReadView::newest(Some(id), self.token()), Some(request))
+            }
+        }
     }
+
+    pub(crate) fn lock_request(&self, mode: ReadMode) -> Option<LockRequest> {
+        let policy = match mode.wait {
+            LockWait::Wait => LockPolicy::Wait,
+            LockWait::NoWait => LockPolicy::NoWait,
+            LockWait::SkipLocked => LockPolicy::SkipLocked,
+        };
+        let mode = match mode.lock? {
+            LockMode::Shared => shoal_partition::LockMode::Shared,
+            LockMode::Exclusive => shoal_partition::LockMode::Exclusive,
+        };
+        Some(LockRequest { mode, policy, lock_gaps: self.isolation != Isolation::ReadCommitted })
+    }
+
+    /// Locks of this partition that a statement does not need after all may be let go: it surely took them itself.
+    pub(crate) fn may_unlock(&self, partition: u32) -> bool {
+        self.isolation == Isolation::ReadCommitted
+            && self.participants.get(partition).is_some_and(|one| one.joined_in_statement)
+    }
+
+    /// The table's sequence has given values to this transaction.
+    pub(crate) fn note_sequence(&mut self, table: &Arc<Table>) {
+        if table.uses_sequence && !self.sequences.iter().any(|known| known.id() == table.id()) {
+            self.sequences.push(Arc::clone(table));
+        }
+    }
+
     pub fn savepoint(&mut self) -> Savepoint {
-        Savepoint(0)
+        Savepoint(self.participants.total_writes())
     }
-    pub fn rollback_to(&mut self, _savepoint: &Savepoint) {}
-    /// Errors with `Outcome::Unknown` when the decision cannot be learnt.
+
+    /// Takes back the writes since the savepoint; locks stay.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) {
+        let Some(id) = self.id else { return };
+        for (partition, mark) in self.participants.truncate(savepoint.0) {
+            self.node.partition(partition).rollback_to(id, mark);
+        }
+    }
+
+    /// Makes the transaction durable and visible, and ends it.
+    ///
+    /// Errors with `Outcome::Unknown` when the decision cannot be learnt; after any other error it is rolled back.
     pub async fn commit(&mut self) -> Result<()> {
-        Err(Error::unsupported("commit"))
+        self.release_snapshot();
+        if self.active {
+            self.counters.commits += 1;
+        }
+        let Some(id) = self.id else {
+            self.forget();
+            return Ok(());
+        };
+        let mut writers = std::mem::take(&mut self.writers);
+        self.participants.writers_into(&mut writers);
+        let outcome = self.append_commit(id, &writers);
+        self.writers = writers;
+        let end = match outcome {
+            Ok(Some(end)) => end,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                if error.outcome() == Outcome::NotCommitted {
+                    self.rollback_quietly();
+                }
+                self.forget();
+                return Err(error);
+            }
+        };
+        self.counters.execute_count += 1;
+        // From here on the log decides: the session may go away.
+        self.forget();
+        if self.node.is_flush_needed() {
+            self.flush().await?;
+        } else {
+            self.node.complete(end);
+        }
+        match self.waiter.wait().await {
+            true => Ok(()),
+            false => Err(Error::unknown(
+                "the log stopped before the transaction was durable; it may be committed or not",
+            )
+            .with_outcome(Outcome::Unknown)),
+        }
     }
-    pub fn rollback(&mut self) {}
+
+    /// Appends the writes to the log; `None` if there was nothing to write.
+    fn append_commit(&mut self, id: TransactionId, writers: &[u32]) -> Result<Option<shoal_cluster::Lsn>> {
+        let token = self.waiter.arm(writers.len() as u32);
+        let appending = self.node.append_commit(id, writers, &self.sequences, token)?;
+        for reader in self.participants.iter().filter(|one| one.writes == 0) {
+            self.node.partition(reader.partition).rollback(id);
+        }
+        for _ in appending.signals..writers.len() as u32 {
+            self.node.waits().signal(token);
+        }
+        if appending.signals == 0 {
+            self.forget();
+            return Ok(None);
+        }
+        Ok(Some(appending.end))
+    }
+
+    /// Has the log flushed, in this thread if no other session of it has something to add.
+    async fn flush(&mut self) -> Result<()> {
+        let mut promise = FlushPromise { node: Some(&self.node) };
+        // Sessions of this worker that are ready go first, and append what they have.
+        tokio::task::yield_now().await;
+        if !self.waiter.is_done() {
+            self.node.flush_inline()?;
+        }
+        promise.node = None;
+        Ok(())
+    }
+
+    /// Ends the transaction without its writes.
+    pub fn rollback(&mut self) {
+        if self.active {
+            self.counters.rollbacks += 1;
+        }
+        self.rollback_quietly();
+    }
+
+    fn rollback_quietly(&mut self) {
+        if let Some(id) = self.id {
+            for participant in self.participants.iter() {
+                self.node.partition(participant.partition).rollback(id);
+            }
+        }
+        self.release_snapshot();
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.id = None;
+        self.active = false;
+        self.explicit = false;
+        self.participants.clear();
+        self.sequences.clear();
+    }
+
     /// Rows in a range, roughly; cheap.
-    pub fn estimate_rows(&self, _table: &Arc<Table>, _index: usize, _range: &KeyRange) -> u64 {
-        0
+    pub fn estimate_rows(&self, table: &Arc<Table>, index: usize, range: &KeyRange) -> u64 {
+        let Some(definition) = table.schema.indexes.get(index) else { return 0 };
+        let range = partition_range(range);
+        self.sum_over_partitions(|partition| {
+            self.node.partition(partition).estimate_rows(table.id(), definition.id, &range).unwrap_or(0)
+        })
     }
-    pub fn row_count(&self, _table: &Arc<Table>) -> u64 {
-        0
+
+    pub fn row_count(&self, table: &Arc<Table>) -> u64 {
+        (0..self.node.partition_count()).map(|one| self.node.partition(one).row_count(table.id())).sum()
     }
+
+    fn sum_over_partitions(&self, count: impl Fn(u32) -> u64) -> u64 {
+        let partitions = self.node.partition_count();
+        let asked = partitions.min(ESTIMATE_PARTITIONS);
+        let sum: u64 = (0..asked).map(|number| count(number * partitions / asked)).sum();
+        sum.saturating_mul(u64::from(partitions)) / u64::from(asked)
+    }
+
     /// The partition (0-based) that a partition key lies in, for EXPLAIN.
-    pub fn partition_of(&self, _partition_key: &[u8]) -> u32 {
-        0
+    pub fn partition_of(&self, partition_key: &[u8]) -> u32 {
+        self.node.router().partition_of(partition_key)
     }
+
     pub fn partition_count(&self) -> u32 {
-        1
+        self.node.partition_count()
     }
 }
 
-impl TableScan {
-    /// Visits the next batch (at most 256 rows of one partition). `false`: the scan is at its end.
-    pub async fn next(
-        &mut self,
-        _transaction: &mut Transaction,
-        _visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
-    ) -> Result<bool> {
-        Err(Error::unsupported(format!("scan of {}", self.request.table.name())))
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.rollback_quietly();
     }
+}
+
+/// A batch was appended without waking the writer: somebody must see to its flush, even if the session goes away.
+struct FlushPromise<'a> {
+    node: Option<&'a Arc<Node>>,
+}
+
+impl Drop for FlushPromise<'_> {
+    fn drop(&mut self) {
+        if let Some(node) = self.node {
+            node.wake_log_writer();
+        }
+    }
+}
+
+/// A range in the partition's words.
+pub(crate) fn partition_range(range: &KeyRange) -> IndexKeyRange {
+    use std::ops::Bound;
+    let start = if range.start.is_empty() { Bound::Unbounded } else { Bound::Included(range.start.clone()) };
+    let end = if range.end.is_empty() { Bound::Unbounded } else { Bound::Excluded(range.end.clone()) };
+    IndexKeyRange { start, end }
 }

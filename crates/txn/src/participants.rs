@@ -1,0 +1,155 @@
+//! Which partitions a transaction has touched, and how much it has written in each.
+//!
+//! The counts mirror the partitions' own (every staged write adds one), so that savepoints and statement marks cost no
+//! visit there.
+
+use shoal_partition::SavepointMark;
+
+const ABSENT: u16 = u16::MAX;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Participant {
+    pub partition: u32,
+    /// Writes staged there.
+    pub writes: u32,
+    /// What of them was there when the statement began.
+    pub statement_mark: u32,
+    /// Untouched before this statement, so all its locks are the statement's own.
+    pub joined_in_statement: bool,
+}
+
+/// Consecutive writes to one partition.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    partition: u32,
+    writes: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Participants {
+    list: Vec<Participant>,
+    /// For every partition its place in `list`.
+    places: Box<[u16]>,
+    /// All writes in the order they were made.
+    runs: Vec<Run>,
+    total: u64,
+}
+
+impl Participants {
+    pub fn new(partitions: u32) -> Participants {
+        let places = vec![ABSENT; partitions as usize].into_boxed_slice();
+        Participants { list: Vec::new(), places, runs: Vec::new(), total: 0 }
+    }
+
+    #[inline]
+    fn place(&self, partition: u32) -> Option<usize> {
+        let place = self.places[partition as usize];
+        (place != ABSENT).then_some(usize::from(place))
+    }
+
+    /// The partition takes part from now on.
+    #[inline]
+    pub fn join(&mut self, partition: u32) -> &mut Participant {
+        let place = self.place(partition).unwrap_or_else(|| {
+            self.places[partition as usize] = self.list.len() as u16;
+            self.list.push(Participant { partition, writes: 0, statement_mark: 0, joined_in_statement: true });
+            self.list.len() - 1
+        });
+        &mut self.list[place]
+    }
+
+    pub fn get(&self, partition: u32) -> Option<&Participant> {
+        self.place(partition).map(|place| &self.list[place])
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Participant> {
+        self.list.iter()
+    }
+
+    pub fn statement_mark(&self, partition: u32) -> SavepointMark {
+        SavepointMark(self.get(partition).map_or(0, |participant| participant.statement_mark))
+    }
+
+    pub fn begin_statement(&mut self) {
+        for participant in &mut self.list {
+            participant.statement_mark = participant.writes;
+            participant.joined_in_statement = false;
+        }
+    }
+
+    /// A write was staged in the partition.
+    #[inline]
+    pub fn wrote(&mut self, partition: u32) {
+        self.join(partition).writes += 1;
+        self.total += 1;
+        match self.runs.last_mut() {
+            Some(run) if run.partition == partition => run.writes += 1,
+            _ => self.runs.push(Run { partition, writes: 1 }),
+        }
+    }
+
+    pub fn total_writes(&self) -> u64 {
+        self.total
+    }
+
+    /// Takes back the writes since there were `total`; yields the partitions concerned with what is left in each.
+    pub fn truncate(&mut self, total: u64) -> Vec<(u32, SavepointMark)> {
+        let mut concerned: Vec<u32> = Vec::new();
+        while self.total > total {
+            let Some(run) = self.runs.last_mut() else { break };
+            let taken = run.writes.min(self.total - total);
+            run.writes -= taken;
+            self.total -= taken;
+            let (partition, empty) = (run.partition, run.writes == 0);
+            if empty {
+                self.runs.pop();
+            }
+            self.join(partition).writes -= taken as u32;
+            if !concerned.contains(&partition) {
+                concerned.push(partition);
+            }
+        }
+        concerned.into_iter().map(|partition| (partition, SavepointMark(self.join(partition).writes))).collect()
+    }
+
+    /// The partitions that were written to, ascending.
+    pub fn writers_into(&self, writers: &mut Vec<u32>) {
+        writers.clear();
+        writers.extend(self.list.iter().filter(|one| one.writes > 0).map(|one| one.partition));
+        writers.sort_unstable();
+    }
+
+    pub fn clear(&mut self) {
+        for participant in self.list.drain(..) {
+            self.places[participant.partition as usize] = ABSENT;
+        }
+        self.runs.clear();
+        self.total = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn going_back_leaves_each_partition_with_what_it_had() {
+        let mut participants = Participants::new(4);
+        for partition in [1, 1, 3, 1] {
+            participants.wrote(partition);
+        }
+        let total = participants.total_writes();
+        for partition in [3, 3, 0, 1] {
+            participants.wrote(partition);
+        }
+        let mut left = participants.truncate(total);
+        left.sort_unstable();
+        assert_eq!(left, [(0, SavepointMark(0)), (1, SavepointMark(3)), (3, SavepointMark(1))]);
+        let mut writers = Vec::new();
+        participants.writers_into(&mut writers);
+        assert_eq!(writers, [1, 3]);
+        assert_eq!(participants.truncate(3), [(1, SavepointMark(2))]);
+        participants.clear();
+        assert!(participants.get(1).is_none());
+    }
+}

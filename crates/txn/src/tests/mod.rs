@@ -1,0 +1,4 @@
+//! Tests of transactions on real nodes in temporary directories.
+
+mod basics;
+mod support;

@@ -1,0 +1,223 @@
+//! A node in a temporary directory, and tables of `id BIGINT PRIMARY KEY, k INT UNIQUE or not, c VARCHAR`.
+
+use std::sync::Arc;
+
+use shoal_cluster::{Change, Node, NodeOptions, Table, unique_table_schema};
+use shoal_types::schema::TableOptions;
+use shoal_types::*;
+use tempfile::TempDir;
+
+use crate::*;
+
+pub struct TestNode {
+    pub directory: TempDir,
+    pub node: Arc<Node>,
+    partitions: u32,
+}
+
+pub fn options(directory: &std::path::Path, partitions: u32) -> NodeOptions {
+    NodeOptions { partitions: Some(partitions), data_memory: Some(1 << 30), ..NodeOptions::new(directory) }
+}
+
+impl TestNode {
+    pub fn new(partitions: u32) -> TestNode {
+        let directory = tempfile::tempdir().unwrap();
+        let node = Node::open(options(directory.path(), partitions)).unwrap();
+        TestNode { directory, node, partitions }
+    }
+
+    /// Starts again from what is on disk, after a clean shutdown or without one.
+    pub fn restart(self, clean: bool) -> TestNode {
+        let TestNode { directory, node, partitions } = self;
+        if clean {
+            node.close().unwrap();
+        }
+        assert_eq!(Arc::strong_count(&node), 1, "somebody still uses the node");
+        drop(node);
+        let node = Node::open(options(directory.path(), partitions)).unwrap();
+        TestNode { directory, node, partitions }
+    }
+
+    pub fn transaction(&self) -> Transaction {
+        Transaction::new(Arc::clone(&self.node))
+    }
+
+    pub fn begun(&self, isolation: Isolation) -> Transaction {
+        let mut transaction = self.transaction();
+        transaction.begin(isolation);
+        transaction
+    }
+
+    pub async fn create(&self, name: &str, shape: Shape) -> Arc<Table> {
+        let id = self.node.next_table_id();
+        let mut base = schema(id, name, shape);
+        let mut changes = vec![Change::PutDatabase { name: "d".into(), collation: Collation::default() }];
+        if shape == Shape::UniqueK {
+            let hidden = self.node.next_table_id();
+            base.indexes[1].unique_table = Some(hidden);
+            changes.push(Change::PutTable(unique_table_schema(&base, &base.indexes[1], hidden)));
+        }
+        changes.push(Change::PutTable(base));
+        self.node.change(changes).await.unwrap();
+        self.table(name)
+    }
+
+    pub fn table(&self, name: &str) -> Arc<Table> {
+        Arc::clone(self.node.catalog().table("d", name).unwrap())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    Plain,
+    IndexedK,
+    UniqueK,
+    /// AUTO_INCREMENT.
+    Counted,
+}
+
+fn column(name: &str, sql_type: SqlType, nullable: bool) -> Column {
+    Column {
+        name: name.into(),
+        sql_type,
+        nullable,
+        default: ColumnDefault::None,
+        auto_increment: false,
+        on_update_now: false,
+        comment: String::new(),
+        invisible: false,
+        hidden: false,
+        generated: None,
+    }
+}
+
+fn index(id: u32, name: &str, column: usize, unique: bool) -> Index {
+    Index {
+        id: IndexId(id),
+        name: name.into(),
+        columns: vec![IndexColumn { column, prefix_length: 0, descending: false }],
+        unique,
+        method: IndexMethod::BTree,
+        invisible: false,
+        comment: String::new(),
+        unique_table: None,
+    }
+}
+
+pub fn schema(id: TableId, name: &str, shape: Shape) -> TableSchema {
+    let mut indexes = vec![index(0, "PRIMARY", 0, true)];
+    if matches!(shape, Shape::IndexedK | Shape::UniqueK) {
+        indexes.push(index(1, "k", 1, shape == Shape::UniqueK));
+    }
+    let mut columns = vec![
+        column("id", SqlType::bigint(false), false),
+        column("k", SqlType::bigint(false), true),
+        column("c", SqlType::varchar(100, Collation::default()), true),
+    ];
+    columns[0].auto_increment = shape == Shape::Counted;
+    TableSchema {
+        id,
+        version: 1,
+        database: "d".into(),
+        name: name.into(),
+        columns,
+        indexes,
+        partition_columns: vec![0],
+        options: TableOptions {
+            engine: "NDB".into(),
+            collation: Collation::default(),
+            comment: String::new(),
+            auto_increment: 1,
+            partitioned_by_key: false,
+            partitions: 0,
+            other: Vec::new(),
+            created_at_s: 0,
+        },
+    }
+}
+
+pub fn row(table: &Table, id: i64, k: Option<i64>, c: &str) -> Vec<u8> {
+    let values = [Value::Int(id), k.map_or(Value::Null, Value::Int), Value::Str(c.into())];
+    let mut row = Vec::new();
+    table.layout.encode(&values, &TimeZone::UTC, &mut row).unwrap();
+    row
+}
+
+pub fn key(table: &Table, id: i64) -> Vec<u8> {
+    let mut key = Vec::new();
+    table.keys[0].append_from_values(&[Value::Int(id)], &TimeZone::UTC, &mut key).unwrap();
+    key
+}
+
+pub fn k_key(table: &Table, k: i64) -> Vec<u8> {
+    let mut key = Vec::new();
+    table.keys[1].append_from_values(&[Value::Int(k)], &TimeZone::UTC, &mut key).unwrap();
+    key
+}
+
+pub fn read(row: shoal_types::row::RowRef<'_>) -> (i64, Option<i64>) {
+    let integer = |column: usize| match row.value(column, &TimeZone::UTC) {
+        Value::Int(number) => Some(number),
+        _ => None,
+    };
+    (integer(0).unwrap(), integer(1))
+}
+
+pub const SNAPSHOT: ReadMode = ReadMode { lock: None, wait: LockWait::Wait };
+pub const FOR_UPDATE: ReadMode = ReadMode { lock: Some(LockMode::Exclusive), wait: LockWait::Wait };
+pub const FOR_SHARE: ReadMode = ReadMode { lock: Some(LockMode::Shared), wait: LockWait::Wait };
+
+pub fn scan_all(table: &Arc<Table>, index: usize, ordered: bool, mode: ReadMode) -> ScanRequest {
+    ScanRequest {
+        table: Arc::clone(table),
+        index,
+        ranges: vec![KeyRange::default()],
+        descending: false,
+        ordered,
+        partition_key: None,
+        mode,
+        row_limit: None,
+    }
+}
+
+pub async fn rows_of(transaction: &mut Transaction, request: ScanRequest) -> Result<Vec<(i64, Option<i64>)>> {
+    let mut rows = Vec::new();
+    let mut scan = transaction.scan(request);
+    let mut visit = |row: shoal_types::row::RowRef<'_>| {
+        rows.push(read(row));
+        Ok(Visit::Take)
+    };
+    while scan.next(transaction, &mut visit).await? {}
+    Ok(rows)
+}
+
+/// Inserts and commits.
+pub async fn load(node: &TestNode, table: &Arc<Table>, rows: impl IntoIterator<Item = (i64, Option<i64>)>) {
+    let mut transaction = node.transaction();
+    let rows: Vec<_> = rows.into_iter().map(|(id, k)| row(table, id, k, "text")).collect();
+    for outcome in transaction.insert_many(table, &rows, false).await.unwrap() {
+        assert_eq!(outcome, Inserted::Done);
+    }
+    transaction.commit().await.unwrap();
+}
+
+pub async fn set_k(
+    transaction: &mut Transaction,
+    table: &Arc<Table>,
+    id: i64,
+    k: Option<i64>,
+) -> Result<Inserted> {
+    let found = transaction
+        .modify(table, &key(table, id), |_| Ok((Modification::Update(row(table, id, k, "changed")), ())))
+        .await?;
+    Ok(found.expect("the row is there").0)
+}
+
+/// `k` of a row by the newest committed version.
+pub async fn newest_k(node: &TestNode, table: &Arc<Table>, id: i64) -> Option<Option<i64>> {
+    node.transaction().get_newest(table, &key(table, id), |row| row.map(|row| read(row).1)).await.unwrap()
+}
+
+pub fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
+}

@@ -1,0 +1,448 @@
+//! Inserts, updates and deletes, with the unique indexes that hidden tables keep.
+//!
+//! A row and its entries in hidden tables usually lie in different partitions, which are held one after the other, never
+//! two at once. The base row comes first; a duplicate that a hidden table reports takes it back.
+
+use std::sync::Arc;
+
+use shoal_cluster::{Table, unique};
+use shoal_partition::{Blocked, LockPolicy, LockRequest, ReadView, Step, WriteOutcome};
+use shoal_types::row::RowRef;
+use shoal_types::{Error, IndexId, Result, TableId};
+
+use crate::api::*;
+use crate::read::unique_table_of;
+use crate::transaction::Transaction;
+
+/// Rows that are written under one hold of a partition.
+const ROWS_PER_HOLD: usize = 256;
+
+/// Where a run of inserts came to.
+enum RunEnd {
+    Done,
+    /// The row at this place has a key that this row has.
+    Duplicate {
+        index: IndexId,
+        row: Vec<u8>,
+    },
+    Wait(Blocked),
+}
+
+/// A row for a partition.
+struct Placed<'a> {
+    partition: u32,
+    row: &'a [u8],
+}
+
+/// An entry of a unique index that comes or goes.
+struct UniqueChange {
+    index: usize,
+    table: TableId,
+    old_key: Option<Vec<u8>>,
+    new_key: Option<Vec<u8>>,
+}
+
+fn internal(what: &str, table: &Table) -> Error {
+    Error::unknown(format!("internal: {what} in table '{}'", table.name()))
+}
+
+fn primary_key_of(table: &Table, row: RowRef<'_>) -> Vec<u8> {
+    let mut key = Vec::with_capacity(16);
+    table.keys[0].append_from_row(row, &mut key);
+    key
+}
+
+/// The key of a row in a unique index, unless part of it is NULL.
+fn unique_key(table: &Table, index: usize, row: RowRef<'_>) -> Option<Vec<u8>> {
+    let spec = &table.keys[index];
+    (!spec.has_null(row)).then(|| {
+        let mut key = Vec::with_capacity(16);
+        spec.append_from_row(row, &mut key);
+        key
+    })
+}
+
+impl Transaction {
+    /// Inserts rows (encoded by `table.layout`), one round trip; the outcome of each. Unique secondary keys are checked and
+    /// kept. A duplicate leaves nothing of its own row behind; rows after a duplicate are not tried unless `go_on`.
+    pub async fn insert_many(
+        &mut self,
+        table: &Arc<Table>,
+        rows: &[Vec<u8>],
+        go_on: bool,
+    ) -> Result<Vec<Inserted>> {
+        self.counters.execute_count += 1;
+        self.counters.primary_key_operations += rows.len() as u64;
+        self.begin_writing();
+        self.note_sequence(table);
+        if rows.len() > 1 {
+            let start = self.savepoint();
+            if self.insert_all(table, rows).await? {
+                return Ok(vec![Inserted::Done; rows.len()]);
+            }
+            // Some row is a duplicate: what that means for the others shows when they come one by one.
+            self.rollback_to(&start);
+        }
+        let mut outcomes = Vec::with_capacity(rows.len());
+        for row in rows {
+            let outcome = self.insert_row(table, row).await?;
+            let stop = outcome != Inserted::Done && !go_on;
+            outcomes.push(outcome);
+            if stop {
+                break;
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// Inserts rows partition by partition. False: some row is a duplicate, and it is not said how many are staged.
+    async fn insert_all(&mut self, table: &Arc<Table>, rows: &[Vec<u8>]) -> Result<bool> {
+        let mut placed = Vec::with_capacity(rows.len());
+        for row in rows {
+            placed.push(Placed { partition: self.partition_of_row(table, row), row });
+        }
+        if !self.insert_placed(table.id(), &mut placed).await? {
+            return Ok(false);
+        }
+        for &index in &table.global_unique {
+            let hidden = unique_table_of(table, index)?;
+            let mut entries = Vec::with_capacity(rows.len());
+            for row in rows {
+                let row = table.layout.row(row);
+                if let Some(key) = unique_key(table, index, row) {
+                    entries.push(self.hidden_row(&key, &primary_key_of(table, row))?);
+                }
+            }
+            let mut placed: Vec<Placed<'_>> =
+                entries.iter().map(|(partition, row)| Placed { partition: *partition, row }).collect();
+            if !self.insert_placed(hidden, &mut placed).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn insert_placed(&mut self, table: TableId, placed: &mut [Placed<'_>]) -> Result<bool> {
+        placed.sort_by_key(|one| one.partition);
+        let mut at = 0;
+        while at < placed.len() {
+            let partition = placed[at].partition;
+            match self.insert_run(table, placed, &mut at)? {
+                RunEnd::Done => {}
+                RunEnd::Duplicate { .. } => return Ok(false),
+                RunEnd::Wait(blocked) => self.wait(partition, blocked).await?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Inserts the rows from `at` on that lie in the same partition, under one hold of it.
+    fn insert_run(&mut self, table: TableId, placed: &[Placed<'_>], at: &mut usize) -> Result<RunEnd> {
+        let (id, token) = (self.begin_writing(), self.token());
+        let partition = placed[*at].partition;
+        self.participants.join(partition);
+        let mut guard = self.node.partition(partition);
+        let hold_end = placed.len().min(*at + ROWS_PER_HOLD);
+        while *at < hold_end && placed[*at].partition == partition {
+            match guard.insert(id, table, placed[*at].row, token)? {
+                Step::Ready(WriteOutcome::Done) => self.participants.wrote(partition),
+                Step::Ready(WriteOutcome::Duplicate { index, row }) => {
+                    return Ok(RunEnd::Duplicate { index, row: row.bytes().to_vec() });
+                }
+                Step::Ready(WriteOutcome::NotFound) => {
+                    return Err(Error::unknown("internal: an insert did not find its row"));
+                }
+                Step::Wait(blocked) => return Ok(RunEnd::Wait(blocked)),
+            }
+            *at += 1;
+        }
+        Ok(RunEnd::Done)
+    }
+
+    /// Inserts one row; the row that has its key, if there is one.
+    async fn insert_one(
+        &mut self,
+        table: TableId,
+        partition: u32,
+        row: &[u8],
+    ) -> Result<Option<(IndexId, Vec<u8>)>> {
+        let placed = [Placed { partition, row }];
+        loop {
+            match self.insert_run(table, &placed, &mut 0)? {
+                RunEnd::Done => return Ok(None),
+                RunEnd::Duplicate { index, row } => return Ok(Some((index, row))),
+                RunEnd::Wait(blocked) => self.wait(partition, blocked).await?,
+            }
+        }
+    }
+
+    async fn insert_row(&mut self, table: &Arc<Table>, row: &[u8]) -> Result<Inserted> {
+        let start = self.savepoint();
+        let partition = self.partition_of_row(table, row);
+        if let Some((index, existing)) = self.insert_one(table.id(), partition, row).await? {
+            return Ok(duplicate(table, index, &existing));
+        }
+        if table.global_unique.is_empty() {
+            return Ok(Inserted::Done);
+        }
+        let changes = unique_changes(table, None, Some(row))?;
+        let primary_key = primary_key_of(table, table.layout.row(row));
+        self.change_unique(&changes, &primary_key, &start).await
+    }
+
+    pub(crate) fn partition_of_row(&mut self, table: &Table, row: &[u8]) -> u32 {
+        self.key_buffer.clear();
+        table.append_partition_key(table.layout.row(row), &mut self.key_buffer);
+        self.node.router().partition_of(&self.key_buffer)
+    }
+
+    /// The hidden table's row for a key, and its partition.
+    fn hidden_row(&mut self, key: &[u8], primary_key: &[u8]) -> Result<(u32, Vec<u8>)> {
+        let row = unique::unique_row(key, primary_key)?;
+        self.key_buffer.clear();
+        unique::hidden_primary_key(key, &mut self.key_buffer);
+        Ok((self.node.router().partition_of(&self.key_buffer), row))
+    }
+
+    /// Brings hidden tables up to date; a duplicate takes back everything since `start`.
+    async fn change_unique(
+        &mut self,
+        changes: &[UniqueChange],
+        primary_key: &[u8],
+        start: &Savepoint,
+    ) -> Result<Inserted> {
+        self.counters.unique_key_operations += changes.len() as u64;
+        for change in changes {
+            if let Some(key) = &change.old_key {
+                self.delete_hidden(change.table, key).await?;
+            }
+            let Some(key) = &change.new_key else { continue };
+            let (partition, row) = self.hidden_row(key, primary_key)?;
+            if let Some((_, existing)) = self.insert_one(change.table, partition, &row).await? {
+                self.rollback_to(start);
+                let primary_key = unique::primary_key_in(&existing);
+                return Ok(Inserted::Duplicate { index: change.index, primary_key });
+            }
+        }
+        Ok(Inserted::Done)
+    }
+
+    async fn delete_hidden(&mut self, hidden: TableId, key: &[u8]) -> Result<()> {
+        let mut hidden_key = Vec::with_capacity(key.len() + 2);
+        unique::hidden_primary_key(key, &mut hidden_key);
+        let partition = self.node.router().partition_of(&hidden_key);
+        match self.delete_one(hidden, partition, &hidden_key).await? {
+            true => Ok(()),
+            false => Err(Error::unknown("internal: a unique index has lost a key")),
+        }
+    }
+
+    /// Deletes a row by its primary key; false if it is not there.
+    async fn delete_one(&mut self, table: TableId, partition: u32, primary_key: &[u8]) -> Result<bool> {
+        let id = self.begin_writing();
+        self.participants.join(partition);
+        loop {
+            let blocked = {
+                let token = self.token();
+                let mut guard = self.node.partition(partition);
+                match guard.delete(id, table, primary_key, token)? {
+                    Step::Ready(WriteOutcome::Done) => {
+                        self.participants.wrote(partition);
+                        return Ok(true);
+                    }
+                    Step::Ready(_) => return Ok(false),
+                    Step::Wait(blocked) => blocked,
+                }
+            };
+            self.wait(partition, blocked).await?;
+        }
+    }
+
+    /// Stages a new version of a row whose primary key stays; a duplicate in an index that is unique in the partition.
+    async fn update_one(&mut self, table: &Table, partition: u32, row: &[u8]) -> Result<Inserted> {
+        let id = self.begin_writing();
+        self.participants.join(partition);
+        loop {
+            let blocked = {
+                let token = self.token();
+                let mut guard = self.node.partition(partition);
+                match guard.update(id, table.id(), row, token)? {
+                    Step::Ready(WriteOutcome::Done) => {
+                        self.participants.wrote(partition);
+                        return Ok(Inserted::Done);
+                    }
+                    Step::Ready(WriteOutcome::Duplicate { index, row }) => {
+                        return Ok(duplicate(table, index, row.bytes()));
+                    }
+                    Step::Ready(WriteOutcome::NotFound) => return Err(internal("a locked row is gone", table)),
+                    Step::Wait(blocked) => blocked,
+                }
+            };
+            self.wait(partition, blocked).await?;
+        }
+    }
+
+    /// Reads a row under an exclusive lock and changes it by what `decide` says, under one hold of the partition. Yields
+    /// `None` if there is no row; a unique secondary key that exists elsewhere is `Inserted::Duplicate`.
+    ///
+    /// `decide` is asked again when the change had to wait.
+    pub async fn modify<R>(
+        &mut self,
+        table: &Arc<Table>,
+        primary_key: &[u8],
+        mut decide: impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
+    ) -> Result<Option<(Inserted, R)>> {
+        self.counters.execute_count += 1;
+        self.counters.primary_key_operations += 1;
+        let id = self.begin_writing();
+        let start = self.savepoint();
+        let view = ReadView::newest(Some(id), self.token());
+        let partition = self.home_of(table, primary_key, &view).await?;
+        self.participants.join(partition);
+        let may_unlock = self.may_unlock(partition);
+        loop {
+            let step = self.modify_held(table, primary_key, partition, may_unlock, &mut decide)?;
+            let (outcome, changes, result) = match step {
+                Step::Ready(Some(modified)) => modified,
+                Step::Ready(None) => return Ok(None),
+                Step::Wait(blocked) => {
+                    self.wait(partition, blocked).await?;
+                    continue;
+                }
+            };
+            if outcome != Inserted::Done || changes.is_empty() {
+                return Ok(Some((outcome, result)));
+            }
+            let outcome = self.change_unique(&changes, primary_key, &start).await?;
+            return Ok(Some((outcome, result)));
+        }
+    }
+
+    /// One try of `modify`: what came of the base row, and what the unique indexes need.
+    #[allow(clippy::type_complexity)]
+    fn modify_held<R>(
+        &mut self,
+        table: &Table,
+        primary_key: &[u8],
+        partition: u32,
+        may_unlock: bool,
+        decide: &mut impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
+    ) -> Result<Step<Option<(Inserted, Vec<UniqueChange>, R)>>> {
+        let (id, token) = (self.begin_writing(), self.token());
+        let view = ReadView::newest(Some(id), token);
+        let lock_gaps = self.isolation != Isolation::ReadCommitted;
+        let mode = shoal_partition::LockMode::Exclusive;
+        let request = LockRequest { mode, policy: LockPolicy::Wait, lock_gaps };
+        let mut guard = self.node.partition(partition);
+        let row = match guard.get(&view, table.id(), primary_key, Some(request))? {
+            Step::Ready(Some(row)) => row,
+            Step::Ready(None) => return Ok(Step::Ready(None)),
+            Step::Wait(blocked) => return Ok(Step::Wait(blocked)),
+        };
+        self.counters.read_row_count += 1;
+        let (modification, result) = decide(row)?;
+        let new = match &modification {
+            Modification::Keep { unlock } => {
+                if *unlock && may_unlock {
+                    guard.unlock_row(id, table.id(), primary_key);
+                }
+                return Ok(Step::Ready(Some((Inserted::Done, Vec::new(), result))));
+            }
+            Modification::Update(new) => Some(new.as_slice()),
+            Modification::Delete => None,
+        };
+        let changes = match table.global_unique.is_empty() {
+            true => Vec::new(),
+            false => unique_changes(table, Some(row.bytes()), new)?,
+        };
+        let step = match new {
+            Some(new) => guard.update(id, table.id(), new, token)?,
+            None => guard.delete(id, table.id(), primary_key, token)?,
+        };
+        Ok(match step {
+            Step::Ready(WriteOutcome::Done) => {
+                self.participants.wrote(partition);
+                Step::Ready(Some((Inserted::Done, changes, result)))
+            }
+            Step::Ready(WriteOutcome::Duplicate { index, row }) => {
+                Step::Ready(Some((duplicate(table, index, row.bytes()), Vec::new(), result)))
+            }
+            Step::Ready(WriteOutcome::NotFound) => return Err(internal("a changed row has another key", table)),
+            Step::Wait(blocked) => Step::Wait(blocked),
+        })
+    }
+
+    /// Replaces the row `old` by `new`, which may move to another key or partition. Both encoded by `table.layout`; `old` must
+    /// be locked by this transaction.
+    pub async fn replace_row(&mut self, table: &Arc<Table>, old: &[u8], new: &[u8]) -> Result<Inserted> {
+        self.counters.execute_count += 1;
+        self.counters.primary_key_operations += 1;
+        self.begin_writing();
+        self.note_sequence(table);
+        let start = self.savepoint();
+        let old_key = primary_key_of(table, table.layout.row(old));
+        let new_key = primary_key_of(table, table.layout.row(new));
+        let partition = self.partition_of_row(table, old);
+        if old_key == new_key {
+            let outcome = self.update_one(table, partition, new).await?;
+            if outcome != Inserted::Done {
+                return Ok(outcome);
+            }
+            let changes = unique_changes(table, Some(old), Some(new))?;
+            return self.change_unique(&changes, &new_key, &start).await;
+        }
+        if !self.delete_one(table.id(), partition, &old_key).await? {
+            return Err(internal("a locked row is gone", table));
+        }
+        let partition = self.partition_of_row(table, new);
+        if let Some((index, existing)) = self.insert_one(table.id(), partition, new).await? {
+            self.rollback_to(&start);
+            return Ok(duplicate(table, index, &existing));
+        }
+        let mut changes = Vec::with_capacity(table.global_unique.len());
+        for &index in &table.global_unique {
+            // Even a key that stays now stands for another row.
+            changes.push(UniqueChange {
+                index,
+                table: unique_table_of(table, index)?,
+                old_key: unique_key(table, index, table.layout.row(old)),
+                new_key: unique_key(table, index, table.layout.row(new)),
+            });
+        }
+        self.change_unique(&changes, &new_key, &start).await
+    }
+
+    /// Deletes a row that this transaction has locked.
+    pub async fn delete_row(&mut self, table: &Arc<Table>, old: &[u8]) -> Result<()> {
+        self.counters.execute_count += 1;
+        self.counters.primary_key_operations += 1;
+        let start = self.savepoint();
+        let primary_key = primary_key_of(table, table.layout.row(old));
+        let partition = self.partition_of_row(table, old);
+        if !self.delete_one(table.id(), partition, &primary_key).await? {
+            return Err(internal("a locked row is gone", table));
+        }
+        let changes = unique_changes(table, Some(old), None)?;
+        self.change_unique(&changes, &primary_key, &start).await?;
+        Ok(())
+    }
+}
+
+/// The entries of unique indexes that differ between two versions of a row with the same primary key.
+fn unique_changes(table: &Table, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<Vec<UniqueChange>> {
+    let mut changes = Vec::new();
+    for &index in &table.global_unique {
+        let key = |row: Option<&[u8]>| row.and_then(|row| unique_key(table, index, table.layout.row(row)));
+        let (old_key, new_key) = (key(old), key(new));
+        if old_key != new_key {
+            changes.push(UniqueChange { index, table: unique_table_of(table, index)?, old_key, new_key });
+        }
+    }
+    Ok(changes)
+}
+
+/// A duplicate that the base table's partition has found.
+fn duplicate(table: &Table, index: IndexId, existing: &[u8]) -> Inserted {
+    let index = table.schema.indexes.iter().position(|one| one.id == index).unwrap_or(0);
+    Inserted::Duplicate { index, primary_key: primary_key_of(table, table.layout.row(existing)) }
+}
