@@ -37,11 +37,11 @@ fn integers(
         return integer_division(call, left, right, ctx);
     }
     let (first, second) = (convert::to_integer(left, ctx)?, convert::to_integer(right, ctx)?);
-    // Both are in the range of BIGINT or BIGINT UNSIGNED, so no operation can pass the range of i128.
+    // Both are in the range of BIGINT or BIGINT UNSIGNED, so only a product can pass the range of i128.
     let result = match operator {
         ArithmeticOperator::Add => first + second,
         ArithmeticOperator::Subtract => first - second,
-        ArithmeticOperator::Multiply => first * second,
+        ArithmeticOperator::Multiply => first.checked_mul(second).ok_or_else(|| out_of_range(call))?,
         ArithmeticOperator::Modulo if second == 0 => return ctx.division_by_zero(),
         ArithmeticOperator::Modulo => first % second,
         ArithmeticOperator::IntegerDivide | ArithmeticOperator::Divide => {

@@ -112,6 +112,27 @@ impl Expr {
         Expr::literal(Value::Str(text), SqlType::varchar(length, collation))
     }
 
+    /// A hexadecimal or bit literal (`0x41`, `X'41'`, `b'1000001'`): bytes among strings, an unsigned integer among
+    /// numbers.
+    pub fn hexadecimal(bytes: impl Into<Vec<u8>>) -> Expr {
+        let bytes = bytes.into();
+        let sql_type = SqlType::varchar(bytes.len() as u32, Collation::BINARY);
+        // Ordinary strings are never unsigned: that tells a hexadecimal literal from them, as in MySQL.
+        Expr::literal(Value::Str(bytes), SqlType { unsigned: true, ..sql_type })
+    }
+
+    /// Turns a hexadecimal literal into the number that it is in a numeric context.
+    pub(crate) fn hexadecimal_as_number(&mut self) {
+        let Expr::Literal(literal) = self else {
+            return;
+        };
+        if let (Value::Str(bytes), true) = (&literal.value, literal.sql_type.unsigned) {
+            let tail = &bytes[bytes.len().saturating_sub(8)..];
+            let number = tail.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+            *self = Expr::literal(Value::UInt(number), SqlType::bigint(true));
+        }
+    }
+
     /// Yields a truth value rather than a number: a comparison, a logical operator, TRUE or FALSE.
     pub fn is_boolean(&self) -> bool {
         match self {

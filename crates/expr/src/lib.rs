@@ -30,6 +30,8 @@ mod membership;
 mod operation;
 mod regexp;
 mod row_source;
+#[cfg(test)]
+mod tests;
 
 pub use aggregate::{Accumulator, Aggregate, AggregateKind};
 pub use build::BuildContext;

@@ -148,7 +148,7 @@ impl Aggregate {
         let connection = ctx.settings.collation_connection;
         let attributes = collate::for_result(self.arguments.iter(), "group_concat", connection)?;
         for argument in &mut self.arguments {
-            convert_charset(argument, attributes.collation, ctx)?;
+            convert_charset(argument, attributes.collation, "group_concat", ctx)?;
         }
         let bytes = attributes.collation.charset().char_bytes_max() as u64;
         let length = (ctx.settings.group_concat_max_len as u64 / bytes).max(1);

@@ -15,6 +15,9 @@ use crate::operation::Operation;
 /// YEAR, FLOAT, DOUBLE, JSON. Errors: fsp, scale or precision too big (1210).
 pub fn cast(mut operand: Expr, mut target: SqlType, ctx: &BuildContext<'_>) -> Result<Expr> {
     types::give_type(&mut operand, &target);
+    if target.is_numeric() && target.base != BaseType::Bit {
+        operand.hexadecimal_as_number();
+    }
     check_target(&target)?;
     if matches!(target.base, BaseType::Char | BaseType::VarChar | BaseType::Text) {
         return cast_to_text(operand, target, ctx);
@@ -73,7 +76,7 @@ fn cast_to_text(operand: Expr, mut target: SqlType, ctx: &BuildContext<'_>) -> R
     } else if !(target.base == BaseType::Char && target.collation == Collation::BINARY) {
         target.base = BaseType::VarChar;
     }
-    let nullable = operand.nullable();
+    let nullable = operand.nullable() || may_be_malformed(&operand, &target);
     let coercibility = match operand.coercibility() {
         Coercibility::Explicit => Coercibility::Explicit,
         _ => Coercibility::Implicit,
@@ -81,6 +84,12 @@ fn cast_to_text(operand: Expr, mut target: SqlType, ctx: &BuildContext<'_>) -> R
     let shown = if has_length { target.clone() } else { types::as_text(operand.sql_type(), target.collation) };
     let result = ResultType { collation: target.collation, sql_type: shown, nullable, coercibility };
     make_call(Operation::Convert { explicit: has_length }, vec![operand], result, ctx)
+}
+
+/// Bytes that are no text of the target's character set become NULL.
+pub(crate) fn may_be_malformed(operand: &Expr, target: &SqlType) -> bool {
+    let source = collate::collation_of(operand.sql_type(), target.collation);
+    source.is_binary() && target.is_string() && !target.collation.is_binary()
 }
 
 /// CONVERT(operand USING charset).

@@ -51,6 +51,13 @@ pub(crate) fn prepare_comparison(
     let (left_type, right_type) = (left.sql_type().clone(), right.sql_type().clone());
     types::give_type(left, &right_type);
     types::give_type(right, &left_type);
+    let is_number = |sql_type: &SqlType| sql_type.is_numeric();
+    if is_number(&left_type) {
+        right.hexadecimal_as_number();
+    }
+    if is_number(&right_type) {
+        left.hexadecimal_as_number();
+    }
     adapt_constant(left, right, ctx)?;
     adapt_constant(right, left, ctx)?;
     let (first, second) = (class_of(left.sql_type()), class_of(right.sql_type()));
@@ -67,8 +74,8 @@ pub(crate) fn prepare_comparison(
                 operation,
                 ctx.settings.collation_connection,
             )?;
-            convert_charset(left, attributes.collation, ctx)?;
-            convert_charset(right, attributes.collation, ctx)?;
+            convert_charset(left, attributes.collation, operation, ctx)?;
+            convert_charset(right, attributes.collation, operation, ctx)?;
             Comparator::Text(attributes.collation)
         }
         (Class::Integer, Class::Integer) => Comparator::Integer,
@@ -192,8 +199,13 @@ pub fn comparison(
 ) -> Result<Expr> {
     let comparator = prepare_comparison(&mut left, &mut right, operator.symbol(), ctx)?;
     let nullable = operator != CompareOperator::NullSafeEqual
-        && (left.nullable() || right.nullable() || matches!(comparator, Comparator::DateTime | Comparator::Time));
+        && (left.nullable() || right.nullable() || may_fail(comparator));
     make_call(Operation::Compare(operator, comparator), vec![left, right], truth_result(nullable), ctx)
+}
+
+/// A text may turn out to be no date or time, which makes the comparison unknown.
+fn may_fail(comparator: Comparator) -> bool {
+    matches!(comparator, Comparator::DateTime | Comparator::Time)
 }
 
 /// `value [NOT] BETWEEN low AND high`.
@@ -213,7 +225,11 @@ pub fn between(
         }
         (comparator, _) => comparator,
     };
-    let nullable = value.nullable() || low.nullable() || high.nullable();
+    let nullable = value.nullable()
+        || low.nullable()
+        || high.nullable()
+        || may_fail(low_comparator)
+        || may_fail(high_comparator);
     let operation = Operation::Between { negated, low: low_comparator, high: high_comparator };
     make_call(operation, vec![value, low, high], truth_result(nullable), ctx)
 }
@@ -243,7 +259,9 @@ pub fn in_list(mut value: Expr, list: Vec<Expr>, negated: bool, ctx: &BuildConte
             break;
         }
     }
-    let nullable = value.nullable() || members.iter().any(Expr::nullable);
+    let nullable = value.nullable()
+        || members.iter().any(Expr::nullable)
+        || comparators.iter().any(|comparator| may_fail(*comparator));
     let data = constant_set(&members, &comparators).map_or(CallData::None, |set| CallData::Set(Arc::new(set)));
     let operation = Operation::In { negated, comparators: Arc::from(comparators) };
     let mut arguments = Vec::with_capacity(members.len() + 1);

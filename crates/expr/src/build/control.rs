@@ -75,13 +75,10 @@ fn is_same_representation(from: &SqlType, to: &SqlType) -> bool {
 /// Wraps the expression in a conversion, keeping its nullability and coercibility.
 pub(crate) fn replace_with_conversion(expr: &mut Expr, sql_type: SqlType, ctx: &BuildContext<'_>) -> Result<()> {
     let argument = std::mem::replace(expr, Expr::null());
-    let result = ResultType {
-        collation: sql_type.collation,
-        sql_type,
-        nullable: true,
-        coercibility: argument.coercibility(),
-    };
-    let result = ResultType { nullable: argument.nullable() || result.sql_type.is_temporal(), ..result };
+    let nullable =
+        argument.nullable() || sql_type.is_temporal() || super::casts::may_be_malformed(&argument, &sql_type);
+    let coercibility = argument.coercibility();
+    let result = ResultType { collation: sql_type.collation, sql_type, nullable, coercibility };
     *expr = make_call(Operation::Convert { explicit: false }, vec![argument], result, ctx)?;
     Ok(())
 }
@@ -140,8 +137,8 @@ pub fn case(
     if has_else {
         positions.push(arguments.len() - 1);
     }
-    let nullable = !has_else || positions.iter().any(|position| arguments[*position].nullable());
     let (sql_type, coercibility) = unify(&mut arguments, &positions, "case", ctx)?;
+    let nullable = !has_else || positions.iter().any(|position| arguments[*position].nullable());
     let operation = if has_operand {
         let mut comparators = Vec::with_capacity(branch_count);
         for branch in 0..branch_count {
@@ -158,8 +155,8 @@ pub fn case(
 /// IF(condition, yes, no).
 pub fn if_else(condition: Expr, yes: Expr, no: Expr, ctx: &BuildContext<'_>) -> Result<Expr> {
     let mut arguments = vec![condition, yes, no];
-    let nullable = arguments[1].nullable() || arguments[2].nullable();
     let (sql_type, coercibility) = unify(&mut arguments, &[1, 2], "if", ctx)?;
+    let nullable = arguments[1].nullable() || arguments[2].nullable();
     make_call(Operation::If, arguments, result_of(sql_type, coercibility, nullable), ctx)
 }
 
@@ -173,8 +170,8 @@ pub fn coalesce(arguments: Vec<Expr>, ctx: &BuildContext<'_>) -> Result<Expr> {
 
 fn first_not_null(mut arguments: Vec<Expr>, name: &str, ctx: &BuildContext<'_>) -> Result<Expr> {
     let positions: Vec<usize> = (0..arguments.len()).collect();
-    let nullable = arguments.iter().all(Expr::nullable);
     let (sql_type, coercibility) = unify(&mut arguments, &positions, name, ctx)?;
+    let nullable = arguments.iter().all(Expr::nullable);
     make_call(Operation::Coalesce, arguments, result_of(sql_type, coercibility, nullable), ctx)
 }
 

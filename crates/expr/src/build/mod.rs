@@ -23,6 +23,8 @@ pub use comparison::{
     row_null_safe_equal,
 };
 pub use control::{case, coalesce, common_type, convert_expr, if_else, if_null, null_if};
+#[cfg(test)]
+pub(crate) use function::call as function_by_entry;
 pub use function::{function, is_function};
 pub use operators::{BinaryOperator, UnaryOperator, and, binary, not, or, unary};
 pub use patterns::{like, regexp};
@@ -138,7 +140,12 @@ fn is_small(value: &Value) -> bool {
 
 /// Converts a string argument to the character set of `collation` if it has another one. A constant is converted at
 /// once; error 1267 if that loses characters.
-pub(crate) fn convert_charset(argument: &mut Expr, collation: Collation, ctx: &BuildContext<'_>) -> Result<()> {
+pub(crate) fn convert_charset(
+    argument: &mut Expr,
+    collation: Collation,
+    operation: &str,
+    ctx: &BuildContext<'_>,
+) -> Result<()> {
     let source = crate::collate::collation_of(argument.sql_type(), collation);
     let (from, to) = (source.charset(), collation.charset());
     let is_text = crate::collate::is_text(argument.sql_type());
@@ -153,9 +160,9 @@ pub(crate) fn convert_charset(argument: &mut Expr, collation: Collation, ctx: &B
             return Err(Error::new(
                 ErrorCode::CantAggregate2Collations,
                 format!(
-                    "Illegal mix of collations ({},COERCIBLE) and ({},IMPLICIT) for operation 'comparison'",
-                    source.name(),
-                    collation.name()
+                    "Illegal mix of collations ({},IMPLICIT) and ({},COERCIBLE) for operation '{operation}'",
+                    collation.name(),
+                    source.name()
                 ),
             ));
         }

@@ -105,6 +105,8 @@ fn arithmetic(
     mut right: Expr,
     ctx: &BuildContext<'_>,
 ) -> Result<Expr> {
+    left.hexadecimal_as_number();
+    right.hexadecimal_as_number();
     let (left_type, right_type) = (left.sql_type().clone(), right.sql_type().clone());
     types::give_type(&mut left, &numeric_hint(&right_type));
     types::give_type(&mut right, &numeric_hint(&left_type));
@@ -208,6 +210,7 @@ fn double_decimals(operator: ArithmeticOperator, left: &SqlType, right: &SqlType
 }
 
 fn negate(mut operand: Expr, ctx: &BuildContext<'_>) -> Result<Expr> {
+    operand.hexadecimal_as_number();
     types::give_type(&mut operand, &SqlType::double());
     // -9223372036854775808 is a BIGINT although its digits alone are not.
     if let Expr::Literal(literal) = &operand
@@ -254,6 +257,13 @@ fn bits(operator: BitOperator, mut left: Expr, mut right: Expr, ctx: &BuildConte
     types::give_type(&mut left, &SqlType::bigint(true));
     types::give_type(&mut right, &SqlType::bigint(true));
     let is_shift = matches!(operator, BitOperator::ShiftLeft | BitOperator::ShiftRight);
+    // Bytes work with bytes; a literal alone among them is one of them only beside a string that is none.
+    if is_shift || !right.sql_type().is_binary_string() || matches!(right, Expr::Literal(_)) {
+        left.hexadecimal_as_number();
+    }
+    if is_shift || !left.sql_type().is_binary_string() || matches!(left, Expr::Literal(_)) {
+        right.hexadecimal_as_number();
+    }
     let on_bytes = if is_shift {
         left.sql_type().is_binary_string() && !matches!(left, Expr::Literal(_))
     } else {
@@ -279,6 +289,7 @@ fn byte_result(sql_type: &SqlType, nullable: bool) -> ResultType {
 
 fn bit_not(mut operand: Expr, ctx: &BuildContext<'_>) -> Result<Expr> {
     types::give_type(&mut operand, &SqlType::bigint(true));
+    operand.hexadecimal_as_number();
     let nullable = operand.nullable();
     let on_bytes = operand.sql_type().is_binary_string() && !matches!(operand, Expr::Literal(_));
     let result = if on_bytes {

@@ -24,8 +24,8 @@ pub fn like(
     types::give_type(&mut text, &hint);
     types::give_type(&mut pattern, &hint);
     let attributes = collate::for_comparison([&text, &pattern].into_iter(), "like", connection)?;
-    convert_charset(&mut text, attributes.collation, ctx)?;
-    convert_charset(&mut pattern, attributes.collation, ctx)?;
+    convert_charset(&mut text, attributes.collation, "like", ctx)?;
+    convert_charset(&mut pattern, attributes.collation, "like", ctx)?;
     let mut data = CallData::None;
     let constant_escape = match &escape {
         None if ctx.settings.sql_mode.no_backslash_escapes => Some(Vec::new()),

@@ -25,7 +25,6 @@ fn extreme_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
             derivation.expect(position, &sql_type);
         }
     }
-    let nullable = derivation.any_nullable();
     let operation = derivation.name.to_ascii_lowercase();
     let all: Vec<&Expr> = derivation.arguments.iter().collect();
     let (sql_type, coercibility) = build::common_type(&all, &operation, derivation.ctx)?;
@@ -33,6 +32,7 @@ fn extreme_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
         let converted = build::convert_expr(std::mem::replace(argument, Expr::null()), &sql_type, derivation.ctx)?;
         *argument = converted;
     }
+    let nullable = derivation.any_nullable();
     Ok(ResultType { collation: sql_type.collation, sql_type, nullable, coercibility })
 }
 

@@ -123,7 +123,7 @@ pub(super) const TABLE: &[Function] = &[
         2,
         |d| d.integer(6),
         |_, values, ctx| {
-            let (period, months) = (integer(values, 0, ctx)?, integer(values, 1, ctx)?);
+            let (period, months) = (period(values, 0, ctx)?, period(values, 1, ctx)?);
             period_add(period, months).map(Value::Int).ok_or_else(|| wrong_period("period_add"))
         },
     ),
@@ -133,7 +133,7 @@ pub(super) const TABLE: &[Function] = &[
         2,
         |d| d.integer(6),
         |_, values, ctx| {
-            let (first, second) = (integer(values, 0, ctx)?, integer(values, 1, ctx)?);
+            let (first, second) = (period(values, 0, ctx)?, period(values, 1, ctx)?);
             period_diff(first, second).map(Value::Int).ok_or_else(|| wrong_period("period_diff"))
         },
     ),
@@ -142,6 +142,12 @@ pub(super) const TABLE: &[Function] = &[
 
 fn wrong_period(function: &str) -> Error {
     Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {function}"))
+}
+
+/// A period or a number of months: numbers far outside the calendar are cut, which keeps them outside.
+fn period(values: &[Value], position: usize, ctx: &mut EvalContext<'_>) -> Result<i64> {
+    const LIMIT: i64 = 1 << 40;
+    Ok(integer(values, position, ctx)?.clamp(-LIMIT, LIMIT))
 }
 
 /// Untyped parameters of a temporal function are datetimes.

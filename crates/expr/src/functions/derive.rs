@@ -144,7 +144,7 @@ impl Derivation<'_> {
         };
         for position in positions {
             if let Some(argument) = self.arguments.get_mut(*position) {
-                convert_charset(argument, attributes.collation, self.ctx)?;
+                convert_charset(argument, attributes.collation, &operation, self.ctx)?;
             }
         }
         Ok((attributes.collation, attributes.coercibility))
@@ -182,6 +182,9 @@ impl Derivation<'_> {
     /// An untyped parameter takes the class that the function expects.
     pub fn expect(&mut self, position: usize, sql_type: &SqlType) {
         if let Some(argument) = self.arguments.get_mut(position) {
+            if sql_type.is_numeric() {
+                argument.hexadecimal_as_number();
+            }
             types::give_type(argument, sql_type);
         }
     }

@@ -68,7 +68,7 @@ pub(super) const TABLE: &[Function] = &[
     })
     .takes_nulls(),
     Function::new("COERCIBILITY", 1, 1, |d| Ok(d.integer(10)?.not_null()), coercibility).takes_nulls(),
-    Function::new("BENCHMARK", 2, 2, |d| d.integer(1), benchmark).takes_nulls().volatile(),
+    Function::new("BENCHMARK", 2, 2, |d| Ok(d.integer(1)?.nullable()), benchmark).takes_nulls().volatile(),
     Function::new("SLEEP", 1, 1, |d| Ok(d.integer(21)?.not_null()), sleep).takes_nulls().volatile().of_session(),
     Function::new("GET_LOCK", 2, 2, |d| Ok(d.integer(1)?.nullable()), get_lock)
         .takes_nulls()

@@ -170,7 +170,7 @@ pub(super) fn documents(derivation: &mut Derivation<'_>, from: usize) -> Result<
     for position in from..derivation.arguments.len() {
         let argument = &mut derivation.arguments[position];
         if argument.sql_type().is_string() && !argument.sql_type().is_binary_string() {
-            convert_charset(argument, Collation::UTF8MB4_BIN, derivation.ctx)?;
+            convert_charset(argument, Collation::UTF8MB4_BIN, derivation.name, derivation.ctx)?;
         }
     }
     derivation.json()

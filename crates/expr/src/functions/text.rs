@@ -85,8 +85,8 @@ fn concat_with_separator_type(derivation: &mut Derivation<'_>) -> Result<ResultT
     let positions = derivation.all_positions();
     let parts: u64 = positions[1..].iter().map(|position| derivation.length_of(*position)).sum();
     let separators = derivation.length_of(0).saturating_mul(positions.len().saturating_sub(2) as u64);
-    let nullable = derivation.arguments[0].nullable();
     let result = derivation.text(&positions, parts.saturating_add(separators))?;
+    let nullable = derivation.arguments[0].nullable();
     Ok(ResultType { nullable, ..result })
 }
 

@@ -1,6 +1,6 @@
 //! Texts in other notations: HEX, base 64, QUOTE, SOUNDEX, FORMAT, CHAR, WEIGHT_STRING.
 
-use shoal_types::{Collation, Result, Value};
+use shoal_types::{Collation, Result, SqlType, Value};
 
 use super::argument::{integer, text};
 use super::{Derivation, Function, MANY, ResultType};
@@ -77,6 +77,9 @@ pub(super) const TABLE: &[Function] = &[
         1,
         MANY,
         |d| {
+            for position in 0..d.arguments.len() {
+                d.expect(position, &SqlType::bigint(true));
+            }
             let length = d.arguments.len() as u64 * 4;
             Ok(d.bytes(length)?.not_null())
         },

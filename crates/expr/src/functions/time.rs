@@ -147,7 +147,8 @@ fn unix_timestamp_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
         0 => types::bigint(false, 12),
         fsp => SqlType::decimal(12 + u32::from(fsp), fsp),
     };
-    Ok(derivation.typed(sql_type))
+    let result = derivation.typed(sql_type);
+    Ok(if derivation.arguments.is_empty() { result } else { result.nullable() })
 }
 
 /// The last moment that UNIX_TIMESTAMP and FROM_UNIXTIME know: 3001-01-18 23:59:59 UTC.
