@@ -127,6 +127,7 @@ pub struct Call {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "a statement holds one, in a box")]
 pub enum Handler {
     Open { table: ObjectName, alias: Option<Ident> },
     Read { table: ObjectName, read: HandlerRead, selection: Option<Expr>, limit: Option<Limit> },

@@ -86,6 +86,7 @@ pub struct JsonTable {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "lists of these are short and nearly all Path")]
 pub enum JsonTableColumn {
     Ordinality(Ident),
     Path {

@@ -72,8 +72,8 @@ pub(crate) struct Lexer<'a> {
     after_name: bool,
     /// The token before was such a dot, so a name may start with a digit.
     after_name_dot: bool,
-    /// The token before was a word that may be followed by a hint comment.
-    hint_allowed: bool,
+    /// Where the last name or keyword starts.
+    word_start: usize,
 }
 
 impl<'a> Lexer<'a> {
@@ -87,7 +87,7 @@ impl<'a> Lexer<'a> {
             version_comment_depth: 0,
             after_name: false,
             after_name_dot: false,
-            hint_allowed: false,
+            word_start: 0,
         }
     }
 
@@ -101,9 +101,8 @@ impl<'a> Lexer<'a> {
     pub(crate) fn next(&mut self) -> Token {
         let after_name = std::mem::take(&mut self.after_name);
         let after_name_dot = std::mem::take(&mut self.after_name_dot);
-        let hint_allowed = std::mem::take(&mut self.hint_allowed);
         let unspaced = self.position;
-        if let Some(token) = self.skip_blanks(hint_allowed) {
+        if let Some(token) = self.skip_blanks(after_name) {
             return token;
         }
         let start = self.position;
@@ -138,7 +137,7 @@ impl<'a> Lexer<'a> {
 
     /// Skips white space and comments. Some: a hint, the end, or a broken comment.
     #[inline]
-    fn skip_blanks(&mut self, hint_allowed: bool) -> Option<Token> {
+    fn skip_blanks(&mut self, after_name: bool) -> Option<Token> {
         loop {
             while is_space(self.byte(self.position)) {
                 self.position += 1;
@@ -150,7 +149,7 @@ impl<'a> Lexer<'a> {
                     self.skip_line();
                 }
                 b'/' if self.byte(position + 1) == b'*' => {
-                    if let Some(token) = self.comment(position, hint_allowed) {
+                    if let Some(token) = self.comment(position, after_name) {
                         return Some(token);
                     }
                 }
@@ -179,10 +178,10 @@ impl<'a> Lexer<'a> {
     }
 
     /// Handles `/*` at `start`. Some: a hint or an unterminated comment.
-    fn comment(&mut self, start: usize, hint_allowed: bool) -> Option<Token> {
+    fn comment(&mut self, start: usize, after_name: bool) -> Option<Token> {
         match self.byte(start + 2) {
             b'!' => return self.version_comment(start),
-            b'+' if hint_allowed => {
+            b'+' if after_name && self.last_word_takes_hint() => {
                 return Some(match self.comment_end(start + 3, false) {
                     Some(end) => self.token(TokenKind::Hint, start, end),
                     None => self.unterminated(start),

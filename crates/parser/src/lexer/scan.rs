@@ -20,23 +20,32 @@ impl Lexer<'_> {
 
     #[inline]
     pub(super) fn plain_word(&mut self, start: usize) -> Token {
-        let mut end = start + 1;
-        while is_word(self.byte(end)) {
-            end += 1;
-        }
+        let end = self.word_end(start);
         self.after_name = true;
-        if end - start == 6 || end - start == 7 {
-            self.hint_allowed = takes_hint(&self.source[start..end]);
-        }
+        self.word_start = start;
         self.token(TokenKind::Word, start, end)
+    }
+
+    #[inline]
+    fn word_end(&self, start: usize) -> usize {
+        let rest = &self.source[start..];
+        start + rest.iter().position(|&byte| !is_word(byte)).unwrap_or(rest.len())
+    }
+
+    /// True behind the words after which `/*+ .. */` is a hint and no comment.
+    pub(super) fn last_word_takes_hint(&self) -> bool {
+        let word = &self.source[self.word_start..self.word_end(self.word_start)];
+        [&b"SELECT"[..], b"INSERT", b"UPDATE", b"DELETE", b"REPLACE"]
+            .iter()
+            .any(|keyword| word.eq_ignore_ascii_case(keyword))
     }
 
     /// A number, or a name that starts with digits.
     pub(super) fn number(&mut self, start: usize) -> Token {
-        if self.byte(start) == b'0' {
-            if let Some(token) = self.radix_number(start) {
-                return token;
-            }
+        if self.byte(start) == b'0'
+            && let Some(token) = self.radix_number(start)
+        {
+            return token;
         }
         let mut end = self.digits_end(start + 1);
         match self.byte(end) {
@@ -123,6 +132,7 @@ impl Lexer<'_> {
             position += 1;
         }
         self.after_name = true;
+        self.word_start = start;
         let mut token = self.token(TokenKind::QuotedWord, start, position);
         token.escaped = escaped;
         token
@@ -142,10 +152,8 @@ impl Lexer<'_> {
                 return self.unterminated(start);
             };
             position += found + 1;
-            if rest[found] == quote {
-                if self.byte(position) != quote {
-                    break;
-                }
+            if rest[found] == quote && self.byte(position) != quote {
+                break;
             }
             // Either a backslash with the byte it escapes, or a doubled quote.
             escaped = true;
@@ -229,11 +237,4 @@ impl Lexer<'_> {
         };
         self.token(kind, start, start + length)
     }
-}
-
-/// The words behind which `/*+ .. */` is a hint and no comment.
-fn takes_hint(word: &[u8]) -> bool {
-    [&b"SELECT"[..], b"INSERT", b"UPDATE", b"DELETE", b"REPLACE"]
-        .iter()
-        .any(|keyword| word.eq_ignore_ascii_case(keyword))
 }

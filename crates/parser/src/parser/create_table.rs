@@ -111,7 +111,8 @@ impl Parser<'_> {
 
     /// `USING method`; TYPE is a synonym behind a name.
     fn optional_index_method(&mut self, behind_name: bool) -> Result<Option<IndexMethod>> {
-        if !self.eat("USING") && !(behind_name && self.eat("TYPE")) {
+        let method_follows = self.eat("USING") || (behind_name && self.eat("TYPE"));
+        if !method_follows {
             return Ok(None);
         }
         let method = match self.upper().as_str() {

@@ -195,8 +195,8 @@ impl<'a> Parser<'a> {
         if self.token.kind != TokenKind::String {
             return self.ident();
         }
-        let error = self.error_of(ParseErrorKind::InvalidName);
-        let value = String::from_utf8(self.string()?).map_err(|_| error)?;
+        let value = String::from_utf8(self.string()?)
+            .map_err(|_| ParseError::new(ParseErrorKind::InvalidName, self.source, offset as usize))?;
         Ok(Ident { value, offset, quoted: true })
     }
 

@@ -388,7 +388,7 @@ impl Parser<'_> {
             return Ok(Some(SelectInto::DumpFile(self.string()?)));
         }
         if !self.eat("OUTFILE") {
-            return Ok(Some(SelectInto::Variables(self.comma_list(Self::into_target)?)));
+            return Ok(Some(SelectInto::Variables(self.comma_list(Self::value_target)?)));
         }
         let path = self.string()?;
         let charset = self.optional_load_charset()?;
@@ -397,7 +397,7 @@ impl Parser<'_> {
         Ok(Some(SelectInto::OutFile { path, charset, fields, lines }))
     }
 
-    pub(super) fn into_target(&mut self) -> Result<IntoTarget> {
+    pub(super) fn value_target(&mut self) -> Result<IntoTarget> {
         match self.optional_user_variable()? {
             Some(name) => Ok(IntoTarget::UserVariable(name)),
             None => self.ident().map(IntoTarget::Local),

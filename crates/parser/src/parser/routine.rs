@@ -8,6 +8,7 @@ use crate::ast::{
     RoutineParameter, RoutineStatement, Signal, Statement, TriggerEvent, TriggerOrder, TriggerTime,
 };
 use crate::lexer::TokenKind;
+use crate::{ParseError, ParseErrorKind};
 
 /// Nesting levels that a compound statement takes.
 const COMPOUND_LEVELS: u32 = 3;
@@ -296,10 +297,10 @@ impl Parser<'_> {
     /// A label behind END must be the one before BEGIN.
     fn optional_end_label(&mut self, label: Option<&Ident>) -> Result<()> {
         if self.at_ident() && !self.at_any(&["END", "UNTIL"]) {
-            let error = self.unexpected();
+            let start = self.here();
             let end_label = self.ident()?;
             if !label.is_some_and(|label| label.is(&end_label.value)) {
-                return Err(error);
+                return Err(ParseError::new(ParseErrorKind::Syntax, self.source, start));
             }
         }
         Ok(())
@@ -467,7 +468,7 @@ impl Parser<'_> {
         let condition =
             if self.eat("CONDITION") { Some(self.expression(super::expression::power::UNARY)?) } else { None };
         let items = self.comma_list(|parser| {
-            let target = parser.into_target()?;
+            let target = parser.value_target()?;
             parser.expect_kind(TokenKind::Equal)?;
             Ok((target, parser.any_word()?))
         })?;

@@ -224,6 +224,46 @@ fn forms_beside_the_corpus_parse() {
     }
 }
 
+/// What clients, drivers, dump tools and benchmarks send.
+const FROM_THE_WILD: &[&str] = &[
+    "select @@version_comment limit 1",
+    "SELECT /*!40001 SQL_NO_CACHE */ * FROM `t`",
+    "SET SQL_QUOTE_SHOW_CREATE=1/*!40102 ,SQL_MODE=concat(@@sql_mode, _utf8 ',NO_KEY_OPTIONS,NO_TABLE_OPTIONS') */",
+    "/*!40100 SET @@SQL_MODE='' */",
+    "/*!40103 SET TIME_ZONE='+00:00' */",
+    "/*!40014 SET @OLD_UNIQUE_CHECKS=@@UNIQUE_CHECKS, UNIQUE_CHECKS=0 */",
+    "/*!50003 CREATE*/ /*!50017 DEFINER=`root`@`localhost`*/ /*!50003 TRIGGER `x` BEFORE INSERT ON `t` FOR EACH ROW SET NEW.a = 1 */",
+    "/*!50001 CREATE ALGORITHM=UNDEFINED */ /*!50013 DEFINER=`a`@`b` SQL SECURITY DEFINER */ /*!50001 VIEW `v` AS select 1 AS `1` */",
+    "/*!40000 DROP DATABASE IF EXISTS `d`*/",
+    "CREATE DATABASE /*!32312 IF NOT EXISTS*/ `d` /*!40100 DEFAULT CHARACTER SET utf8mb4 */ /*!80016 DEFAULT ENCRYPTION='N' */",
+    "START TRANSACTION /*!40100 WITH CONSISTENT SNAPSHOT */",
+    "FLUSH /*!40101 LOCAL */ TABLES",
+    "/*!40000 ALTER TABLE `t` DISABLE KEYS */",
+    "CREATE TABLE sbtest1(\n  id INTEGER NOT NULL AUTO_INCREMENT,\n  k INTEGER DEFAULT '0' NOT NULL,\n  c CHAR(120) DEFAULT '' NOT NULL,\n  PRIMARY KEY (id)\n) /*! ENGINE = innodb */ ",
+    "CREATE INDEX k_1 ON sbtest1(k)",
+    "SELECT SUM(k) FROM sbtest1 WHERE id BETWEEN ? AND ?",
+    "/* mysql-connector-j-8 */SELECT @@session.auto_increment_increment AS auto_increment_increment, @@license AS license",
+    "SET character_set_results = NULL",
+    "SET autocommit=1, sql_mode=concat(@@sql_mode,',STRICT_TRANS_TABLES')",
+    "SHOW FULL COLUMNS FROM `t` FROM `d` LIKE '%'",
+    "CREATE TABLE sub_name(sub_id INT NOT NULL PRIMARY KEY, name VARCHAR(30)) engine=ndb",
+    "SELECT sub_age.age FROM sub_name, sub_age WHERE sub_name.sub_id=sub_age.sub_id AND sub_name.name='Bill' ORDER BY sub_age.age",
+    "SET transaction_allow_batching=1",
+];
+
+#[test]
+fn what_clients_and_dumps_send_parses() {
+    for sql in FROM_THE_WILD {
+        statement(sql);
+    }
+}
+
+#[test]
+fn comments_for_other_servers_are_skipped() {
+    let sql = "/*M!999999\\- enable the sandbox mode */ /*!100100 SET @@MAX_STATEMENT_TIME=0 */ SELECT 1";
+    assert!(matches!(statement(sql), crate::ast::Statement::Query(_)));
+}
+
 /// SQL, and its tree without what is absent.
 const SHAPES: &[(&str, &str)] = &[
     (
