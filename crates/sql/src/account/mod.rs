@@ -44,19 +44,21 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<()> {
     node.change(changes).await
 }
 
-/// What a new data directory begins with: `root` with all privileges and no password, from the loopback interface alone.
+/// What a start changes in the dictionary: a new data directory gets `root` with all privileges and no password, from the
+/// loopback interface alone; tables that a crash left half made are dropped.
 pub fn bootstrap(catalog: &Catalog) -> Vec<Change> {
-    if !catalog.users.is_empty() {
-        return Vec::new();
+    let mut changes = crate::ddl::publish::orphans(catalog);
+    if catalog.users.is_empty() {
+        let everything = Privileges::all_at(Level::Global).with(Privileges::GRANT_OPTION);
+        changes.push(Change::PutUser(User {
+            user: "root".to_owned(),
+            host: "localhost".to_owned(),
+            plugin: DEFAULT_PLUGIN.to_owned(),
+            grants: vec![(String::new(), String::new(), everything.0)],
+            ..User::default()
+        }));
     }
-    let everything = Privileges::all_at(Level::Global).with(Privileges::GRANT_OPTION);
-    vec![Change::PutUser(User {
-        user: "root".to_owned(),
-        host: "localhost".to_owned(),
-        plugin: DEFAULT_PLUGIN.to_owned(),
-        grants: vec![(String::new(), String::new(), everything.0)],
-        ..User::default()
-    })]
+    changes
 }
 
 /// An account's user and host as statements name them: without a host it is `%`, hosts are in lower case.

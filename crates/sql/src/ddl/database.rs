@@ -1,8 +1,131 @@
-//! Databases.
+//! CREATE, ALTER and DROP DATABASE.
 
-use shoal_cluster::Catalog;
-use shoal_types::Result;
+use std::sync::{Arc, PoisonError};
 
-pub fn check_exists(_catalog: &Catalog, _name: &str) -> Result<()> {
-    Ok(())
+use shoal_cluster::{Catalog, Change};
+use shoal_parser::ast;
+use shoal_types::{Error, ErrorCode, Result, WarningLevel};
+
+use super::draft::check_object_name;
+use super::{errors, lock, options, publish};
+use crate::account::{self, Privileges};
+use crate::counters::Counter;
+use crate::dml::Affected;
+use crate::session::Session;
+
+/// Databases that exist without being in the dictionary.
+const SYSTEM_DATABASES: &[&str] = &["information_schema", "performance_schema", "mysql", "sys"];
+
+/// Whether the database is one of the system's own, which statements cannot change.
+pub fn is_system(name: &str) -> bool {
+    SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name))
+}
+
+/// Errors: 1049.
+pub fn check_exists(catalog: &Catalog, name: &str) -> Result<()> {
+    if is_system(name) || catalog.database(name).is_some() {
+        return Ok(());
+    }
+    Err(errors::no_such_database(name))
+}
+
+/// Errors: 1044 for the system's databases.
+pub fn check_changeable(session: &Session, name: &str) -> Result<()> {
+    if !is_system(name) {
+        return Ok(());
+    }
+    let (user, host) = &session.state.account;
+    let message = format!("Access denied for user '{user}'@'{host}' to database '{name}'");
+    Err(Error::new(ErrorCode::DbAccessDenied, message))
+}
+
+pub async fn create(session: &mut Session, statement: &ast::CreateDatabase) -> Result<Affected> {
+    session.count(Counter::ComCreateDb);
+    let name = statement.name.value.clone();
+    check_object_name(&name, true)?;
+    check_changeable(session, &name)?;
+    account::require(session, &name, None, Privileges::CREATE)?;
+    let server = session.variables.collation_server;
+    let mut notes = Vec::new();
+    let collation = options::database_collation(&statement.options, server, server, &mut notes)?;
+    let node = Arc::clone(&session.server.node);
+    let created = publish::change(&node, |catalog| {
+        if catalog.database(&name).is_some() {
+            return if statement.if_not_exists { Ok((Vec::new(), false)) } else { Err(exists(&name)) };
+        }
+        Ok((vec![Change::PutDatabase { name: name.clone(), collation }], true))
+    })
+    .await?;
+    super::add_notes(session, notes);
+    if !created {
+        let error = exists(&name);
+        session.warn(WarningLevel::Note, ErrorCode::DbCreateExists, error.message());
+    }
+    Ok(Affected { rows: 1, ..Affected::default() })
+}
+
+fn exists(name: &str) -> Error {
+    Error::new(ErrorCode::DbCreateExists, format!("Can't create database '{name}'; database exists"))
+}
+
+pub async fn alter(session: &mut Session, statement: &ast::AlterDatabase) -> Result<Affected> {
+    let name = match (&statement.name, &session.state.database) {
+        (Some(name), _) => name.value.clone(),
+        (None, Some(current)) => current.clone(),
+        (None, None) => return Err(Error::new(ErrorCode::NoDb, "No database selected")),
+    };
+    check_changeable(session, &name)?;
+    account::require(session, &name, None, Privileges::ALTER)?;
+    let server = session.variables.collation_server;
+    let mut notes = Vec::new();
+    let node = Arc::clone(&session.server.node);
+    let collation = publish::change(&node, |catalog| {
+        let present = catalog.database(&name).ok_or_else(|| errors::no_such_database(&name))?.collation;
+        let collation = options::database_collation(&statement.options, present, server, &mut notes)?;
+        Ok((vec![Change::PutDatabase { name: name.clone(), collation }], collation))
+    })
+    .await?;
+    super::add_notes(session, notes);
+    if session.state.database.as_deref() == Some(name.as_str()) {
+        session.variables.collation_database = collation;
+    }
+    Ok(Affected { rows: 1, ..Affected::default() })
+}
+
+/// DROP DATABASE; affects as many rows as it had tables.
+pub async fn drop(session: &mut Session, name: &ast::Ident, if_exists: bool) -> Result<Affected> {
+    session.count(Counter::ComDropDb);
+    let name = name.value.clone();
+    check_changeable(session, &name)?;
+    account::require(session, &name, None, Privileges::DROP)?;
+    let node = Arc::clone(&session.server.node);
+    let tables = node.catalog().database(&name).map(|database| database.tables.values().cloned().collect());
+    let tables: Vec<_> = tables.unwrap_or_default();
+    let _locks = lock::exclusive(session, &tables).await?;
+    let dropped = publish::change(&node, |catalog| match catalog.database(&name) {
+        Some(database) => {
+            Ok((vec![Change::DropDatabase { name: name.clone() }], Some(database.tables.len() as u64)))
+        }
+        None if if_exists => Ok((Vec::new(), None)),
+        None => Err(missing(&name)),
+    })
+    .await?;
+    match dropped {
+        None => session.warn(WarningLevel::Note, ErrorCode::DbDropExists, missing(&name).message()),
+        Some(_) if session.state.database.as_deref() == Some(name.as_str()) => forget_current(session),
+        Some(_) => {}
+    }
+    Ok(Affected { rows: dropped.unwrap_or(0), ..Affected::default() })
+}
+
+fn missing(name: &str) -> Error {
+    Error::new(ErrorCode::DbDropExists, format!("Can't drop database '{name}'; database doesn't exist"))
+}
+
+/// The session's database is gone: none is selected.
+fn forget_current(session: &mut Session) {
+    session.state.database = None;
+    session.variables.collation_database = session.variables.collation_server;
+    *session.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    session.settings_changed();
 }

@@ -1,26 +1,79 @@
 //! Data definition: databases, tables, indexes.
+//!
+//! A definition is written as a draft (`draft`, `column`, `key`, `options`), checked and made a schema (`build`), and given to the
+//! dictionary in one durable change (`publish`). Tables whose rows must be rewritten are copied while nobody can change them.
+//! `show_create` goes the other way.
 
 pub mod build;
 pub mod column;
 pub mod column_type;
+mod create;
 pub mod database;
+mod defaults;
 pub mod draft;
+mod drop;
 pub mod engine;
 pub mod errors;
 pub mod key;
+mod lock;
 pub mod options;
+pub mod publish;
+mod select;
 pub mod show_create;
+mod supported;
 
-use shoal_parser::ast::Statement;
-use shoal_types::{Error, Result};
+pub use supported::check_supported;
+
+use shoal_parser::ast::{ObjectName, Statement};
+use shoal_types::{Collation, DateTime, Error, ErrorCode, Result, Warning};
 
 use crate::dml::Affected;
 use crate::session::Session;
+use draft::DraftContext;
 
-pub fn check_supported(_statement: &Statement) -> Result<()> {
-    Ok(())
+/// Runs a statement that defines something. The running transaction has ended.
+pub async fn run(session: &mut Session, statement: &Statement) -> Result<Affected> {
+    match statement {
+        Statement::CreateDatabase(create) => database::create(session, create).await,
+        Statement::AlterDatabase(alter) => database::alter(session, alter).await,
+        Statement::DropDatabase { name, if_exists } => database::drop(session, name, *if_exists).await,
+        Statement::CreateTable(create) => create::create_table(session, create).await,
+        Statement::DropTable(drop) => drop::drop_tables(session, drop).await,
+        Statement::RenameTables(pairs) => drop::rename(session, pairs).await,
+        Statement::TruncateTable(name) => drop::truncate(session, name).await,
+        _ => Err(Error::unsupported("this statement")),
+    }
 }
 
-pub async fn run(_session: &mut Session, _statement: &Statement) -> Result<Affected> {
-    Err(Error::unsupported("DDL"))
+/// The database and name that an object name means. Errors: 1046.
+fn qualified(session: &Session, name: &ObjectName) -> Result<(String, String)> {
+    let database = match (&name.schema, &session.state.database) {
+        (Some(schema), _) => schema.value.clone(),
+        (None, Some(current)) => current.clone(),
+        (None, None) => return Err(Error::new(ErrorCode::NoDb, "No database selected")),
+    };
+    Ok((database, name.name.value.clone()))
+}
+
+/// What a definition in a database with this collation depends on.
+fn context(session: &Session, database_collation: Collation) -> DraftContext {
+    let variables = &session.variables;
+    let micros = variables.timestamp_micros.unwrap_or_else(|| session.server.clock_micros());
+    let today: DateTime = variables.time_zone.from_utc_micros(micros, 0);
+    let engine = variables.texts.get("default_storage_engine").map(String::as_str);
+    DraftContext {
+        settings: variables.settings,
+        zone: variables.time_zone.clone(),
+        today: today.date(),
+        now_s: u64::try_from(micros / 1_000_000).unwrap_or(0),
+        default_engine: engine.and_then(engine::canonical).unwrap_or(engine::DEFAULT_ENGINE).to_owned(),
+        substitute_engine: !variables.sql_mode.has("NO_ENGINE_SUBSTITUTION"),
+        database_collation,
+    }
+}
+
+fn add_notes(session: &mut Session, notes: Vec<Warning>) {
+    for note in notes {
+        session.warn(note.level, note.code, note.message);
+    }
 }

@@ -1,0 +1,220 @@
+//! CREATE TABLE: from columns, LIKE another table, or AS the result of a query.
+
+use std::sync::Arc;
+
+use shoal_cluster::{Catalog, Table};
+use shoal_parser::ast::{self, CreateTable, DuplicateHandling};
+use shoal_types::{Error, ErrorCode, Result, TableSchema, Warning, WarningLevel};
+
+use super::build::{assign_new_ids, build};
+use super::draft::{DraftContext, TableDraft, check_object_name};
+use super::publish::{self, HiddenTable};
+use super::{column, defaults, errors, options, select};
+use crate::account::{self, Privileges};
+use crate::counters::Counter;
+use crate::dml::insert::insert;
+use crate::dml::load::insert_settings;
+use crate::dml::{Affected, InsertPlan, InsertSource};
+use crate::plan::QueryPlan;
+use crate::resolve::no_such_table;
+use crate::session::Session;
+use crate::session::plans::PlanKind;
+
+pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Result<Affected> {
+    session.count(Counter::ComCreateTable);
+    if statement.temporary {
+        return Err(Error::unsupported("CREATE TEMPORARY TABLE"));
+    }
+    let (database, name) = super::qualified(session, &statement.name)?;
+    check_object_name(&name, false)?;
+    super::database::check_changeable(session, &database)?;
+    account::require(session, &database, Some(&name), Privileges::CREATE)?;
+    let catalog = session.server.node.catalog();
+    let Some(present) = catalog.database(&database) else { return Err(errors::no_such_database(&database)) };
+    let collation = present.collation;
+    if catalog.table(&database, &name).is_some() {
+        return exists(session, statement, &name);
+    }
+    let context = super::context(session, collation);
+    if let Some(source) = &statement.like {
+        return create_like(session, statement, source, (&database, &name), &context).await;
+    }
+    let mut notes = Vec::new();
+    let mut draft = draft_of(statement, &database, &name, &context, &mut notes)?;
+    match &statement.query {
+        None => {
+            let schema = finish(session, draft, &mut notes)?;
+            super::add_notes(session, notes);
+            publish_empty(session, statement, schema).await
+        }
+        Some(query) => {
+            let query = plan_query(session, query)?;
+            let targets = select::add_columns(&mut draft, &query.columns, &catalog);
+            let schema = finish(session, draft, &mut notes)?;
+            super::add_notes(session, notes);
+            let targets = targets.iter().map(|name| schema.column_position(name).unwrap_or(0)).collect();
+            publish_filled(session, statement, schema, targets, query).await
+        }
+    }
+}
+
+/// IF NOT EXISTS: a note instead of error 1050.
+fn exists(session: &mut Session, statement: &CreateTable, name: &str) -> Result<Affected> {
+    let error = errors::table_exists(name);
+    if !statement.if_not_exists {
+        return Err(error);
+    }
+    session.warn(WarningLevel::Note, ErrorCode::TableExists, error.message());
+    Ok(Affected::default())
+}
+
+fn draft_of(
+    statement: &CreateTable,
+    database: &str,
+    name: &str,
+    context: &DraftContext,
+    notes: &mut Vec<Warning>,
+) -> Result<TableDraft> {
+    if !statement.foreign_keys.is_empty() {
+        return Err(Error::unsupported("FOREIGN KEY"));
+    }
+    if statement.checks.iter().any(|check| check.enforced) {
+        return Err(Error::unsupported("CHECK"));
+    }
+    let mut table_options = options::default_options(context);
+    options::apply(&statement.options, name, &mut table_options, context, notes)?;
+    let mut draft = TableDraft::new(database, name, table_options);
+    for definition in &statement.columns {
+        let (column, keys) = column::draft_column(definition, draft.options.collation, context, notes)?;
+        draft.columns.push(column);
+        draft.keys.extend(keys);
+    }
+    for definition in &statement.keys {
+        draft.keys.push(column::draft_key(definition)?);
+    }
+    if let Some(partitioning) = &statement.partitioning {
+        draft.partition(partitioning)?;
+    }
+    Ok(draft)
+}
+
+/// A new table's schema with its ids, its default expressions checked.
+fn finish(session: &Session, draft: TableDraft, notes: &mut Vec<Warning>) -> Result<TableSchema> {
+    let mut schema = build(draft, notes)?.schema;
+    defaults::check(session, &schema)?;
+    assign_new_ids(&mut schema, || session.server.node.next_table_id());
+    Ok(schema)
+}
+
+/// What must still be true when the table appears. `Ok(false)`: it is there already, and that was allowed.
+fn check_name_is_free(catalog: &Catalog, statement: &CreateTable, schema: &TableSchema) -> Result<bool> {
+    if catalog.database(&schema.database).is_none() {
+        return Err(errors::no_such_database(&schema.database));
+    }
+    match catalog.table(&schema.database, &schema.name) {
+        Some(_) if statement.if_not_exists => Ok(false),
+        Some(_) => Err(errors::table_exists(&schema.name)),
+        None => Ok(true),
+    }
+}
+
+async fn publish_empty(session: &mut Session, statement: &CreateTable, schema: TableSchema) -> Result<Affected> {
+    let node = Arc::clone(&session.server.node);
+    let name = schema.name.clone();
+    let created = publish::change(&node, |catalog| {
+        let free = check_name_is_free(catalog, statement, &schema)?;
+        Ok((if free { publish::put_new_table(schema) } else { Vec::new() }, free))
+    })
+    .await?;
+    if created { Ok(Affected::default()) } else { exists(session, statement, &name) }
+}
+
+async fn create_like(
+    session: &mut Session,
+    statement: &CreateTable,
+    source: &ast::ObjectName,
+    (database, name): (&str, &str),
+    context: &DraftContext,
+) -> Result<Affected> {
+    let (source_database, source_name) = super::qualified(session, source)?;
+    account::require(session, &source_database, Some(&source_name), Privileges::SELECT)?;
+    let catalog = session.server.node.catalog();
+    let Some(source) = catalog.table(&source_database, &source_name) else {
+        return Err(no_such_table(&source_database, &source_name));
+    };
+    let mut schema = source.schema.clone();
+    schema.database = database.to_owned();
+    schema.name = name.to_owned();
+    schema.options.auto_increment = 1;
+    schema.options.created_at_s = context.now_s;
+    assign_new_ids(&mut schema, || session.server.node.next_table_id());
+    publish_empty(session, statement, schema).await
+}
+
+/// The query of CREATE TABLE ... SELECT.
+fn plan_query(session: &Session, query: &ast::Query) -> Result<QueryPlan> {
+    let plan = session.make_plan(&ast::Statement::Query(Box::new(query.clone())), 0, Some(&[]))?;
+    account::check_plan(session, &plan)?;
+    match plan.kind {
+        PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => Ok(query),
+        _ => Err(Error::unsupported("INTO in CREATE TABLE ... SELECT")),
+    }
+}
+
+/// The table appears with its rows, or not at all.
+async fn publish_filled(
+    session: &mut Session,
+    statement: &CreateTable,
+    schema: TableSchema,
+    targets: Vec<usize>,
+    query: QueryPlan,
+) -> Result<Affected> {
+    account::require(session, &schema.database, Some(&schema.name), Privileges::INSERT)?;
+    let node = Arc::clone(&session.server.node);
+    let hidden = HiddenTable::create(&node, &schema).await?;
+    let affected = match fill(session, statement, &hidden.table, targets, query).await {
+        Ok(affected) => affected,
+        Err(error) => {
+            session.rollback();
+            hidden.discard().await;
+            return Err(error);
+        }
+    };
+    let table = Arc::clone(&hidden.table);
+    let name = schema.name.clone();
+    let created = publish::change(&node, |catalog| {
+        let free = check_name_is_free(catalog, statement, &schema)?;
+        Ok((if free { vec![publish::rename_hidden(&table, schema)] } else { Vec::new() }, free))
+    })
+    .await?;
+    if !created {
+        return exists(session, statement, &name);
+    }
+    hidden.taken();
+    Ok(affected)
+}
+
+async fn fill(
+    session: &mut Session,
+    statement: &CreateTable,
+    table: &Arc<Table>,
+    targets: Vec<usize>,
+    query: QueryPlan,
+) -> Result<Affected> {
+    let plan = InsertPlan {
+        table: Arc::clone(table),
+        targets,
+        source: InsertSource::Query(Arc::new(query)),
+        defaults: defaults::resolve(session, table)?,
+        replace: statement.duplicates == DuplicateHandling::Replace,
+        ignore: statement.duplicates == DuplicateHandling::Ignore,
+        on_duplicate: Vec::new(),
+        constants: Vec::new(),
+    };
+    let settings = insert_settings(session);
+    session.transaction.start_statement();
+    let mut affected = session.with_context(&[], true, async |ctx| insert(&plan, settings, ctx).await).await?;
+    session.commit().await?;
+    affected.info = format!("{}  Warnings: {}", affected.info, session.state.warning_count);
+    Ok(affected)
+}

@@ -1,0 +1,140 @@
+//! DROP TABLE, TRUNCATE TABLE, RENAME TABLE.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use shoal_cluster::{Change, Table};
+use shoal_parser::ast;
+use shoal_types::{Error, ErrorCode, Result, WarningLevel};
+
+use super::build::assign_new_ids;
+use super::draft::check_object_name;
+use super::{errors, lock, publish};
+use crate::account::{self, Privileges};
+use crate::counters::Counter;
+use crate::dml::Affected;
+use crate::resolve::no_such_table;
+use crate::session::Session;
+
+/// A database and a table's name in it.
+type TableName = (String, String);
+
+pub async fn drop_tables(session: &mut Session, statement: &ast::DropTable) -> Result<Affected> {
+    session.count(Counter::ComDropTable);
+    let mut names: Vec<TableName> = Vec::with_capacity(statement.names.len());
+    for name in &statement.names {
+        let name = super::qualified(session, name)?;
+        if names.contains(&name) {
+            let message = format!("Not unique table/alias: '{}'", name.1);
+            return Err(Error::new(ErrorCode::NonUniqTable, message));
+        }
+        super::database::check_changeable(session, &name.0)?;
+        account::require(session, &name.0, Some(&name.1), Privileges::DROP)?;
+        names.push(name);
+    }
+    // Temporary tables do not exist here, so none can be dropped.
+    let temporary = statement.temporary;
+    let node = Arc::clone(&session.server.node);
+    let present = present_tables(session, if temporary { &[] } else { &names });
+    let _locks = lock::exclusive(session, &present).await?;
+    let missing = publish::change(&node, |catalog| {
+        let mut changes = Vec::new();
+        let mut missing = Vec::new();
+        for (database, name) in &names {
+            match catalog.table(database, name).filter(|_| !temporary) {
+                Some(table) => changes.push(Change::DropTable(table.id())),
+                None => missing.push(format!("{database}.{name}")),
+            }
+        }
+        if !missing.is_empty() && !statement.if_exists {
+            return Err(errors::unknown_tables(&missing.join(",")));
+        }
+        Ok((changes, missing))
+    })
+    .await?;
+    for name in missing {
+        session.warn(WarningLevel::Note, ErrorCode::BadTable, errors::unknown_tables(&name).message());
+    }
+    Ok(Affected::default())
+}
+
+fn present_tables(session: &Session, names: &[TableName]) -> Vec<Arc<Table>> {
+    let catalog = session.server.node.catalog();
+    names.iter().filter_map(|(database, name)| catalog.table(database, name).cloned()).collect()
+}
+
+/// TRUNCATE: an empty table with the same definition in the place of the old one.
+pub async fn truncate(session: &mut Session, name: &ast::ObjectName) -> Result<Affected> {
+    session.count(Counter::ComTruncate);
+    let (database, name) = super::qualified(session, name)?;
+    super::database::check_changeable(session, &database)?;
+    account::require(session, &database, Some(&name), Privileges::DROP)?;
+    let node = Arc::clone(&session.server.node);
+    let present = present_tables(session, &[(database.clone(), name.clone())]);
+    let _locks = lock::exclusive(session, &present).await?;
+    publish::change(&node, |catalog| {
+        let table = catalog.table(&database, &name).ok_or_else(|| no_such_table(&database, &name))?;
+        let mut schema = table.schema.clone();
+        let version = schema.version;
+        assign_new_ids(&mut schema, || node.next_table_id());
+        schema.version = version + 1;
+        schema.options.auto_increment = 1;
+        let mut changes = vec![Change::DropTable(table.id())];
+        changes.extend(publish::put_new_table(schema));
+        Ok((changes, ()))
+    })
+    .await?;
+    Ok(Affected::default())
+}
+
+/// RENAME TABLE: from left to right, all or nothing.
+pub async fn rename(session: &mut Session, pairs: &[(ast::ObjectName, ast::ObjectName)]) -> Result<Affected> {
+    session.count(Counter::ComRenameTable);
+    let mut names: Vec<(TableName, TableName)> = Vec::with_capacity(pairs.len());
+    for (from, to) in pairs {
+        let (from, to) = (super::qualified(session, from)?, super::qualified(session, to)?);
+        check_rename(session, &from, &to)?;
+        names.push((from, to));
+    }
+    let node = Arc::clone(&session.server.node);
+    let sources: Vec<TableName> = names.iter().map(|(from, _)| from.clone()).collect();
+    let present = present_tables(session, &sources);
+    let _locks = lock::exclusive(session, &present).await?;
+    publish::change(&node, |catalog| {
+        // Where names lead after the renames so far; `None`: nowhere.
+        let mut moved: HashMap<TableName, Option<Arc<Table>>> = HashMap::new();
+        for (from, to) in &names {
+            super::database::check_exists(catalog, &to.0)?;
+            let find = |name: &TableName, moved: &HashMap<TableName, Option<Arc<Table>>>| match moved.get(name) {
+                Some(table) => table.clone(),
+                None => catalog.table(&name.0, &name.1).cloned(),
+            };
+            let table = find(from, &moved).ok_or_else(|| no_such_table(&from.0, &from.1))?;
+            if find(to, &moved).is_some() {
+                return Err(errors::table_exists(&to.1));
+            }
+            moved.insert(from.clone(), None);
+            moved.insert(to.clone(), Some(table));
+        }
+        let renamed = moved.into_iter().filter_map(|(name, table)| Some((name, table?)));
+        let changes = renamed.map(|((database, name), table)| {
+            let mut schema = table.schema.clone();
+            schema.version += 1;
+            schema.database = database;
+            schema.name = name;
+            Change::PutTable(schema)
+        });
+        Ok((changes.collect(), ()))
+    })
+    .await?;
+    Ok(Affected::default())
+}
+
+/// Names and privileges of a rename. Errors: 1103, 1059, 1142, 1044.
+pub fn check_rename(session: &Session, from: &TableName, to: &TableName) -> Result<()> {
+    check_object_name(&to.1, false)?;
+    super::database::check_changeable(session, &from.0)?;
+    super::database::check_changeable(session, &to.0)?;
+    account::require(session, &from.0, Some(&from.1), Privileges::ALTER.with(Privileges::DROP))?;
+    account::require(session, &to.0, Some(&to.1), Privileges::CREATE.with(Privileges::INSERT))
+}

@@ -1,0 +1,129 @@
+//! Changing the dictionary: one definition at a time, and tables that are filled before anybody sees them.
+//!
+//! A table that must have rows when it appears (ALTER TABLE by copy, CREATE TABLE ... SELECT) is made *hidden*: without a database
+//! it is known by its id alone. The change that gives it its name is what others see. Hidden tables that a statement left
+//! behind are dropped by the next definition, or at the next start.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use shoal_cluster::{Catalog, Change, Node, Table, unique_table_schema};
+use shoal_types::{Error, Result, TableId, TableSchema};
+
+/// Definitions are checked and changed under this: what was checked still holds when the change is made.
+static DEFINITIONS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+/// Hidden tables whose statement ended without naming or dropping them, and the node (by its address) that has them.
+static ABANDONED: Mutex<Vec<(usize, TableId)>> = Mutex::new(Vec::new());
+
+/// Makes changes out of the dictionary as it is and carries them out. `plan` sees what no other definition can change until
+/// the changes are durable.
+pub async fn change<T>(node: &Arc<Node>, plan: impl FnOnce(&Catalog) -> Result<(Vec<Change>, T)>) -> Result<T> {
+    let _one_at_a_time = DEFINITIONS.lock().await;
+    let catalog = node.catalog();
+    let (mut changes, result) = plan(&catalog)?;
+    for id in take_abandoned(node) {
+        if catalog.tables_by_id.get(&id).is_some_and(|table| table.schema.database.is_empty()) {
+            changes.push(Change::DropTable(id));
+        }
+    }
+    if !changes.is_empty() {
+        node.change(changes).await?;
+    }
+    Ok(result)
+}
+
+/// The changes that make a table with the hidden tables of its unique indexes.
+pub fn put_new_table(schema: TableSchema) -> Vec<Change> {
+    let mut changes = Vec::with_capacity(1);
+    for index in &schema.indexes {
+        if let Some(id) = index.unique_table {
+            changes.push(Change::PutTable(unique_table_schema(&schema, index, id)));
+        }
+    }
+    changes.push(Change::PutTable(schema));
+    changes
+}
+
+/// The change that gives a hidden table its name. The schema is the one it was made with.
+pub fn rename_hidden(table: &Table, mut schema: TableSchema) -> Change {
+    schema.version = table.schema.version + 1;
+    Change::PutTable(schema)
+}
+
+/// A table that nobody sees yet. Dropped without `take`, it is gone.
+pub struct HiddenTable {
+    pub table: Arc<Table>,
+    node: Arc<Node>,
+    owned: bool,
+}
+
+impl HiddenTable {
+    /// Makes the table of `schema`, without its database.
+    pub async fn create(node: &Arc<Node>, schema: &TableSchema) -> Result<HiddenTable> {
+        let mut hidden = schema.clone();
+        hidden.database = String::new();
+        let id = hidden.id;
+        // From here on it is dropped by somebody whatever becomes of this statement.
+        let unclaimed = Unclaimed(node, id);
+        change(node, |_| Ok((put_new_table(hidden), ()))).await?;
+        let catalog = node.catalog();
+        let table = catalog.tables_by_id.get(&id).cloned();
+        let table = table.ok_or_else(|| Error::unknown("internal: a new table is not in the dictionary"))?;
+        std::mem::forget(unclaimed);
+        Ok(HiddenTable { table, node: Arc::clone(node), owned: true })
+    }
+
+    /// The table was given its name.
+    pub fn taken(mut self) {
+        self.owned = false;
+    }
+
+    /// Drops the table now. Its memory is free when this returns.
+    pub async fn discard(mut self) {
+        let id = self.table.id();
+        let dropped = change(&self.node, |_| Ok((vec![Change::DropTable(id)], ()))).await;
+        self.owned = dropped.is_err();
+    }
+}
+
+struct Unclaimed<'a>(&'a Arc<Node>, TableId);
+
+impl Drop for Unclaimed<'_> {
+    fn drop(&mut self) {
+        abandon(self.0, self.1);
+    }
+}
+
+impl Drop for HiddenTable {
+    fn drop(&mut self) {
+        if self.owned {
+            abandon(&self.node, self.table.id());
+        }
+    }
+}
+
+fn address(node: &Arc<Node>) -> usize {
+    Arc::as_ptr(node) as usize
+}
+
+fn abandon(node: &Arc<Node>, id: TableId) {
+    ABANDONED.lock().unwrap_or_else(PoisonError::into_inner).push((address(node), id));
+}
+
+fn take_abandoned(node: &Arc<Node>) -> Vec<TableId> {
+    let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mine, others) = abandoned.drain(..).partition(|(owner, _)| *owner == address(node));
+    *abandoned = others;
+    let mine: Vec<(usize, TableId)> = mine;
+    mine.into_iter().map(|(_, id)| id).collect()
+}
+
+/// Hidden tables that belong to no table with a name: what a crash in the middle of a statement leaves behind.
+pub fn orphans(catalog: &Catalog) -> Vec<Change> {
+    let named = catalog.tables_by_id.values().filter(|table| !table.schema.database.is_empty());
+    let used: HashSet<TableId> =
+        named.flat_map(|table| table.schema.indexes.iter().filter_map(|index| index.unique_table)).collect();
+    let hidden = catalog.tables_by_id.values().filter(|table| table.schema.database.is_empty());
+    hidden.map(|table| table.id()).filter(|id| !used.contains(id)).map(Change::DropTable).collect()
+}
