@@ -14,3 +14,7 @@ pub async fn run<S: ResultSink>(
 ) -> Result<()> {
     Err(Error::unsupported("EXPLAIN"))
 }
+
+pub fn result_columns(_explain: &ast::Explain) -> Vec<crate::frontend::ResultColumn> {
+    Vec::new()
+}

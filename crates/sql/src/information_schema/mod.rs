@@ -1,11 +1,42 @@
 //! Tables without storage: information_schema, performance_schema and mysql tables that clients look at.
 //!
-//! A virtual table has columns of fixed types; its rows are made when a statement reads it.
+//! A virtual table has columns of fixed types; its rows are made when a statement reads it, from the dictionary and the
+//! sessions as they are then. A row shows only what the reader's privileges let them see. SHOW takes its rows from here
+//! as well, so both always agree.
+//!
+//! - `definitions`: which tables there are, their columns, and who makes their rows; `cell`: values of rows.
+//! - `visibility`: what the reader may see.
+//! - `column`: a column's metadata in words; `objects`: databases, tables and columns; `keys`: indexes and constraints.
+//! - `server_tables`: character sets, engines, plugins; `activity`: sessions, status, system variables, accounts.
 
-use shoal_types::{Result, Value};
+mod activity;
+mod cell;
+mod column;
+mod definitions;
+mod keys;
+mod objects;
+mod server_tables;
+pub mod status;
+mod visibility;
+
+use std::sync::{Arc, OnceLock};
+
+use shoal_types::{Error, ErrorCode, Result, Value};
 
 use crate::execute::LocalFuture;
 use crate::frontend::ResultColumn;
+use crate::server::Server;
+use crate::session::SessionShared;
+use crate::variables::SessionVariables;
+
+pub(crate) use activity::{Process, processes};
+pub(crate) use cell::{Cell, row};
+pub use definitions::DATABASES;
+pub(crate) use definitions::types_of;
+use definitions::{DEFINITIONS, Definition};
+pub(crate) use keys::statistics_of;
+pub(crate) use objects::{columns_of, columns_of_virtual, next_auto_increment, table_row, virtual_table_row};
+pub(crate) use visibility::Viewer;
 
 /// A virtual table: its position in the list of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,41 +47,120 @@ pub trait VirtualSource {
     fn rows(&self, table: VirtualTable) -> LocalFuture<'_, Result<Vec<Vec<Value>>>>;
 }
 
-/// The virtual table of this name. `Ok(None)`: the database is no virtual one. Errors: 1109, a virtual database has no such
-/// table.
-pub fn virtual_table(_database: &str, _name: &str) -> Result<Option<VirtualTable>> {
-    Ok(None)
+/// The virtual database of this name in the case that it is shown in.
+pub fn virtual_database(name: &str) -> Option<&'static str> {
+    DATABASES.iter().find(|known| known.eq_ignore_ascii_case(name)).copied()
 }
 
-pub fn columns(_table: VirtualTable) -> Vec<ResultColumn> {
-    Vec::new()
+/// The virtual table of this name. `Ok(None)`: the database is no virtual one. Errors: 1109 or 1146, a virtual database
+/// has no such table.
+pub fn virtual_table(database: &str, name: &str) -> Result<Option<VirtualTable>> {
+    let Some(database) = virtual_database(database) else { return Ok(None) };
+    let named =
+        |definition: &Definition| definition.database == database && definition.name.eq_ignore_ascii_case(name);
+    if let Some(position) = DEFINITIONS.iter().position(named) {
+        return Ok(Some(VirtualTable(position as u16)));
+    }
+    if database == "information_schema" {
+        let message = format!("Unknown table '{}' in information_schema", name.to_uppercase());
+        return Err(Error::new(ErrorCode::UnknownTable, message));
+    }
+    Err(crate::resolve::no_such_table(database, name))
 }
 
-pub fn database_name(_table: VirtualTable) -> &'static str {
-    "information_schema"
+fn definition(table: VirtualTable) -> &'static Definition {
+    &DEFINITIONS[usize::from(table.0).min(DEFINITIONS.len() - 1)]
 }
 
-pub fn table_name(_table: VirtualTable) -> &'static str {
-    ""
+pub fn columns(table: VirtualTable) -> Vec<ResultColumn> {
+    static COLUMNS: OnceLock<Vec<Vec<ResultColumn>>> = OnceLock::new();
+    let all = COLUMNS.get_or_init(|| DEFINITIONS.iter().map(Definition::result_columns).collect());
+    all.get(usize::from(table.0)).cloned().unwrap_or_default()
+}
+
+pub fn database_name(table: VirtualTable) -> &'static str {
+    definition(table).database
+}
+
+pub fn table_name(table: VirtualTable) -> &'static str {
+    definition(table).name
+}
+
+/// Every virtual table, databases together.
+pub(crate) fn all_tables() -> impl Iterator<Item = VirtualTable> {
+    (0..DEFINITIONS.len() as u16).map(VirtualTable)
 }
 
 /// What rows of virtual tables are made from.
 pub struct Rows<'a> {
-    _server: &'a std::sync::Arc<crate::server::Server>,
+    pub(crate) server: &'a Arc<Server>,
+    pub(crate) shared: &'a Arc<SessionShared>,
+    pub(crate) variables: &'a SessionVariables,
 }
 
 impl<'a> Rows<'a> {
     pub fn new(
-        server: &'a std::sync::Arc<crate::server::Server>,
-        _shared: &'a std::sync::Arc<crate::session::SessionShared>,
-        _variables: &'a crate::variables::SessionVariables,
+        server: &'a Arc<Server>,
+        shared: &'a Arc<SessionShared>,
+        variables: &'a SessionVariables,
     ) -> Rows<'a> {
-        Rows { _server: server }
+        Rows { server, shared, variables }
+    }
+
+    /// The rows of a virtual table.
+    pub(crate) fn make(&self, table: VirtualTable) -> Vec<Vec<Value>> {
+        (definition(table).rows)(self)
+    }
+
+    /// The rows of a table of information_schema by its name; none for a name it does not have.
+    pub(crate) fn make_named(&self, name: &str) -> Vec<Vec<Value>> {
+        match virtual_table("information_schema", name) {
+            Ok(Some(table)) => self.make(table),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(crate) fn viewer(&self) -> Viewer {
+        Viewer::new(self.server.node.catalog(), &self.shared.user, &self.shared.host)
+    }
+
+    /// Seconds since 1970 as a DATETIME of the session's time zone; NULL for 0.
+    pub(crate) fn moment(&self, seconds: u64) -> Value {
+        match i64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1_000_000)) {
+            Some(micros) if micros > 0 => Value::DateTime(self.variables.time_zone.from_utc_micros(micros, 0)),
+            _ => Value::Null,
+        }
     }
 }
 
 impl VirtualSource for Rows<'_> {
-    fn rows(&self, _table: VirtualTable) -> LocalFuture<'_, Result<Vec<Vec<Value>>>> {
-        Box::pin(async { Ok(Vec::new()) })
+    fn rows(&self, table: VirtualTable) -> LocalFuture<'_, Result<Vec<Vec<Value>>>> {
+        Box::pin(async move { Ok(self.make(table)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_found_in_any_case() {
+        let table = virtual_table("INFORMATION_schema", "TABles").unwrap().unwrap();
+        assert_eq!((database_name(table), table_name(table)), ("information_schema", "TABLES"));
+        assert_eq!(virtual_table("shop", "tables").unwrap(), None);
+        assert_eq!(virtual_table("information_schema", "nothing").unwrap_err().errno(), 1109);
+        assert_eq!(virtual_table("mysql", "nothing").unwrap_err().errno(), 1146);
+    }
+
+    #[test]
+    fn every_table_has_columns_with_names_and_types() {
+        for table in all_tables() {
+            let columns = columns(table);
+            assert!(!columns.is_empty(), "{}", table_name(table));
+            for column in &columns {
+                assert!(!column.name.is_empty());
+                assert_ne!(column.sql_type.base, shoal_types::BaseType::Null, "{}", column.name);
+            }
+        }
     }
 }

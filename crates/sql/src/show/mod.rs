@@ -1,46 +1,161 @@
 //! SHOW and its kin.
+//!
+//! Every form is a [`Listing`]: columns and rows made from the dictionary, the counters and the sessions, then filtered by
+//! LIKE or WHERE. Rows that information_schema also shows come from there.
+//!
+//! - `listing`: the listing and its filter; `objects`: databases, tables, columns, indexes; `create`: SHOW CREATE and
+//!   accounts; `server`: variables, status and what the server is made of; `conditions`: warnings and errors.
+//! - `maintenance`: ANALYZE, CHECK, CHECKSUM, OPTIMIZE, REPAIR and FLUSH.
 
-use shoal_parser::ast;
-use shoal_types::{Error, Result};
+mod conditions;
+mod create;
+mod listing;
+mod maintenance;
+mod objects;
+mod server;
+
+use shoal_parser::ast::{self, Show, Statement};
+use shoal_types::{Collation, Error, Result};
 
 use crate::frontend::{ResultColumn, ResultSink};
+use crate::resolve::scope::ScopeTable;
 use crate::session::Session;
+pub(crate) use listing::Listing;
+pub use maintenance::{flush, maintenance};
 
-pub async fn run<S: ResultSink>(
-    _session: &mut Session,
-    _show: &ast::Show,
-    _more: bool,
-    _sink: &mut S,
-) -> Result<()> {
-    Err(Error::unsupported("SHOW"))
+/// SHOW.
+pub async fn run<S: ResultSink>(session: &mut Session, show: &Show, more: bool, sink: &mut S) -> Result<()> {
+    match show {
+        Show::Warnings { limit } | Show::Errors { limit } => {
+            let errors_only = matches!(show, Show::Errors { .. });
+            return conditions::run(session, errors_only, limit.as_ref(), more, sink).await;
+        }
+        Show::WarningCount | Show::ErrorCount => {
+            return conditions::run_count(session, matches!(show, Show::ErrorCount), more, sink);
+        }
+        _ => {}
+    }
+    session.clear_conditions();
+    let listing = listing(session, show)?;
+    send(session, listing, filter_of(show), more, sink)
 }
 
+/// DESCRIBE.
 pub async fn describe<S: ResultSink>(
-    _session: &mut Session,
-    _describe: &ast::Describe,
-    _more: bool,
-    _sink: &mut S,
+    session: &mut Session,
+    describe: &ast::Describe,
+    more: bool,
+    sink: &mut S,
 ) -> Result<()> {
-    Err(Error::unsupported("DESCRIBE"))
+    session.clear_conditions();
+    let mut listing = objects::columns(session, &describe.table, false)?;
+    match &describe.column {
+        Some(ast::DescribeColumn::Name(name)) => {
+            listing.keep_like(&name.value.replace('_', "\\_").replace('%', "\\%").into_bytes());
+        }
+        Some(ast::DescribeColumn::Pattern(pattern)) => listing.keep_like(pattern),
+        None => {}
+    }
+    send(session, listing, None, more, sink)
 }
 
-pub async fn maintenance<S: ResultSink>(
-    _session: &mut Session,
-    _maintenance: &ast::TableMaintenance,
-    _more: bool,
-    _sink: &mut S,
+fn send<S: ResultSink>(
+    session: &mut Session,
+    mut listing: Listing,
+    filter: Option<&ast::ShowFilter>,
+    more: bool,
+    sink: &mut S,
 ) -> Result<()> {
-    Err(Error::unsupported("table maintenance"))
+    listing.filter(session, filter)?;
+    session.send_rows(&listing.columns, &listing.rows, more, sink)
 }
 
-pub fn flush(_session: &mut Session, _statement: &ast::Statement) -> Result<()> {
-    Ok(())
+/// The LIKE or WHERE of a form.
+fn filter_of(show: &Show) -> Option<&ast::ShowFilter> {
+    match show {
+        Show::Databases { filter }
+        | Show::Tables { filter, .. }
+        | Show::TableStatus { filter, .. }
+        | Show::OpenTables { filter, .. }
+        | Show::Triggers { filter, .. }
+        | Show::Events { filter, .. }
+        | Show::Columns { filter, .. }
+        | Show::Variables { filter, .. }
+        | Show::Status { filter, .. }
+        | Show::Charset { filter }
+        | Show::Collation { filter }
+        | Show::ProcedureStatus { filter }
+        | Show::FunctionStatus { filter } => filter.as_ref(),
+        _ => None,
+    }
 }
 
-pub fn result_columns(_session: &mut Session, _statement: &ast::Statement) -> Result<Vec<ResultColumn>> {
-    Ok(Vec::new())
+/// Everything that a form lists, before its filter.
+fn listing(session: &mut Session, show: &Show) -> Result<Listing> {
+    match show {
+        Show::Databases { filter } => Ok(objects::databases(session, filter.as_ref())),
+        Show::Tables { full, schema, filter, .. } => {
+            objects::tables(session, schema.as_ref(), *full, filter.as_ref())
+        }
+        Show::TableStatus { schema, .. } => objects::table_status(session, schema.as_ref()),
+        Show::OpenTables { schema, .. } => objects::open_tables(session, schema.as_ref()),
+        Show::Triggers { schema, .. } => objects::triggers(session, schema.as_ref()),
+        Show::Events { schema, .. } => objects::events(session, schema.as_ref()),
+        Show::Columns { full, table, .. } => objects::columns(session, table, *full),
+        Show::Index { table, selection, .. } => {
+            let mut listing = objects::indexes(session, table)?;
+            if let Some(condition) = selection {
+                listing.keep_where(session, condition)?;
+            }
+            Ok(listing)
+        }
+        Show::Create(create) => create::show_create(session, create),
+        Show::Grants { account, using } => create::grants(session, account.as_ref(), using),
+        Show::ProcedureStatus { .. } | Show::FunctionStatus { .. } => Ok(objects::routines()),
+        Show::ProcedureCode(_) => Err(Error::unsupported("SHOW PROCEDURE CODE")),
+        Show::FunctionCode(_) => Err(Error::unsupported("SHOW FUNCTION CODE")),
+        Show::ParseTree(_) => Err(Error::unsupported("SHOW PARSE_TREE")),
+        Show::Warnings { .. } | Show::Errors { .. } => Ok(conditions::listing(session, false)),
+        Show::WarningCount => Ok(conditions::count_listing(session, false)),
+        Show::ErrorCount => Ok(conditions::count_listing(session, true)),
+        other => server::listing(session, other),
+    }
 }
 
-pub fn field_list(_session: &mut Session, _table: &str, _pattern: &str) -> Result<Vec<ResultColumn>> {
-    Err(Error::unsupported("COM_FIELD_LIST"))
+/// The columns that a statement's result will have, for PREPARE; none for statements without a result.
+pub fn result_columns(session: &mut Session, statement: &Statement) -> Result<Vec<ResultColumn>> {
+    Ok(match statement {
+        Statement::Show(show) => listing(session, show)?.columns,
+        Statement::Describe(describe) => objects::columns(session, &describe.table, false)?.columns,
+        Statement::Explain(explain) => crate::explain::result_columns(explain),
+        Statement::TableMaintenance(maintenance) => maintenance::columns(maintenance.kind),
+        _ => Vec::new(),
+    })
+}
+
+/// COM_FIELD_LIST: the columns of a table whose names are like the pattern (empty: all).
+pub fn field_list(session: &mut Session, table: &str, pattern: &str) -> Result<Vec<ResultColumn>> {
+    let database = objects::current_database(session)?;
+    let columns = match objects::find(session, &database, table)? {
+        objects::Found::Virtual(table) => crate::information_schema::columns(table),
+        objects::Found::Base(table) => {
+            let scoped = ScopeTable::of_base(&table, table.name());
+            let shown = scoped.columns.into_iter().filter(|column| !column.hidden);
+            let column = |column: crate::resolve::scope::ScopeColumn| ResultColumn {
+                database: database.clone(),
+                table: table.name().to_owned(),
+                original_table: table.name().to_owned(),
+                name: column.name,
+                original_name: column.original,
+                sql_type: column.sql_type,
+                flags: column.flags,
+            };
+            shown.map(column).collect()
+        }
+    };
+    let wanted = |column: &ResultColumn| {
+        let collation = Collation::UTF8MB4_GENERAL_CI;
+        pattern.is_empty() || collation.like(column.name.as_bytes(), pattern.as_bytes(), Some('\\'))
+    };
+    Ok(columns.into_iter().filter(wanted).collect())
 }

@@ -1,0 +1,228 @@
+//! Sessions, status and system variables, accounts.
+
+use std::sync::{Arc, PoisonError};
+
+use shoal_cluster::User;
+use shoal_types::Value;
+
+use super::cell::{row, yes_no};
+use super::objects::CATALOG;
+use super::{Rows, status};
+use crate::account::Privileges;
+use crate::session::SessionShared;
+use crate::variables::registry::{self, Scope};
+
+/// A session as SHOW PROCESSLIST lists it.
+pub(crate) struct Process {
+    pub id: u32,
+    pub user: String,
+    pub host: String,
+    pub database: Option<String>,
+    pub command: &'static str,
+    pub seconds: u64,
+    pub state: &'static str,
+    pub text: Option<Vec<u8>>,
+}
+
+/// Whether a session is at work on a statement.
+pub(super) fn is_running(session: &SessionShared) -> bool {
+    session.activity.lock().unwrap_or_else(PoisonError::into_inner).command != "Sleep"
+}
+
+/// Sessions in sight: one's own account's, or all with the PROCESS privilege.
+pub(crate) fn processes(rows: &Rows<'_>) -> Vec<Process> {
+    let all = rows.viewer().is_global(Privileges::PROCESS);
+    let sessions = rows.server.all_sessions();
+    sessions.iter().filter(|session| all || session.user == rows.shared.user).map(process).collect()
+}
+
+fn process(session: &Arc<SessionShared>) -> Process {
+    let activity = session.activity.lock().unwrap_or_else(PoisonError::into_inner);
+    Process {
+        id: session.id,
+        user: session.user.clone(),
+        host: session.host.clone(),
+        database: session.database.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        command: activity.command,
+        seconds: activity.since.elapsed().as_secs(),
+        state: activity.state,
+        text: (!activity.text.is_empty()).then(|| activity.text.clone()),
+    }
+}
+
+pub fn processlist(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let make = |process: Process| {
+        row![
+            process.id,
+            process.user,
+            process.host,
+            process.database,
+            process.command,
+            process.seconds as i64,
+            process.state,
+            process.text.map(Value::Str),
+        ]
+    };
+    processes(rows).into_iter().map(make).collect()
+}
+
+fn pairs(list: Vec<(String, String)>) -> Vec<Vec<Value>> {
+    list.into_iter().map(|(name, value)| row![name, value]).collect()
+}
+
+pub fn global_status(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    pairs(status::list(rows, true))
+}
+
+pub fn session_status(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    pairs(status::list(rows, false))
+}
+
+pub fn global_variables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    variables(rows, true)
+}
+
+pub fn session_variables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    variables(rows, false)
+}
+
+/// System variables but for those that count what the session does (last_insert_id and the like).
+fn variables(rows: &Rows<'_>, global: bool) -> Vec<Vec<Value>> {
+    let globals = rows.server.globals.read().unwrap_or_else(PoisonError::into_inner);
+    let mut found = Vec::new();
+    for definition in registry::ALL {
+        if global && definition.scope == Scope::Session {
+            continue;
+        }
+        let text = match definition.name {
+            "port" => rows.server.listening().map(|(port, _)| port.to_string()),
+            "datadir" => rows.server.listening().map(|(_, directory)| directory.clone()),
+            "data_memory" => Some(rows.server.node.memory_usage().limit_bytes.to_string()),
+            "character_set_database" if !global => {
+                Some(rows.variables.collation_database.charset().name().to_owned())
+            }
+            "collation_database" if !global => Some(rows.variables.collation_database.name().to_owned()),
+            _ => None,
+        };
+        let text = text.unwrap_or_else(|| match !global && definition.in_session() {
+            true => rows.variables.text(definition),
+            false => globals.text(definition),
+        });
+        found.push(row![definition.name, if text == "NULL" { String::new() } else { text }]);
+    }
+    found
+}
+
+pub fn persisted_variables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let catalog = rows.server.node.catalog();
+    catalog.variables.iter().map(|(name, value)| row![name, value]).collect()
+}
+
+/// Accounts in sight: all for those who manage them, else one's own.
+fn accounts(rows: &Rows<'_>) -> Vec<Arc<User>> {
+    let viewer = rows.viewer();
+    let all = viewer.is_global(Privileges::CREATE_USER.with(Privileges::SELECT));
+    let (user, host) = crate::account::matching(&viewer.catalog, &rows.shared.user, &rows.shared.host);
+    let own = |account: &&Arc<User>| all || account.user == user && account.host == host;
+    viewer.catalog.users.values().filter(own).cloned().collect()
+}
+
+fn grantee(user: &User) -> String {
+    format!("'{}'@'{}'", user.user, user.host)
+}
+
+/// Rows for each privilege of grants that `wanted` chooses; `place` are the columns between grantee and privilege.
+fn privileges(
+    rows: &Rows<'_>,
+    wanted: impl Fn(&str, &str) -> bool,
+    place: impl Fn(&str, &str) -> Vec<Value>,
+) -> Vec<Vec<Value>> {
+    let mut found = Vec::new();
+    for user in accounts(rows) {
+        let grants = user.grants.iter().filter(|(database, table, _)| wanted(database, table));
+        for (database, table, bits) in grants {
+            let set = Privileges(*bits);
+            let mut names = [set.names(false), set.names(true)].concat();
+            if names.is_empty() {
+                names.push("USAGE");
+            }
+            for name in names {
+                let mut row = row![grantee(&user), CATALOG];
+                row.extend(place(database, table));
+                row.push(Value::str(name));
+                row.push(Value::str(yes_no(set.contains(Privileges::GRANT_OPTION))));
+                found.push(row);
+            }
+        }
+    }
+    found
+}
+
+pub fn user_privileges(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    privileges(rows, |database, _| database.is_empty(), |_, _| Vec::new())
+}
+
+pub fn schema_privileges(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    privileges(rows, |database, table| !database.is_empty() && table.is_empty(), |database, _| row![database])
+}
+
+pub fn table_privileges(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    privileges(rows, |_, table| !table.is_empty(), |database, table| row![database, table])
+}
+
+pub fn user_attributes(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    accounts(rows).iter().map(|user| row![&user.user, &user.host, Value::Null]).collect()
+}
+
+/// The privileges that `mysql.user` has columns for, in their order.
+const USER_COLUMNS: &[Privileges] = &[
+    Privileges::SELECT,
+    Privileges::INSERT,
+    Privileges::UPDATE,
+    Privileges::DELETE,
+    Privileges::CREATE,
+    Privileges::DROP,
+    Privileges::RELOAD,
+    Privileges::SHUTDOWN,
+    Privileges::PROCESS,
+    Privileges::GRANT_OPTION,
+    Privileges::ALTER,
+    Privileges::INDEX,
+    Privileges::SUPER,
+    Privileges::CREATE_USER,
+];
+
+/// Accounts without what they prove themselves with.
+pub fn mysql_user(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let letter = |truth: bool| if truth { "Y" } else { "N" };
+    let make = |user: &Arc<User>| {
+        let global = user
+            .grants
+            .iter()
+            .filter(|(database, ..)| database.is_empty())
+            .fold(Privileges::NONE, |set, (.., bits)| set.with(Privileges(*bits)));
+        let mut row = row![&user.host, &user.user];
+        row.extend(USER_COLUMNS.iter().map(|privilege| Value::str(letter(global.contains(*privilege)))));
+        row.extend(row![
+            if user.require_tls { "ANY" } else { "" },
+            &user.plugin,
+            Value::str(if user.authentication_string.is_empty() { "" } else { "<secret>" }),
+            "N",
+            letter(user.locked),
+        ]);
+        row
+    };
+    accounts(rows).iter().map(make).collect()
+}
+
+pub fn mysql_db(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let mut found = Vec::new();
+    for user in accounts(rows) {
+        for (database, table, bits) in user.grants.iter().filter(|(database, ..)| !database.is_empty()) {
+            if table.is_empty() {
+                found.push(row![&user.host, database, &user.user, Privileges(*bits).names(false).join(", ")]);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,150 @@
+//! Which virtual tables there are, with columns and types as MySQL 8.4 has them.
+
+use shoal_types::{BaseType, Collation, SqlType, Value};
+
+use super::{Rows, activity, keys, objects, server_tables};
+use crate::frontend::{ColumnFlags, ResultColumn};
+
+/// Databases whose tables are virtual, in the order of their names.
+pub const DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema"];
+
+/// One virtual table.
+pub struct Definition {
+    pub database: &'static str,
+    pub name: &'static str,
+    /// `NAME type, ...`; see `types_of`.
+    pub columns: &'static str,
+    pub rows: fn(&Rows<'_>) -> Vec<Vec<Value>>,
+}
+
+impl Definition {
+    pub fn result_columns(&self) -> Vec<ResultColumn> {
+        let mut columns = types_of(self.columns);
+        for column in &mut columns {
+            column.database = self.database.to_owned();
+            column.table = self.name.to_owned();
+            column.original_table = self.name.to_owned();
+        }
+        columns
+    }
+}
+
+/// Columns from their short description. Types: `v64` VARCHAR(64), `n64` the same for names that are told apart by case,
+/// `t` TEXT, `m` MEDIUMTEXT, `l` LONGTEXT, `i` INT, `u` INT UNSIGNED, `b` BIGINT, `U` BIGINT UNSIGNED, `d` DATETIME,
+/// `s` TIMESTAMP, `f` DOUBLE, `x` LONGBLOB; a `!` behind means NOT NULL.
+pub(crate) fn types_of(text: &str) -> Vec<ResultColumn> {
+    text.split(',')
+        .filter_map(|item| item.trim().rsplit_once(' '))
+        .map(|(name, kind)| column(name, kind))
+        .collect()
+}
+
+fn column(name: &str, kind: &str) -> ResultColumn {
+    let (kind, not_null) = match kind.strip_suffix('!') {
+        Some(kind) => (kind, true),
+        None => (kind, false),
+    };
+    let (letter, length) = kind.split_at(1);
+    let length = length.parse().unwrap_or(0);
+    let names = Collation::by_name("utf8mb3_bin").unwrap_or(Collation::UTF8MB3_GENERAL_CI);
+    let words = Collation::UTF8MB3_GENERAL_CI;
+    let text = |length| SqlType { length, collation: words, ..SqlType::new(BaseType::Text) };
+    let number = |base, length, unsigned| SqlType { length, unsigned, ..SqlType::new(base) };
+    let sql_type = match letter {
+        "n" => SqlType::varchar(length, names),
+        "v" => SqlType::varchar(length, words),
+        "t" => text(65_535),
+        "m" => text(16_777_215),
+        "l" => text(u32::MAX),
+        "x" => SqlType { length: u32::MAX, ..SqlType::new(BaseType::Text) },
+        "i" => number(BaseType::Int, 11, false),
+        "u" => number(BaseType::Int, 10, true),
+        "b" => number(BaseType::BigInt, 20, false),
+        "U" => number(BaseType::BigInt, 20, true),
+        "d" => SqlType::datetime(0),
+        "s" => SqlType::new(BaseType::Timestamp),
+        _ => SqlType::double(),
+    };
+    ResultColumn {
+        name: name.to_owned(),
+        original_name: name.to_owned(),
+        sql_type,
+        flags: ColumnFlags { not_null, ..ColumnFlags::default() },
+        ..ResultColumn::default()
+    }
+}
+
+/// Tables that are always empty: Shoal has no such objects.
+fn none(_: &Rows<'_>) -> Vec<Vec<Value>> {
+    Vec::new()
+}
+
+macro_rules! tables {
+    ($($database:literal $name:literal $rows:path: $columns:literal;)*) => {
+        pub const DEFINITIONS: &[Definition] = &[
+            $(Definition { database: $database, name: $name, columns: $columns, rows: $rows },)*
+        ];
+    };
+}
+
+tables! {
+    "information_schema" "ADMINISTRABLE_ROLE_AUTHORIZATIONS" none: "USER v97, HOST v256, GRANTEE v97, GRANTEE_HOST v256, ROLE_NAME v255, ROLE_HOST v256, IS_GRANTABLE v3!, IS_DEFAULT v3, IS_MANDATORY v3!";
+    "information_schema" "APPLICABLE_ROLES" none: "USER v97, HOST v256, GRANTEE v97, GRANTEE_HOST v256, ROLE_NAME v255, ROLE_HOST v256, IS_GRANTABLE v3!, IS_DEFAULT v3, IS_MANDATORY v3!";
+    "information_schema" "CHARACTER_SETS" server_tables::character_sets: "CHARACTER_SET_NAME v64!, DEFAULT_COLLATE_NAME v64!, DESCRIPTION v2048!, MAXLEN u!";
+    "information_schema" "CHECK_CONSTRAINTS" none: "CONSTRAINT_CATALOG n64!, CONSTRAINT_SCHEMA n64!, CONSTRAINT_NAME v64!, CHECK_CLAUSE l!";
+    "information_schema" "COLLATIONS" server_tables::collations: "COLLATION_NAME v64!, CHARACTER_SET_NAME v64!, ID U!, IS_DEFAULT v3!, IS_COMPILED v3!, SORTLEN u!, PAD_ATTRIBUTE v9!";
+    "information_schema" "COLLATION_CHARACTER_SET_APPLICABILITY" server_tables::applicability: "COLLATION_NAME v64!, CHARACTER_SET_NAME v64!";
+    "information_schema" "COLUMNS" objects::columns: "TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!, COLUMN_NAME v64, ORDINAL_POSITION u!, COLUMN_DEFAULT t, IS_NULLABLE v3!, DATA_TYPE l, CHARACTER_MAXIMUM_LENGTH b, CHARACTER_OCTET_LENGTH b, NUMERIC_PRECISION U, NUMERIC_SCALE U, DATETIME_PRECISION u, CHARACTER_SET_NAME v64, COLLATION_NAME v64, COLUMN_TYPE m!, COLUMN_KEY v3!, EXTRA v256, PRIVILEGES v154, COLUMN_COMMENT t!, GENERATION_EXPRESSION l!, SRS_ID u";
+    "information_schema" "COLUMN_PRIVILEGES" none: "GRANTEE v292!, TABLE_CATALOG v512!, TABLE_SCHEMA n64!, TABLE_NAME n64!, COLUMN_NAME v64!, PRIVILEGE_TYPE v64!, IS_GRANTABLE v3!";
+    "information_schema" "COLUMN_STATISTICS" none: "SCHEMA_NAME n64!, TABLE_NAME n64!, COLUMN_NAME v64!, HISTOGRAM l!";
+    "information_schema" "ENABLED_ROLES" none: "ROLE_NAME v255, ROLE_HOST v255, IS_DEFAULT v3, IS_MANDATORY v3!";
+    "information_schema" "ENGINES" server_tables::engines: "ENGINE v64!, SUPPORT v8!, COMMENT v80!, TRANSACTIONS v3, XA v3, SAVEPOINTS v3";
+    "information_schema" "EVENTS" none: "EVENT_CATALOG n64!, EVENT_SCHEMA n64!, EVENT_NAME v64!, DEFINER v288!, TIME_ZONE v64!, EVENT_BODY v3!, EVENT_DEFINITION l!, EVENT_TYPE v9!, EXECUTE_AT d, INTERVAL_VALUE v256, INTERVAL_FIELD v18, SQL_MODE v520!, STARTS d, ENDS d, STATUS v21!, ON_COMPLETION v12!, CREATED s!, LAST_ALTERED s!, LAST_EXECUTED d, EVENT_COMMENT v2048!, ORIGINATOR u!, CHARACTER_SET_CLIENT v64!, COLLATION_CONNECTION v64!, DATABASE_COLLATION v64!";
+    "information_schema" "FILES" none: "FILE_ID b, FILE_NAME t, FILE_TYPE v256, TABLESPACE_NAME v268!, TABLE_CATALOG v0!, TABLE_SCHEMA v64, TABLE_NAME v64, LOGFILE_GROUP_NAME v256, LOGFILE_GROUP_NUMBER b, ENGINE v64!, FULLTEXT_KEYS v64, DELETED_ROWS b, UPDATE_COUNT b, FREE_EXTENTS b, TOTAL_EXTENTS b, EXTENT_SIZE b, INITIAL_SIZE b, MAXIMUM_SIZE b, AUTOEXTEND_SIZE b, CREATION_TIME d, LAST_UPDATE_TIME d, LAST_ACCESS_TIME d, RECOVER_TIME b, TRANSACTION_COUNTER b, VERSION b, ROW_FORMAT v256, TABLE_ROWS b, AVG_ROW_LENGTH b, DATA_LENGTH b, MAX_DATA_LENGTH b, INDEX_LENGTH b, DATA_FREE b, CREATE_TIME d, UPDATE_TIME d, CHECK_TIME d, CHECKSUM b, STATUS v256, EXTRA v256";
+    "information_schema" "INNODB_TABLES" none: "TABLE_ID U!, NAME v655!, FLAG i!, N_COLS i!, SPACE b!, ROW_FORMAT v12, ZIP_PAGE_SIZE u!, SPACE_TYPE v10, INSTANT_COLS i!, TOTAL_ROW_VERSIONS i!";
+    "information_schema" "INNODB_TABLESPACES" none: "SPACE u!, NAME v655!, FLAG u!, ROW_FORMAT v22, PAGE_SIZE u!, ZIP_PAGE_SIZE u!, SPACE_TYPE v10, FS_BLOCK_SIZE u!, FILE_SIZE U!, ALLOCATED_SIZE U!, AUTOEXTEND_SIZE U!, SERVER_VERSION v10, SPACE_VERSION u!, ENCRYPTION v1, STATE v10";
+    "information_schema" "INNODB_TRX" none: "trx_id U!, trx_state v13!, trx_started d!, trx_requested_lock_id v126, trx_wait_started d, trx_weight U!, trx_mysql_thread_id U!, trx_query v1024";
+    "information_schema" "KEYWORDS" none: "WORD v128, RESERVED i";
+    "information_schema" "KEY_COLUMN_USAGE" keys::key_column_usage: "CONSTRAINT_CATALOG n64!, CONSTRAINT_SCHEMA n64!, CONSTRAINT_NAME v64, TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!, COLUMN_NAME v64, ORDINAL_POSITION u!, POSITION_IN_UNIQUE_CONSTRAINT u, REFERENCED_TABLE_SCHEMA n64, REFERENCED_TABLE_NAME n64, REFERENCED_COLUMN_NAME v64";
+    "information_schema" "OPTIMIZER_TRACE" none: "QUERY l!, TRACE l!, MISSING_BYTES_BEYOND_MAX_MEM_SIZE i!, INSUFFICIENT_PRIVILEGES i!";
+    "information_schema" "PARAMETERS" none: "SPECIFIC_CATALOG n64!, SPECIFIC_SCHEMA n64!, SPECIFIC_NAME v64!, ORDINAL_POSITION U!, PARAMETER_MODE v5, PARAMETER_NAME v64, DATA_TYPE l, CHARACTER_MAXIMUM_LENGTH b, CHARACTER_OCTET_LENGTH b, NUMERIC_PRECISION u, NUMERIC_SCALE b, DATETIME_PRECISION u, CHARACTER_SET_NAME v64, COLLATION_NAME v64, DTD_IDENTIFIER m!, ROUTINE_TYPE v9!";
+    "information_schema" "PARTITIONS" objects::partitions: "TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!, PARTITION_NAME v64, SUBPARTITION_NAME v64, PARTITION_ORDINAL_POSITION u, SUBPARTITION_ORDINAL_POSITION u, PARTITION_METHOD v13, SUBPARTITION_METHOD v13, PARTITION_EXPRESSION v2048, SUBPARTITION_EXPRESSION v2048, PARTITION_DESCRIPTION t, TABLE_ROWS U, AVG_ROW_LENGTH U, DATA_LENGTH U, MAX_DATA_LENGTH U, INDEX_LENGTH U, DATA_FREE U, CREATE_TIME s!, UPDATE_TIME d, CHECK_TIME d, CHECKSUM b, PARTITION_COMMENT t!, NODEGROUP v256, TABLESPACE_NAME v268";
+    "information_schema" "PLUGINS" server_tables::plugins: "PLUGIN_NAME v64!, PLUGIN_VERSION v20!, PLUGIN_STATUS v10!, PLUGIN_TYPE v80!, PLUGIN_TYPE_VERSION v20!, PLUGIN_LIBRARY v64, PLUGIN_LIBRARY_VERSION v20, PLUGIN_AUTHOR v64, PLUGIN_DESCRIPTION t, PLUGIN_LICENSE v80, LOAD_OPTION v64!";
+    "information_schema" "PROCESSLIST" activity::processlist: "ID U!, USER v32!, HOST v261!, DB v64, COMMAND v16!, TIME i!, STATE v64, INFO l";
+    "information_schema" "PROFILING" none: "QUERY_ID u!, SEQ u!, STATE v30!, DURATION f!, CPU_USER f, CPU_SYSTEM f, CONTEXT_VOLUNTARY u, CONTEXT_INVOLUNTARY u, BLOCK_OPS_IN u, BLOCK_OPS_OUT u, MESSAGES_SENT u, MESSAGES_RECEIVED u, PAGE_FAULTS_MAJOR u, PAGE_FAULTS_MINOR u, SWAPS u, SOURCE_FUNCTION v30, SOURCE_FILE v20, SOURCE_LINE u";
+    "information_schema" "REFERENTIAL_CONSTRAINTS" none: "CONSTRAINT_CATALOG n64!, CONSTRAINT_SCHEMA n64!, CONSTRAINT_NAME v64, UNIQUE_CONSTRAINT_CATALOG n64!, UNIQUE_CONSTRAINT_SCHEMA n64!, UNIQUE_CONSTRAINT_NAME v64, MATCH_OPTION v7!, UPDATE_RULE v11!, DELETE_RULE v11!, TABLE_NAME n64!, REFERENCED_TABLE_NAME n64!";
+    "information_schema" "RESOURCE_GROUPS" none: "RESOURCE_GROUP_NAME v64!, RESOURCE_GROUP_TYPE v6!, RESOURCE_GROUP_ENABLED i!, VCPU_IDS x, THREAD_PRIORITY i!";
+    "information_schema" "ROLE_COLUMN_GRANTS" none: "GRANTOR v97, GRANTOR_HOST v256, GRANTEE v32!, GRANTEE_HOST v255!, TABLE_CATALOG v3!, TABLE_SCHEMA v64!, TABLE_NAME v64!, COLUMN_NAME v64!, PRIVILEGE_TYPE v31!, IS_GRANTABLE v3!";
+    "information_schema" "ROLE_ROUTINE_GRANTS" none: "GRANTOR v97, GRANTOR_HOST v256, GRANTEE v32!, GRANTEE_HOST v255!, SPECIFIC_CATALOG v3!, SPECIFIC_SCHEMA v64!, SPECIFIC_NAME v64!, ROUTINE_CATALOG v3!, ROUTINE_SCHEMA v64!, ROUTINE_NAME v64!, PRIVILEGE_TYPE v27!, IS_GRANTABLE v3!";
+    "information_schema" "ROLE_TABLE_GRANTS" none: "GRANTOR v97, GRANTOR_HOST v256, GRANTEE v32!, GRANTEE_HOST v255!, TABLE_CATALOG v3!, TABLE_SCHEMA v64!, TABLE_NAME v64!, PRIVILEGE_TYPE v98!, IS_GRANTABLE v3!";
+    "information_schema" "ROUTINES" none: "SPECIFIC_NAME v64!, ROUTINE_CATALOG n64!, ROUTINE_SCHEMA n64!, ROUTINE_NAME v64!, ROUTINE_TYPE v9!, DATA_TYPE l, CHARACTER_MAXIMUM_LENGTH b, CHARACTER_OCTET_LENGTH b, NUMERIC_PRECISION u, NUMERIC_SCALE u, DATETIME_PRECISION u, CHARACTER_SET_NAME v64, COLLATION_NAME v64, DTD_IDENTIFIER l, ROUTINE_BODY v8!, ROUTINE_DEFINITION l, EXTERNAL_NAME v64, EXTERNAL_LANGUAGE v64!, PARAMETER_STYLE v3!, IS_DETERMINISTIC v3!, SQL_DATA_ACCESS v17!, SQL_PATH v64, SECURITY_TYPE v7!, CREATED s!, LAST_ALTERED s!, SQL_MODE v520!, ROUTINE_COMMENT t!, DEFINER v288!, CHARACTER_SET_CLIENT v64!, COLLATION_CONNECTION v64!, DATABASE_COLLATION v64!";
+    "information_schema" "SCHEMATA" objects::schemata: "CATALOG_NAME n64!, SCHEMA_NAME n64!, DEFAULT_CHARACTER_SET_NAME v64!, DEFAULT_COLLATION_NAME v64!, SQL_PATH v64, DEFAULT_ENCRYPTION v3!";
+    "information_schema" "SCHEMATA_EXTENSIONS" objects::schemata_extensions: "CATALOG_NAME n64!, SCHEMA_NAME n64!, OPTIONS v256";
+    "information_schema" "SCHEMA_PRIVILEGES" activity::schema_privileges: "GRANTEE v292!, TABLE_CATALOG v512!, TABLE_SCHEMA n64!, PRIVILEGE_TYPE v64!, IS_GRANTABLE v3!";
+    "information_schema" "STATISTICS" keys::statistics: "TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!, NON_UNIQUE i!, INDEX_SCHEMA n64!, INDEX_NAME v64, SEQ_IN_INDEX u!, COLUMN_NAME v64, COLLATION v1, CARDINALITY b, SUB_PART b, PACKED v1, NULLABLE v3!, INDEX_TYPE v11!, COMMENT v8!, INDEX_COMMENT v2048!, IS_VISIBLE v3!, EXPRESSION l";
+    "information_schema" "TABLES" objects::tables: "TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!, TABLE_TYPE v11!, ENGINE v64, VERSION i, ROW_FORMAT v10, TABLE_ROWS U, AVG_ROW_LENGTH U, DATA_LENGTH U, MAX_DATA_LENGTH U, INDEX_LENGTH U, DATA_FREE U, AUTO_INCREMENT U, CREATE_TIME s!, UPDATE_TIME d, CHECK_TIME d, TABLE_COLLATION v64, CHECKSUM b, CREATE_OPTIONS v256, TABLE_COMMENT t";
+    "information_schema" "TABLESPACES" none: "TABLESPACE_NAME v64!, ENGINE v64!, TABLESPACE_TYPE v64, LOGFILE_GROUP_NAME v64, EXTENT_SIZE U, AUTOEXTEND_SIZE U, MAXIMUM_SIZE U, NODEGROUP_ID U, TABLESPACE_COMMENT v2048";
+    "information_schema" "TABLESPACES_EXTENSIONS" none: "TABLESPACE_NAME v268!, ENGINE_ATTRIBUTE l";
+    "information_schema" "TABLES_EXTENSIONS" none: "TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!, ENGINE_ATTRIBUTE l, SECONDARY_ENGINE_ATTRIBUTE l";
+    "information_schema" "TABLE_CONSTRAINTS" keys::table_constraints: "CONSTRAINT_CATALOG n64!, CONSTRAINT_SCHEMA n64!, CONSTRAINT_NAME v64, TABLE_SCHEMA n64!, TABLE_NAME n64!, CONSTRAINT_TYPE v11!, ENFORCED v3!";
+    "information_schema" "TABLE_PRIVILEGES" activity::table_privileges: "GRANTEE v292!, TABLE_CATALOG v512!, TABLE_SCHEMA n64!, TABLE_NAME n64!, PRIVILEGE_TYPE v64!, IS_GRANTABLE v3!";
+    "information_schema" "TRIGGERS" none: "TRIGGER_CATALOG n64!, TRIGGER_SCHEMA n64!, TRIGGER_NAME v64!, EVENT_MANIPULATION v6!, EVENT_OBJECT_CATALOG n64!, EVENT_OBJECT_SCHEMA n64!, EVENT_OBJECT_TABLE n64!, ACTION_ORDER u!, ACTION_CONDITION l, ACTION_STATEMENT l!, ACTION_ORIENTATION v3!, ACTION_TIMING v6!, ACTION_REFERENCE_OLD_TABLE v64, ACTION_REFERENCE_NEW_TABLE v64, ACTION_REFERENCE_OLD_ROW v3!, ACTION_REFERENCE_NEW_ROW v3!, CREATED s!, SQL_MODE v520!, DEFINER v288!, CHARACTER_SET_CLIENT v64!, COLLATION_CONNECTION v64!, DATABASE_COLLATION v64!";
+    "information_schema" "USER_ATTRIBUTES" activity::user_attributes: "USER v32!, HOST v255!, ATTRIBUTE l";
+    "information_schema" "USER_PRIVILEGES" activity::user_privileges: "GRANTEE v292!, TABLE_CATALOG v512!, PRIVILEGE_TYPE v64!, IS_GRANTABLE v3!";
+    "information_schema" "VIEWS" none: "TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!, VIEW_DEFINITION l, CHECK_OPTION v8, IS_UPDATABLE v3, DEFINER v288, SECURITY_TYPE v7, CHARACTER_SET_CLIENT v64!, COLLATION_CONNECTION v64!";
+    "information_schema" "VIEW_ROUTINE_USAGE" none: "TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!, SPECIFIC_CATALOG n64!, SPECIFIC_SCHEMA n64!, SPECIFIC_NAME v64!";
+    "information_schema" "VIEW_TABLE_USAGE" none: "VIEW_CATALOG n64!, VIEW_SCHEMA n64!, VIEW_NAME n64!, TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!";
+    "information_schema" "GLOBAL_STATUS" activity::global_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "information_schema" "GLOBAL_VARIABLES" activity::global_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "information_schema" "SESSION_STATUS" activity::session_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "information_schema" "SESSION_VARIABLES" activity::session_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "mysql" "db" activity::mysql_db: "Host v255!, Db n64!, User v32!, Privileges t!";
+    "mysql" "user" activity::mysql_user: "Host v255!, User v32!, Select_priv v1!, Insert_priv v1!, Update_priv v1!, Delete_priv v1!, Create_priv v1!, Drop_priv v1!, Reload_priv v1!, Shutdown_priv v1!, Process_priv v1!, Grant_priv v1!, Alter_priv v1!, Index_priv v1!, Super_priv v1!, Create_user_priv v1!, ssl_type v9!, plugin v64!, authentication_string t, password_expired v1!, account_locked v1!";
+    "mysql" "time_zone_name" none: "Name v64!, Time_zone_id u!";
+    "performance_schema" "global_status" activity::global_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "performance_schema" "global_variables" activity::global_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "performance_schema" "persisted_variables" activity::persisted_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "performance_schema" "processlist" activity::processlist: "ID U!, USER v32, HOST v261, DB v64, COMMAND v16, TIME i, STATE v64, INFO l";
+    "performance_schema" "session_status" activity::session_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "performance_schema" "session_variables" activity::session_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+}

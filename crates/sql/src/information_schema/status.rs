@@ -1,0 +1,59 @@
+//! Status variables: what the counters of sessions and of the node come to.
+
+use std::sync::atomic::Ordering;
+
+use super::Rows;
+use crate::counters::COUNTER_NAMES;
+
+/// (name, value) of every status variable, in the order of their names. Variables that no session counts for itself have
+/// the server's value in both scopes.
+pub(crate) fn list(rows: &Rows<'_>, global: bool) -> Vec<(String, String)> {
+    let counts = if global { rows.server.totals() } else { rows.shared.counters.values().collect() };
+    let counted = COUNTER_NAMES.iter().zip(counts).map(|(name, count)| ((*name).to_owned(), count.to_string()));
+    let mut found: Vec<(String, String)> = counted.collect();
+    found.extend(of_server(rows).into_iter().map(|(name, value)| (name.to_owned(), value)));
+    found.extend(of_nodes(rows));
+    found.sort_by(|left, right| left.0.to_lowercase().cmp(&right.0.to_lowercase()));
+    found
+}
+
+fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
+    let server = rows.server;
+    let sessions = server.all_sessions();
+    let running = sessions.iter().filter(|session| super::activity::is_running(session)).count();
+    let uptime = server.uptime_s().to_string();
+    let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed).to_string();
+    let tables = server.node.catalog().databases.values().map(|database| database.tables.len()).sum::<usize>();
+    vec![
+        ("Aborted_connects", read(&server.aborted_connects)),
+        ("Bytes_received", read(&server.traffic_received)),
+        ("Bytes_sent", read(&server.traffic_sent)),
+        ("Compression", "OFF".to_owned()),
+        ("Connections", read(&server.connections)),
+        ("Max_used_connections", server.max_used_connections.load(Ordering::Relaxed).to_string()),
+        ("Open_tables", tables.to_string()),
+        ("Threads_connected", sessions.len().to_string()),
+        ("Threads_created", read(&server.connections)),
+        ("Threads_running", running.to_string()),
+        ("Uptime", uptime.clone()),
+        ("Uptime_since_flush_status", uptime),
+    ]
+}
+
+/// What the cluster stores, and where. The SQL layer lives inside its one data node.
+fn of_nodes(rows: &Rows<'_>) -> Vec<(String, String)> {
+    let node = &rows.server.node;
+    let memory = node.memory_usage();
+    let ready = u32::from(!node.is_stopped());
+    let items = [
+        ("Ndb_number_of_data_nodes", "1".to_owned()),
+        ("Ndb_number_of_ready_data_nodes", ready.to_string()),
+        ("Ndb_cluster_node_id", "1".to_owned()),
+        ("Shoal_memory_limit_bytes", memory.limit_bytes.to_string()),
+        ("Shoal_memory_used_bytes", memory.used_bytes.to_string()),
+        ("Shoal_node_1_memory_limit_bytes", memory.limit_bytes.to_string()),
+        ("Shoal_node_1_memory_used_bytes", memory.used_bytes.to_string()),
+        ("Shoal_partitions", node.partition_count().to_string()),
+    ];
+    items.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

@@ -1,0 +1,151 @@
+//! SHOW CREATE and SHOW GRANTS: objects and accounts as the statements that make them.
+
+use shoal_cluster::User;
+use shoal_parser::ast::{AccountName, ObjectName, ShowCreate};
+use shoal_parser::{quote_identifier, quote_string};
+use shoal_types::{Collation, Error, ErrorCode, Result};
+
+use super::Listing;
+use super::objects::{Found, find_named};
+use crate::account::{self, Privileges};
+use crate::ddl::show_create::{create_database_text, create_table_text, type_text};
+use crate::information_schema::{self, row};
+use crate::session::Session;
+
+pub fn show_create(session: &Session, create: &ShowCreate) -> Result<Listing> {
+    match create {
+        ShowCreate::Database { name, if_not_exists } => database(session, &name.value, *if_not_exists),
+        ShowCreate::Table(name) => table(session, name),
+        ShowCreate::View(name) => {
+            find_named(session, name)?;
+            let message = format!("'{}' is not VIEW", qualified(session, name));
+            Err(Error::new(code(1347), message))
+        }
+        ShowCreate::Procedure(name) => Err(missing("PROCEDURE", name)),
+        ShowCreate::Function(name) => Err(missing("FUNCTION", name)),
+        ShowCreate::Trigger(_) => Err(Error::new(code(1360), "Trigger does not exist")),
+        ShowCreate::Event(name) => Err(Error::new(code(1539), format!("Unknown event '{}'", name.name.value))),
+        ShowCreate::User(name) => user(session, name),
+    }
+}
+
+/// The code of an errno; 1105 if the table of errors lacks it.
+fn code(errno: u16) -> ErrorCode {
+    ErrorCode::from_errno(errno).unwrap_or(ErrorCode::UnknownError)
+}
+
+fn missing(kind: &str, name: &ObjectName) -> Error {
+    Error::new(ErrorCode::SpDoesNotExist, format!("{kind} {} does not exist", name.name.value))
+}
+
+fn qualified(session: &Session, name: &ObjectName) -> String {
+    let database =
+        name.schema.as_ref().map(|schema| schema.value.clone()).or_else(|| session.state.database.clone());
+    format!("{}.{}", database.unwrap_or_default(), name.name.value)
+}
+
+fn database(session: &Session, name: &str, if_not_exists: bool) -> Result<Listing> {
+    let catalog = session.server.node.catalog();
+    let (name, collation) = match information_schema::virtual_database(name) {
+        Some(fixed) => (fixed, Collation::UTF8MB3_GENERAL_CI),
+        None => {
+            crate::ddl::database::check_exists(&catalog, name)?;
+            account::check_database(session, name)?;
+            (name, catalog.database(name).map_or(Collation::UTF8MB4_0900_AI_CI, |database| database.collation))
+        }
+    };
+    let text = create_database_text(name, collation, if_not_exists);
+    Ok(Listing::new("Database v64!, Create Database v1024!", vec![row![name, text]]))
+}
+
+fn table(session: &Session, name: &ObjectName) -> Result<Listing> {
+    let (name, text) = match find_named(session, name)? {
+        Found::Base(table) => {
+            let mut schema = table.schema.clone();
+            schema.options.auto_increment = information_schema::next_auto_increment(&table).unwrap_or(1);
+            (schema.name.clone(), create_table_text(&schema))
+        }
+        Found::Virtual(table) => (information_schema::table_name(table).to_owned(), virtual_table_text(table)),
+    };
+    Ok(Listing::new("Table v64!, Create Table v1024!", vec![row![name, text]]))
+}
+
+fn virtual_table_text(table: information_schema::VirtualTable) -> String {
+    let line = |column: &crate::frontend::ResultColumn| {
+        let end = if column.flags.not_null { " NOT NULL" } else { "" };
+        format!("  {} {}{end}", quote_identifier(&column.name), type_text(&column.sql_type))
+    };
+    let lines: Vec<String> = information_schema::columns(table).iter().map(line).collect();
+    let name = quote_identifier(information_schema::table_name(table));
+    format!("CREATE TEMPORARY TABLE {name} (\n{}\n) ENGINE=MEMORY DEFAULT CHARSET=utf8mb3", lines.join(",\n"))
+}
+
+/// The account of SHOW GRANTS and SHOW CREATE USER. Errors: 1044 for others' accounts, 1141.
+fn account_of(session: &Session, name: Option<&AccountName>) -> Result<User> {
+    let own = &session.state.account;
+    let (user, host) = match name {
+        None | Some(AccountName::CurrentUser) => own.clone(),
+        Some(AccountName::Named { user, host }) => {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (text(user), host.as_deref().map_or_else(|| "%".to_owned(), text).to_lowercase())
+        }
+    };
+    if (&user, &host) != (&own.0, &own.1)
+        && !account::has_global(session, Privileges::SELECT.with(Privileges::CREATE_USER))
+    {
+        let message = format!("Access denied for user '{}'@'{}' to database 'mysql'", own.0, own.1);
+        return Err(Error::new(ErrorCode::DbAccessDenied, message));
+    }
+    let catalog = session.server.node.catalog();
+    match catalog.users.get(&(user.clone(), host.clone())) {
+        Some(found) => Ok(User::clone(found)),
+        None => {
+            let message = format!("There is no such grant defined for user '{user}' on host '{host}'");
+            Err(Error::new(ErrorCode::NonexistingGrant, message))
+        }
+    }
+}
+
+pub fn grants(session: &Session, name: Option<&AccountName>, using: &[AccountName]) -> Result<Listing> {
+    if !using.is_empty() {
+        return Err(Error::unsupported("roles"));
+    }
+    let user = account_of(session, name)?;
+    let rows = account::grants_text(&user).into_iter().map(|line| row![line]).collect();
+    let mut listing = Listing::new("grants v1024!", rows);
+    if let Some(first) = listing.columns.first_mut() {
+        first.name = format!("Grants for {}@{}", user.user, user.host);
+    }
+    Ok(listing)
+}
+
+fn user(session: &Session, name: &AccountName) -> Result<Listing> {
+    let user = account_of(session, Some(name))?;
+    let mut listing = Listing::new("user t!", vec![row![create_user_text(&user)]]);
+    if let Some(first) = listing.columns.first_mut() {
+        first.name = format!("CREATE USER for {}@{}", user.user, user.host);
+    }
+    Ok(listing)
+}
+
+fn create_user_text(user: &User) -> String {
+    let secret = match &user.authentication_string[..] {
+        b"" => String::new(),
+        text if std::str::from_utf8(text).is_ok_and(|text| !text.contains(char::is_control)) => {
+            format!(" AS {}", String::from_utf8_lossy(&quote_string(text)))
+        }
+        bytes => {
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+            format!(" AS 0x{digits}")
+        }
+    };
+    format!(
+        "CREATE USER {}@{} IDENTIFIED WITH '{}'{secret} REQUIRE {} PASSWORD EXPIRE DEFAULT ACCOUNT {} PASSWORD HISTORY \
+         DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
+        quote_identifier(&user.user),
+        quote_identifier(&user.host),
+        user.plugin,
+        if user.require_tls { "SSL" } else { "NONE" },
+        if user.locked { "LOCK" } else { "UNLOCK" },
+    )
+}
