@@ -6,7 +6,7 @@ use shoal_types::{Error, Result, Value};
 
 use crate::constants::{Capabilities, command};
 use crate::packet::{Malformed, PacketReader, PacketWriter, Payload};
-use crate::parameters::{AttributeForm, BoundParameters, skip_query_attributes};
+use crate::parameters::{BoundParameters, skip_query_attributes};
 use crate::refusal::Refusal;
 use crate::result::{
     ColumnEncoder, Reply, ReplyParts, SessionStatus, Shape, write_definition, write_end_of_rows, write_eof,
@@ -288,10 +288,8 @@ fn decode_execute<S: FrontendSession>(
     let Some(count) = session.parameter_count(statement_id) else {
         return Err(Refusal::unknown_statement(statement_id, "mysqld_stmt_execute"));
     };
-    let attributes = desk
-        .capabilities
-        .has(Capabilities::QUERY_ATTRIBUTES)
-        .then_some(AttributeForm { count_is_sent: flags & PARAMETER_COUNT_AVAILABLE != 0 });
+    let counts = count > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0;
+    let attributes = counts && desk.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
     let bound = desk.scratch.statements.entry(statement_id).or_default();
     if bound.is_long_data_too_large() {
         bound.clear_long_data();

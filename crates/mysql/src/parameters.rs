@@ -60,20 +60,18 @@ impl BoundParameters {
     }
 
     /// Decodes the parameters of COM_STMT_EXECUTE into `values`, whose buffers are reused. `count` is the statement's
-    /// number of parameters. With `attributes` (the client may send query attributes, and said so) the number of
-    /// values comes with the packet; those beyond `count` are attributes and dropped.
+    /// number of parameters. With `attributes` (CLIENT_QUERY_ATTRIBUTES) the packet says how many values it holds and
+    /// types carry names; values beyond `count` are attributes and dropped.
     pub fn decode(
         &mut self,
         fields: &mut Payload<'_>,
         count: usize,
-        attributes: Option<AttributeForm>,
+        attributes: bool,
         values: &mut Vec<Value>,
     ) -> Result<()> {
         let sent = match attributes {
-            Some(AttributeForm { count_is_sent: true }) => {
-                usize::try_from(fields.length()?).map_err(|_| Malformed)?
-            }
-            _ => count,
+            true => usize::try_from(fields.length()?).map_err(|_| Malformed)?,
+            false => count,
         };
         if sent < count {
             return Err(Malformed);
@@ -86,8 +84,7 @@ impl BoundParameters {
         values.resize(count, Value::Null);
         let types_follow = fields.u8()?;
         if types_follow == 1 {
-            let types = read_types(fields, sent, attributes.is_some())?;
-            self.types = types;
+            read_types(fields, sent, attributes, &mut self.types)?;
         } else if self.types.len() < count {
             return Err(Malformed);
         }
@@ -107,12 +104,6 @@ impl BoundParameters {
     }
 }
 
-/// How CLIENT_QUERY_ATTRIBUTES changes COM_STMT_EXECUTE: types carry names, and the number of values may be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AttributeForm {
-    pub count_is_sent: bool,
-}
-
 /// Skips the query attributes before the text of COM_QUERY.
 pub fn skip_query_attributes(fields: &mut Payload<'_>) -> Result<()> {
     let count = usize::try_from(fields.length()?).map_err(|_| Malformed)?;
@@ -124,7 +115,8 @@ pub fn skip_query_attributes(fields: &mut Payload<'_>) -> Result<()> {
     if fields.u8()? != 1 {
         return Err(Malformed);
     }
-    let types = read_types(fields, count, true)?;
+    let mut types = Vec::new();
+    read_types(fields, count, true, &mut types)?;
     for (position, parameter) in types.iter().enumerate() {
         if nulls[position / 8] & (1 << (position % 8)) == 0 {
             parameter.read(fields, &mut Value::Null)?;
@@ -133,21 +125,30 @@ pub fn skip_query_attributes(fields: &mut Payload<'_>) -> Result<()> {
     Ok(())
 }
 
-fn read_types(fields: &mut Payload<'_>, count: usize, named: bool) -> Result<Vec<ParameterType>> {
+/// Reads the types into `types`, which is empty after an error.
+fn read_types(fields: &mut Payload<'_>, count: usize, named: bool, types: &mut Vec<ParameterType>) -> Result<()> {
+    types.clear();
     // Each type takes two bytes, so a count that the packet cannot hold allocates nothing.
     if fields.rest().len() / 2 < count {
         return Err(Malformed);
     }
-    let mut types = Vec::with_capacity(count);
     for _ in 0..count {
-        let code = fields.u8()?;
-        let unsigned = fields.u8()? & UNSIGNED != 0;
-        if named {
-            fields.length_bytes()?;
+        let read = read_type(fields, named);
+        if read.is_err() {
+            types.clear();
         }
-        types.push(ParameterType { code, unsigned });
+        types.push(read?);
     }
-    Ok(types)
+    Ok(())
+}
+
+fn read_type(fields: &mut Payload<'_>, named: bool) -> Result<ParameterType> {
+    let code = fields.u8()?;
+    let unsigned = fields.u8()? & UNSIGNED != 0;
+    if named {
+        fields.length_bytes()?;
+    }
+    Ok(ParameterType { code, unsigned })
 }
 
 impl ParameterType {

@@ -43,6 +43,18 @@ fn every_kind_of_account_can_log_in() {
 }
 
 #[test]
+fn a_unix_socket_serves_like_tcp() {
+    let server = Running::start();
+    let socket = format!("--socket={}", server.socket.display());
+    for (user, password) in [("native", "secret"), ("sha", "geheim")] {
+        let (user, password) = (format!("--user={user}"), format!("--password={password}"));
+        let arguments = ["--protocol=socket", &socket, &user, &password, "--execute=ECHO hello"];
+        let Some(output) = mariadb(&server, &arguments, None) else { return };
+        assert_eq!(text(&output.stdout), "hello", "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn a_wrong_password_is_told_as_access_denied() {
     let server = Running::start();
     for user in ["native", "sha", "nobody"] {

@@ -214,6 +214,24 @@ fn query_attributes_are_understood_and_ignored() {
     assert_eq!(raw.receive().1[0], 0);
     raw.command(3, b"\0\x01INSERT");
     assert_eq!(raw.receive().1[0], 0);
+    raw.command(0x16, b"PARAMETERS ?");
+    for _ in 0..5 {
+        raw.receive();
+    }
+    // One parameter and an attribute: the number of values is sent, and types have names.
+    raw.command(0x17, b"\x01\0\0\0\x08\x01\0\0\0\x02\0\x01\x01\0\0\xfd\0\x01k\x05\x01v");
+    for _ in 0..3 {
+        raw.receive();
+    }
+    raw.expect(b"\x0b\0\0\x04\0\0\x08[Int(5)]");
+    raw.receive();
+    // Without attributes it is sent all the same.
+    raw.command(0x17, b"\x01\0\0\0\0\x01\0\0\0\x01\0\x01\x01\0\0\x06");
+    for _ in 0..3 {
+        raw.receive();
+    }
+    raw.expect(b"\x0b\0\0\x04\0\0\x08[Int(6)]");
+    raw.receive();
     raw.command(3, b"\xfb");
     assert_eq!(raw.receive_error().1, 1835);
     raw.command(3, b"\0\x01INSERT");

@@ -4,7 +4,7 @@ use super::*;
 
 fn decode(bound: &mut BoundParameters, body: &[u8], count: usize) -> Result<Vec<Value>> {
     let mut values = Vec::new();
-    bound.decode(&mut Payload::new(body), count, None, &mut values)?;
+    bound.decode(&mut Payload::new(body), count, false, &mut values)?;
     Ok(values)
 }
 
@@ -108,18 +108,16 @@ fn query_attributes_are_skipped() {
 fn values_beyond_the_parameters_are_attributes() {
     let body = [2, 0, 1, 1, 0, 0, 1, 0, 4, b'n', b'a', b'm', b'e', 7, 9];
     let mut values = Vec::new();
-    let form = Some(AttributeForm { count_is_sent: true });
-    BoundParameters::default().decode(&mut Payload::new(&body), 1, form, &mut values).unwrap();
+    BoundParameters::default().decode(&mut Payload::new(&body), 1, true, &mut values).unwrap();
     assert_eq!(values, [Value::Int(7)]);
 }
 
 proptest! {
     #[test]
-    fn arbitrary_bytes_never_panic(body: Vec<u8>, count in 0usize..40, named: bool, sent: bool) {
-        let form = named.then_some(AttributeForm { count_is_sent: sent });
+    fn arbitrary_bytes_never_panic(body: Vec<u8>, count in 0usize..40, named: bool) {
         let mut bound = BoundParameters::default();
         let mut values = Vec::new();
-        let _ = bound.decode(&mut Payload::new(&body), count, form, &mut values);
+        let _ = bound.decode(&mut Payload::new(&body), count, named, &mut values);
         let _ = skip_query_attributes(&mut Payload::new(&body));
         for code in 0..=255 {
             let parameter = ParameterType { code, unsigned: count % 2 == 0 };

@@ -6,6 +6,8 @@ pub mod fake;
 pub mod raw;
 
 use std::net::SocketAddr;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Running {
     pub fake: Arc<Fake>,
     pub port: u16,
+    /// The Unix socket.
+    pub socket: PathBuf,
     server: Option<Server>,
 }
 
@@ -31,10 +35,12 @@ impl Running {
         let fake = Arc::new(Fake::new(state));
         let tcp = bind_tcp(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
         let port = tcp.local_addr().expect("bound").port();
-        let listeners = Listeners { tcp: vec![tcp], unix: Vec::new() };
+        let socket = std::env::temp_dir().join(format!("shoal-mysql-{}-{port}.sock", std::process::id()));
+        let unix = UnixListener::bind(&socket).expect("a free path");
+        let listeners = Listeners { tcp: vec![tcp], unix: vec![unix] };
         let options = Options { workers: 2, ..Options::default() };
         let server = start(Arc::clone(&fake), listeners, options).expect("threads");
-        Running { fake, port, server: Some(server) }
+        Running { fake, port, socket, server: Some(server) }
     }
 
     /// Stops the server now, on another thread if the caller wants to watch.
@@ -48,6 +54,7 @@ impl Drop for Running {
         if let Some(server) = self.server.take() {
             server.stop(Duration::ZERO);
         }
+        let _ = std::fs::remove_file(&self.socket);
     }
 }
 
