@@ -172,6 +172,7 @@ impl Partition {
             match kind {
                 HEADER => self.install_header(&mut reader)?,
                 TABLE => {
+                    self.finish_table();
                     let schema = Arc::new(TableSchema::decode(reader.sized()?)?);
                     self.installing.table = Some(schema.id);
                     self.apply_create(schema);
@@ -185,6 +186,7 @@ impl Partition {
                     if reader.u64()? != self.installing.rows {
                         return Err(Error::unknown("the checkpoint does not have the rows that it says it has"));
                     }
+                    self.finish_table();
                     self.installing.ended = true;
                 }
                 _ => return Err(damaged()),
@@ -219,9 +221,15 @@ impl Partition {
         let fragment = self.fragments.get_mut(&table).ok_or_else(damaged)?;
         self.config.budget.charge(fragment.charge_of(row));
         let key = fragment.primary_key_into(row, &mut self.key_buffer);
-        fragment.put(row.into(), (key_hash(key), key), None, timestamp, Timestamp::MAX);
+        fragment.install(row.into(), (key_hash(key), key), timestamp);
         self.installing.rows += 1;
         Ok(())
+    }
+
+    fn finish_table(&mut self) {
+        if let Some(fragment) = self.installing.table.take().and_then(|table| self.fragments.get_mut(&table)) {
+            fragment.finish_install();
+        }
     }
 
     /// A checkpoint that was begun must be whole before anything else goes on.

@@ -8,6 +8,9 @@ use crate::locks::LockKey;
 use crate::partition::{Partition, no_such_table};
 use crate::transaction::Locked;
 
+/// Keys whose cache misses overlap.
+const KEYS_WARMED: usize = 16;
+
 /// Where a version is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -58,6 +61,25 @@ impl Partition {
             }
         };
         Ok(Step::Ready(bytes.map(|bytes| fragment.row(bytes))))
+    }
+
+    /// Brings the rows of keys that are about to be read into the processor's caches, all at a time. Worth it for four
+    /// keys or more; changes nothing.
+    pub fn warm<'k>(&self, table: TableId, keys: impl Iterator<Item = &'k [u8]>) {
+        let Some(fragment) = self.fragments.get(&table) else { return };
+        let mut rows = [0; KEYS_WARMED];
+        let mut count = 0;
+        for key in keys {
+            if let Some(row) = fragment.guess(key_hash(key)) {
+                rows[count] = row;
+                count += 1;
+            }
+            if count == KEYS_WARMED {
+                fragment.warm(&rows);
+                count = 0;
+            }
+        }
+        fragment.warm(&rows[..count]);
     }
 
     fn lock_for_get(

@@ -28,6 +28,8 @@ use merge::{Entry, Merge};
 /// Entries that one call looks at for each row it may show: dead entries must not hold the partition for long.
 const ENTRIES_PER_ROW: usize = 4;
 const ENTRIES_MIN: usize = 1024;
+/// Rows whose cache misses overlap.
+const ROWS_AHEAD: usize = 16;
 /// Ordinals from here on are numbers of staged writes.
 const STAGED: u64 = 1 << 32;
 
@@ -426,6 +428,10 @@ impl Partition {
             }
             if shown == row_limit || looked_at == entry_limit {
                 break End::Limit;
+            }
+            if looked_at % ROWS_AHEAD == 0 {
+                let ahead = ROWS_AHEAD.min(row_limit - shown);
+                fragment.warm(merge.rows_ahead(&mut [0; ROWS_AHEAD][..ahead]));
             }
             looked_at += 1;
             let ended = match entry {

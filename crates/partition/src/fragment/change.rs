@@ -7,6 +7,9 @@ use shoal_types::{IndexId, Result, TableSchema, Timestamp};
 use super::{Fragment, NO_UNDO, OrderedIndex, Slot, Undo, layout_of};
 use crate::hash_index::short_hash;
 
+/// Keys that are sorted at a time when an index is built.
+const SORTED_BYTES_MAX: usize = 64 << 20;
+
 /// What applying a change left behind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Applied {
@@ -54,6 +57,62 @@ impl Fragment {
         }
         self.slots[row_id].row = Some(row);
         self.hash.insert(hash, row_id);
+    }
+
+    /// Adds a row of a checkpoint, whose key is not there yet, to all but the secondary indexes.
+    pub(crate) fn install(&mut self, row: Box<[u8]>, (hash, key): (u64, &[u8]), timestamp: Timestamp) {
+        self.bytes += self.charge_of(&row);
+        self.rows += 1;
+        let slot = Slot { row: Some(row), timestamp, undo: NO_UNDO, short_hash: short_hash(hash) };
+        let row_id = self.slots.insert(slot);
+        self.hash.insert(hash, row_id);
+        if self.primary_ordered {
+            self.ordered[0].tree.insert(key, row_id);
+        }
+    }
+
+    /// Builds the secondary indexes of a fragment whose rows have all been installed.
+    pub(crate) fn finish_install(&mut self) {
+        let first_secondary = usize::from(self.primary_ordered);
+        let mut indexes = self.ordered.split_off(first_secondary);
+        for index in &mut indexes {
+            self.fill_index(index);
+        }
+        self.ordered.append(&mut indexes);
+    }
+
+    /// Puts every version into an empty index, sorted first: that is several times faster than in the order they lie.
+    fn fill_index(&self, index: &mut OrderedIndex) {
+        let mut keys = Vec::new();
+        // Leading bytes, to compare most pairs without looking further; where the key lies; row.
+        let mut pairs: Vec<(u64, u32, u32, u32)> = Vec::with_capacity(self.slots.len());
+        let mut flush = |keys: &mut Vec<u8>, pairs: &mut Vec<(u64, u32, u32, u32)>| {
+            let key_of = |&(_, start, end, _): &(u64, u32, u32, u32)| &keys[start as usize..end as usize];
+            pairs.sort_unstable_by(|one, other| {
+                (one.0, key_of(one), one.3).cmp(&(other.0, key_of(other), other.3))
+            });
+            for pair in pairs.iter() {
+                index.tree.insert(key_of(pair), pair.3);
+            }
+            pairs.clear();
+            keys.clear();
+        };
+        for row_id in 0..self.slots.end() {
+            let newest = self.slots[row_id].row.as_deref();
+            let older = self.old_versions(row_id).filter_map(|undo| undo.row.as_deref());
+            for version in newest.into_iter().chain(older) {
+                let start = keys.len();
+                index.spec.append_from_row(self.layout.row(version), &mut keys);
+                let mut prefix = [0; 8];
+                let inline = (keys.len() - start).min(8);
+                prefix[..inline].copy_from_slice(&keys[start..start + inline]);
+                pairs.push((u64::from_be_bytes(prefix), start as u32, keys.len() as u32, row_id));
+            }
+            if keys.len() >= SORTED_BYTES_MAX {
+                flush(&mut keys, &mut pairs);
+            }
+        }
+        flush(&mut keys, &mut pairs);
     }
 
     fn replace(&mut self, row_id: u32, row: Box<[u8]>, timestamp: Timestamp, horizon: Timestamp) -> Applied {
@@ -211,7 +270,6 @@ impl Fragment {
         let mut old = std::mem::take(&mut self.ordered);
         self.layout = layout_of(&schema);
         let definitions = schema.indexes.iter().filter(|index| index.id.0 != 0 || self.primary_ordered);
-        let mut key = Vec::new();
         for definition in definitions {
             let mut index = OrderedIndex::new(&schema, definition);
             let same = |other: &OrderedIndex| {
@@ -220,14 +278,7 @@ impl Fragment {
             if let Some(position) = old.iter().position(same) {
                 index.tree = std::mem::take(&mut old[position].tree);
             } else {
-                for row_id in 0..self.slots.end() {
-                    let newest = self.slots[row_id].row.as_deref();
-                    let older = self.old_versions(row_id).filter_map(|undo| undo.row.as_deref());
-                    for version in newest.into_iter().chain(older) {
-                        index.key_into(&self.layout, version, &mut key);
-                        index.tree.insert(&key, row_id);
-                    }
-                }
+                self.fill_index(&mut index);
             }
             self.ordered.push(index);
         }

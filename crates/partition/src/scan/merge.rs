@@ -156,13 +156,7 @@ impl<'a> Merge<'a> {
     #[inline]
     pub(super) fn advance(&mut self, entry: Entry) {
         match entry {
-            Entry::Committed(place) => {
-                let next = match self.direction {
-                    Direction::Forward => self.tree.next(place),
-                    Direction::Backward => self.tree.previous(place),
-                };
-                self.place = next.filter(|&place| self.is_inside(place));
-            }
+            Entry::Committed(place) => self.place = self.after(place),
             Entry::Staged(_) => {
                 if let Some((key, _)) = self.next_staged {
                     self.staged_key = key;
@@ -170,6 +164,27 @@ impl<'a> Merge<'a> {
                 self.next_staged = self.staged.as_mut().and_then(|staged| staged.next());
             }
         }
+    }
+
+    /// The rows of the next committed entries.
+    pub(super) fn rows_ahead<'r>(&self, rows: &'r mut [u32]) -> &'r [u32] {
+        let mut place = self.place;
+        let mut count = 0;
+        while let Some(here) = place.filter(|_| count < rows.len()) {
+            rows[count] = self.tree.row(here);
+            count += 1;
+            place = self.after(here);
+        }
+        &rows[..count]
+    }
+
+    #[inline]
+    fn after(&self, place: Place) -> Option<Place> {
+        let next = match self.direction {
+            Direction::Forward => self.tree.next(place),
+            Direction::Backward => self.tree.previous(place),
+        };
+        next.filter(|&place| self.is_inside(place))
     }
 
     /// The entry lies at or behind `key`, in the direction of the walk.
