@@ -22,6 +22,9 @@ use crate::entry::{Reader, damaged};
 use crate::fragment::Fragment;
 use crate::partition::Partition;
 
+/// Rows whose cache misses overlap.
+const ROWS_AHEAD: usize = 16;
+
 const VERSION: u8 = 1;
 const HEADER: u8 = 1;
 const TABLE: u8 = 2;
@@ -265,9 +268,11 @@ fn append_rows_by_key(
     };
     let mut written = 0;
     let mut previous = None;
-    while let Some(here) = place {
-        if out.len() >= limit {
-            break;
+    let mut ahead = [0; ROWS_AHEAD];
+    for looked_at in 0.. {
+        let Some(here) = place.filter(|_| out.len() < limit) else { break };
+        if looked_at % ROWS_AHEAD == 0 {
+            fragment.warm(tree.rows_from(here, &mut ahead));
         }
         if let Some((timestamp, bytes)) = fragment.visible_version(tree.row(here), pin) {
             append_sized(ROW, Some(timestamp), bytes, out);

@@ -16,7 +16,7 @@ use shoal_types::row::RowRef;
 use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
-use crate::fragment::Fragment;
+use crate::fragment::{Fragment, OrderedIndex};
 use crate::locks::{Acquired, Grant, LockKey, LockTable};
 use crate::partition::{Partition, no_such_table};
 use crate::ranges::{RangeLockId, range_contains};
@@ -126,6 +126,10 @@ struct Walk<'a> {
     snapshot: Timestamp,
     lock: Option<(TransactionId, LockRequest)>,
     key: Vec<u8>,
+    /// Rows shown by this call.
+    shown: usize,
+    /// Locks granted before this call that the visitor does not need.
+    unlocked: Vec<LockKey>,
 }
 
 /// What the walk does about a row.
@@ -156,19 +160,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Shows a committed row under its lock; `None` to go on.
-    fn show(
-        &mut self,
-        bytes: &[u8],
-        shown: &mut usize,
-        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
-        unlocked: &mut Vec<LockKey>,
-    ) -> Option<End> {
+    fn show(&mut self, bytes: &[u8], visit: &mut dyn FnMut(RowRef<'_>) -> Visit) -> Option<End> {
         let unlockable = match self.admit(bytes) {
             Admit::Show { unlockable } => unlockable,
             Admit::Skip => return None,
             Admit::Locked(key) => return Some(End::Locked(key)),
         };
-        *shown += 1;
+        self.shown += 1;
         match visit(self.fragment.row(bytes)) {
             Visit::Continue => None,
             Visit::Stop => Some(End::Stopped),
@@ -178,10 +176,40 @@ impl<'a> Walk<'a> {
                         self.taken.pop();
                         self.locks.release(id, key, self.grants);
                     } else {
-                        unlocked.push(key);
+                        self.unlocked.push(key);
                     }
                 }
                 None
+            }
+        }
+    }
+
+    /// Shows one entry of an ordered index, if its version is there and still has the entry's key.
+    #[inline]
+    fn look_at(
+        &mut self,
+        entry: Entry,
+        index: &OrderedIndex,
+        overlay: Option<&Overlay>,
+        merge: &Merge<'_>,
+        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
+    ) -> Option<End> {
+        let fragment = self.fragment;
+        match entry {
+            Entry::Staged(number) => {
+                let own = self.own.filter(|own| own.is_seen(number, self.view.own_writes_before))?;
+                let bytes = own.writes[number as usize].row.as_deref()?;
+                self.shown += 1;
+                (visit(fragment.row(bytes)) == Visit::Stop).then_some(End::Stopped)
+            }
+            Entry::Committed(place) => {
+                let row = index.tree.row(place);
+                let bytes = self.version(row, overlay)?;
+                let sure = index.definition.id == IndexId(0) || fragment.has_one_version(row);
+                if !sure && !merge.has_key(place, index.key_into(&fragment.layout, bytes, &mut self.key)) {
+                    return None;
+                }
+                self.show(bytes, visit)
             }
         }
     }
@@ -378,7 +406,19 @@ impl Partition {
         let snapshot = if lock.is_some() { Timestamp::MAX } else { view.snapshot };
         let own = own.map(|own| &**own);
         let (locks, grants) = (&mut self.locks, &mut self.grants);
-        Ok(Walk { fragment, own, locks, grants, taken: Vec::new(), view, snapshot, lock, key: Vec::new() })
+        Ok(Walk {
+            fragment,
+            own,
+            locks,
+            grants,
+            taken: Vec::new(),
+            view,
+            snapshot,
+            lock,
+            key: Vec::new(),
+            shown: 0,
+            unlocked: Vec::new(),
+        })
     }
 
     /// Lists the locks that a walk took, and wakes those that its unlocking let through.
@@ -410,10 +450,7 @@ impl Partition {
         let overlay = walk.own.and_then(|own| own.overlay(cursor.table, cursor.index));
         let mut merge = Merge::new(&index.tree, overlay, cursor);
         let entry_limit = (row_limit * ENTRIES_PER_ROW).max(ENTRIES_MIN);
-        let check_keys = cursor.index != IndexId(0);
-        let (mut shown, mut looked_at, mut last) = (0, 0, None);
-        let mut unlocked = Vec::new();
-        let mut index_key = Vec::new();
+        let (mut looked_at, mut last) = (0, None);
         let end = loop {
             let Some(entry) = merge.peek() else {
                 break match &barrier {
@@ -426,34 +463,15 @@ impl Partition {
             {
                 break End::Locked(*lock);
             }
-            if shown == row_limit || looked_at == entry_limit {
+            if walk.shown == row_limit || looked_at == entry_limit {
                 break End::Limit;
             }
             if looked_at % ROWS_AHEAD == 0 {
-                let ahead = ROWS_AHEAD.min(row_limit - shown);
+                let ahead = ROWS_AHEAD.min(row_limit - walk.shown);
                 fragment.warm(merge.rows_ahead(&mut [0; ROWS_AHEAD][..ahead]));
             }
             looked_at += 1;
-            let ended = match entry {
-                Entry::Staged(number) => {
-                    let own = walk.own.filter(|own| own.is_seen(number, view.own_writes_before));
-                    match own.and_then(|own| own.writes[number as usize].row.as_deref()) {
-                        Some(bytes) => {
-                            shown += 1;
-                            (visit(fragment.row(bytes)) == Visit::Stop).then_some(End::Stopped)
-                        }
-                        None => None,
-                    }
-                }
-                Entry::Committed(place) => {
-                    let row = index.tree.row(place);
-                    let version = walk.version(row, overlay).filter(|bytes| {
-                        let sure = !check_keys || fragment.has_one_version(row);
-                        sure || merge.has_key(place, index.key_into(&fragment.layout, bytes, &mut index_key))
-                    });
-                    version.and_then(|bytes| walk.show(bytes, &mut shown, visit, &mut unlocked))
-                }
-            };
+            let ended = walk.look_at(entry, index, overlay, &merge, visit);
             if let Some(End::Locked(key)) = ended {
                 break End::Locked(key);
             }
@@ -468,7 +486,7 @@ impl Partition {
         if position.is_some() {
             cursor.position = position;
         }
-        let taken = std::mem::take(&mut walk.taken);
+        let (taken, unlocked) = (std::mem::take(&mut walk.taken), std::mem::take(&mut walk.unlocked));
         self.settle_walk(lock.map(|(id, _)| id), taken, unlocked);
         Ok(end)
     }
@@ -490,8 +508,6 @@ impl Partition {
         let mut walk = self.walk(view, cursor.table, lock, with_own)?;
         let fragment = walk.fragment;
         let overlay = walk.own.and_then(|own| own.overlay(cursor.table, cursor.index));
-        let mut unlocked = Vec::new();
-        let mut shown = 0;
         let mut end = None;
         'walk: while let HashPosition::Committed(after) = cursor.hash_position {
             let Some(slots) = fragment.slots_after(after) else {
@@ -499,12 +515,12 @@ impl Partition {
                 break;
             };
             for (hash, row) in slots {
-                if shown == row_limit {
+                if walk.shown == row_limit {
                     end = Some(End::Limit);
                     break 'walk;
                 }
                 if let Some(bytes) = walk.version(row, overlay) {
-                    end = walk.show(bytes, &mut shown, visit, &mut unlocked);
+                    end = walk.show(bytes, visit);
                 }
                 if !matches!(end, Some(End::Locked(_))) {
                     cursor.hash_position = HashPosition::Committed(Some((hash, row)));
@@ -518,7 +534,7 @@ impl Partition {
             && let (HashPosition::Staged(number), Some(own)) = (cursor.hash_position, walk.own)
             && (number as usize) < own.writes.len()
         {
-            if shown == row_limit {
+            if walk.shown == row_limit {
                 end = Some(End::Limit);
                 break;
             }
@@ -526,11 +542,11 @@ impl Partition {
             let write = &own.writes[number as usize];
             let seen = write.table == cursor.table && own.is_seen(number, view.own_writes_before);
             if let Some(bytes) = write.row.as_deref().filter(|_| seen) {
-                shown += 1;
+                walk.shown += 1;
                 end = (visit(fragment.row(bytes)) == Visit::Stop).then_some(End::Stopped);
             }
         }
-        let taken = std::mem::take(&mut walk.taken);
+        let (taken, unlocked) = (std::mem::take(&mut walk.taken), std::mem::take(&mut walk.unlocked));
         self.settle_walk(lock.map(|(id, _)| id), taken, unlocked);
         Ok(end.unwrap_or(End::Exhausted))
     }

@@ -103,8 +103,7 @@ impl Partition {
     pub fn unlock_row(&mut self, transaction: TransactionId, table: TableId, key: &[u8]) {
         let hash = key_hash(key);
         let written = |transaction: &Transaction| {
-            let is_row = |write: &crate::workspace::StagedWrite| write.hash == hash && write.table == table;
-            transaction.state != State::Active || transaction.writes.iter().any(is_row)
+            transaction.state != State::Active || transaction.find(table, hash, key).is_some()
         };
         if self.transaction(transaction).is_some_and(|transaction| !written(transaction)) {
             self.unlock(transaction, LockKey::row(table, hash));

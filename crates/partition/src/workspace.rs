@@ -62,6 +62,8 @@ pub(crate) struct Transaction {
     pub(crate) state: State,
     pub(crate) writes: Vec<StagedWrite>,
     keys: Vec<u8>,
+    /// Tables that were written to, even if that was undone.
+    tables: Vec<TableId>,
     /// The newest write of each key, once there are more than `LINEAR_MAX` writes.
     newest: HashTable<u32>,
     pub(crate) overlays: Vec<Overlay>,
@@ -80,6 +82,7 @@ impl Transaction {
             state: State::Active,
             writes: Vec::new(),
             keys: Vec::new(),
+            tables: Vec::new(),
             newest: HashTable::new(),
             overlays: Vec::new(),
             locks: Vec::new(),
@@ -94,6 +97,7 @@ impl Transaction {
         self.state = State::Active;
         self.writes.clear();
         self.keys.clear();
+        self.tables.clear();
         self.newest.clear();
         self.overlays.clear();
         self.locks.clear();
@@ -154,6 +158,9 @@ impl Transaction {
         charge: u64,
     ) {
         let number = self.writes.len() as u32;
+        if !self.tables.contains(&table) {
+            self.tables.push(table);
+        }
         let previous = self.find(table, hash, key);
         let (key_start, row_id) = match previous {
             Some(previous) => {
@@ -234,8 +241,9 @@ impl Transaction {
         released
     }
 
+    /// The transaction may have staged writes of this table.
     pub(crate) fn writes_table(&self, table: TableId) -> bool {
-        self.writes.iter().any(|write| write.table == table)
+        self.tables.contains(&table)
     }
 
     /// The overlay of an index as far as it was built, if it was.

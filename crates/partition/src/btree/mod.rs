@@ -301,6 +301,18 @@ impl Tree {
         self.nodes[place.leaf].row(place.at)
     }
 
+    /// The rows of the pairs from a place on.
+    pub(crate) fn rows_from<'r>(&self, place: Place, rows: &'r mut [u32]) -> &'r [u32] {
+        let mut place = Some(place);
+        let mut count = 0;
+        while let Some(here) = place.filter(|_| count < rows.len()) {
+            rows[count] = self.row(here);
+            count += 1;
+            place = self.next(here);
+        }
+        &rows[..count]
+    }
+
     pub(crate) fn append_key(&self, place: Place, out: &mut Vec<u8>) {
         self.nodes[place.leaf].append_key(place.at, out);
     }
