@@ -19,6 +19,7 @@ use shoal_types::{Error, ErrorCode, Outcome, Result, Timestamp, TransactionId};
 use crate::dictionary::Catalog;
 use crate::meta::{KIND_ENTRY, KIND_SEQUENCE, META_GROUP, sequence_record};
 use crate::node::{Node, PartitionGuard};
+use crate::options::FlushBy;
 use crate::table::Table;
 use crate::wait::lock;
 
@@ -47,6 +48,8 @@ enum Appended {
     Partition(u32, u64),
     /// A change of the dictionary, up to this record of the meta group.
     Catalog(Arc<Catalog>, u64),
+    /// Somebody wants to know that all before this is applied.
+    Barrier,
 }
 
 /// The hand-back's own buffers.
@@ -58,6 +61,7 @@ pub(crate) struct Completion {
     touched: Vec<u32>,
     tokens: Vec<u64>,
     catalogs: Vec<(Arc<Catalog>, u64, u64)>,
+    barriers: Vec<u64>,
 }
 
 /// A commit that is in the log's memory.
@@ -203,6 +207,10 @@ impl Node {
 
     /// Flushes in this thread if nobody else does; has the log's writer do it otherwise.
     pub fn flush_inline(&self) -> Result<()> {
+        if self.options().flush_by == FlushBy::Writer {
+            self.wake_log_writer();
+            return Ok(());
+        }
         self.log().try_flush_inline().map(|_| ()).map_err(log_error)
     }
 
@@ -215,7 +223,7 @@ impl Node {
     /// commits need not be durable.
     pub fn complete(&self, end: Lsn) {
         let mut completion = lock(&self.completion);
-        let Completion { taken, numbers, touched, tokens, catalogs } = &mut *completion;
+        let Completion { taken, numbers, touched, tokens, catalogs, barriers } = &mut *completion;
         {
             let mut sequencer = lock(&self.sequencer);
             while sequencer.in_flight.front().is_some_and(|first| first.end <= end && first.end > Lsn::ZERO) {
@@ -240,6 +248,7 @@ impl Node {
                 Appended::Catalog(catalog, meta_index) => {
                     catalogs.push((catalog, meta_index, in_flight.token));
                 }
+                Appended::Barrier => barriers.push(in_flight.token),
             }
         }
         let horizon = self.snapshots().horizon();
@@ -263,7 +272,29 @@ impl Node {
             self.publish_catalog(catalog, meta_index);
             self.waits().signal(token);
         }
+        for token in barriers.drain(..) {
+            self.waits().signal(token);
+        }
         self.note_completed(end);
+    }
+
+    /// Waits until everything that has been appended so far is applied.
+    pub async fn wait_until_applied(&self) -> Result<()> {
+        let waiter = self.waiter();
+        {
+            // Nobody is in the middle of handing back.
+            let _completion = lock(&self.completion);
+            let mut sequencer = lock(&self.sequencer);
+            let Some(last) = sequencer.in_flight.back() else { return Ok(()) };
+            let (end, timestamp) = (last.end, last.timestamp);
+            let what = Appended::Barrier;
+            sequencer.in_flight.push_back(InFlight { end, timestamp, token: waiter.token(), what });
+        }
+        self.wake_log_writer();
+        match waiter.wait().await {
+            true => Ok(()),
+            false => Err(Error::unknown("the log stopped")),
+        }
     }
 
     /// Tells all that wait for the log that it will not come.

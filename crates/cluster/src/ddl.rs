@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use prost::Message;
 use shoal_partition::CommitToken;
@@ -14,7 +15,9 @@ use shoal_types::{Error, Outcome, Result, TableId, TableSchema};
 use crate::commit::log_error;
 use crate::dictionary::{Catalog, Change};
 use crate::meta::{KIND_CHANGES, KIND_SEQUENCE, StoredChanges, sequence_record};
+use crate::metadata_lock::ExclusiveTables;
 use crate::node::{Node, PartitionGuard};
+use crate::table::Table;
 use crate::wait::{Waiter, lock};
 
 /// What partitions have to do about a change.
@@ -38,6 +41,17 @@ impl Node {
                     .with_outcome(Outcome::Unknown))
             }
         }
+    }
+
+    /// Waits until no transaction uses these tables and all that used them is applied, and keeps others from beginning to
+    /// use them. The caller must not use any of them itself at this time.
+    ///
+    /// # Errors
+    /// 1205 when that takes too long.
+    pub async fn exclusive_tables(&self, tables: &[Arc<Table>], timeout: Duration) -> Result<ExclusiveTables> {
+        let exclusive = self.metadata_locks.exclusive(tables, timeout).await?;
+        self.wait_until_applied().await?;
+        Ok(exclusive)
     }
 
     fn append_change(&self, changes: &[Change], waiter: &mut Waiter) -> Result<()> {

@@ -122,12 +122,14 @@ impl Catalog {
         for id in old.iter().flat_map(|old| hidden_tables(old)).filter(|id| !kept(id)) {
             self.remove_table(id);
         }
-        let sequence = match &old {
-            Some(old) => Arc::clone(&old.next_auto_increment),
-            None => Arc::new(Sequence::new(schema.options.auto_increment.max(1))),
-        };
         self.remove_table(schema.id);
-        let table = Arc::new(Table::new(schema, sequence));
+        let table = Arc::new(match &old {
+            Some(old) => old.next_version(schema),
+            None => {
+                let next = schema.options.auto_increment.max(1);
+                Table::new(schema, Arc::new(Sequence::new(next)))
+            }
+        });
         let schema = &table.schema;
         if !schema.database.is_empty() {
             let database = self

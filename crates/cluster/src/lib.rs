@@ -4,7 +4,7 @@
 //! - `commit`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
 //! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept.
 //! - [`router`]: which partition a key belongs to.
-//! - [`wait`], `deadlock`: sleeping and being woken.
+//! - [`wait`], `deadlock`, `metadata_lock`: sleeping and being woken.
 
 mod clock;
 mod commit;
@@ -12,6 +12,7 @@ mod ddl;
 mod deadlock;
 pub mod dictionary;
 mod meta;
+mod metadata_lock;
 pub mod node;
 mod options;
 mod recovery;
@@ -26,8 +27,9 @@ pub use clock::HybridClock;
 pub use commit::Appending;
 pub use deadlock::WaitForGraph;
 pub use dictionary::{Catalog, Change, Database, User};
+pub use metadata_lock::{ExclusiveTables, MetadataLock, MetadataLocks};
 pub use node::{MemoryUsage, Node, PartitionGuard};
-pub use options::{Durability, FATAL_EXIT_CODE, FatalHook, NodeOptions, RecoveryProgress, RecoveryStage};
+pub use options::{Durability, FATAL_EXIT_CODE, FatalHook, FlushBy, NodeOptions, RecoveryProgress, RecoveryStage};
 pub use router::Router;
 pub use sequence::Sequence;
 pub use shoal_log::Lsn;

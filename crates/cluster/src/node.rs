@@ -15,6 +15,7 @@ use crate::clock::{HybridClock, wall_micros};
 use crate::commit::{Completion, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::Catalog;
+use crate::metadata_lock::MetadataLocks;
 use crate::options::NodeOptions;
 use crate::router::Router;
 use crate::snapshot::Snapshots;
@@ -36,6 +37,7 @@ pub struct Node {
     pub(crate) snapshots: Snapshots,
     pub(crate) waits: Arc<WaitSlots>,
     pub(crate) graph: WaitForGraph,
+    pub(crate) metadata_locks: Arc<MetadataLocks>,
     pub(crate) catalog: RwLock<Arc<Catalog>>,
     pub(crate) catalog_version: AtomicU64,
     /// The last record of the meta group that the published catalog has.
@@ -157,6 +159,12 @@ impl Node {
         holders.is_empty() || self.graph.enter(waiter, &holders)
     }
 
+    /// Who uses which tables, and who changes their definitions.
+    #[inline]
+    pub fn metadata_locks(&self) -> &Arc<MetadataLocks> {
+        &self.metadata_locks
+    }
+
     pub fn next_transaction_id(&self) -> TransactionId {
         TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed))
     }
@@ -174,7 +182,15 @@ impl Node {
 
     pub(crate) fn publish_catalog(&self, catalog: Arc<Catalog>, meta_index: u64) {
         let version = catalog.version;
-        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = catalog;
+        let old = {
+            let mut present = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *present, Arc::clone(&catalog))
+        };
+        for (id, table) in &old.tables_by_id {
+            if !catalog.tables_by_id.get(id).is_some_and(|newer| Arc::ptr_eq(newer, table)) {
+                table.set_stale();
+            }
+        }
         self.catalog_index.store(meta_index, Ordering::Release);
         self.catalog_version.store(version, Ordering::Release);
     }

@@ -12,6 +12,16 @@ pub type FatalHook = Arc<dyn Fn(&str) + Send + Sync>;
 /// The exit code of a process whose node could not go on.
 pub const FATAL_EXIT_CODE: i32 = 74;
 
+/// Which thread writes and syncs the log when a commit waits for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FlushBy {
+    /// The session's own, as long as the disk is quick: it saves two thread switches.
+    #[default]
+    Worker,
+    /// The log's writer thread.
+    Writer,
+}
+
 /// Settings of a node. Those that are fixed when the data directory is created say so.
 #[derive(Clone)]
 pub struct NodeOptions {
@@ -22,6 +32,7 @@ pub struct NodeOptions {
     pub data_memory: Option<u64>,
     /// When a commit is acknowledged.
     pub durability: Durability,
+    pub flush_by: FlushBy,
     /// How often a `Replicated` log is synced.
     pub global_checkpoint_interval: Duration,
     pub log_segment_bytes: u64,
@@ -43,6 +54,7 @@ impl NodeOptions {
             partitions: None,
             data_memory: None,
             durability: Durability::Disk,
+            flush_by: FlushBy::default(),
             global_checkpoint_interval: Duration::from_millis(2000),
             log_segment_bytes: 64 << 20,
             first_log_segment_bytes: 1 << 20,

@@ -23,6 +23,7 @@ use crate::meta::{
     KIND_CHANGES, KIND_ENTRY, KIND_MAP, KIND_SEQUENCE, META_GROUP, StoredChanges, StoredDictionary, StoredMap,
     apply_sequence_record,
 };
+use crate::metadata_lock::MetadataLocks;
 use crate::node::{Node, PartitionCell, first_transaction_id};
 use crate::options::{NodeOptions, RecoveryProgress, RecoveryStage};
 use crate::router::{PARTITIONS_MAX, Router};
@@ -152,7 +153,10 @@ fn assemble(
     let snapshots = Snapshots::default();
     snapshots.set_visible(newest);
     let completed = AtomicU64::new(log.durable_lsn().0);
+    let waits = Arc::new(WaitSlots::default());
     Arc::new(Node {
+        metadata_locks: MetadataLocks::new(Arc::clone(&waits)),
+        waits,
         partitions: partitions.into_iter().map(|partition| PartitionCell(Mutex::new(partition))).collect(),
         router,
         log,
@@ -160,7 +164,6 @@ fn assemble(
         sequencer: Mutex::new(Sequencer::after(dictionary.index)),
         completion: Mutex::new(Completion::default()),
         snapshots,
-        waits: Arc::new(WaitSlots::default()),
         graph: WaitForGraph::default(),
         catalog_version: AtomicU64::new(dictionary.catalog.version),
         catalog_index: AtomicU64::new(dictionary.index),

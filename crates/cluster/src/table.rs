@@ -1,11 +1,13 @@
 //! A table as sessions use it: its schema with everything that is derived from it once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_types::key::{KeyPart, KeySpec};
 use shoal_types::row::{RowLayout, RowRef, fixed_width};
 use shoal_types::{BaseType, Collation, TableId, TableSchema};
 
+use crate::metadata_lock::MetadataLock;
 use crate::sequence::Sequence;
 
 /// One version of a table's definition. A change of the definition makes another `Table`; plans that hold an older
@@ -27,6 +29,9 @@ pub struct Table {
     pub global_unique: Vec<usize>,
     /// Rows take values from the sequence.
     pub uses_sequence: bool,
+    pub metadata_lock: Arc<MetadataLock>,
+    /// There is a newer version of the definition, or the table is gone.
+    stale: AtomicBool,
     shape: PartitionKeyShape,
 }
 
@@ -68,9 +73,28 @@ impl Table {
             partition_key,
             partition_key_is_prefix: leading,
             next_auto_increment,
+            metadata_lock: Arc::default(),
+            stale: AtomicBool::new(false),
             shape,
             schema,
         }
+    }
+
+    /// The next version of `self`'s definition.
+    pub(crate) fn next_version(&self, schema: TableSchema) -> Table {
+        let mut next = Table::new(schema, Arc::clone(&self.next_auto_increment));
+        next.metadata_lock = Arc::clone(&self.metadata_lock);
+        next
+    }
+
+    /// This version of the definition is not the newest any more.
+    #[inline]
+    pub fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_stale(&self) {
+        self.stale.store(true, Ordering::Release);
     }
 
     pub fn id(&self) -> TableId {

@@ -22,6 +22,7 @@ impl Transaction {
         mode: ReadMode,
         visit: impl FnOnce(Option<RowRef<'_>>) -> R,
     ) -> Result<R> {
+        self.use_table(table).await?;
         self.counters.execute_count += 1;
         self.counters.primary_key_operations += 1;
         let (view, lock) = self.point_view(mode);
@@ -108,6 +109,7 @@ impl Transaction {
         mode: ReadMode,
         visit: &mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
     ) -> Result<()> {
+        self.use_table(table).await?;
         self.counters.execute_count += 1;
         self.counters.primary_key_operations += primary_keys.len() as u64;
         let (view, lock) = self.point_view(mode);
@@ -173,6 +175,7 @@ impl Transaction {
         keys: &[Vec<u8>],
         mode: ReadMode,
     ) -> Result<Vec<Option<Vec<u8>>>> {
+        self.use_table(table).await?;
         self.counters.execute_count += 1;
         self.counters.unique_key_operations += keys.len() as u64;
         let hidden = unique_table_of(table, index)?;

@@ -148,6 +148,7 @@ impl TableScan {
         transaction: &mut Transaction,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
+        transaction.use_table(&self.request.table).await?;
         transaction.counters.execute_count += 1;
         if !self.begun {
             self.begun = true;

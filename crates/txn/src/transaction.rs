@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shoal_cluster::{Node, Table, Waiter};
 use shoal_partition::{KeyRange as IndexKeyRange, LockPolicy, LockRequest, ReadView, WaitToken};
-use shoal_types::{Error, Outcome, Result, Timestamp, TransactionId};
+use shoal_types::{Error, ErrorCode, Outcome, Result, Timestamp, TransactionId};
 
 use crate::api::*;
 use crate::participants::Participants;
@@ -28,6 +28,9 @@ pub struct Transaction {
     snapshot: Option<Timestamp>,
     pub(crate) participants: Participants,
     pub(crate) lock_wait_timeout: Duration,
+    /// Tables that cannot change their definition while this transaction lasts.
+    tables: Vec<Arc<Table>>,
+    ignores_metadata_locks: bool,
     /// Tables whose sequences this transaction has used.
     sequences: Vec<Arc<Table>>,
     writers: Vec<u32>,
@@ -48,6 +51,8 @@ impl Transaction {
             id: None,
             snapshot: None,
             lock_wait_timeout: LOCK_WAIT_TIMEOUT,
+            tables: Vec::new(),
+            ignores_metadata_locks: false,
             sequences: Vec::new(),
             writers: Vec::new(),
             key_buffer: Vec::new(),
@@ -115,6 +120,40 @@ impl Transaction {
 
     pub fn id(&self) -> Option<TransactionId> {
         self.id
+    }
+
+    /// For the session that has the tables for itself (`Node::exclusive_tables`) and would wait for itself.
+    pub fn ignore_metadata_locks(&mut self, ignore: bool) {
+        self.ignores_metadata_locks = ignore;
+    }
+
+    /// The table's definition cannot change until this transaction ends. Every operation but `get_newest` does this by
+    /// itself; a statement that plans may do it first.
+    ///
+    /// # Errors
+    /// 1205 when a definition under way takes too long. 1412 when `table` is not its definition's newest version: plan
+    /// again with the newest one.
+    #[inline]
+    pub async fn use_table(&mut self, table: &Arc<Table>) -> Result<()> {
+        if self.tables.iter().any(|used| Arc::ptr_eq(used, table)) || self.ignores_metadata_locks {
+            return Ok(());
+        }
+        self.begin_using(table).await
+    }
+
+    async fn begin_using(&mut self, table: &Arc<Table>) -> Result<()> {
+        self.active = true;
+        let locks = self.node.metadata_locks();
+        let uses_others = !self.tables.is_empty();
+        if !locks.try_share(table, uses_others) {
+            locks.share(table, uses_others, &mut self.waiter, self.lock_wait_timeout).await?;
+        }
+        if table.is_stale() {
+            self.node.metadata_locks().release(table);
+            return Err(table_changed());
+        }
+        self.tables.push(Arc::clone(table));
+        Ok(())
     }
 
     pub fn set_lock_wait_timeout(&mut self, timeout: Duration) {
@@ -289,6 +328,9 @@ impl Transaction {
         self.explicit = false;
         self.participants.clear();
         self.sequences.clear();
+        for table in self.tables.drain(..) {
+            self.node.metadata_locks().release(&table);
+        }
     }
 
     /// Rows in a range, roughly; cheap.
@@ -338,6 +380,12 @@ impl Drop for FlushPromise<'_> {
             node.wake_log_writer();
         }
     }
+}
+
+/// Error 1412, as far as the table of errors has it.
+fn table_changed() -> Error {
+    let code = ErrorCode::from_errno(1412).unwrap_or(ErrorCode::UnknownError);
+    Error::new(code, "Table definition has changed, please retry transaction")
 }
 
 /// A range in the partition's words.

@@ -71,6 +71,7 @@ impl Transaction {
         rows: &[Vec<u8>],
         go_on: bool,
     ) -> Result<Vec<Inserted>> {
+        self.use_table(table).await?;
         self.counters.execute_count += 1;
         self.counters.primary_key_operations += rows.len() as u64;
         self.begin_writing();
@@ -292,6 +293,7 @@ impl Transaction {
         primary_key: &[u8],
         mut decide: impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
     ) -> Result<Option<(Inserted, R)>> {
+        self.use_table(table).await?;
         self.counters.execute_count += 1;
         self.counters.primary_key_operations += 1;
         let id = self.begin_writing();
@@ -375,6 +377,7 @@ impl Transaction {
     /// Replaces the row `old` by `new`, which may move to another key or partition. Both encoded by `table.layout`; `old` must
     /// be locked by this transaction.
     pub async fn replace_row(&mut self, table: &Arc<Table>, old: &[u8], new: &[u8]) -> Result<Inserted> {
+        self.use_table(table).await?;
         self.counters.execute_count += 1;
         self.counters.primary_key_operations += 1;
         self.begin_writing();
@@ -414,6 +417,7 @@ impl Transaction {
 
     /// Deletes a row that this transaction has locked.
     pub async fn delete_row(&mut self, table: &Arc<Table>, old: &[u8]) -> Result<()> {
+        self.use_table(table).await?;
         self.counters.execute_count += 1;
         self.counters.primary_key_operations += 1;
         let start = self.savepoint();
