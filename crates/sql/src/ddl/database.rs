@@ -99,17 +99,26 @@ pub async fn drop(session: &mut Session, name: &ast::Ident, if_exists: bool) -> 
     check_changeable(session, &name)?;
     account::require(session, &name, None, Privileges::DROP)?;
     let node = Arc::clone(&session.server.node);
-    let tables = node.catalog().database(&name).map(|database| database.tables.values().cloned().collect());
-    let tables: Vec<_> = tables.unwrap_or_default();
-    let _locks = lock::exclusive(session, &tables).await?;
-    let dropped = publish::change(&node, |catalog| match catalog.database(&name) {
-        Some(database) => {
-            Ok((vec![Change::DropDatabase { name: name.clone() }], Some(database.tables.len() as u64)))
+    let dropped = loop {
+        let tables = match node.catalog().database(&name) {
+            Some(database) => database.tables.values().cloned().collect(),
+            None => Vec::new(),
+        };
+        let locks = lock::exclusive(session, &tables).await?;
+        let dropped = publish::change(&node, |catalog| match catalog.database(&name) {
+            // A table came while the locks were waited for.
+            Some(database) if !database.tables.values().all(|table| locks.cover(table)) => Ok((Vec::new(), None)),
+            Some(database) => {
+                let tables = database.tables.len() as u64;
+                Ok((vec![Change::DropDatabase { name: name.clone() }], Some(Some(tables))))
+            }
+            None if if_exists => Ok((Vec::new(), Some(None))),
+            None => Err(missing(&name)),
+        });
+        if let Some(dropped) = dropped.await? {
+            break dropped;
         }
-        None if if_exists => Ok((Vec::new(), None)),
-        None => Err(missing(&name)),
-    })
-    .await?;
+    };
     match dropped {
         None => session.warn(WarningLevel::Note, ErrorCode::DbDropExists, missing(&name).message()),
         Some(_) if session.state.database.as_deref() == Some(name.as_str()) => forget_current(session),

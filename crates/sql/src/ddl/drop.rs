@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use shoal_cluster::{Change, Table};
+use shoal_cluster::{Catalog, Change, Table};
 use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
@@ -35,23 +35,28 @@ pub async fn drop_tables(session: &mut Session, statement: &ast::DropTable) -> R
     // Temporary tables do not exist here, so none can be dropped.
     let temporary = statement.temporary;
     let node = Arc::clone(&session.server.node);
-    let present = present_tables(session, if temporary { &[] } else { &names });
-    let _locks = lock::exclusive(session, &present).await?;
-    let missing = publish::change(&node, |catalog| {
-        let mut changes = Vec::new();
-        let mut missing = Vec::new();
-        for (database, name) in &names {
-            match catalog.table(database, name).filter(|_| !temporary) {
-                Some(table) => changes.push(Change::DropTable(table.id())),
-                None => missing.push(format!("{database}.{name}")),
+    let missing = loop {
+        let present = present_tables(session, if temporary { &[] } else { &names });
+        let locks = lock::exclusive(session, &present).await?;
+        let dropped = publish::change(&node, |catalog| {
+            let mut changes = Vec::new();
+            let mut missing = Vec::new();
+            for (database, name) in &names {
+                match catalog.table(database, name).filter(|_| !temporary) {
+                    Some(table) if !locks.cover(table) => return Ok((Vec::new(), None)),
+                    Some(table) => changes.push(Change::DropTable(table.id())),
+                    None => missing.push(format!("{database}.{name}")),
+                }
             }
+            if !missing.is_empty() && !statement.if_exists {
+                return Err(errors::unknown_tables(&missing.join(",")));
+            }
+            Ok((changes, Some(missing)))
+        });
+        if let Some(missing) = dropped.await? {
+            break missing;
         }
-        if !missing.is_empty() && !statement.if_exists {
-            return Err(errors::unknown_tables(&missing.join(",")));
-        }
-        Ok((changes, missing))
-    })
-    .await?;
+    };
     for name in missing {
         session.warn(WarningLevel::Note, ErrorCode::BadTable, errors::unknown_tables(&name).message());
     }
@@ -70,21 +75,27 @@ pub async fn truncate(session: &mut Session, name: &ast::ObjectName) -> Result<A
     super::database::check_changeable(session, &database)?;
     account::require(session, &database, Some(&name), Privileges::DROP)?;
     let node = Arc::clone(&session.server.node);
-    let present = present_tables(session, &[(database.clone(), name.clone())]);
-    let _locks = lock::exclusive(session, &present).await?;
-    publish::change(&node, |catalog| {
-        let table = catalog.table(&database, &name).ok_or_else(|| no_such_table(&database, &name))?;
-        let mut schema = table.schema.clone();
-        let version = schema.version;
-        assign_new_ids(&mut schema, || node.next_table_id());
-        schema.version = version + 1;
-        schema.options.auto_increment = 1;
-        let mut changes = vec![Change::DropTable(table.id())];
-        changes.extend(publish::put_new_table(schema));
-        Ok((changes, ()))
-    })
-    .await?;
-    Ok(Affected::default())
+    loop {
+        let present = present_tables(session, &[(database.clone(), name.clone())]);
+        let locks = lock::exclusive(session, &present).await?;
+        let truncated = publish::change(&node, |catalog| {
+            let table = catalog.table(&database, &name).ok_or_else(|| no_such_table(&database, &name))?;
+            if !locks.cover(table) {
+                return Ok((Vec::new(), false));
+            }
+            let mut schema = table.schema.clone();
+            let version = schema.version;
+            assign_new_ids(&mut schema, || node.next_table_id());
+            schema.version = version + 1;
+            schema.options.auto_increment = 1;
+            let mut changes = vec![Change::DropTable(table.id())];
+            changes.extend(publish::put_new_table(schema));
+            Ok((changes, true))
+        });
+        if truncated.await? {
+            return Ok(Affected::default());
+        }
+    }
 }
 
 /// RENAME TABLE: from left to right, all or nothing.
@@ -98,36 +109,47 @@ pub async fn rename(session: &mut Session, pairs: &[(ast::ObjectName, ast::Objec
     }
     let node = Arc::clone(&session.server.node);
     let sources: Vec<TableName> = names.iter().map(|(from, _)| from.clone()).collect();
-    let present = present_tables(session, &sources);
-    let _locks = lock::exclusive(session, &present).await?;
-    publish::change(&node, |catalog| {
-        // Where names lead after the renames so far; `None`: nowhere.
-        let mut moved: HashMap<TableName, Option<Arc<Table>>> = HashMap::new();
-        for (from, to) in &names {
-            super::database::check_exists(catalog, &to.0)?;
-            let find = |name: &TableName, moved: &HashMap<TableName, Option<Arc<Table>>>| match moved.get(name) {
-                Some(table) => table.clone(),
-                None => catalog.table(&name.0, &name.1).cloned(),
-            };
-            let table = find(from, &moved).ok_or_else(|| no_such_table(&from.0, &from.1))?;
-            if find(to, &moved).is_some() {
-                return Err(errors::table_exists(&to.1));
+    loop {
+        let present = present_tables(session, &sources);
+        let locks = lock::exclusive(session, &present).await?;
+        let renamed = publish::change(&node, |catalog| {
+            let renamed = plan_renames(catalog, &names)?;
+            if !renamed.iter().all(|(table, _)| locks.cover(table)) {
+                return Ok((Vec::new(), false));
             }
-            moved.insert(from.clone(), None);
-            moved.insert(to.clone(), Some(table));
-        }
-        let renamed = moved.into_iter().filter_map(|(name, table)| Some((name, table?)));
-        let changes = renamed.map(|((database, name), table)| {
-            let mut schema = table.schema.clone();
-            schema.version += 1;
-            schema.database = database;
-            schema.name = name;
-            Change::PutTable(schema)
+            let changes = renamed.into_iter().map(|(table, (database, name))| {
+                let mut schema = table.schema.clone();
+                schema.version += 1;
+                schema.database = database;
+                schema.name = name;
+                Change::PutTable(schema)
+            });
+            Ok((changes.collect(), true))
         });
-        Ok((changes.collect(), ()))
-    })
-    .await?;
-    Ok(Affected::default())
+        if renamed.await? {
+            return Ok(Affected::default());
+        }
+    }
+}
+
+/// The tables that get another name, and their names. Errors: 1049, 1050, 1146.
+fn plan_renames(catalog: &Catalog, names: &[(TableName, TableName)]) -> Result<Vec<(Arc<Table>, TableName)>> {
+    // Where names lead after the renames so far; `None`: nowhere.
+    let mut moved: HashMap<TableName, Option<Arc<Table>>> = HashMap::new();
+    for (from, to) in names {
+        super::database::check_exists(catalog, &to.0)?;
+        let find = |name: &TableName| match moved.get(name) {
+            Some(table) => table.clone(),
+            None => catalog.table(&name.0, &name.1).cloned(),
+        };
+        let table = find(from).ok_or_else(|| no_such_table(&from.0, &from.1))?;
+        if find(to).is_some() {
+            return Err(errors::table_exists(&to.1));
+        }
+        moved.insert(from.clone(), None);
+        moved.insert(to.clone(), Some(table));
+    }
+    Ok(moved.into_iter().filter_map(|(name, table)| Some((table?, name))).collect())
 }
 
 /// Names and privileges of a rename. Errors: 1103, 1059, 1142, 1044.

@@ -1,16 +1,44 @@
 //! Metadata locks as definitions take them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use shoal_cluster::Table;
-use shoal_types::Result;
+use shoal_cluster::{ExclusiveTables, Table};
+use shoal_types::{Result, TableId};
 
 use crate::session::Session;
 
 /// Locks that are given back when this is dropped.
-pub struct TableLocks(());
+pub struct TableLocks {
+    ids: Vec<TableId>,
+    _exclusive: Option<ExclusiveTables>,
+}
 
-/// Waits until no transaction uses these tables, and keeps others from beginning to.
-pub async fn exclusive(_session: &mut Session, _tables: &[Arc<Table>]) -> Result<TableLocks> {
-    Ok(TableLocks(()))
+impl TableLocks {
+    /// Whether the table is one of those that are locked. A name can have come to mean another while the locks were waited for.
+    pub fn cover(&self, table: &Table) -> bool {
+        self.ids.contains(&table.id())
+    }
+}
+
+/// Waits until no transaction uses these tables, and keeps others from beginning to. Errors: 1205 after lock_wait_timeout, 1317 if
+/// the statement is killed.
+pub async fn exclusive(session: &Session, tables: &[Arc<Table>]) -> Result<TableLocks> {
+    let ids: Vec<TableId> = tables.iter().map(|table| table.id()).collect();
+    if tables.is_empty() {
+        return Ok(TableLocks { ids, _exclusive: None });
+    }
+    let timeout = Duration::from_secs(session.variables.lock_wait_timeout_s);
+    session.set_activity_state("Waiting for table metadata lock");
+    let waiting = session.server.node.exclusive_tables(tables, timeout);
+    let exclusive = session.shared.interrupt.guard(waiting).await;
+    session.set_activity_state("executing");
+    Ok(TableLocks { ids, _exclusive: Some(exclusive?) })
+}
+
+impl Session {
+    /// What SHOW PROCESSLIST shows in its State column.
+    pub(super) fn set_activity_state(&self, state: &'static str) {
+        self.shared.activity.lock().unwrap_or_else(std::sync::PoisonError::into_inner).state = state;
+    }
 }

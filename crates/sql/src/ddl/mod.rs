@@ -4,6 +4,7 @@
 //! dictionary in one durable change (`publish`). Tables whose rows must be rewritten are copied while nobody can change them.
 //! `show_create` goes the other way.
 
+mod alter;
 pub mod build;
 pub mod column;
 pub mod column_type;
@@ -38,6 +39,9 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<Affecte
         Statement::AlterDatabase(alter) => database::alter(session, alter).await,
         Statement::DropDatabase { name, if_exists } => database::drop(session, name, *if_exists).await,
         Statement::CreateTable(create) => create::create_table(session, create).await,
+        Statement::AlterTable(alter) => alter::run(session, alter).await,
+        Statement::CreateIndex(create) => alter::create_index(session, create).await,
+        Statement::DropIndex(drop) => alter::drop_index(session, drop).await,
         Statement::DropTable(drop) => drop::drop_tables(session, drop).await,
         Statement::RenameTables(pairs) => drop::rename(session, pairs).await,
         Statement::TruncateTable(name) => drop::truncate(session, name).await,

@@ -1,0 +1,260 @@
+//! ALTER TABLE, CREATE INDEX and DROP INDEX.
+//!
+//! The actions edit a draft of the table (`edit`); what the new definition needs decides how the table gets there (`way`); rows are
+//! moved by `copy`. Whatever the way, others see the old table until one durable change makes the new one, and a failure on the way
+//! leaves nothing.
+
+mod copy;
+mod edit;
+#[cfg(test)]
+mod tests;
+mod way;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_cluster::{Change, Node, Sequence, Table, unique_table_schema};
+use shoal_parser::ast::{self, AlterTable, AlterTableAction};
+use shoal_types::{Result, TableSchema};
+
+use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
+use super::publish::{self, HiddenTable};
+use super::{defaults, errors, lock};
+use crate::account::{self, Privileges};
+use crate::counters::Counter;
+use crate::dml::Affected;
+use crate::dml::load::insert_settings;
+use crate::resolve::no_such_table;
+use crate::session::Session;
+use way::Way;
+
+type TableName = (String, String);
+
+pub async fn run(session: &mut Session, statement: &AlterTable) -> Result<Affected> {
+    session.count(Counter::ComAlterTable);
+    alter(session, statement, Privileges::ALTER).await
+}
+
+pub async fn create_index(session: &mut Session, statement: &ast::CreateIndex) -> Result<Affected> {
+    session.count(Counter::ComCreateIndex);
+    let alteration = AlterTable {
+        name: statement.table.clone(),
+        actions: vec![AlterTableAction::AddKey(statement.key.clone())],
+        algorithm: statement.algorithm,
+        lock: statement.lock,
+        validation: None,
+    };
+    alter(session, &alteration, Privileges::INDEX).await
+}
+
+pub async fn drop_index(session: &mut Session, statement: &ast::DropIndex) -> Result<Affected> {
+    session.count(Counter::ComDropIndex);
+    let alteration = AlterTable {
+        name: statement.table.clone(),
+        actions: vec![AlterTableAction::DropIndex(statement.name.clone())],
+        algorithm: statement.algorithm,
+        lock: statement.lock,
+        validation: None,
+    };
+    alter(session, &alteration, Privileges::INDEX).await
+}
+
+async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges) -> Result<Affected> {
+    let name = super::qualified(session, &statement.name)?;
+    super::database::check_changeable(session, &name.0)?;
+    account::require(session, &name.0, Some(&name.1), needed)?;
+    for action in &statement.actions {
+        if let AlterTableAction::RenameTable(to) = action {
+            let to = super::qualified(session, to)?;
+            super::drop::check_rename(session, &name, &to)?;
+        }
+    }
+    let node = Arc::clone(&session.server.node);
+    let table = |node: &Node| node.catalog().table(&name.0, &name.1).cloned();
+    loop {
+        let Some(present) = table(&node) else { return Err(no_such_table(&name.0, &name.1)) };
+        // What is wrong with the statement is said without waiting for anybody.
+        prepare(session, statement, &present)?;
+        let locks = lock::exclusive(session, std::slice::from_ref(&present)).await?;
+        let Some(present) = table(&node).filter(|table| locks.cover(table)) else { continue };
+        session.clear_conditions();
+        let prepared = prepare(session, statement, &present)?;
+        return carry_out(session, &node, &present, prepared).await;
+    }
+}
+
+/// A checked alteration.
+struct Prepared {
+    built: BuiltTable,
+    way: Way,
+    /// The table's name afterwards.
+    name: TableName,
+    auto_increment: Option<u64>,
+}
+
+fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) -> Result<Prepared> {
+    let schema = &table.schema;
+    let catalog = session.server.node.catalog();
+    let Some(database) = catalog.database(&schema.database) else {
+        return Err(errors::no_such_database(&schema.database));
+    };
+    let context = super::context(session, database.collation);
+    let mut notes = Vec::new();
+    let edited = edit::edit(schema, &statement.actions, &context, &mut notes)?;
+    let (force, auto_increment) = (edited.force, edited.auto_increment);
+    let name = match &edited.rename {
+        Some(name) => super::qualified(session, name)?,
+        None => (schema.database.clone(), schema.name.clone()),
+    };
+    if name != (schema.database.clone(), schema.name.clone()) && catalog.table(&name.0, &name.1).is_some() {
+        return Err(errors::table_exists(&name.1));
+    }
+    let mut built = build(edited.draft, &mut notes)?;
+    if schema.has_hidden_key() && built.schema.has_hidden_key() {
+        // The hidden key stays what it is.
+        built.index_origins[0] = Some(0);
+        if let Some(origin) = built.column_origins.last_mut() {
+            *origin = Some(schema.columns.len() - 1);
+        }
+    }
+    defaults::check(session, &built.schema)?;
+    let way = way::choose(way::least(schema, &built, force), statement.algorithm, statement.lock)?;
+    super::add_notes(session, notes);
+    Ok(Prepared { built, way, name, auto_increment })
+}
+
+async fn carry_out(
+    session: &mut Session,
+    node: &Arc<Node>,
+    table: &Arc<Table>,
+    prepared: Prepared,
+) -> Result<Affected> {
+    let Prepared { mut built, way, name, auto_increment } = prepared;
+    let counter = next_counter(session, table, auto_increment);
+    built.schema.options.auto_increment = counter;
+    let rows = match way {
+        Way::Instant | Way::InPlace => {
+            keep_ids(&mut built, &table.schema, || node.next_table_id());
+            in_place(session, node, table, built, name).await?;
+            if auto_increment.is_some() {
+                table.next_auto_increment.store(counter, Ordering::Relaxed);
+            }
+            0
+        }
+        Way::Rebuild | Way::Copy => {
+            assign_new_ids(&mut built.schema, || node.next_table_id());
+            by_copy(session, node, table, built, name).await?
+        }
+    };
+    let info = format!("Records: {rows}  Duplicates: 0  Warnings: {}", session.state.warning_count);
+    Ok(Affected { rows, info, ..Affected::default() })
+}
+
+/// The AUTO_INCREMENT value that comes next. It can be lowered only where there are no rows.
+fn next_counter(session: &Session, table: &Arc<Table>, asked: Option<u64>) -> u64 {
+    let present = table.next_auto_increment.load(Ordering::Relaxed).max(1);
+    match asked {
+        Some(asked) if session.transaction.row_count(table) == 0 => asked,
+        Some(asked) => asked.max(present),
+        None => present,
+    }
+}
+
+/// The dictionary changes, and with it indexes within the partitions. New unique indexes have their hidden tables filled first.
+async fn in_place(
+    session: &mut Session,
+    node: &Arc<Node>,
+    table: &Arc<Table>,
+    built: BuiltTable,
+    name: TableName,
+) -> Result<()> {
+    let mut schema = built.schema;
+    let mut hidden = Vec::new();
+    let outcome = fill_unique_indexes(session, node, table, &schema, &built.index_origins, &mut hidden).await;
+    if let Err(error) = outcome {
+        session.transaction.rollback();
+        for hidden in hidden {
+            hidden.discard().await;
+        }
+        return Err(error);
+    }
+    (schema.database, schema.name) = name.clone();
+    publish::change(node, |catalog| {
+        check_target(catalog, table, &name)?;
+        Ok((vec![Change::PutTable(schema)], ()))
+    })
+    .await?;
+    hidden.into_iter().for_each(HiddenTable::taken);
+    Ok(())
+}
+
+async fn fill_unique_indexes(
+    session: &mut Session,
+    node: &Arc<Node>,
+    table: &Arc<Table>,
+    schema: &TableSchema,
+    origins: &[Option<usize>],
+    hidden: &mut Vec<HiddenTable>,
+) -> Result<()> {
+    // As the table will be, for its keys.
+    let future = Table::new(schema.clone(), Arc::new(Sequence::new(1)));
+    for (position, index) in schema.indexes.iter().enumerate() {
+        let (None, Some(id)) = (origins[position], index.unique_table) else { continue };
+        let unique = HiddenTable::create(node, &unique_table_schema(schema, index, id)).await?;
+        let filled = Arc::clone(&unique.table);
+        hidden.push(unique);
+        copy::fill_unique(session, table, &future, position, &filled).await?;
+    }
+    Ok(())
+}
+
+/// A new table takes all rows and then the old one's place.
+async fn by_copy(
+    session: &mut Session,
+    node: &Arc<Node>,
+    table: &Arc<Table>,
+    built: BuiltTable,
+    name: TableName,
+) -> Result<u64> {
+    let mut schema = built.schema;
+    let hidden = HiddenTable::create(node, &schema).await?;
+    let outcome = async {
+        let conversion = copy::Conversion {
+            old: Arc::clone(table),
+            new: Arc::clone(&hidden.table),
+            origins: built.column_origins,
+            defaults: defaults::resolve(session, &hidden.table)?,
+        };
+        let settings = insert_settings(session);
+        copy::copy_rows(session, &conversion, settings).await
+    }
+    .await;
+    let rows = match outcome {
+        Ok(rows) => rows,
+        Err(error) => {
+            session.transaction.rollback();
+            hidden.discard().await;
+            return Err(error);
+        }
+    };
+    schema.version = table.schema.version.max(hidden.table.schema.version) + 1;
+    (schema.database, schema.name) = name.clone();
+    let counter = schema.options.auto_increment;
+    hidden.table.next_auto_increment.fetch_max(counter, Ordering::Relaxed);
+    publish::change(node, |catalog| {
+        check_target(catalog, table, &name)?;
+        Ok((vec![Change::DropTable(table.id()), Change::PutTable(schema)], ()))
+    })
+    .await?;
+    hidden.taken();
+    Ok(rows)
+}
+
+/// The name that the table is about to have is its own or nobody's. Errors: 1049, 1050.
+fn check_target(catalog: &shoal_cluster::Catalog, table: &Table, name: &TableName) -> Result<()> {
+    super::database::check_exists(catalog, &name.0)?;
+    match catalog.table(&name.0, &name.1) {
+        Some(other) if other.id() != table.id() => Err(errors::table_exists(&name.1)),
+        _ => Ok(()),
+    }
+}
