@@ -11,6 +11,7 @@ use common::fake::State;
 use common::raw::{BASIC, Raw, packet, response};
 use common::{PATIENCE, Running, eventually};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 fn waiting(server: &Running) -> usize {
     server.fake.waiting.load(Ordering::SeqCst)
@@ -261,15 +262,14 @@ fn many_connections_opened_and_dropped_leave_nothing_behind() {
     Raw::root(server.port).ping();
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
-    #[test]
-    fn random_bytes_never_bring_the_server_down(
-        login: bool,
-        chunks in prop::collection::vec((0u8..3, prop::collection::vec(any::<u8>(), 0..300)), 1..12),
-    ) {
-        static SERVER: std::sync::LazyLock<Running> = std::sync::LazyLock::new(Running::start);
-        let mut raw = if login { Raw::root(SERVER.port) } else { Raw::connect(SERVER.port) };
+#[test]
+fn random_bytes_never_bring_the_server_down() {
+    let server = Running::start();
+    let chunk = prop::collection::vec(any::<u8>(), 0..300);
+    let input = (any::<bool>(), prop::collection::vec((0u8..3, chunk), 1..12));
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(60));
+    let outcome = runner.run(&input, |(login, chunks)| {
+        let mut raw = if login { Raw::root(server.port) } else { Raw::connect(server.port) };
         for (shape, chunk) in &chunks {
             let bytes = match shape {
                 0 => chunk.clone(),
@@ -279,6 +279,8 @@ proptest! {
             let _ = raw.stream.write_all(&bytes);
         }
         drop(raw);
-        Raw::root(SERVER.port).ping();
-    }
+        Raw::root(server.port).ping();
+        Ok(())
+    });
+    outcome.unwrap();
 }
