@@ -42,7 +42,7 @@ pub(crate) fn short_hash(hash: u64) -> u32 {
 }
 
 fn entry_of(hash: u32, row: u32) -> Entry {
-    u64::from(hash) << 32 | u64::from(row + 1)
+    (u64::from(hash) << 32) | u64::from(row + 1)
 }
 
 fn hash_of(entry: Entry) -> u32 {
@@ -310,7 +310,7 @@ mod tests {
             let mut model = std::collections::BTreeSet::new();
             for (choice, hash, row) in operations {
                 // Hashes that differ in the highest bits alone share their home bucket.
-                let hash = hash % 3 | hash << 28;
+                let hash = (hash % 3) | (hash << 28);
                 let there = model.contains(&(hash, row));
                 prop_assert_eq!(index.find(u64::from(hash), |found| found == row).is_some(), there);
                 if choice < add_bias && !there {

@@ -36,10 +36,12 @@ pub struct Partition {
     pub(crate) group: Group,
     pub(crate) decided: Decided,
     pub(crate) fragments: Map<TableId, Box<Fragment>>,
-    /// Dropped while a checkpoint still reads them.
+    /// Dropped while a checkpoint still reads them. Boxed as in the map that they come from.
+    #[allow(clippy::vec_box)]
     pub(crate) retired: Vec<Box<Fragment>>,
     pub(crate) transactions: Map<TransactionId, Box<Transaction>>,
-    /// Finished transactions' buffers, for the next ones.
+    /// Finished transactions' buffers, for the next ones: boxes move between here and the map.
+    #[allow(clippy::vec_box)]
     pub(crate) idle: Vec<Box<Transaction>>,
     pub(crate) locks: LockTable,
     pub(crate) ranges: RangeLockTable,
