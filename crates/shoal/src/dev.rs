@@ -94,7 +94,7 @@ fn open(options: NodeOptions) -> Result<Arc<Node>, String> {
                     bar.set_style(style);
                 }
             }
-            bar.set_message(format!("reading back {:?}", progress.stage).to_lowercase());
+            bar.set_message("reading back the data");
             bar.set_length(progress.total_bytes);
             bar.set_position(progress.done_bytes);
         }

@@ -198,7 +198,7 @@ impl Session {
             parameters.clear();
             parameters.extend(literals.iter().map(|literal| run::literal_value(literal.value(sql, mode))));
             self.literals = literals;
-            let key = PlanKey { digest: digest.hash, settings: self.settings_key(), scales: scales(&parameters) };
+            let key = PlanKey { digest: digest.hash, settings: self.settings_key() };
             let outcome = self.run_cacheable(sql, start, key, &parameters, more, sink).await;
             parameters.clear();
             self.parameters = parameters;
@@ -329,14 +329,6 @@ impl Session {
     pub fn in_transaction(&self) -> bool {
         self.explicit_transaction
     }
-}
-
-/// The scales of DECIMAL values, which types follow, folded into one word.
-fn scales(values: &[Value]) -> u64 {
-    values.iter().fold(0, |word, value| match value {
-        Value::Decimal(number) => word.rotate_left(5) ^ (u64::from(number.scale()) + 1),
-        _ => word,
-    })
 }
 
 /// 1064 with the place, or 1065.

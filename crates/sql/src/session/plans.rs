@@ -167,7 +167,6 @@ fn point_select(query: &QueryPlan) -> Option<PointSelect> {
 pub struct PlanKey {
     pub digest: u128,
     pub settings: u64,
-    pub scales: u64,
 }
 
 /// Plans of text statements, for one session.
