@@ -69,6 +69,10 @@ fn at_fsp(datetime: DateTime, fsp: u8, ctx: &EvalContext<'_>) -> Option<DateTime
 
 /// Out of range numbers keep their 64 bits, as CAST does it.
 fn to_integer(value: &Value, unsigned: bool, ctx: &mut EvalContext<'_>) -> Result<Value> {
+    // Numbers with a fraction are clamped, all others keep their bits.
+    if !unsigned && matches!(value, Value::Decimal(_) | Value::Double(_) | Value::Float(_)) {
+        return Ok(Value::Int(value.to_i64().value));
+    }
     let number = convert::to_integer(value, ctx)?;
     if unsigned {
         if number < 0 && matches!(value, Value::Str(_)) {

@@ -3,7 +3,11 @@
 use shoal_types::Collation;
 
 /// Bytes of the character that `text` begins with; `text` is not empty. A byte that begins no character counts alone.
+#[inline]
 pub(crate) fn character_length(collation: Collation, text: &[u8]) -> usize {
+    if text.first().is_some_and(u8::is_ascii) {
+        return 1;
+    }
     collation.charset().decode(text).map_or(1, |symbol| usize::from(symbol.length).max(1))
 }
 

@@ -21,7 +21,8 @@ pub(crate) enum FastInteger {
 }
 
 impl FastInteger {
-    fn compare(self, other: FastInteger) -> Option<Ordering> {
+    #[inline]
+    pub fn compare(self, other: FastInteger) -> Option<Ordering> {
         Some(match (self, other) {
             (FastInteger::Signed(left), FastInteger::Signed(right)) => left.cmp(&right),
             (FastInteger::Unsigned(left), FastInteger::Unsigned(right)) => left.cmp(&right),
@@ -92,7 +93,6 @@ pub(crate) fn fast_text<'a, R: RowSource + ?Sized>(
 }
 
 /// Compares two operands; `None` when one is NULL (or no value of the comparator's class).
-#[inline]
 pub(crate) fn compare_operands<R: RowSource + ?Sized>(
     comparator: Comparator,
     left: &Expr,
@@ -101,25 +101,13 @@ pub(crate) fn compare_operands<R: RowSource + ?Sized>(
     ctx: &mut EvalContext<'_>,
 ) -> Result<Option<Ordering>> {
     let parameters = ctx.parameters;
-    match comparator {
-        Comparator::Integer => {
-            if let (Some(first), Some(second)) =
-                (fast_integer(left, row, parameters), fast_integer(right, row, parameters))
-            {
-                return Ok(first.compare(second));
-            }
-        }
-        Comparator::Text(collation) => {
-            if let (Some(first), Some(second)) =
-                (fast_text(left, row, parameters), fast_text(right, row, parameters))
-            {
-                return Ok(match (first, second) {
-                    (Some(first), Some(second)) => Some(collate::compare(collation, first, second)),
-                    _ => None,
-                });
-            }
-        }
-        _ => {}
+    if let Comparator::Text(collation) = comparator
+        && let (Some(first), Some(second)) = (fast_text(left, row, parameters), fast_text(right, row, parameters))
+    {
+        return Ok(match (first, second) {
+            (Some(first), Some(second)) => Some(collate::compare(collation, first, second)),
+            _ => None,
+        });
     }
     let first = left.eval(row, ctx)?;
     if first.is_null() {
@@ -178,10 +166,10 @@ pub(crate) fn compare_values(
         Comparator::Text(collation) => {
             Some(collate::compare(collation, &convert::text(left), &convert::text(right)))
         }
-        Comparator::DateTime => match (convert::to_datetime(left, ctx)?, convert::to_datetime(right, ctx)?) {
-            (Some(first), Some(second)) => Some(first.packed.cmp(&second.packed)),
-            _ => None,
-        },
+        Comparator::DateTime => {
+            let (first, second) = (datetime_operand(left, ctx)?, datetime_operand(right, ctx)?);
+            Some(first.cmp(&second))
+        }
         Comparator::Time => match (convert::to_time(left, ctx)?, convert::to_time(right, ctx)?) {
             (Some(first), Some(second)) => Some(first.micros.cmp(&second.micros)),
             _ => None,
@@ -192,6 +180,11 @@ pub(crate) fn compare_values(
             Some(first.compare(&second))
         }
     })
+}
+
+/// A text that is no date counts as the zero date.
+fn datetime_operand(value: &Value, ctx: &mut EvalContext<'_>) -> Result<u64> {
+    Ok(convert::to_datetime(value, ctx)?.map_or(0, |datetime| datetime.packed))
 }
 
 fn json_operand(value: &Value) -> std::borrow::Cow<'_, Json> {

@@ -155,6 +155,12 @@ fn compare<R: RowSource + ?Sized>(
     if operator == CompareOperator::NullSafeEqual {
         return null_safe_equal(comparator, left, right, row, ctx);
     }
+    if comparator == Comparator::Integer
+        && let Some(left) = fast_integer(left, row, ctx.parameters)
+        && let Some(right) = fast_integer(right, row, ctx.parameters)
+    {
+        return Ok(Truth::from(left.compare(right).map(|ordering| operator.holds(ordering))));
+    }
     let ordering = compare_operands(comparator, left, right, row, ctx)?;
     Ok(Truth::from(ordering.map(|ordering| operator.holds(ordering))))
 }
@@ -183,6 +189,14 @@ fn between<R: RowSource + ?Sized>(
     row: &R,
     ctx: &mut EvalContext<'_>,
 ) -> Result<Truth> {
+    if let (Comparator::Integer, Comparator::Integer) = (low.0, high.0)
+        && let Some(value) = fast_integer(value, row, ctx.parameters)
+        && let Some(least) = fast_integer(low.1, row, ctx.parameters)
+        && let Some(most) = fast_integer(high.1, row, ctx.parameters)
+    {
+        let at_least = value.compare(least).map(Ordering::is_ge);
+        return Ok(both(at_least, value.compare(most).map(Ordering::is_le)));
+    }
     let (at_least, at_most) = if let Expr::Call(_) = value {
         let value = value.eval(row, ctx)?;
         if value.is_null() {
@@ -197,11 +211,15 @@ fn between<R: RowSource + ?Sized>(
         }
         (at_least, compare_operands(high.0, value, high.1, row, ctx)?.map(Ordering::is_le))
     };
-    Ok(match (at_least, at_most) {
+    Ok(both(at_least, at_most))
+}
+
+fn both(first: Option<bool>, second: Option<bool>) -> Truth {
+    match (first, second) {
         (Some(false), _) | (_, Some(false)) => Truth::False,
         (Some(true), Some(true)) => Truth::True,
         _ => Truth::Unknown,
-    })
+    }
 }
 
 /// AND (`all`) or OR of any number of terms, left to right, ending as soon as the result is certain.
@@ -236,6 +254,12 @@ fn member_of_list<R: RowSource + ?Sized>(
             let found = set.find_text(text, &mut scratch);
             ctx.scratch = scratch;
             found
+        } else if let Some(number) = fast_integer(value, row, ctx.parameters) {
+            match number {
+                FastInteger::Null => return Ok(Truth::Unknown),
+                FastInteger::Signed(number) => set.find_integer(i128::from(number)),
+                FastInteger::Unsigned(number) => set.find_integer(i128::from(number)),
+            }
         } else {
             match value.eval(row, ctx)? {
                 Value::Null => return Ok(Truth::Unknown),

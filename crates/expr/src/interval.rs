@@ -64,7 +64,12 @@ fn add_to_time(time: Time, interval: Interval, fsp: u8) -> Option<Time> {
 /// A string stays a string: a date if it was one and the unit has no time part.
 fn string_result(start: &Value, sum: DateTime, unit: IntervalUnit) -> Value {
     let was_date = match start {
-        Value::Str(text) => !text.iter().any(|byte| matches!(byte, b':' | b'T')) && text.len() <= 10,
+        Value::Str(text) => {
+            let groups = text.split(|byte| !byte.is_ascii_digit()).filter(|group| !group.is_empty());
+            let (count, longest) =
+                groups.fold((0, 0), |(count, longest), group| (count + 1, group.len().max(longest)));
+            count <= 3 && longest <= 8
+        }
         Value::Int(number) => *number < 100_000_000,
         Value::UInt(number) => *number < 100_000_000,
         _ => false,

@@ -8,6 +8,7 @@ use crate::characters::{character_length, characters};
 #[derive(Debug)]
 pub struct LikePattern {
     collation: Collation,
+    ignores_case: bool,
     parts: Vec<Part>,
 }
 
@@ -17,6 +18,8 @@ enum Part {
     Anything,
     /// `_`
     AnyCharacter,
+    /// A printable ASCII character.
+    Byte(u8),
     Character(Box<[u8]>),
 }
 
@@ -27,19 +30,19 @@ impl LikePattern {
         let mut characters = characters(collation, pattern).peekable();
         while let Some(character) = characters.next() {
             let part = if Some(character) == escape && characters.peek().is_some() {
-                Part::Character(Box::from(characters.next().unwrap_or(character)))
+                literal(characters.next().unwrap_or(character))
             } else {
                 match character {
                     b"%" => Part::Anything,
                     b"_" => Part::AnyCharacter,
-                    other => Part::Character(Box::from(other)),
+                    other => literal(other),
                 }
             };
             if !matches!((&part, parts.last()), (Part::Anything, Some(Part::Anything))) {
                 parts.push(part);
             }
         }
-        LikePattern { collation, parts }
+        LikePattern { collation, ignores_case: collation.is_ci(), parts }
     }
 
     /// The text that every match begins with, and whether the pattern is that text and nothing else. For ranges over
@@ -48,6 +51,7 @@ impl LikePattern {
         let mut prefix = Vec::new();
         for part in &self.parts {
             match part {
+                Part::Byte(byte) => prefix.push(*byte),
                 Part::Character(character) => prefix.extend_from_slice(character),
                 _ => return (prefix, false),
             }
@@ -83,6 +87,7 @@ impl LikePattern {
             match &mut retry {
                 Some((after, from)) if *from < text.len() => {
                     *from += character_length(self.collation, &text[*from..]);
+                    *from += self.hopeless(*after, &text[*from..]);
                     (part, at) = (*after, *from);
                 }
                 _ => return false,
@@ -90,9 +95,25 @@ impl LikePattern {
         }
     }
 
+    /// How many bytes the part cannot begin with: printable ASCII that differs from it.
+    #[inline]
+    fn hopeless(&self, part: usize, text: &[u8]) -> usize {
+        let Some(Part::Byte(expected)) = self.parts.get(part) else {
+            return 0;
+        };
+        let may_match = |byte: &u8| !is_printable(*byte) || byte.eq_ignore_ascii_case(expected);
+        text.iter().position(may_match).unwrap_or(text.len())
+    }
+
     fn part_matches(&self, part: &Part, character: &[u8]) -> bool {
         match part {
             Part::Anything | Part::AnyCharacter => true,
+            Part::Byte(expected) => match character {
+                [byte] if is_printable(*byte) => {
+                    byte == expected || (self.ignores_case && byte.eq_ignore_ascii_case(expected))
+                }
+                other => self.same_character(std::slice::from_ref(expected), other),
+            },
             Part::Character(expected) => **expected == *character || self.same_character(expected, character),
         }
     }
@@ -100,14 +121,19 @@ impl LikePattern {
 
 impl LikePattern {
     fn same_character(&self, left: &[u8], right: &[u8]) -> bool {
-        match (left, right) {
-            _ if self.collation == Collation::BINARY => false,
-            // A quick no for the most frequent case: two ASCII letters or digits that differ in more than case.
-            ([first], [second]) if first.is_ascii_alphanumeric() && second.is_ascii_alphanumeric() => {
-                first.eq_ignore_ascii_case(second) && self.collation.equal(left, right)
-            }
-            _ => self.collation.equal(left, right),
-        }
+        self.collation != Collation::BINARY && self.collation.equal(left, right)
+    }
+}
+
+/// Printable ASCII characters equal each other only as letters that differ in case, under every collation.
+fn is_printable(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
+}
+
+fn literal(character: &[u8]) -> Part {
+    match character {
+        [byte] if is_printable(*byte) => Part::Byte(*byte),
+        other => Part::Character(Box::from(other)),
     }
 }
 

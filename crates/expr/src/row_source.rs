@@ -97,10 +97,17 @@ impl RowSource for RowRef<'_> {
         let sql_type = self.layout().types().get(column)?;
         match sql_type.base {
             BaseType::TinyInt | BaseType::SmallInt | BaseType::MediumInt | BaseType::Int | BaseType::BigInt => {
-                let raw = self.raw(column);
-                let shift = 64 - 8 * raw.len().clamp(1, 8) as u32;
-                let word = little_endian_word(raw) << shift;
-                Some(if sql_type.unsigned { (word >> shift) as i64 } else { (word as i64) >> shift })
+                let (raw, unsigned) = (self.raw(column), sql_type.unsigned);
+                Some(match *raw {
+                    [a, b, c, d] if unsigned => i64::from(u32::from_le_bytes([a, b, c, d])),
+                    [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
+                    [a, b, c, d, e, f, g, h] => i64::from_le_bytes([a, b, c, d, e, f, g, h]),
+                    _ => {
+                        let shift = 64 - 8 * raw.len().clamp(1, 8) as u32;
+                        let word = little_endian_word(raw) << shift;
+                        if unsigned { (word >> shift) as i64 } else { (word as i64) >> shift }
+                    }
+                })
             }
             _ => None,
         }

@@ -21,8 +21,11 @@ pub struct Accumulator {
     sql_type: SqlType,
     /// With DISTINCT: the arguments seen, by their grouping key. They are added to the state at the end, so that
     /// accumulators with common values can be merged.
-    distinct: Option<HashMap<Vec<u8>, (usize, Vec<Value>)>>,
+    distinct: Option<DistinctRows>,
 }
+
+/// By grouping key: the order of arrival, and the arguments with the sort keys.
+type DistinctRows = HashMap<Vec<u8>, (usize, Vec<Value>)>;
 
 #[derive(Clone, Debug)]
 enum State {
@@ -148,7 +151,7 @@ impl Accumulator {
                 Ok(())
             }
             State::Concatenation(concatenation) => {
-                concatenation.add(values);
+                concatenation.add(values, ctx.settings.group_concat_max_len);
                 Ok(())
             }
             State::Json(collection) => collection.add(values),
@@ -190,7 +193,7 @@ impl Accumulator {
                 Ok(())
             }
             State::Concatenation(concatenation) => {
-                concatenation.add(vec![value]);
+                concatenation.add(vec![value], ctx.settings.group_concat_max_len);
                 Ok(())
             }
             State::Json(collection) => collection.add(vec![value]),

@@ -16,6 +16,8 @@ pub(super) struct Concatenation {
     /// Types of the sort keys and whether they descend.
     order: Vec<(SqlType, bool)>,
     rows: Vec<Row>,
+    /// Bytes of the texts and separators of `rows`.
+    bytes: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -36,11 +38,16 @@ impl Concatenation {
                 .map(|(key, descending)| (key.sql_type().clone(), *descending))
                 .collect(),
             rows: Vec::new(),
+            bytes: 0,
         }
     }
 
-    /// `values`: the arguments, then the sort keys.
-    pub fn add(&mut self, mut values: Vec<Value>) {
+    /// `values`: the arguments, then the sort keys. Without an order nothing is kept beyond `limit` bytes but one row,
+    /// by which `finish` notices that there was more.
+    pub fn add(&mut self, mut values: Vec<Value>, limit: usize) {
+        if self.order.is_empty() && self.bytes > limit.saturating_add(self.separator.len()) {
+            return;
+        }
         let keys = values.split_off(self.argument_types.len().min(values.len()));
         let mut text = Vec::new();
         for (value, sql_type) in values.iter().zip(&self.argument_types) {
@@ -49,10 +56,12 @@ impl Concatenation {
                 other => other.append_text_as(sql_type, &mut text),
             }
         }
+        self.bytes += text.len() + self.separator.len();
         self.rows.push(Row { text, keys });
     }
 
     pub fn merge(&mut self, other: Concatenation) {
+        self.bytes += other.bytes;
         self.rows.extend(other.rows);
     }
 

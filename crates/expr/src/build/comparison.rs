@@ -203,9 +203,9 @@ pub fn comparison(
     make_call(Operation::Compare(operator, comparator), vec![left, right], truth_result(nullable), ctx)
 }
 
-/// A text may turn out to be no date or time, which makes the comparison unknown.
+/// A text may turn out to be no time, which makes the comparison unknown.
 fn may_fail(comparator: Comparator) -> bool {
-    matches!(comparator, Comparator::DateTime | Comparator::Time)
+    matches!(comparator, Comparator::Time)
 }
 
 /// `value [NOT] BETWEEN low AND high`.
@@ -224,6 +224,16 @@ pub fn between(
             prepare_comparison(&mut value, &mut low, "between", ctx)?
         }
         (comparator, _) => comparator,
+    };
+    // A mix of texts and numbers is compared as numbers on both sides.
+    let (low_comparator, high_comparator) = match (low_comparator, high_comparator) {
+        (Comparator::Text(_), Comparator::Integer | Comparator::Decimal | Comparator::Double)
+        | (Comparator::Integer | Comparator::Decimal | Comparator::Double, Comparator::Text(_))
+            if !low.is_null_literal() && !high.is_null_literal() =>
+        {
+            (Comparator::Double, Comparator::Double)
+        }
+        same => same,
     };
     let nullable = value.nullable()
         || low.nullable()

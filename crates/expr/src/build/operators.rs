@@ -323,6 +323,11 @@ fn chain(terms: Vec<Expr>, operation: Operation, ctx: &BuildContext<'_>) -> Resu
         }
     }
     let neutral = operation == Operation::And;
+    let flat_is_free = flat.iter().all(Expr::is_deterministic);
+    if flat_is_free && flat.iter().any(|term| literal_truth(term) == Some(!neutral)) {
+        return Ok(Expr::boolean(!neutral));
+    }
+    flat.retain(|term| literal_truth(term) != Some(neutral));
     match flat.len() {
         0 => return Ok(Expr::boolean(neutral)),
         1 if is_truth_valued(&flat[0]) => return Ok(flat.remove(0)),
@@ -330,6 +335,15 @@ fn chain(terms: Vec<Expr>, operation: Operation, ctx: &BuildContext<'_>) -> Resu
     }
     let nullable = flat.iter().any(Expr::nullable);
     make_call(operation, flat, truth_result(nullable), ctx)
+}
+
+/// The truth of a literal; `None` for NULL and anything else.
+fn literal_truth(term: &Expr) -> Option<bool> {
+    match term.as_literal()? {
+        // Texts are left to warn at run time.
+        Value::Str(_) => None,
+        value => value.to_bool(),
+    }
 }
 
 /// Yields 0, 1 or NULL and nothing else.

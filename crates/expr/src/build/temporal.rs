@@ -65,7 +65,7 @@ pub fn add_interval(
         BaseType::Date if !unit.has_time() => start.sql_type().clone(),
         BaseType::Date => types::datetime(interval_fsp(unit, &amount)),
         BaseType::DateTime | BaseType::Timestamp => types::datetime(fsp),
-        BaseType::Time if unit_changes_date(unit) => types::datetime(fsp),
+        BaseType::Time if unit.has_date() => types::datetime(fsp),
         BaseType::Time => types::time(fsp),
         _ => string_type(29, ctx.settings.collation_connection),
     };
@@ -78,11 +78,6 @@ pub fn add_interval(
         result.collation = result.sql_type.collation;
     }
     make_call(Operation::AddInterval { unit, subtract }, vec![start, amount], result, ctx)
-}
-
-fn unit_changes_date(unit: IntervalUnit) -> bool {
-    use IntervalUnit::*;
-    matches!(unit, Month | Quarter | Year | YearMonth)
 }
 
 fn interval_amount_type(unit: IntervalUnit, ctx: &BuildContext<'_>) -> SqlType {

@@ -1,9 +1,7 @@
 //! Functions of dates: parts, day numbers, weeks, periods, construction.
 
 use shoal_types::temporal::{period_add, period_diff};
-use shoal_types::{
-    BaseType, Date, DateTime, Error, ErrorCode, Interval, IntervalUnit, Result, SqlType, Time, Value,
-};
+use shoal_types::{BaseType, Date, DateTime, Error, ErrorCode, Interval, IntervalUnit, Result, Time, Value};
 
 use super::argument::{integer, optional_integer};
 use super::{Derivation, Function, ResultType};
@@ -23,10 +21,16 @@ pub(super) const TABLE: &[Function] = &[
         },
         |_, values, ctx| Ok(convert::to_date(&values[0], ctx)?.map_or(Value::Null, Value::Date)),
     ),
-    Function::new("YEAR", 1, 1, year_type, |_, values, ctx| match convert::to_date(&values[0], ctx)? {
-        Some(date) => Ok(Value::Year(date.year() as u16)),
-        None => Ok(Value::Null),
-    }),
+    Function::new(
+        "YEAR",
+        1,
+        1,
+        |d| part_type(d, 5),
+        |_, values, ctx| match convert::to_date(&values[0], ctx)? {
+            Some(date) => Ok(Value::Int(i64::from(date.year()))),
+            None => Ok(Value::Null),
+        },
+    ),
     Function::new("MONTH", 1, 1, |d| part_type(d, 2), |_, values, ctx| part(values, Date::month, ctx)),
     Function::new("DAY", 1, 1, |d| part_type(d, 2), |_, values, ctx| part(values, Date::day, ctx)),
     Function::new("DAYOFMONTH", 1, 1, |d| part_type(d, 2), |_, values, ctx| part(values, Date::day, ctx)),
@@ -160,12 +164,6 @@ pub(super) fn expect_datetime(derivation: &mut Derivation<'_>) {
 fn part_type(derivation: &mut Derivation<'_>, length: u32) -> Result<ResultType> {
     derivation.expect(0, &types::datetime(6));
     Ok(derivation.integer(length)?.nullable())
-}
-
-fn year_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
-    expect_datetime(derivation);
-    let sql_type = SqlType { unsigned: true, length: 4, ..SqlType::new(BaseType::Year) };
-    Ok(derivation.typed(sql_type).nullable())
 }
 
 fn part(values: &[Value], part: fn(Date) -> u32, ctx: &mut EvalContext<'_>) -> Result<Value> {

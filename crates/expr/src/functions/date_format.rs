@@ -1,5 +1,6 @@
 //! DATE_FORMAT, TIME_FORMAT, GET_FORMAT and the names of days and months (locale en_US).
 
+use shoal_types::temporal::day_number;
 use shoal_types::{Date, DateTime, Result, Time, Value};
 
 use super::argument::text;
@@ -171,6 +172,12 @@ fn ordinal_suffix(day: u32) -> &'static str {
 fn append_date_part(letter: u8, date: Date, out: &mut Vec<u8>) -> Option<bool> {
     let (year, month, day) = (date.year(), date.month(), date.day());
     let complete = || date.is_complete().then_some(date);
+    // A zero day is the day before the first.
+    let weekday = || {
+        let first = i64::from(day_number(year, month.max(1), 1));
+        let number = first + i64::from(day) - if month == 0 { 32 } else { 1 };
+        (year != 0 || month != 0).then(|| Date::from_day_number(number).weekday())
+    };
     match letter {
         b'Y' => append(out, format_args!("{year:04}")),
         b'y' => append(out, format_args!("{:02}", year % 100)),
@@ -181,9 +188,9 @@ fn append_date_part(letter: u8, date: Date, out: &mut Vec<u8>) -> Option<bool> {
         b'd' => append(out, format_args!("{day:02}")),
         b'e' => append(out, format_args!("{day}")),
         b'D' => append(out, format_args!("{day}{}", ordinal_suffix(day))),
-        b'W' => out.extend_from_slice(DAYS[complete()?.weekday() as usize % 7].as_bytes()),
-        b'a' => out.extend_from_slice(&DAYS[complete()?.weekday() as usize % 7].as_bytes()[..3]),
-        b'w' => append(out, format_args!("{}", (complete()?.weekday() + 1) % 7)),
+        b'W' => out.extend_from_slice(DAYS[weekday()? as usize % 7].as_bytes()),
+        b'a' => out.extend_from_slice(&DAYS[weekday()? as usize % 7].as_bytes()[..3]),
+        b'w' => append(out, format_args!("{}", (weekday()? + 1) % 7)),
         b'j' => append(out, format_args!("{:03}", complete()?.day_of_year())),
         b'U' => append(out, format_args!("{:02}", complete()?.week(0))),
         b'u' => append(out, format_args!("{:02}", complete()?.week(1))),

@@ -173,6 +173,12 @@ impl Derivation<'_> {
         self.arguments.get(position).map_or(0, types::fsp_of)
     }
 
+    /// Fractional digits that the argument has as a number of seconds; any text may have six.
+    pub fn fsp_of_number(&self, position: usize) -> u8 {
+        let is_text = self.type_of(position).is_some_and(SqlType::is_string);
+        if is_text { 6 } else { self.fsp_of(position) }
+    }
+
     /// The constant argument as an integer, if it is one.
     pub fn constant_integer(&self, position: usize) -> Option<i64> {
         let value = self.arguments.get(position)?.as_literal()?;

@@ -273,7 +273,7 @@ pub(super) fn single_path(call: &Call, values: &[Value], position: usize) -> Res
 }
 
 fn object_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
-    if derivation.arguments.len() % 2 != 0 {
+    if !derivation.arguments.len().is_multiple_of(2) {
         return Err(Error::new(
             ErrorCode::WrongParamcountToNativeFct,
             "Incorrect parameter count in the call to native function 'JSON_OBJECT'",

@@ -31,7 +31,7 @@ pub(super) const TABLE: &[Function] = &[
 
 /// A document, then pairs of path and value.
 fn pairs_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
-    if derivation.arguments.len() % 2 == 0 {
+    if derivation.arguments.len().is_multiple_of(2) {
         return Err(Error::new(
             ErrorCode::WrongParamcountToNativeFct,
             format!("Incorrect parameter count in the call to native function '{}'", derivation.name),

@@ -54,20 +54,8 @@ pub(super) const TABLE: &[Function] = &[
         |call, values, _| Ok(Value::UInt(u64::from(crc32(&text(call, values, 0))))),
     ),
     Function::new("CONV", 3, 3, |d| Ok(d.ascii_text(64)?.nullable()), convert_base),
-    Function::new(
-        "BIN",
-        1,
-        1,
-        |d| Ok(d.ascii_text(64)?.nullable()),
-        |call, values, ctx| in_base(call, values, 2, ctx),
-    ),
-    Function::new(
-        "OCT",
-        1,
-        1,
-        |d| Ok(d.ascii_text(64)?.nullable()),
-        |call, values, ctx| in_base(call, values, 8, ctx),
-    ),
+    Function::new("BIN", 1, 1, |d| Ok(d.ascii_text(64)?.nullable()), |call, values, _| in_base(call, values, 2)),
+    Function::new("OCT", 1, 1, |d| Ok(d.ascii_text(64)?.nullable()), |call, values, _| in_base(call, values, 8)),
     Function::new("BIT_COUNT", 1, 1, |d| d.integer(21), bit_count),
 ];
 
@@ -115,8 +103,11 @@ fn rounded(derivation: &mut Derivation<'_>) -> Result<ResultType> {
     let sql_type = match types::number_class(&argument) {
         NumberClass::Integer => types::bigint(argument.unsigned || argument.base == BaseType::Bit, precision + 1),
         NumberClass::Decimal => {
-            let scale = places.map_or(u32::from(scale), |places| places.clamp(0, i64::from(scale)) as u32);
-            types::decimal(integer_digits + 1 + scale, scale)
+            let scale = u32::from(scale);
+            let places =
+                places.map_or(scale, |places| places.clamp(0, i64::from(types::DECIMAL_SCALE_MAX)) as u32);
+            let carry = u32::from(places < scale && derivation.name == "ROUND");
+            types::decimal(integer_digits + carry + places, places)
         }
         NumberClass::Double => match places {
             Some(places @ 0..=30) => SqlType { decimals: places as u8, ..SqlType::double() },
@@ -327,14 +318,15 @@ fn convert_base(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) ->
 }
 
 /// BIN and OCT.
-fn in_base(call: &Call, values: &mut [Value], base: i64, ctx: &mut EvalContext<'_>) -> Result<Value> {
+fn in_base(call: &Call, values: &mut [Value], base: i64) -> Result<Value> {
     let number = match &values[0] {
-        Value::Str(_) => match parse_in_base(&text(call, values, 0), 10, false) {
+        Value::Bit(number, _) => *number,
+        Value::Int(number) => *number as u64,
+        Value::UInt(number) => *number,
+        _ => match parse_in_base(&text(call, values, 0), 10, false) {
             Some(number) => number,
             None => return Ok(Value::Null),
         },
-        Value::Double(number) => *number as i64 as u64,
-        other => convert::to_bits(other, ctx)?,
     };
     Ok(Value::Str(print_in_base(number, base)))
 }

@@ -182,7 +182,7 @@ fn from_base64(call: &Call, values: &mut [Value], _ctx: &mut EvalContext<'_>) ->
 }
 
 fn decode_base64(digits: &[u8]) -> Option<Vec<u8>> {
-    if digits.len() % 4 != 0 {
+    if !digits.len().is_multiple_of(4) {
         return None;
     }
     let mut bytes = Vec::with_capacity(digits.len() / 4 * 3);
@@ -239,7 +239,8 @@ fn soundex(call: &Call, values: &mut [Value], _ctx: &mut EvalContext<'_>) -> Res
         return Ok(Value::Str(Vec::new()));
     };
     let mut result = Vec::new();
-    charset.encode(u32::from(first.to_uppercase().next().unwrap_or(first)), &mut result);
+    charset.encode(u32::from(first), &mut result);
+    result = call.collation.to_upper(&result).into_owned();
     let mut count = 1;
     let mut last = code_of(first);
     // The original algorithm, which MySQL keeps: vowels go first, then neighbours of one code count once.

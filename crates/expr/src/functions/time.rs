@@ -84,7 +84,7 @@ pub(super) const TABLE: &[Function] = &[
         1,
         1,
         |d| {
-            let fsp = d.fsp_of(0);
+            let fsp = d.fsp_of_number(0);
             d.time(fsp)
         },
         seconds_to_time,
@@ -94,7 +94,7 @@ pub(super) const TABLE: &[Function] = &[
         3,
         3,
         |d| {
-            let fsp = d.fsp_of(2);
+            let fsp = d.fsp_of_number(2);
             d.time(fsp)
         },
         make_time,
@@ -176,7 +176,7 @@ fn from_unix_time_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
         let length = derivation.length_of(1).saturating_mul(10).min(1 << 16);
         return Ok(derivation.text(&[1], length)?.nullable());
     }
-    let fsp = derivation.fsp_of(0);
+    let fsp = derivation.fsp_of_number(0);
     derivation.datetime(fsp)
 }
 
@@ -187,12 +187,20 @@ fn from_unix_time(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) 
     let Some(micros) = micros.filter(|micros| (0..=limit).contains(micros)) else {
         return Ok(Value::Null);
     };
-    let datetime = ctx.zone.from_utc_micros(micros as i64, 6);
+    let datetime = local_time(ctx.zone, micros as i64);
     if values.len() == 2 {
         let format = text(call, values, 1);
         return Ok(super::date_format::format(&format, datetime, ctx));
     }
     Ok(datetime.round(call.sql_type.decimals).map_or(Value::Null, Value::DateTime))
+}
+
+/// The local time of a moment. A stored timestamp of 0 is the zero datetime; here it is the beginning of 1970.
+fn local_time(zone: &TimeZone, micros: i64) -> DateTime {
+    match micros {
+        0 => DateTime { fsp: 6, ..zone.from_utc_micros(1, 6).truncate(0) },
+        micros => zone.from_utc_micros(micros, 6),
+    }
 }
 
 fn convert_zone_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
@@ -220,7 +228,7 @@ fn convert_zone(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) ->
     if !(0..=LAST_UNIX_SECOND * 1_000_000 + 999_999).contains(&micros) {
         return Ok(Value::DateTime(datetime));
     }
-    Ok(Value::DateTime(to.from_utc_micros(micros, 6).truncate(call.sql_type.decimals)))
+    Ok(Value::DateTime(local_time(&to, micros).truncate(call.sql_type.decimals)))
 }
 
 fn time_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
@@ -285,7 +293,9 @@ enum Moment {
 fn moment(value: &Value, argument: Option<&Expr>, ctx: &mut EvalContext<'_>) -> Result<Option<Moment>> {
     let has_date = match value {
         Value::Date(_) | Value::DateTime(_) => true,
-        Value::Str(text) => looks_like_date(text),
+        Value::Str(text) => looks_like_datetime(text),
+        // A number too long for a time.
+        Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) => value.to_f64().value >= 1e10,
         _ => argument.is_some_and(|argument| {
             matches!(argument.sql_type().base, BaseType::Date | BaseType::DateTime | BaseType::Timestamp)
         }),
@@ -296,12 +306,13 @@ fn moment(value: &Value, argument: Option<&Expr>, ctx: &mut EvalContext<'_>) -> 
     Ok(convert::to_time(value, ctx)?.map(Moment::Duration))
 }
 
-/// The text holds a date: two hyphens, or 14 digits.
-fn looks_like_date(text: &[u8]) -> bool {
-    let trimmed = text.trim_ascii_start();
+/// The text holds a date and a time: two hyphens and something behind a blank, or at least 12 digits.
+fn looks_like_datetime(text: &[u8]) -> bool {
+    let trimmed = text.trim_ascii();
     let hyphens = trimmed.iter().skip(1).filter(|byte| **byte == b'-').count();
+    let has_time = trimmed.iter().any(|byte| matches!(byte, b' ' | b'T'));
     let digits = trimmed.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    hyphens >= 2 || digits >= 12
+    (hyphens >= 2 && has_time) || digits >= 12
 }
 
 fn time_difference(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {

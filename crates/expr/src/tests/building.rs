@@ -91,6 +91,19 @@ fn conjunctions_are_flat() {
 }
 
 #[test]
+fn constant_terms_vanish() {
+    let columns = columns();
+    let text = |sql: &str| build(sql, &columns).to_string();
+    assert_eq!(text("1 = 1 AND k = 5"), "(k = 5)");
+    assert_eq!(text("k = 5 AND 1 = 0"), "0");
+    assert_eq!(text("k = 5 OR TRUE"), "1");
+    assert_eq!(text("k = 5 OR FALSE"), "(k = 5)");
+    assert_eq!(text("k AND 1"), "(k)", "a number is still turned into a truth value");
+    assert_eq!(text("k = 5 AND NULL"), "((k = 5) and NULL)");
+    assert_eq!(text("RAND() > 2 AND 0"), "((rand() > 2) and 0)");
+}
+
+#[test]
 fn columns_are_found_and_moved() {
     let columns = columns();
     let expr = build("k + 1 > 2 AND c = 'x' OR k IS NULL", &columns);
