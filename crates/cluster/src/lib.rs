@@ -3,6 +3,7 @@
 //! - [`node`]: what sessions share; `recovery` opens it, `options` say how.
 //! - `commit`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
 //! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept.
+//! - `keeper`: checkpoints, and what they let go of.
 //! - [`router`]: which partition a key belongs to.
 //! - [`wait`], `deadlock`, `metadata_lock`: sleeping and being woken.
 
@@ -11,6 +12,7 @@ mod commit;
 mod ddl;
 mod deadlock;
 pub mod dictionary;
+mod keeper;
 mod meta;
 mod metadata_lock;
 pub mod node;
@@ -29,7 +31,7 @@ pub use deadlock::WaitForGraph;
 pub use dictionary::{Catalog, Change, Database, User};
 pub use metadata_lock::{ExclusiveTables, MetadataLock, MetadataLocks};
 pub use node::{MemoryUsage, Node, PartitionGuard};
-pub use options::{Durability, FATAL_EXIT_CODE, FatalHook, FlushBy, NodeOptions, RecoveryProgress, RecoveryStage};
+pub use options::{Durability, FATAL_EXIT_CODE, FatalHook, FlushBy, NodeOptions, RecoveryProgress};
 pub use router::Router;
 pub use sequence::Sequence;
 pub use shoal_log::Lsn;

@@ -7,6 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use shoal_log::checkpoint::CheckpointStore;
 use shoal_log::{Log, Lsn};
 use shoal_partition::{MemoryBudget, Partition, WaitToken};
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
@@ -15,6 +16,7 @@ use crate::clock::{HybridClock, wall_micros};
 use crate::commit::{Completion, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::Catalog;
+use crate::keeper::Keeper;
 use crate::metadata_lock::MetadataLocks;
 use crate::options::NodeOptions;
 use crate::router::Router;
@@ -48,6 +50,11 @@ pub struct Node {
     pub(crate) budget: Arc<MemoryBudget>,
     /// Everything before this is applied.
     pub(crate) completed: AtomicU64,
+    /// Where the log begins that the newest checkpoint round needs.
+    pub(crate) checkpointed: AtomicU64,
+    pub(crate) checkpointing: Mutex<()>,
+    pub(crate) checkpoints: CheckpointStore,
+    pub(crate) keeper: Arc<Keeper>,
     pub(crate) stopped: AtomicBool,
 }
 
@@ -242,8 +249,15 @@ impl Node {
 
     /// Writes what a clean start wants to know, makes everything durable and closes the log.
     pub fn close(&self) -> Result<()> {
+        self.keeper.stop();
         self.write_exact_sequences()?;
         self.log.close().map_err(log_error)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.keeper.stop();
     }
 }
 

@@ -43,6 +43,8 @@ pub struct NodeOptions {
     pub checkpoint_bytes_per_second: u64,
     /// Threads that read checkpoints and log back.
     pub recovery_threads: usize,
+    /// Checkpoints and garbage collection by themselves. Without it the owner calls `Node::checkpoint`.
+    pub background_work: bool,
     /// Called once. By default it says why on stderr and ends the process.
     pub on_fatal: FatalHook,
 }
@@ -61,6 +63,7 @@ impl NodeOptions {
             checkpoint_log_bytes: 256 << 20,
             checkpoint_bytes_per_second: 0,
             recovery_threads: 2,
+            background_work: true,
             on_fatal: Arc::new(|reason| {
                 eprintln!("shoal: stopping: {reason}");
                 std::process::exit(FATAL_EXIT_CODE);
@@ -75,16 +78,9 @@ impl std::fmt::Debug for NodeOptions {
     }
 }
 
-/// How far recovery has come.
+/// How far recovery has come. `total_bytes` is what lies on disk; not all of it need be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryProgress {
-    pub stage: RecoveryStage,
     pub done_bytes: u64,
     pub total_bytes: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecoveryStage {
-    Checkpoints,
-    Log,
 }

@@ -3,10 +3,11 @@
 //! This thread reads the log and keeps the dictionary; `recovery_threads` others each own some of the partitions: they
 //! install their checkpoints and then apply the entries that reach them, in log order.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prost::Message;
 use shoal_log::checkpoint::CheckpointStore;
@@ -25,7 +26,7 @@ use crate::meta::{
 };
 use crate::metadata_lock::MetadataLocks;
 use crate::node::{Node, PartitionCell, first_transaction_id};
-use crate::options::{NodeOptions, RecoveryProgress, RecoveryStage};
+use crate::options::{NodeOptions, RecoveryProgress};
 use crate::router::{PARTITIONS_MAX, Router};
 use crate::snapshot::Snapshots;
 use crate::wait::{WaitSlots, lock};
@@ -36,8 +37,9 @@ pub(crate) const CHECKPOINT_DIRECTORY: &str = "checkpoints";
 const PIECE_BYTES: usize = 256 << 10;
 /// Pieces that may wait for a thread.
 const PIECES_AHEAD: usize = 16;
-/// The progress callback hears of so many bytes at a time.
+/// The progress callback hears of so many bytes of the log at a time, and so often while checkpoints are being read.
 const PROGRESS_BYTES: u64 = 4 << 20;
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 /// The share of the machine's memory that rows get by default.
 const MEMORY_SHARE_PERCENT: u64 = 70;
 
@@ -77,18 +79,21 @@ impl Node {
         let is_new = recovery.is_new();
         let budget = Arc::new(MemoryBudget::new(options.data_memory.unwrap_or_else(default_data_memory)));
         let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
-        let mut replay = Replay::new(&options, &store, Arc::clone(&budget));
+        let total_bytes = bytes_on_disk(&options.data_dir);
+        let mut replay = Replay::new(options.recovery_threads, store.clone(), Arc::clone(&budget));
+        let done_bytes = Arc::clone(&replay.done_bytes);
+        let mut report = || {
+            let done_bytes = done_bytes.load(Ordering::Relaxed).min(total_bytes);
+            progress(RecoveryProgress { done_bytes, total_bytes });
+        };
         let mut first_error = None;
-        let mut seen_bytes = 0;
-        let (log, report) = recovery
+        let mut reported_bytes = 0;
+        let (log, found) = recovery
             .replay(hooks(&node_cell), |record| {
-                seen_bytes += record.payload.len() as u64;
-                if seen_bytes % PROGRESS_BYTES < record.payload.len() as u64 {
-                    progress(RecoveryProgress {
-                        stage: RecoveryStage::Log,
-                        done_bytes: seen_bytes,
-                        total_bytes: 0,
-                    });
+                reported_bytes += record.payload.len() as u64;
+                if reported_bytes >= PROGRESS_BYTES {
+                    replay.done_bytes.fetch_add(std::mem::take(&mut reported_bytes), Ordering::Relaxed);
+                    report();
                 }
                 if first_error.is_none() {
                     first_error = see(&mut replay, &mut dictionary, record).err();
@@ -98,13 +103,16 @@ impl Node {
         if let Some(error) = first_error {
             return Err(error);
         }
-        tracing::debug!(records = report.records, "the log was read");
+        tracing::debug!(records = found.records, "the log was read");
         let router =
             dictionary.router.take().ok_or_else(|| Error::unknown("the log has no map of hash buckets"))?;
-        let partitions = replay.finish(&router)?;
-        let node = assemble(options, log, router, partitions, dictionary, budget);
+        let partitions = replay.finish(&router, report)?;
+        let node = assemble(Assembly { options, log, store, router, partitions, dictionary, budget });
         let _ = node_cell.set(Arc::downgrade(&node));
         node.begin(is_new)?;
+        if node.options.background_work {
+            node.keeper.start(Arc::downgrade(&node))?;
+        }
         Ok(node)
     }
 
@@ -131,7 +139,7 @@ impl Node {
     }
 }
 
-fn see(replay: &mut Replay<'_>, dictionary: &mut DictionaryRecovery, record: RecordRef<'_>) -> Result<()> {
+fn see(replay: &mut Replay, dictionary: &mut DictionaryRecovery, record: RecordRef<'_>) -> Result<()> {
     if record.group == META_GROUP {
         return dictionary.see(record);
     }
@@ -141,14 +149,19 @@ fn see(replay: &mut Replay<'_>, dictionary: &mut DictionaryRecovery, record: Rec
     replay.see(router, record)
 }
 
-fn assemble(
+/// The parts of a node that recovery has made.
+struct Assembly {
     options: NodeOptions,
     log: Log,
+    store: CheckpointStore,
     router: Router,
     partitions: Vec<Partition>,
     dictionary: DictionaryRecovery,
     budget: Arc<MemoryBudget>,
-) -> Arc<Node> {
+}
+
+fn assemble(parts: Assembly) -> Arc<Node> {
+    let Assembly { options, log, store, router, partitions, dictionary, budget } = parts;
     let newest = partitions.iter().map(Partition::newest_timestamp).max().unwrap_or(Timestamp::ZERO);
     let snapshots = Snapshots::default();
     snapshots.set_visible(newest);
@@ -159,7 +172,6 @@ fn assemble(
         waits,
         partitions: partitions.into_iter().map(|partition| PartitionCell(Mutex::new(partition))).collect(),
         router,
-        log,
         clock: HybridClock::starting_after(newest),
         sequencer: Mutex::new(Sequencer::after(dictionary.index)),
         completion: Mutex::new(Completion::default()),
@@ -173,6 +185,11 @@ fn assemble(
         next_transaction: AtomicU64::new(first_transaction_id(newest)),
         budget,
         completed,
+        checkpointed: AtomicU64::new(log.first_lsn().0),
+        checkpointing: Mutex::default(),
+        checkpoints: store,
+        keeper: Arc::default(),
+        log,
         stopped: AtomicBool::new(false),
         options,
     })
@@ -274,11 +291,16 @@ impl DictionaryRecovery {
 }
 
 /// The reading side of a replay: sorts entries by thread.
-struct Replay<'a> {
-    options: &'a NodeOptions,
-    store: &'a CheckpointStore,
+struct Replay {
+    recovery_threads: usize,
+    store: CheckpointStore,
     budget: Arc<MemoryBudget>,
     threads: Vec<ReplayThread>,
+    /// Bytes of checkpoints and log that were read.
+    done_bytes: Arc<AtomicU64>,
+    /// Hears when a thread ends.
+    done: Receiver<()>,
+    ended: Sender<()>,
 }
 
 struct ReplayThread {
@@ -287,22 +309,28 @@ struct ReplayThread {
     handle: std::thread::JoinHandle<Result<Vec<Partition>>>,
 }
 
-impl<'a> Replay<'a> {
-    fn new(options: &'a NodeOptions, store: &'a CheckpointStore, budget: Arc<MemoryBudget>) -> Replay<'a> {
-        Replay { options, store, budget, threads: Vec::new() }
+impl Replay {
+    fn new(recovery_threads: usize, store: CheckpointStore, budget: Arc<MemoryBudget>) -> Replay {
+        let (ended, done) = channel();
+        Replay { recovery_threads, store, budget, threads: Vec::new(), done_bytes: Arc::default(), done, ended }
     }
 
     /// Starts the threads. Partition `p` belongs to thread `p % threads`.
     fn start(&mut self, router: &Router) -> Result<()> {
         let partitions = router.partition_count();
-        let count = (self.options.recovery_threads.max(1) as u32).min(partitions);
+        let count = (self.recovery_threads.max(1) as u32).min(partitions);
         for number in 0..count {
             let (sender, receiver) = sync_channel(PIECES_AHEAD);
             let (store, budget) = (self.store.clone(), Arc::clone(&self.budget));
+            let (done_bytes, ended) = (Arc::clone(&self.done_bytes), self.ended.clone());
             let own: Vec<u32> = (number..partitions).step_by(count as usize).collect();
             let handle = std::thread::Builder::new()
                 .name("shoal-recovery".into())
-                .spawn(move || recover_partitions(&store, &budget, &own, count, &receiver))
+                .spawn(move || {
+                    let recovered = recover_partitions(&store, &budget, &done_bytes, &own, count, &receiver);
+                    let _ = ended.send(());
+                    recovered
+                })
                 .map_err(|error| Error::unknown(format!("cannot start a recovery thread: {error}")))?;
             self.threads.push(ReplayThread { sender, piece: Piece::default(), handle });
         }
@@ -333,26 +361,37 @@ impl<'a> Replay<'a> {
     }
 
     /// All partitions, by id.
-    fn finish(mut self, router: &Router) -> Result<Vec<Partition>> {
+    fn finish(mut self, router: &Router, mut report: impl FnMut()) -> Result<Vec<Partition>> {
         if self.threads.is_empty() {
             self.start(router)?;
         }
-        let mut partitions = Vec::with_capacity(router.partition_count() as usize);
+        let mut handles = Vec::with_capacity(self.threads.len());
         for mut thread in self.threads {
             let _ = thread.sender.send(std::mem::take(&mut thread.piece));
-            drop(thread.sender);
-            let own = thread.handle.join().map_err(|_| Error::unknown("internal: a recovery thread failed"))??;
-            partitions.extend(own);
+            handles.push(thread.handle);
+        }
+        let mut partitions = Vec::with_capacity(router.partition_count() as usize);
+        for handle in handles {
+            while !handle.is_finished() && self.done.recv_timeout(PROGRESS_INTERVAL).is_err() {
+                report();
+            }
+            partitions.extend(handle.join().map_err(|_| Error::unknown("internal: a recovery thread failed"))??);
         }
         partitions.sort_unstable_by_key(|partition| partition.config().id);
         Ok(partitions)
     }
 }
 
+fn bytes_on_disk(directory: &Path) -> u64 {
+    let files = ["log", CHECKPOINT_DIRECTORY].into_iter().filter_map(|name| directory.join(name).read_dir().ok());
+    files.flatten().flatten().filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+}
+
 /// The body of a recovery thread.
 fn recover_partitions(
     store: &CheckpointStore,
     budget: &Arc<MemoryBudget>,
+    done_bytes: &AtomicU64,
     own: &[u32],
     threads: u32,
     pieces: &Receiver<Piece>,
@@ -364,6 +403,7 @@ fn recover_partitions(
             while let Some(block) = latest.reader.next_block().map_err(log_error)? {
                 partition.install_checkpoint_block(block)?;
             }
+            done_bytes.fetch_add(latest.reader.file_bytes(), Ordering::Relaxed);
         }
         partitions.push(partition);
     }

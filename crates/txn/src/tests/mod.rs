@@ -1,6 +1,9 @@
 //! Tests of transactions on real nodes in temporary directories.
 
+mod bank;
 mod basics;
 mod locking;
+mod recovery;
+mod scans;
 mod support;
 mod unique;

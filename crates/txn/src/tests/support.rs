@@ -16,26 +16,55 @@ pub struct TestNode {
 }
 
 pub fn options(directory: &std::path::Path, partitions: u32) -> NodeOptions {
-    NodeOptions { partitions: Some(partitions), data_memory: Some(1 << 30), ..NodeOptions::new(directory) }
+    NodeOptions {
+        partitions: Some(partitions),
+        data_memory: Some(1 << 30),
+        background_work: false,
+        on_fatal: Arc::new(|reason| panic!("the node stopped: {reason}")),
+        ..NodeOptions::new(directory)
+    }
 }
 
 impl TestNode {
     pub fn new(partitions: u32) -> TestNode {
+        TestNode::with(partitions, |_| {})
+    }
+
+    /// A new node with changed options.
+    pub fn with(partitions: u32, change: impl FnOnce(&mut NodeOptions)) -> TestNode {
         let directory = tempfile::tempdir().unwrap();
+        let mut options = options(directory.path(), partitions);
+        change(&mut options);
+        let node = Node::open(options).unwrap();
+        TestNode { directory, node, partitions }
+    }
+
+    /// A node on a directory that is there already.
+    pub fn at(directory: TempDir, partitions: u32) -> TestNode {
         let node = Node::open(options(directory.path(), partitions)).unwrap();
         TestNode { directory, node, partitions }
     }
 
-    /// Starts again from what is on disk, after a clean shutdown or without one.
-    pub fn restart(self, clean: bool) -> TestNode {
-        let TestNode { directory, node, partitions } = self;
+    /// Ends the node, by a clean shutdown or without one.
+    pub fn stop(self, clean: bool) -> TempDir {
+        let TestNode { directory, node, .. } = self;
         if clean {
             node.close().unwrap();
         }
-        assert_eq!(Arc::strong_count(&node), 1, "somebody still uses the node");
+        // The log's writer may still be in the hook that woke the last commit.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while Arc::strong_count(&node) > 1 {
+            assert!(std::time::Instant::now() < deadline, "somebody still uses the node");
+            std::thread::yield_now();
+        }
         drop(node);
-        let node = Node::open(options(directory.path(), partitions)).unwrap();
-        TestNode { directory, node, partitions }
+        directory
+    }
+
+    /// Starts again from what is on disk.
+    pub fn restart(self, clean: bool) -> TestNode {
+        let partitions = self.partitions;
+        TestNode::at(self.stop(clean), partitions)
     }
 
     pub fn transaction(&self) -> Transaction {
