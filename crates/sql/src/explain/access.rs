@@ -47,7 +47,7 @@ fn kind(access: &AccessPath, is_constant: bool) -> &'static str {
     let several = |part: &PartAccess| match part {
         PartAccess::Equal { alternatives, .. } => alternatives.len() > 1,
         PartAccess::Null => false,
-        PartAccess::Range { .. } | PartAccess::Prefix(_) | PartAccess::NotNull => true,
+        PartAccess::Range { .. } | PartAccess::Ranges(_) | PartAccess::Prefix(_) | PartAccess::NotNull => true,
     };
     match access {
         _ if is_constant => "const",
@@ -72,6 +72,10 @@ fn expressions(access: &AccessPath) -> impl Iterator<Item = &Expr> {
     let parts = access.parts.iter().flat_map(|part| -> Vec<&Expr> {
         match part {
             PartAccess::Equal { alternatives, .. } => alternatives.iter().collect(),
+            PartAccess::Ranges(ranges) => {
+                let bounds = ranges.iter().flat_map(|range| range.low.iter().chain(&range.high));
+                bounds.map(|bound| &bound.value).collect()
+            }
             PartAccess::Range { low, high } => low.iter().chain(high).map(|bound| &bound.value).collect(),
             PartAccess::Prefix(pattern) => vec![pattern],
             PartAccess::Null | PartAccess::NotNull => Vec::new(),
@@ -80,11 +84,12 @@ fn expressions(access: &AccessPath) -> impl Iterator<Item = &Expr> {
     parts.chain(access.pruning.iter().flatten())
 }
 
-/// What equalities compare with: constants, columns of tables before this one, or something computed from them.
+/// What equalities compare with: constants, columns of tables before this one, or something computed from them or from
+/// another query.
 fn reference(access: &AccessPath) -> Option<String> {
     let of = |expression: &Expr| match expression {
         Expr::Column(column) => column.name.replace('`', ""),
-        other if other.columns_used().is_empty() => "const".to_owned(),
+        other if other.columns_used().is_empty() && other.parameters_used().is_empty() => "const".to_owned(),
         _ => "func".to_owned(),
     };
     let mut names = Vec::new();
@@ -95,7 +100,7 @@ fn reference(access: &AccessPath) -> Option<String> {
                 _ => return None,
             },
             PartAccess::Null => names.push("const".to_owned()),
-            PartAccess::Range { .. } | PartAccess::Prefix(_) | PartAccess::NotNull => return None,
+            PartAccess::Range { .. } | PartAccess::Ranges(_) | PartAccess::Prefix(_) | PartAccess::NotNull => return None,
         }
     }
     (!names.is_empty()).then(|| names.join(","))
@@ -170,7 +175,8 @@ fn rows(transaction: &Transaction, input: &TableInput, found: Option<&Lookup>) -
         _ if access.is_full() => transaction.row_count(table),
         Some(Lookup::Keys(keys)) => keys.len() as u64,
         Some(Lookup::Ranges(ranges)) => {
-            ranges.iter().map(|range| transaction.estimate_rows(table, access.index, range)).sum()
+            let sum: u64 = ranges.iter().map(|range| transaction.estimate_rows(table, access.index, range)).sum();
+            sum.max(1)
         }
         None if access.unique => 1,
         None => access.estimated_rows,

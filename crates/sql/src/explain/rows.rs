@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_expr::EvalContext;
+use shoal_expr::{EvalContext, Expr};
 use shoal_txn::Transaction;
 
 use super::access;
@@ -183,6 +183,7 @@ impl Explainer<'_, '_> {
             && !filters.is_empty()
         {
             note_condition(last, &filters);
+            last.filtered = Some(SOME_PERCENT);
         }
         let grouped = block.aggregation.as_ref().is_some_and(|aggregation| aggregation.grouped);
         if let Some(row) = self.rows.get_mut(first) {
@@ -226,6 +227,7 @@ impl Explainer<'_, '_> {
         if !conditions.is_empty() {
             note_condition(&mut row, &conditions);
         }
+        row.filtered = Some(share(step));
         let depends = matches!(&step.input, Input::Table(input) if input.access.depends_on_row);
         if position > 0 && !depends && row.access != Some("const") {
             let outer = if step.kind == JoinKind::LeftOuter && step.hash_keys.is_empty() {
@@ -293,15 +295,24 @@ impl Explainer<'_, '_> {
     }
 }
 
+/// The share of a step's rows that its conditions leave. The access path has decided as many of them as it has parts, and
+/// hash keys decide one each.
+fn share(step: &JoinStep) -> &'static str {
+    let count = |expression: &Expr| shoal_expr::analysis::conjuncts(expression).len();
+    let tested: usize = step.condition.iter().chain(&step.filter).map(count).sum();
+    let (own, decided) = match &step.input {
+        Input::Table(input) => (input.filter.as_ref().map_or(0, count), input.access.parts.len()),
+        _ => (0, 0),
+    };
+    if own + tested <= decided + step.hash_keys.len() { ALL_PERCENT } else { SOME_PERCENT }
+}
+
 fn note_condition(row: &mut ExplainRow, conditions: &[String]) {
     let text = conditions.join(" and ");
     row.condition = Some(match row.condition.take() {
         Some(known) => format!("{known} and {text}"),
         None => text,
     });
-    if row.access != Some("const") && row.access != Some("range") {
-        row.filtered = Some(SOME_PERCENT);
-    }
     if !row.extra.iter().any(|text| text == "Using where") {
         row.extra.insert(0, "Using where".to_owned());
     }

@@ -139,8 +139,8 @@ tables! {
     "information_schema" "SESSION_STATUS" activity::session_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "information_schema" "SESSION_VARIABLES" activity::session_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "mysql" "db" activity::mysql_db: "Host v255!, Db n64!, User v32!, Privileges t!";
-    "mysql" "user" activity::mysql_user: "Host v255!, User v32!, Select_priv v1!, Insert_priv v1!, Update_priv v1!, Delete_priv v1!, Create_priv v1!, Drop_priv v1!, Reload_priv v1!, Shutdown_priv v1!, Process_priv v1!, Grant_priv v1!, Alter_priv v1!, Index_priv v1!, Super_priv v1!, Create_user_priv v1!, ssl_type v9!, plugin v64!, authentication_string t, password_expired v1!, account_locked v1!";
     "mysql" "time_zone_name" none: "Name v64!, Time_zone_id u!";
+    "mysql" "user" activity::mysql_user: "Host v255!, User v32!, Select_priv v1!, Insert_priv v1!, Update_priv v1!, Delete_priv v1!, Create_priv v1!, Drop_priv v1!, Reload_priv v1!, Shutdown_priv v1!, Process_priv v1!, Grant_priv v1!, Alter_priv v1!, Index_priv v1!, Super_priv v1!, Create_user_priv v1!, ssl_type v9!, plugin v64!, authentication_string t, password_expired v1!, account_locked v1!";
     "performance_schema" "global_status" activity::global_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "performance_schema" "global_variables" activity::global_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "performance_schema" "persisted_variables" activity::persisted_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
