@@ -8,6 +8,7 @@ mod golden;
 mod isolation;
 mod lifecycle;
 mod protocol;
+mod show_objects;
 mod status;
 mod storage_limits;
 mod whitepaper;
