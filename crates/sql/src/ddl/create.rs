@@ -68,7 +68,7 @@ fn exists(session: &mut Session, statement: &CreateTable, name: &str) -> Result<
     Ok(Affected::default())
 }
 
-fn draft_of(
+pub fn draft_of(
     statement: &CreateTable,
     database: &str,
     name: &str,

@@ -22,6 +22,8 @@ pub mod publish;
 mod select;
 pub mod show_create;
 mod supported;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use supported::check_supported;
 

@@ -155,6 +155,17 @@ fn last_part_ranges<R: RowSource + ?Sized>(
     row: &R,
     eval: &mut EvalContext<'_>,
 ) -> Result<Vec<KeyRange>> {
+    if let PartAccess::Ranges(alternatives) = access {
+        let mut bounds = Vec::with_capacity(alternatives.len());
+        for range in alternatives {
+            bounds.extend(part_bounds(part, range.low.as_ref(), range.high.as_ref(), row, eval)?);
+        }
+        let bounds = disjoint(bounds);
+        let all = prefixes.iter().flat_map(|prefix| {
+            bounds.iter().filter_map(|(low, high)| range_behind(prefix.clone(), low, high))
+        });
+        return Ok(all.collect());
+    }
     let bounds = match access {
         PartAccess::Range { low, high } => part_bounds(part, low.as_ref(), high.as_ref(), row, eval)?,
         PartAccess::NotNull => Some((not_null_start(part), Vec::new())),
@@ -162,22 +173,42 @@ fn last_part_ranges<R: RowSource + ?Sized>(
             Value::Str(pattern) => like_bounds(part, &pattern),
             _ => None,
         },
-        PartAccess::Equal { .. } | PartAccess::Null => None,
+        PartAccess::Equal { .. } | PartAccess::Null | PartAccess::Ranges(_) => None,
     };
     let Some((low, high)) = bounds else { return Ok(Vec::new()) };
-    let ranges = prefixes.into_iter().filter_map(|prefix| {
-        let mut start = prefix.clone();
-        start.extend_from_slice(&low);
-        let end = if high.is_empty() {
-            successor(&prefix)
-        } else {
-            let mut end = prefix;
-            end.extend_from_slice(&high);
-            end
-        };
-        (end.is_empty() || start < end).then_some(KeyRange { start, end })
-    });
-    Ok(ranges.collect())
+    Ok(prefixes.into_iter().filter_map(|prefix| range_behind(prefix, &low, &high)).collect())
+}
+
+/// The range of one part's bytes behind a prefix; `None` if it is empty.
+fn range_behind(prefix: Vec<u8>, low: &[u8], high: &[u8]) -> Option<KeyRange> {
+    let mut start = prefix.clone();
+    start.extend_from_slice(low);
+    let end = if high.is_empty() {
+        successor(&prefix)
+    } else {
+        let mut end = prefix;
+        end.extend_from_slice(high);
+        end
+    };
+    (end.is_empty() || start < end).then_some(KeyRange { start, end })
+}
+
+/// Ranges (start, exclusive end; an empty end is none) in order, those that touch made one, so that no row is seen twice.
+fn disjoint(mut ranges: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    ranges.retain(|(start, end)| end.is_empty() || start < end);
+    ranges.sort_unstable();
+    let mut merged: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(ranges.len());
+    for (start, end) in ranges {
+        match merged.last_mut() {
+            Some((_, last)) if last.is_empty() || start <= *last => {
+                if end.is_empty() || !last.is_empty() && end > *last {
+                    *last = end;
+                }
+            }
+            _ => merged.push((start, end)),
+        }
+    }
+    merged
 }
 
 /// Start and (exclusive; empty = none) end of the bytes of one part; `None`: nothing can match.
@@ -319,6 +350,13 @@ pub fn common_key_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn overlapping_ranges_become_one() {
+        let range = |start: u8, end: u8| (vec![start], if end == 0 { Vec::new() } else { vec![end] });
+        let merged = disjoint(vec![range(5, 9), range(1, 3), range(3, 4), range(8, 0), range(9, 9)]);
+        assert_eq!(merged, [range(1, 4), range(5, 0)]);
+    }
 
     #[test]
     fn the_successor_of_a_prefix_is_behind_everything_that_begins_with_it() {

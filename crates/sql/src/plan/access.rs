@@ -30,6 +30,8 @@ pub enum PartAccess {
     Equal { alternatives: Vec<Expr>, null_safe: bool },
     /// Always the last part.
     Range { low: Option<RangeBound>, high: Option<RangeBound> },
+    /// `a BETWEEN 1 AND 5 OR a = 7 OR ...`: any of these; always the last part.
+    Ranges(Vec<ColumnRange>),
     /// `LIKE 'prefix%'`; always the last part.
     Prefix(Expr),
     /// IS NULL.
@@ -38,7 +40,14 @@ pub enum PartAccess {
     NotNull,
 }
 
-#[derive(Debug)]
+/// One range of a disjunction over a column.
+#[derive(Clone, Debug)]
+pub struct ColumnRange {
+    pub low: Option<RangeBound>,
+    pub high: Option<RangeBound>,
+}
+
+#[derive(Clone, Debug)]
 pub struct RangeBound {
     pub value: Expr,
     pub inclusive: bool,

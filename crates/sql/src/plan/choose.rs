@@ -8,7 +8,7 @@ use shoal_parser::ast::{IndexHint, IndexHintAction};
 use shoal_types::key::KeyPart;
 use shoal_types::{BaseType, IndexMethod};
 
-use super::{AccessPath, PartAccess, RangeBound};
+use super::{AccessPath, ColumnRange, PartAccess, RangeBound};
 
 /// A conjunct that bounds one column of the table.
 pub struct Bound {
@@ -25,6 +25,8 @@ pub enum BoundKind {
     Equal { alternatives: Vec<Expr>, null_safe: bool },
     Low(Expr, bool),
     High(Expr, bool),
+    /// A disjunction of ranges.
+    Ranges(Vec<ColumnRange>),
     Prefix(Expr),
     Null,
     NotNull,
@@ -109,6 +111,11 @@ pub fn find_bounds(
                 bounds.push(Bound { column: position, kind, reads_row, conjunct: index });
             }
         }
+        Operation::Or => {
+            if let Some((position, ranges, reads_row)) = disjunction(&call.arguments, index, table, first, known) {
+                bounds.push(Bound { column: position, kind: BoundKind::Ranges(ranges), reads_row, conjunct: index });
+            }
+        }
         Operation::IsNull { negated } => {
             if let Some(position) = own(&call.arguments[0]) {
                 let kind = if *negated { BoundKind::NotNull } else { BoundKind::Null };
@@ -136,6 +143,47 @@ pub fn find_bounds(
         }
         _ => {}
     }
+}
+
+/// Alternatives that all bound one and the same column: (column, ranges, whether some bound reads the row).
+fn disjunction(
+    alternatives: &[Expr],
+    index: usize,
+    table: &Table,
+    first: usize,
+    known: &dyn Fn(usize) -> bool,
+) -> Option<(usize, Vec<ColumnRange>, bool)> {
+    let mut column = None;
+    let mut ranges = Vec::with_capacity(alternatives.len());
+    let mut reads_row = false;
+    for alternative in alternatives {
+        let mut bounds = Vec::new();
+        find_bounds(alternative, index, table, first, known, &mut bounds);
+        let bounded = bounds.first()?.column;
+        if *column.get_or_insert(bounded) != bounded || bounds.iter().any(|bound| bound.column != bounded) {
+            return None;
+        }
+        let mut range = ColumnRange { low: None, high: None };
+        for bound in bounds {
+            reads_row |= bound.reads_row;
+            match bound.kind {
+                BoundKind::Low(value, inclusive) => range.low = Some(RangeBound { value, inclusive }),
+                BoundKind::High(value, inclusive) => range.high = Some(RangeBound { value, inclusive }),
+                BoundKind::Equal { alternatives, null_safe: false } => {
+                    for value in alternatives {
+                        let bound = RangeBound { value, inclusive: true };
+                        ranges.push(ColumnRange { low: Some(bound.clone()), high: Some(bound) });
+                    }
+                }
+                BoundKind::Ranges(more) => ranges.extend(more),
+                _ => return None,
+            }
+        }
+        if range.low.is_some() || range.high.is_some() {
+            ranges.push(range);
+        }
+    }
+    Some((column?, ranges, reads_row))
 }
 
 /// The order of the column's keys is the order in which the comparison sees its values.
@@ -330,6 +378,7 @@ fn range(bounds: &[Bound], part: &KeyPart) -> Option<(PartAccess, u64)> {
     let mut low = None;
     let mut high = None;
     let mut prefix = None;
+    let mut any = None;
     let mut not_null = false;
     for bound in bounds.iter().filter(|bound| bound.column == part.column && !bound.reads_row) {
         match &bound.kind {
@@ -341,8 +390,13 @@ fn range(bounds: &[Bound], part: &KeyPart) -> Option<(PartAccess, u64)> {
             }
             BoundKind::Prefix(pattern) => prefix = Some(pattern.clone()),
             BoundKind::NotNull => not_null = true,
+            BoundKind::Ranges(ranges) => any = Some(ranges.clone()),
             _ => {}
         }
+    }
+    if let (None, None, None, Some(ranges)) = (&low, &high, &prefix, any) {
+        let share = (CLOSED_RANGE_SHARE / ranges.len() as u64).max(OPEN_RANGE_SHARE);
+        return Some((PartAccess::Ranges(ranges), share));
     }
     match (low, high, prefix) {
         (None, None, Some(pattern)) => Some((PartAccess::Prefix(pattern), CLOSED_RANGE_SHARE)),

@@ -712,6 +712,10 @@ fn visit_access(access: &mut AccessPath, visit: &mut dyn FnMut(&mut Expr)) {
             super::PartAccess::Range { low, high } => {
                 low.iter_mut().chain(high).for_each(|bound| visit(&mut bound.value));
             }
+            super::PartAccess::Ranges(ranges) => {
+                let bounds = ranges.iter_mut().flat_map(|range| range.low.iter_mut().chain(&mut range.high));
+                bounds.for_each(|bound| visit(&mut bound.value));
+            }
             super::PartAccess::Prefix(pattern) => visit(pattern),
             super::PartAccess::Null | super::PartAccess::NotNull => {}
         }

@@ -16,7 +16,7 @@ use shoal_expr::{Aggregate, Expr};
 use shoal_types::SqlType;
 
 use crate::frontend::ResultColumn;
-pub use access::{AccessPath, PartAccess, RangeBound};
+pub use access::{AccessPath, ColumnRange, PartAccess, RangeBound};
 
 /// A query with a result.
 #[derive(Debug)]

@@ -358,7 +358,7 @@ pub fn bound_parameter(ordinal: usize, sql_type: &SqlType) -> Expr {
 pub fn literal_expression(context: &BuildContext<'_>, literal: &LiteralValue) -> Result<Expr> {
     Ok(match literal {
         LiteralValue::Null => Expr::null(),
-        LiteralValue::Boolean(truth) => integer_literal(u64::from(*truth)),
+        LiteralValue::Boolean(truth) => Expr::boolean(*truth),
         LiteralValue::Integer(number) => integer_literal(*number),
         LiteralValue::Decimal(text) => {
             let decimal = Decimal::parse(text.as_bytes()).value;
@@ -382,13 +382,10 @@ pub fn literal_expression(context: &BuildContext<'_>, literal: &LiteralValue) ->
             let collation = charset.map_or(context.settings.collation_connection, Charset::default_collation);
             string_literal(text.bytes.clone(), collation)
         }
-        LiteralValue::Hex(literal) | LiteralValue::Bit(literal) => {
-            let collation = match &literal.introducer {
-                Some(name) => Charset::resolve(name)?.default_collation(),
-                None => Collation::BINARY,
-            };
-            string_literal(literal.bytes.clone(), collation)
-        }
+        LiteralValue::Hex(literal) | LiteralValue::Bit(literal) => match &literal.introducer {
+            Some(name) => string_literal(literal.bytes.clone(), Charset::resolve(name)?.default_collation()),
+            None => Expr::hexadecimal(literal.bytes.clone()),
+        },
     })
 }
 

@@ -193,11 +193,16 @@ impl Session {
         let mode = self.variables.parser_mode;
         let digest = self.digester.digest(sql, start, mode, &mut literals);
         let more = digest.next.is_some() && self.multi_statements;
-        if digest.cacheable && (digest.next.is_none() || self.multi_statements) {
-            let mut parameters = std::mem::take(&mut self.parameters);
-            parameters.clear();
-            parameters.extend(literals.iter().map(|literal| run::literal_value(literal.value(sql, mode))));
-            self.literals = literals;
+        let mut parameters = std::mem::take(&mut self.parameters);
+        parameters.clear();
+        let mut cacheable = digest.cacheable && (digest.next.is_none() || self.multi_statements);
+        if cacheable {
+            let values = literals.iter().map_while(|literal| run::literal_value(literal.value(sql, mode)));
+            parameters.extend(values);
+            cacheable = parameters.len() == literals.len();
+        }
+        self.literals = literals;
+        if cacheable {
             let key = PlanKey { digest: digest.hash, settings: self.settings_key() };
             let outcome = self.run_cacheable(sql, start, key, &parameters, more, sink).await;
             parameters.clear();
@@ -206,7 +211,7 @@ impl Session {
                 return Ok(digest.next);
             }
         } else {
-            self.literals = literals;
+            self.parameters = parameters;
         }
         let parsed = match shoal_parser::parse_first(sql, start, self.variables.parser_mode) {
             Ok(parsed) => parsed,

@@ -32,9 +32,10 @@ impl Statistics for NodeStatistics<'_> {
     }
 }
 
-/// A literal of the digest as a value. Of the same kind as the resolver makes of it.
-pub fn literal_value(literal: LiteralText<'_>) -> Value {
-    match literal {
+/// A literal of the digest as a value, of the kind that the resolver makes of it. `None`: hexadecimal and bit literals, which
+/// are numbers or strings by their surroundings and so no parameters.
+pub fn literal_value(literal: LiteralText<'_>) -> Option<Value> {
+    Some(match literal {
         LiteralText::Integer(number) => match i64::try_from(number) {
             Ok(signed) => Value::Int(signed),
             Err(_) => Value::UInt(number),
@@ -42,8 +43,8 @@ pub fn literal_value(literal: LiteralText<'_>) -> Value {
         LiteralText::Decimal(text) => Value::Decimal(Decimal::parse(text.as_bytes()).value),
         LiteralText::Float(text) => Value::Double(text.parse().unwrap_or(f64::INFINITY)),
         LiteralText::String(text) => Value::Str(text.into_owned()),
-        LiteralText::Hex(bytes) | LiteralText::Bit(bytes) => Value::Str(bytes),
-    }
+        LiteralText::Hex(_) | LiteralText::Bit(_) => return None,
+    })
 }
 
 impl Session {
