@@ -135,6 +135,12 @@ fn a_dump_restores_every_type_and_dumps_the_same_again() {
     let server = TestServer::start();
     server.sql(MANY_TYPES);
     let dump = dump(&server, "test");
+    // By default the tables are locked instead of read in one transaction.
+    let mut locking = server.program("mariadb-dump");
+    locking.args(["--skip-comments", "--hex-blob", "--default-character-set=utf8mb4", "test"]);
+    let output = server.finish(locking, b"");
+    assert!(output.status.success(), "mariadb-dump: {}", output.errors());
+    assert_eq!(output.text(), String::from_utf8_lossy(&dump));
     server.sql("CREATE DATABASE copy");
     let mut restore = server.program("mariadb");
     restore.args(["--default-character-set=utf8mb4", "copy"]);

@@ -212,11 +212,17 @@ fn definitions_survive_a_kill() {
          ALTER TABLE kept ADD COLUMN extra VARCHAR(10) DEFAULT 'x';
          CREATE DATABASE other; CREATE TABLE other.t (id INT PRIMARY KEY); DROP DATABASE other;",
     );
-    let definition = server.sql("SHOW CREATE TABLE kept");
+    let definition = |server: &TestServer| {
+        // What the counter has reached may jump forward over a crash, never back.
+        let text = server.sql("SHOW CREATE TABLE kept");
+        let words = text.split(' ').filter(|word| !word.starts_with("AUTO_INCREMENT="));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let before = definition(&server);
     server.kill();
     server.restart();
     assert_eq!(server.sql("SHOW TABLES"), "emptied\nkept\nnew_name\n");
-    assert_eq!(server.sql("SHOW CREATE TABLE kept"), definition);
+    assert_eq!(definition(&server), before);
     assert_eq!(server.sql("SELECT * FROM kept ORDER BY id"), "100\t1\tx\n101\t2\tx\n");
     assert_eq!(server.sql("SELECT COUNT(*) FROM emptied; SELECT id FROM new_name"), "0\n5\n");
     assert!(!server.sql("SHOW DATABASES").contains("other"));

@@ -1,6 +1,7 @@
 //! The disk and the memory at their limits: torn and damaged logs, a second server, a full disk, full memory.
 
 use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -143,14 +144,23 @@ impl SmallDisk {
         self.folder.path()
     }
 
-    /// Fills the disk up to `left` bytes with a file that can be removed.
+    /// Fills the disk with a file that can be removed, up to about `left` bytes: the server may use some meanwhile.
     fn fill(&self, left: u64) -> PathBuf {
-        let ballast = self.path().join("ballast");
+        let path = self.path().join("ballast");
+        let mut ballast = fs::File::create(&path).unwrap();
+        while self.available() > left {
+            let chunk = vec![1; (self.available() - left).min(1 << 20) as usize];
+            if ballast.write_all(&chunk).is_err() {
+                break;
+            }
+        }
+        path
+    }
+
+    fn available(&self) -> u64 {
         let output = Command::new("df").args(["-B1", "--output=avail"]).arg(self.path()).output();
         let text = String::from_utf8(output.unwrap().stdout).unwrap();
-        let available: u64 = text.lines().last().unwrap().trim().parse().unwrap();
-        fs::write(&ballast, vec![1; available.saturating_sub(left) as usize]).unwrap();
-        ballast
+        text.lines().last().unwrap().trim().parse().unwrap()
     }
 }
 
