@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct HandlerCounters {
     pub read_key: u64,
     pub read_next: u64,
+    /// Full scans begun.
     pub read_rnd: u64,
+    /// Rows that full scans saw.
+    pub read_rnd_next: u64,
     pub write: u64,
     pub update: u64,
     pub delete: u64,
@@ -129,6 +132,7 @@ impl Counters {
         self.add(Counter::HandlerReadKey, handlers.read_key);
         self.add(Counter::HandlerReadNext, handlers.read_next);
         self.add(Counter::SelectScan, handlers.read_rnd);
+        self.add(Counter::HandlerReadRndNext, handlers.read_rnd_next);
         self.add(Counter::HandlerWrite, handlers.write);
         self.add(Counter::HandlerUpdate, handlers.update);
         self.add(Counter::HandlerDelete, handlers.delete);

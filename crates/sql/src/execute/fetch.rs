@@ -153,7 +153,11 @@ impl TableReader {
                 !stopped && !keys.is_empty()
             }
         };
-        handlers.read_next += rows;
+        if input.access.is_full() {
+            handlers.read_rnd_next += rows;
+        } else {
+            handlers.read_next += rows;
+        }
         if !more {
             *self = TableReader::Done;
         }

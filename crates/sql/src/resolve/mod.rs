@@ -163,6 +163,7 @@ impl<'a> Resolver<'a> {
     /// A base table by name. Errors: 1046, 1146.
     pub fn base_table(&mut self, name: &ObjectName) -> Result<Arc<Table>> {
         let database = self.database_of(name)?;
+        crate::ddl::database::check_exists(self.environment.catalog, database)?;
         let Some(table) = self.environment.catalog.table(database, &name.name.value) else {
             return Err(no_such_table(database, &name.name.value));
         };

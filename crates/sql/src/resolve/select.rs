@@ -294,7 +294,7 @@ impl Resolver<'_> {
                     };
                     let Some(table) = scope.tables.iter().position(matches) else {
                         let message = format!("Unknown table '{}'", name.name.value);
-                        return Err(Error::new(ErrorCode::UnknownTable, message));
+                        return Err(Error::new(ErrorCode::BadTable, message));
                     };
                     let columns: Vec<_> = visible_columns(scope, table).collect();
                     items.extend(columns.into_iter().map(|found| column_item(scope, found)));

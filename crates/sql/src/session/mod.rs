@@ -73,6 +73,8 @@ pub struct Session {
     pub named_statements: HashMap<String, u32>,
     pub next_statement_id: u32,
     pub multi_statements: bool,
+    /// LOCK TABLES was said: UNLOCK TABLES ends the transaction.
+    pub tables_locked: bool,
     plans: PlanCache,
     digester: Digester,
     literals: Vec<LiteralToken>,
@@ -112,6 +114,7 @@ impl Session {
         server.enter(&shared);
         Ok(Session {
             multi_statements: info.multi_statements,
+            tables_locked: false,
             server,
             shared,
             info,

@@ -241,8 +241,12 @@ impl Session {
     /// LOCK TABLES is accepted for tools that wrap their work in it (dumps): transactions isolate them already.
     async fn lock_tables(&mut self, statement: &Statement) -> Result<Affected> {
         self.clear_conditions();
-        self.commit().await?;
+        if matches!(statement, Statement::LockTables(_)) || self.tables_locked {
+            self.commit().await?;
+        }
+        self.tables_locked = false;
         if let Statement::LockTables(locks) = statement {
+            self.tables_locked = true;
             for lock in locks {
                 let name = &lock.table;
                 let database = match (&name.schema, &self.state.database) {

@@ -72,7 +72,8 @@ impl SystemVariables for VariableReader<'_> {
             }
             None => false,
         };
-        Ok(as_expression(definition, &self.0.variable_text(definition, global)))
+        let collation = self.0.variables.settings.collation_connection;
+        Ok(as_expression(definition, &self.0.variable_text(definition, global), collation))
     }
 
     fn user_variable_type(&self, name: &str) -> Option<SqlType> {
@@ -86,14 +87,14 @@ fn wrong_scope(name: &str, scope: &str) -> Error {
 }
 
 /// The value as a literal of the variable's type: switches are 1 and 0.
-fn as_expression(definition: &Definition, text: &str) -> Expr {
+fn as_expression(definition: &Definition, text: &str, collation: shoal_types::Collation) -> Expr {
     match definition.kind {
         Kind::Switch => Expr::literal(Value::Int(i64::from(text == "ON")), SqlType { length: 1, ..SqlType::bigint(false) }),
         Kind::Integer(..) => Expr::literal(Value::UInt(text.parse().unwrap_or(0)), SqlType::bigint(true)),
         Kind::Real => Expr::literal(Value::Double(text.parse().unwrap_or(0.0)), SqlType::double()),
         Kind::Text if text == "NULL" => Expr::null(),
         Kind::Word(_) | Kind::Text => {
-            string_literal(text.as_bytes().to_vec(), shoal_types::Collation::UTF8MB4_0900_AI_CI)
+            string_literal(text.as_bytes().to_vec(), collation)
         }
     }
 }

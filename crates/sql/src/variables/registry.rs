@@ -65,6 +65,7 @@ impl Definition {
                 let chosen = named.or_else(|| text.parse::<usize>().ok().and_then(|position| words.get(position)));
                 chosen.map(|word| (*word).to_owned()).ok_or_else(|| self.wrong_value(text))
             }
+            Kind::Text if self.name == "sql_mode" => Ok(super::sql_mode::SqlModes::parse(text)?.text()),
             Kind::Text => Ok(text.to_owned()),
             Kind::Real => match text.trim().parse::<f64>() {
                 Ok(number) => Ok(format!("{number:.6}")),

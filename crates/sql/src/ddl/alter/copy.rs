@@ -215,6 +215,11 @@ impl<'c> Copier<'c> {
             });
         }
         let value = match value {
+            // The empty value that stands for a wrong one stays what it is.
+            Value::Enum(member) if member.index == 0 && definition.sql_type.base == BaseType::Enum => {
+                let labels = definition.sql_type.labels.clone().unwrap_or_default();
+                return Ok(Value::Enum(EnumValue { index: 0, labels }));
+            }
             // Labels are what counts when the labels of the type change.
             Value::Enum(_) | Value::Set(_) if definition.sql_type.labels.is_some() => Value::Str(value.to_text()),
             other => other,
