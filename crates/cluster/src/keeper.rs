@@ -54,11 +54,12 @@ impl Keeper {
         while !self.sleep() {
             let Some(node) = node.upgrade() else { return };
             node.drop_old_versions();
-            if node.wants_checkpoint() && Instant::now() >= not_before {
-                if let Err(error) = node.checkpoint() {
-                    tracing::warn!(%error, "a checkpoint failed; the older one and the log still count");
-                    not_before = Instant::now() + RETRY_AFTER;
-                }
+            if node.wants_checkpoint()
+                && Instant::now() >= not_before
+                && let Err(error) = node.checkpoint()
+            {
+                tracing::warn!(%error, "a checkpoint failed; the older one and the log still count");
+                not_before = Instant::now() + RETRY_AFTER;
             }
         }
     }

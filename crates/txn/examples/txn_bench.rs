@@ -1,7 +1,8 @@
 //! Measures transactions without any SQL above them: key reads, and updates that are durable when they return, at 1, 8
 //! and 64 sessions on two workers (single-threaded runtimes, as the server's).
 //!
-//! `cargo run --release -p shoal-txn --example txn_bench -- [directory] [seconds per line] [flush: worker|writer]`
+//! `cargo run --release -p shoal-txn --example txn_bench -- [directory] [seconds per line] [flush: worker|writer] [rows]
+//! [only lines that contain this]`
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,6 @@ use shoal_txn::{Inserted, Isolation, Modification, ReadMode, Transaction};
 use shoal_types::schema::TableOptions;
 use shoal_types::*;
 
-const ROWS: i64 = 100_000;
 const WORKERS: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +34,17 @@ fn main() -> Result<()> {
     };
     let options = NodeOptions { flush_by, data_memory: Some(4 << 30), ..NodeOptions::new(&directory) };
     let node = Node::open(options.clone())?;
-    let table = load(&node)?;
-    println!("{} partitions, {ROWS} rows, {WORKERS} workers, flush by {flush_by:?}", node.partition_count());
+    let rows: i64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(100_000);
+    let only = arguments.next().unwrap_or_default();
+    let table = load(&node, rows)?;
+    println!("{} partitions, {rows} rows, {WORKERS} workers, flush by {flush_by:?}", node.partition_count());
     let duration = Duration::from_secs_f64(seconds);
     for (work, sessions) in
         [(Work::GetNewest, 1), (Work::GetSnapshot, 1), (Work::Update, 1), (Work::Update, 8), (Work::Update, 64)]
     {
-        measure(&node, &table, work, sessions, duration);
+        if format!("{work:?} x {sessions}").contains(&only) {
+            measure(&node, &table, work, (sessions, rows), duration);
+        }
     }
     node.close()?;
     drop(table);
@@ -60,7 +64,7 @@ fn node_table(node: &Node) -> Arc<Table> {
     Arc::clone(node.catalog().table("d", "sbtest").expect("the table is there"))
 }
 
-fn measure(node: &Arc<Node>, table: &Arc<Table>, work: Work, sessions: usize, duration: Duration) {
+fn measure(node: &Arc<Node>, table: &Arc<Table>, work: Work, (sessions, rows): (usize, i64), duration: Duration) {
     let done = Arc::new(AtomicU64::new(0));
     let cpu_start = cpu_time();
     let start = Instant::now();
@@ -75,7 +79,7 @@ fn measure(node: &Arc<Node>, table: &Arc<Table>, work: Work, sessions: usize, du
                     let (node, table, done) = (Arc::clone(node), Arc::clone(table), Arc::clone(&done));
                     local.spawn_local(async move {
                         done.fetch_add(
-                            session_work(node, table, work, session, start + duration).await,
+                            session_work(node, table, work, (session, rows), start + duration).await,
                             Ordering::Relaxed,
                         );
                     });
@@ -94,7 +98,13 @@ fn measure(node: &Arc<Node>, table: &Arc<Table>, work: Work, sessions: usize, du
     );
 }
 
-async fn session_work(node: Arc<Node>, table: Arc<Table>, work: Work, session: usize, end: Instant) -> u64 {
+async fn session_work(
+    node: Arc<Node>,
+    table: Arc<Table>,
+    work: Work,
+    (session, rows): (usize, i64),
+    end: Instant,
+) -> u64 {
     let mut transaction = Transaction::new(node);
     let mut random = session as u64 * 7919 + 1;
     let mut count = 0;
@@ -102,7 +112,7 @@ async fn session_work(node: Arc<Node>, table: Arc<Table>, work: Work, session: u
     while Instant::now() < end {
         for _ in 0..batch {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let key = key((random >> 33) as i64 % ROWS);
+            let key = key((random >> 33) as i64 % rows);
             match work {
                 Work::GetNewest => {
                     let found = transaction.get_newest(&table, &key, |row| row.is_some()).await;
@@ -151,24 +161,24 @@ fn key(id: i64) -> [u8; 4] {
     ((id as i32) as u32 ^ 0x8000_0000).to_be_bytes()
 }
 
-fn load(node: &Arc<Node>) -> Result<Arc<Table>> {
+fn load(node: &Arc<Node>, rows: i64) -> Result<Arc<Table>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let database = Change::PutDatabase { name: "d".into(), collation: Collation::default() };
         node.change(vec![database, Change::PutTable(sbtest(node.next_table_id()))]).await?;
         let table = node_table(node);
         let mut transaction = Transaction::new(Arc::clone(node));
-        for start in (0..ROWS).step_by(1000) {
+        for start in (0..rows).step_by(1000) {
             transaction.begin(Isolation::RepeatableRead);
-            let mut rows = Vec::with_capacity(1000);
+            let mut encoded = Vec::with_capacity(1000);
             for id in start..start + 1000 {
                 let values =
                     [Value::Int(id), Value::Int(id / 2), Value::Str(vec![b'c'; 119]), Value::Str(vec![b'p'; 59])];
                 let mut row = Vec::new();
                 table.layout.encode(&values, &TimeZone::UTC, &mut row)?;
-                rows.push(row);
+                encoded.push(row);
             }
-            transaction.insert_many(&table, &rows, false).await?;
+            transaction.insert_many(&table, &encoded, false).await?;
             transaction.commit().await?;
         }
         Ok(table)

@@ -6,6 +6,8 @@
 use shoal_partition::SavepointMark;
 
 const ABSENT: u16 = u16::MAX;
+/// What a write takes in the log besides its row.
+const WRITE_HEAD_BYTES: u64 = 16;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Participant {
@@ -18,11 +20,12 @@ pub(crate) struct Participant {
     pub joined_in_statement: bool,
 }
 
-/// Consecutive writes to one partition.
+/// Consecutive writes to one partition. No savepoint lies within one.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     partition: u32,
-    writes: u64,
+    writes: u32,
+    bytes: u64,
 }
 
 #[derive(Debug)]
@@ -32,13 +35,16 @@ pub(crate) struct Participants {
     places: Box<[u16]>,
     /// All writes in the order they were made.
     runs: Vec<Run>,
+    run_closed: bool,
     total: u64,
+    /// About what the writes will take in the log.
+    bytes: u64,
 }
 
 impl Participants {
     pub fn new(partitions: u32) -> Participants {
         let places = vec![ABSENT; partitions as usize].into_boxed_slice();
-        Participants { list: Vec::new(), places, runs: Vec::new(), total: 0 }
+        Participants { list: Vec::new(), places, runs: Vec::new(), run_closed: false, total: 0, bytes: 0 }
     }
 
     #[inline]
@@ -77,38 +83,50 @@ impl Participants {
         }
     }
 
-    /// A write was staged in the partition.
+    /// A write of so many bytes was staged in the partition.
     #[inline]
-    pub fn wrote(&mut self, partition: u32) {
+    pub fn wrote(&mut self, partition: u32, bytes: usize) {
         self.join(partition).writes += 1;
         self.total += 1;
+        let bytes = bytes as u64 + WRITE_HEAD_BYTES;
+        self.bytes += bytes;
         match self.runs.last_mut() {
-            Some(run) if run.partition == partition => run.writes += 1,
-            _ => self.runs.push(Run { partition, writes: 1 }),
+            Some(run) if run.partition == partition && !self.run_closed => {
+                run.writes += 1;
+                run.bytes += bytes;
+            }
+            _ => self.runs.push(Run { partition, writes: 1, bytes }),
         }
+        self.run_closed = false;
     }
 
-    pub fn total_writes(&self) -> u64 {
+    /// How many writes there are: a savepoint.
+    pub fn mark(&mut self) -> u64 {
+        self.run_closed = true;
         self.total
     }
 
-    /// Takes back the writes since there were `total`; yields the partitions concerned with what is left in each.
-    pub fn truncate(&mut self, total: u64) -> Vec<(u32, SavepointMark)> {
+    pub fn has_writes(&self) -> bool {
+        self.total > 0
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes back the writes since the mark; yields the partitions concerned with what is left in each.
+    pub fn truncate(&mut self, mark: u64) -> Vec<(u32, SavepointMark)> {
         let mut concerned: Vec<u32> = Vec::new();
-        while self.total > total {
-            let Some(run) = self.runs.last_mut() else { break };
-            let taken = run.writes.min(self.total - total);
-            run.writes -= taken;
-            self.total -= taken;
-            let (partition, empty) = (run.partition, run.writes == 0);
-            if empty {
-                self.runs.pop();
-            }
-            self.join(partition).writes -= taken as u32;
-            if !concerned.contains(&partition) {
-                concerned.push(partition);
+        while self.total > mark {
+            let Some(run) = self.runs.pop() else { break };
+            self.total -= u64::from(run.writes);
+            self.bytes -= run.bytes;
+            self.join(run.partition).writes -= run.writes;
+            if !concerned.contains(&run.partition) {
+                concerned.push(run.partition);
             }
         }
+        self.run_closed = true;
         concerned.into_iter().map(|partition| (partition, SavepointMark(self.join(partition).writes))).collect()
     }
 
@@ -125,6 +143,7 @@ impl Participants {
         }
         self.runs.clear();
         self.total = 0;
+        self.bytes = 0;
     }
 }
 
@@ -135,20 +154,23 @@ mod tests {
     #[test]
     fn going_back_leaves_each_partition_with_what_it_had() {
         let mut participants = Participants::new(4);
-        for partition in [1, 1, 3, 1] {
-            participants.wrote(partition);
+        for partition in [1, 1, 3] {
+            participants.wrote(partition, 10);
         }
-        let total = participants.total_writes();
-        for partition in [3, 3, 0, 1] {
-            participants.wrote(partition);
+        let early = participants.mark();
+        participants.wrote(1, 10);
+        let (mark, bytes) = (participants.mark(), participants.bytes());
+        for partition in [1, 3, 3, 0, 1] {
+            participants.wrote(partition, 1000);
         }
-        let mut left = participants.truncate(total);
+        let mut left = participants.truncate(mark);
+        assert_eq!(participants.bytes(), bytes);
         left.sort_unstable();
         assert_eq!(left, [(0, SavepointMark(0)), (1, SavepointMark(3)), (3, SavepointMark(1))]);
         let mut writers = Vec::new();
         participants.writers_into(&mut writers);
         assert_eq!(writers, [1, 3]);
-        assert_eq!(participants.truncate(3), [(1, SavepointMark(2))]);
+        assert_eq!(participants.truncate(early), [(1, SavepointMark(2))]);
         participants.clear();
         assert!(participants.get(1).is_none());
     }

@@ -12,6 +12,8 @@ use crate::participants::Participants;
 
 /// innodb_lock_wait_timeout's default.
 const LOCK_WAIT_TIMEOUT: Duration = Duration::from_secs(50);
+/// What the writes of one transaction may take in the log: half of what the log allows for a batch.
+const TRANSACTION_BYTES_MAX: u64 = 512 << 20;
 /// Rows that are counted exactly for an estimate lie in so many partitions; the others are taken to be alike.
 const ESTIMATE_PARTITIONS: u32 = 8;
 
@@ -115,7 +117,7 @@ impl Transaction {
     }
 
     pub fn has_writes(&self) -> bool {
-        self.participants.total_writes() > 0
+        self.participants.has_writes()
     }
 
     pub fn id(&self) -> Option<TransactionId> {
@@ -212,6 +214,19 @@ impl Transaction {
             && self.participants.get(partition).is_some_and(|one| one.joined_in_statement)
     }
 
+    /// A write of so many bytes was staged.
+    ///
+    /// # Errors
+    /// 1197 when the transaction grows beyond what one batch of the log may hold.
+    #[inline]
+    pub(crate) fn wrote(participants: &mut Participants, partition: u32, bytes: usize) -> Result<()> {
+        participants.wrote(partition, bytes);
+        match participants.bytes() > TRANSACTION_BYTES_MAX {
+            true => Err(too_large()),
+            false => Ok(()),
+        }
+    }
+
     /// The table's sequence has given values to this transaction.
     pub(crate) fn note_sequence(&mut self, table: &Arc<Table>) {
         if table.uses_sequence && !self.sequences.iter().any(|known| known.id() == table.id()) {
@@ -220,7 +235,7 @@ impl Transaction {
     }
 
     pub fn savepoint(&mut self) -> Savepoint {
-        Savepoint(self.participants.total_writes())
+        Savepoint(self.participants.mark())
     }
 
     /// Takes back the writes since the savepoint; locks stay.
@@ -386,6 +401,13 @@ impl Drop for FlushPromise<'_> {
 fn table_changed() -> Error {
     let code = ErrorCode::from_errno(1412).unwrap_or(ErrorCode::UnknownError);
     Error::new(code, "Table definition has changed, please retry transaction")
+}
+
+/// Error 1197, as far as the table of errors has it.
+fn too_large() -> Error {
+    let code = ErrorCode::from_errno(1197).unwrap_or(ErrorCode::UnknownError);
+    let message = format!("The transaction is larger than {} MiB; do it in parts", TRANSACTION_BYTES_MAX >> 20);
+    Error::new(code, message)
 }
 
 /// A range in the partition's words.

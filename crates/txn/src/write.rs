@@ -146,7 +146,9 @@ impl Transaction {
         let hold_end = placed.len().min(*at + ROWS_PER_HOLD);
         while *at < hold_end && placed[*at].partition == partition {
             match guard.insert(id, table, placed[*at].row, token)? {
-                Step::Ready(WriteOutcome::Done) => self.participants.wrote(partition),
+                Step::Ready(WriteOutcome::Done) => {
+                    Transaction::wrote(&mut self.participants, partition, placed[*at].row.len())?;
+                }
                 Step::Ready(WriteOutcome::Duplicate { index, row }) => {
                     return Ok(RunEnd::Duplicate { index, row: row.bytes().to_vec() });
                 }
@@ -248,7 +250,7 @@ impl Transaction {
                 let mut guard = self.node.partition(partition);
                 match guard.delete(id, table, primary_key, token)? {
                     Step::Ready(WriteOutcome::Done) => {
-                        self.participants.wrote(partition);
+                        Transaction::wrote(&mut self.participants, partition, primary_key.len())?;
                         return Ok(true);
                     }
                     Step::Ready(_) => return Ok(false),
@@ -269,7 +271,7 @@ impl Transaction {
                 let mut guard = self.node.partition(partition);
                 match guard.update(id, table.id(), row, token)? {
                     Step::Ready(WriteOutcome::Done) => {
-                        self.participants.wrote(partition);
+                        Transaction::wrote(&mut self.participants, partition, row.len())?;
                         return Ok(Inserted::Done);
                     }
                     Step::Ready(WriteOutcome::Duplicate { index, row }) => {
@@ -363,7 +365,8 @@ impl Transaction {
         };
         Ok(match step {
             Step::Ready(WriteOutcome::Done) => {
-                self.participants.wrote(partition);
+                let bytes = new.map_or(primary_key.len(), <[u8]>::len);
+                Transaction::wrote(&mut self.participants, partition, bytes)?;
                 Step::Ready(Some((Inserted::Done, changes, result)))
             }
             Step::Ready(WriteOutcome::Duplicate { index, row }) => {

@@ -31,7 +31,7 @@ async fn transfer(node: &TestNode, table: &Arc<Table>, seed: u64, rounds: usize)
     let mut done = 0;
     for _ in 0..rounds {
         let isolation =
-            if next(&mut random) % 2 == 0 { Isolation::RepeatableRead } else { Isolation::ReadCommitted };
+            if next(&mut random).is_multiple_of(2) { Isolation::RepeatableRead } else { Isolation::ReadCommitted };
         transaction.begin(isolation);
         let (from, to) = (next(&mut random) as i64 % ACCOUNTS, next(&mut random) as i64 % ACCOUNTS);
         let amount = next(&mut random) as i64 % 10;
@@ -40,7 +40,7 @@ async fn transfer(node: &TestNode, table: &Arc<Table>, seed: u64, rounds: usize)
             add(&mut transaction, table, to, amount).await
         };
         match moved.await {
-            Ok(()) if next(&mut random) % 8 == 0 => transaction.rollback(),
+            Ok(()) if next(&mut random).is_multiple_of(8) => transaction.rollback(),
             Ok(()) => {
                 transaction.commit().await.unwrap();
                 done += 1;
