@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use shoal_log::Durability;
+use shoal_log::file_system::{FileSystem, RealFileSystem};
 
 /// Gets the reason why a node cannot go on.
 pub type FatalHook = Arc<dyn Fn(&str) + Send + Sync>;
@@ -43,6 +44,7 @@ pub struct NodeOptions {
     pub checkpoint_bytes_per_second: u64,
     /// Threads that read checkpoints and log back.
     pub recovery_threads: usize,
+    pub file_system: Arc<dyn FileSystem>,
     /// Checkpoints and garbage collection by themselves. Without it the owner calls `Node::checkpoint`.
     pub background_work: bool,
     /// Called once. By default it says why on stderr and ends the process.
@@ -63,6 +65,7 @@ impl NodeOptions {
             checkpoint_log_bytes: 256 << 20,
             checkpoint_bytes_per_second: 0,
             recovery_threads: 2,
+            file_system: Arc::new(RealFileSystem),
             background_work: true,
             on_fatal: Arc::new(|reason| {
                 eprintln!("shoal: stopping: {reason}");

@@ -11,7 +11,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prost::Message;
 use shoal_log::checkpoint::CheckpointStore;
-use shoal_log::file_system::RealFileSystem;
 use shoal_log::{Log, LogHooks, LogOptions, RecordRef};
 use shoal_partition::{MemoryBudget, Partition, PartitionConfig};
 use shoal_types::{Error, PartitionId, Result, Timestamp};
@@ -203,6 +202,7 @@ fn log_options(options: &NodeOptions) -> LogOptions {
         first_segment_bytes: options.first_log_segment_bytes,
         durability: options.durability,
         sync_interval: options.global_checkpoint_interval,
+        file_system: Arc::clone(&options.file_system),
         ..LogOptions::new(log_id)
     }
 }
@@ -228,9 +228,9 @@ fn hooks(node: &Arc<OnceLock<Weak<Node>>>) -> LogHooks {
     }
 }
 
-pub(crate) fn open_checkpoints(options: &NodeOptions) -> Result<CheckpointStore> {
+fn open_checkpoints(options: &NodeOptions) -> Result<CheckpointStore> {
     let directory = options.data_dir.join(CHECKPOINT_DIRECTORY);
-    CheckpointStore::open(Arc::new(RealFileSystem), &directory).map_err(log_error)
+    CheckpointStore::open(Arc::clone(&options.file_system), &directory).map_err(log_error)
 }
 
 fn default_partitions() -> u32 {

@@ -101,9 +101,11 @@ fn decimals(
         ArithmeticOperator::Subtract => first.checked_sub(&second),
         ArithmeticOperator::Multiply => first.checked_mul(&second),
         _ if second.is_zero() => return ctx.division_by_zero(),
-        ArithmeticOperator::Divide => first
-            .checked_div(&second, ctx.settings.div_precision_increment)
-            .map(|quotient| quotient.round(i32::from(call.sql_type.decimals))),
+        // A quotient keeps more digits than its type shows, so that (1/3)*3 is 1; they are cut where it is shown.
+        ArithmeticOperator::Divide => {
+            let quotient = first.checked_div(&second, ctx.settings.div_precision_increment);
+            return quotient.map(Value::Decimal).ok_or_else(|| out_of_range(call));
+        }
         ArithmeticOperator::Modulo => first.checked_rem(&second),
         ArithmeticOperator::IntegerDivide => first.checked_integer_div(&second),
     };

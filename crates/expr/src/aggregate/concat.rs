@@ -98,7 +98,7 @@ impl Concatenation {
             if text.len() > limit {
                 text.truncate(limit);
                 text.truncate(self.charset.well_formed_length(&text));
-                ctx.warn_or_fail(ErrorCode::DataTruncated, || {
+                ctx.warn_or_fail(ErrorCode::CutValueGroupConcat, || {
                     format!("Row {} was cut by GROUP_CONCAT()", position + 1)
                 })?;
                 break;

@@ -45,10 +45,8 @@ pub fn cast(mut operand: Expr, mut target: SqlType, ctx: &BuildContext<'_>) -> R
 
 fn check_target(target: &SqlType) -> Result<()> {
     let too_big = |what: &str, value: u32, limit: u32| {
-        Error::new(
-            ErrorCode::WrongArguments,
-            format!("Too-big {what} {value} specified for 'CAST'. Maximum is {limit}."),
-        )
+        let code = if what == "scale" { ErrorCode::TooBigScale } else { ErrorCode::TooBigPrecision };
+        Error::new(code, format!("Too-big {what} {value} specified for 'CAST'. Maximum is {limit}."))
     };
     match target.base {
         BaseType::Decimal if target.length > types::DECIMAL_PRECISION_MAX => {
@@ -58,7 +56,7 @@ fn check_target(target: &SqlType) -> Result<()> {
             Err(too_big("scale", u32::from(target.decimals), u32::from(types::DECIMAL_SCALE_MAX)))
         }
         BaseType::Decimal if target.length > 0 && u32::from(target.decimals) > target.length => Err(Error::new(
-            ErrorCode::WrongArguments,
+            ErrorCode::MBiggerThanD,
             "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '').",
         )),
         BaseType::Time | BaseType::DateTime | BaseType::Timestamp if target.decimals > 6 => {

@@ -155,7 +155,7 @@ fn datetime_constant(text: &[u8], column: &SqlType, ctx: &BuildContext<'_>) -> R
                 _ => "DATETIME",
             };
             Err(Error::new(
-                ErrorCode::TruncatedWrongValue,
+                ErrorCode::WrongValue,
                 format!("Incorrect {kind} value: '{}'", crate::context::printable(text)),
             ))
         }

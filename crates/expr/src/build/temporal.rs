@@ -20,9 +20,8 @@ pub enum TemporalKind {
 /// A temporal literal. Errors: a text that is no such value.
 pub fn temporal_literal(kind: TemporalKind, text: &[u8], ctx: &BuildContext<'_>) -> Result<Expr> {
     let context = ctx.evaluation().temporal();
-    let incorrect = |name: &str| {
-        Error::new(ErrorCode::TruncatedWrongValue, format!("Incorrect {name} value: '{}'", printable(text)))
-    };
+    let incorrect =
+        |name: &str| Error::new(ErrorCode::WrongValue, format!("Incorrect {name} value: '{}'", printable(text)));
     match kind {
         TemporalKind::Date => {
             let converted = DateTime::parse(text, &context);

@@ -144,7 +144,7 @@ pub(crate) fn fsp_argument(argument: Option<&Expr>, function: &str) -> Result<u8
     match argument.as_literal().map(|value| value.to_i64().value) {
         Some(fsp @ 0..=6) => Ok(fsp as u8),
         Some(fsp) => Err(Error::new(
-            ErrorCode::WrongArguments,
+            ErrorCode::TooBigPrecision,
             format!("Too-big precision {fsp} specified for '{}'. Maximum is 6.", function.to_ascii_lowercase()),
         )),
         None => Err(Error::new(

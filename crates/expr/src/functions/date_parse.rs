@@ -56,7 +56,7 @@ fn string_to_date(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) 
     match value {
         Some(value) if !is_refused(&value) => Ok(value),
         _ => {
-            ctx.warn_or_fail(shoal_types::ErrorCode::TruncatedWrongValue, || {
+            ctx.warn_or_fail(shoal_types::ErrorCode::WrongValueForType, || {
                 let kind = match call.sql_type.base {
                     BaseType::Time => "time",
                     _ => "datetime",

@@ -109,10 +109,7 @@ fn rounded(derivation: &mut Derivation<'_>) -> Result<ResultType> {
             let carry = u32::from(places < scale && derivation.name == "ROUND");
             types::decimal(integer_digits + carry + places, places)
         }
-        NumberClass::Double => match places {
-            Some(places @ 0..=30) => SqlType { decimals: places as u8, ..SqlType::double() },
-            _ => SqlType::double(),
-        },
+        NumberClass::Double => SqlType::double(),
     };
     Ok(derivation.typed(sql_type))
 }

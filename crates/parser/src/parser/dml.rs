@@ -3,7 +3,7 @@
 use super::{Parser, Result};
 use crate::ast::{
     Assignment, Call, ColumnName, Delete, DeleteTarget, Expr, Ident, Insert, InsertSource, ObjectName, Statement,
-    TableFactor, TableReference, Update, With, WritePriority,
+    Update, With, WritePriority,
 };
 use crate::lexer::TokenKind;
 
@@ -134,10 +134,9 @@ impl Parser<'_> {
             order_by: Vec::new(),
             limit: None,
         };
-        if is_single_table(&update.tables) {
-            update.order_by = self.optional_order_by()?;
-            update.limit = self.optional_count_limit()?;
-        }
+        // Only the single-table form may have them; the SQL layer says so by name.
+        update.order_by = self.optional_order_by()?;
+        update.limit = self.optional_count_limit()?;
         Ok(Statement::Update(Box::new(update)))
     }
 
@@ -229,9 +228,4 @@ impl Parser<'_> {
         })?;
         Ok(Statement::Do(exprs))
     }
-}
-
-/// One plain table: the form that takes ORDER BY and LIMIT.
-fn is_single_table(tables: &[TableReference]) -> bool {
-    matches!(tables, [TableReference { base: TableFactor::Table { .. }, joins }] if joins.is_empty())
 }

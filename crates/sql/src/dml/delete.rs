@@ -112,7 +112,7 @@ async fn change_target(
         affected.rows += 1;
         return Ok(());
     }
-    let settings = AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: false };
+    let settings = AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: false, forced: None };
     let builder = RowBuilder::new(table, plan.ignore, settings, &ctx.eval);
     let mut values = present.to_vec();
     for &(column, position) in &target.assignments {

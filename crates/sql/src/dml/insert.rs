@@ -91,6 +91,10 @@ impl<'p> Insertion<'p> {
         let mut values = Vec::with_capacity(self.plan.defaults.len());
         for (column, default) in self.plan.defaults.iter().enumerate() {
             values.push(match default {
+                // Until it is assigned, a column reads as its default in the expressions of the row.
+                DefaultValue::Expression(expression) if self.plan.targets.contains(&column) => {
+                    expression.as_literal().cloned().unwrap_or_default()
+                }
                 _ if self.plan.targets.contains(&column) => Value::Null,
                 DefaultValue::AutoIncrement => Value::Null,
                 DefaultValue::Missing => self.builder.missing(column, &mut ctx.eval)?,
@@ -285,7 +289,14 @@ impl<'p> Insertion<'p> {
                 self.affected.rows += 2;
                 Ok(())
             }
-            Inserted::Duplicate { index, .. } => Err(duplicate_entry(&table, index, &changed)),
+            Inserted::Duplicate { index, .. } => {
+                let error = duplicate_entry(&table, index, &changed);
+                if !self.plan.ignore {
+                    return Err(error);
+                }
+                ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
+                Ok(())
+            }
         }
     }
 

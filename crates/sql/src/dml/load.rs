@@ -83,6 +83,8 @@ pub fn insert_settings(session: &Session) -> InsertSettings {
             increment: session.variables.auto_increment_increment,
             offset: session.variables.auto_increment_offset,
             zero_means_next: !session.variables.no_auto_value_on_zero,
+            forced: None,
+            forced: None,
         },
     }
 }

@@ -16,6 +16,7 @@ pub struct RowBuilder<'t> {
     ignore: bool,
     strict: bool,
     zero_means_next: bool,
+    forced: Option<u64>,
     increment: u64,
     offset: u64,
     /// The first value that was generated: LAST_INSERT_ID().
@@ -29,6 +30,8 @@ pub struct AutoIncrementSettings {
     pub offset: u64,
     /// NO_AUTO_VALUE_ON_ZERO is off.
     pub zero_means_next: bool,
+    /// SET insert_id: the value to generate first.
+    pub forced: Option<u64>,
 }
 
 impl<'t> RowBuilder<'t> {
@@ -51,6 +54,7 @@ impl<'t> RowBuilder<'t> {
             ignore,
             strict: mode.strict && !ignore,
             zero_means_next: settings.zero_means_next,
+            forced: settings.forced,
             increment: settings.increment.max(1),
             offset: settings.offset.max(1),
             first_generated: None,
@@ -101,6 +105,10 @@ impl<'t> RowBuilder<'t> {
     pub fn missing(&self, column: usize, eval: &mut EvalContext<'_>) -> Result<Value> {
         let definition = &self.table.schema.columns[column];
         let message = format!("Field '{}' doesn't have a default value", definition.name);
+        if definition.sql_type.base == BaseType::Enum {
+            // The first member is an ENUM's default.
+            return Ok(implicit_default(&definition.sql_type));
+        }
         if self.strict {
             return Err(Error::new(ErrorCode::NoDefaultForField, message));
         }
@@ -130,8 +138,14 @@ impl<'t> RowBuilder<'t> {
                 table.next_auto_increment.fetch_max(number.saturating_add(1), Ordering::Relaxed);
             }
             None => {
-                let number = self.next_value();
-                values[column] = fitting(number, &table.schema.columns[column].sql_type)?;
+                let number = match self.forced.take() {
+                    Some(number) => {
+                        table.next_auto_increment.fetch_max(number.saturating_add(1), Ordering::Relaxed);
+                        number
+                    }
+                    None => self.next_value(),
+                };
+                values[column] = fitting(number, &table.schema.columns[column].sql_type);
                 self.first_generated.get_or_insert(number);
             }
         }
@@ -160,8 +174,8 @@ impl<'t> RowBuilder<'t> {
     }
 }
 
-/// A generated number as the column's type. Errors: 1467-like overflow, reported as out of range.
-fn fitting(number: u64, sql_type: &SqlType) -> Result<Value> {
+/// A generated number as the column's type.
+fn fitting(number: u64, sql_type: &SqlType) -> Value {
     let limit = match (sql_type.base, sql_type.unsigned) {
         (BaseType::TinyInt, false) => i8::MAX as u64,
         (BaseType::TinyInt, true) => u64::from(u8::MAX),
@@ -172,14 +186,13 @@ fn fitting(number: u64, sql_type: &SqlType) -> Result<Value> {
         (BaseType::Int, false) => i32::MAX as u64,
         (BaseType::Int, true) => u64::from(u32::MAX),
         (BaseType::BigInt, true) => u64::MAX,
-        (BaseType::Float, _) => return Ok(Value::Float(number as f32)),
-        (BaseType::Double, _) => return Ok(Value::Double(number as f64)),
+        (BaseType::Float, _) => return Value::Float(number as f32),
+        (BaseType::Double, _) => return Value::Double(number as f64),
         _ => i64::MAX as u64,
     };
-    if number > limit {
-        return Err(Error::new(ErrorCode::ErrorOnRead, "Failed to read auto-increment value from storage engine"));
-    }
-    Ok(if sql_type.unsigned { Value::UInt(number) } else { Value::Int(number as i64) })
+    // A sequence at its end yields the greatest value again, which is then a duplicate.
+    let number = number.min(limit);
+    if sql_type.unsigned { Value::UInt(number) } else { Value::Int(number as i64) }
 }
 
 /// Zero, the empty string, the zero date, the first ENUM member.

@@ -16,7 +16,7 @@ use crate::execute::lookup::{Lookup, lookup};
 
 /// UPDATE never generates values.
 const NO_GENERATION: AutoIncrementSettings =
-    AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: false };
+    AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: false, forced: None };
 
 /// Runs a single-table UPDATE.
 pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'_>) -> Result<Affected> {

@@ -161,9 +161,9 @@ fn last_part_ranges<R: RowSource + ?Sized>(
             bounds.extend(part_bounds(part, range.low.as_ref(), range.high.as_ref(), row, eval)?);
         }
         let bounds = disjoint(bounds);
-        let all = prefixes.iter().flat_map(|prefix| {
-            bounds.iter().filter_map(|(low, high)| range_behind(prefix.clone(), low, high))
-        });
+        let all = prefixes
+            .iter()
+            .flat_map(|prefix| bounds.iter().filter_map(|(low, high)| range_behind(prefix.clone(), low, high)));
         return Ok(all.collect());
     }
     let bounds = match access {

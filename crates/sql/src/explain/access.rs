@@ -100,7 +100,9 @@ fn reference(access: &AccessPath) -> Option<String> {
                 _ => return None,
             },
             PartAccess::Null => names.push("const".to_owned()),
-            PartAccess::Range { .. } | PartAccess::Ranges(_) | PartAccess::Prefix(_) | PartAccess::NotNull => return None,
+            PartAccess::Range { .. } | PartAccess::Ranges(_) | PartAccess::Prefix(_) | PartAccess::NotNull => {
+                return None;
+            }
         }
     }
     (!names.is_empty()).then(|| names.join(","))

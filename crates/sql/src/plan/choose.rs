@@ -22,7 +22,10 @@ pub struct Bound {
 }
 
 pub enum BoundKind {
-    Equal { alternatives: Vec<Expr>, null_safe: bool },
+    Equal {
+        alternatives: Vec<Expr>,
+        null_safe: bool,
+    },
     Low(Expr, bool),
     High(Expr, bool),
     /// A disjunction of ranges.
@@ -113,7 +116,12 @@ pub fn find_bounds(
         }
         Operation::Or => {
             if let Some((position, ranges, reads_row)) = disjunction(&call.arguments, index, table, first, known) {
-                bounds.push(Bound { column: position, kind: BoundKind::Ranges(ranges), reads_row, conjunct: index });
+                bounds.push(Bound {
+                    column: position,
+                    kind: BoundKind::Ranges(ranges),
+                    reads_row,
+                    conjunct: index,
+                });
             }
         }
         Operation::IsNull { negated } => {

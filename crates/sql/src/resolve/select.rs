@@ -318,6 +318,10 @@ impl Resolver<'_> {
     ) -> ResultColumn {
         let named = match source {
             ast::Expr::Column(name) => Some(name.column.value.clone()),
+            // A string names its column by its value.
+            ast::Expr::Literal(ast::Literal { value: ast::LiteralValue::String(text), .. }) => {
+                Some(String::from_utf8_lossy(&text.bytes).into_owned())
+            }
             _ => None,
         };
         let scope = self.scope();

@@ -172,6 +172,8 @@ impl Session {
 
     /// Runs every statement of a text.
     pub async fn run_text<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()> {
+        // Some clients send the terminator of their string along.
+        let sql = sql.strip_suffix(b"\0").unwrap_or(sql);
         self.begin_activity("Query", sql);
         let mut position = Some(0);
         while let Some(start) = position {

@@ -41,7 +41,8 @@ pub fn literal_value(literal: LiteralText<'_>) -> Option<Value> {
             Err(_) => Value::UInt(number),
         },
         LiteralText::Decimal(text) => Value::Decimal(Decimal::parse(text.as_bytes()).value),
-        LiteralText::Float(text) => Value::Double(text.parse().unwrap_or(f64::INFINITY)),
+        // A number beyond DOUBLE is an error that the resolver words.
+        LiteralText::Float(text) => Value::Double(text.parse().ok().filter(|number: &f64| number.is_finite())?),
         LiteralText::String(text) => Value::Str(text.into_owned()),
         LiteralText::Hex(_) | LiteralText::Bit(_) => return None,
     })
@@ -206,6 +207,7 @@ impl Session {
                 increment: self.variables.auto_increment_increment,
                 offset: self.variables.auto_increment_offset,
                 zero_means_next: !self.variables.no_auto_value_on_zero,
+                forced: self.variables.insert_id.take(),
             },
         };
         let constants = match &plan.kind {
@@ -232,7 +234,9 @@ impl Session {
             })
             .await?;
         if inserts {
-            if let Some(generated) = affected.generated_id {
+            if let Some(generated) = affected.generated_id
+                && !self.state.insert_id_assigned
+            {
                 self.state.last_insert_id = generated;
             }
         }
@@ -279,7 +283,9 @@ impl Session {
         self.state.warning_count = warnings.count();
         self.state.warnings.clear();
         self.state.warnings.extend_from_slice(warnings.list());
-        if let Some(id) = self.state.assigned_insert_id.take() {
+        let assigned = self.state.assigned_insert_id.take();
+        self.state.insert_id_assigned = assigned.is_some();
+        if let Some(id) = assigned {
             self.state.last_insert_id = id;
         }
         outcome
@@ -321,7 +327,11 @@ impl Session {
         if rows.len() > 1 {
             return Err(Error::new(ErrorCode::TooManyRows, "Result consisted of more than one row"));
         }
-        let Some(row) = rows.pop() else { return Ok(Affected::default()) };
+        let Some(row) = rows.pop() else {
+            let message = "No data - zero rows fetched, selected, or processed";
+            self.warn(shoal_types::WarningLevel::Warning, ErrorCode::SpFetchNoData, message);
+            return Ok(Affected::default());
+        };
         for ((target, value), column) in targets.iter().zip(row).zip(&query.columns) {
             match target {
                 IntoTarget::UserVariable(name) => {

@@ -20,6 +20,8 @@ pub struct SessionState {
     pub last_insert_id: u64,
     /// Set by LAST_INSERT_ID(expr) while the statement runs.
     pub assigned_insert_id: Option<u64>,
+    /// The last statement called LAST_INSERT_ID(expr).
+    pub insert_id_assigned: bool,
     pub row_count: i64,
     pub found_rows: u64,
     pub random: RandomState,
@@ -41,6 +43,7 @@ impl SessionState {
             user_variables: HashMap::new(),
             last_insert_id: 0,
             assigned_insert_id: None,
+            insert_id_assigned: false,
             row_count: 0,
             found_rows: 0,
             random: RandomState::new(seed >> 32 ^ clock_micros() as u64, seed),

@@ -45,6 +45,8 @@ pub struct SessionVariables {
     pub sql_safe_updates: bool,
     pub auto_increment_increment: u64,
     pub auto_increment_offset: u64,
+    /// SET insert_id: what the next INSERT generates first.
+    pub insert_id: Option<u64>,
     /// SET timestamp: the clock of the session stands still, microseconds since 1970 UTC.
     pub timestamp_micros: Option<i64>,
     /// The text of every variable of the session's that differs from its default, by lower-case name.
@@ -76,6 +78,7 @@ impl SessionVariables {
             sql_safe_updates: false,
             auto_increment_increment: 1,
             auto_increment_offset: 1,
+            insert_id: None,
             timestamp_micros: None,
             texts: BTreeMap::new(),
         }

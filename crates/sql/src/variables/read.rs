@@ -89,19 +89,21 @@ fn wrong_scope(name: &str, scope: &str) -> Error {
 /// The value as a literal of the variable's type: switches are 1 and 0.
 fn as_expression(definition: &Definition, text: &str, collation: shoal_types::Collation) -> Expr {
     match definition.kind {
-        Kind::Switch => Expr::literal(Value::Int(i64::from(text == "ON")), SqlType { length: 1, ..SqlType::bigint(false) }),
+        Kind::Switch => {
+            Expr::literal(Value::Int(i64::from(text == "ON")), SqlType { length: 1, ..SqlType::bigint(false) })
+        }
         Kind::Integer(..) => Expr::literal(Value::UInt(text.parse().unwrap_or(0)), SqlType::bigint(true)),
         Kind::Real => Expr::literal(Value::Double(text.parse().unwrap_or(0.0)), SqlType::double()),
         Kind::Text if text == "NULL" => Expr::null(),
-        Kind::Word(_) | Kind::Text => {
-            string_literal(text.as_bytes().to_vec(), collation)
-        }
+        Kind::Word(_) | Kind::Text => string_literal(text.as_bytes().to_vec(), collation),
     }
 }
 
 /// (name, value) of every variable, for SHOW VARIABLES and its tables.
 pub fn list(session: &Session, global: bool) -> Vec<(String, String)> {
-    let shown = |definition: &&Definition| if global { definition.is_global() } else { definition.scope != Scope::Session || definition.in_session() };
+    let shown = |definition: &&Definition| {
+        if global { definition.is_global() } else { definition.scope != Scope::Session || definition.in_session() }
+    };
     let text = |definition: &'static Definition| {
         let text = session.variable_text(definition, global);
         (definition.name.to_owned(), if text == "NULL" { String::new() } else { text })

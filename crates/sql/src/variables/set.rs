@@ -22,7 +22,9 @@ pub async fn run(session: &mut Session, assignments: &[SetAssignment]) -> Result
                 }
             }
             SetAssignment::Variable { variable, value } => set_variable(session, variable, value).await?,
-            SetAssignment::Names { charset, collation } => names(session, charset.as_deref(), collation.as_deref())?,
+            SetAssignment::Names { charset, collation } => {
+                names(session, charset.as_deref(), collation.as_deref())?
+            }
             SetAssignment::CharacterSet(charset) => character_set(session, charset.as_deref())?,
             SetAssignment::NewColumn { .. } => return Err(Error::unsupported("SET NEW.column outside triggers")),
         }
@@ -63,7 +65,8 @@ pub fn transaction(session: &mut Session, set: &ast::SetTransaction) -> Result<(
                 let message = "Transaction characteristics can't be changed while a transaction is in progress";
                 return Err(Error::new(ErrorCode::CantChangeTxCharacteristics, message));
             }
-            session.next_transaction.isolation = isolation.map(isolation_level).or(session.next_transaction.isolation);
+            session.next_transaction.isolation =
+                isolation.map(isolation_level).or(session.next_transaction.isolation);
             session.next_transaction.read_only = set.read_only.or(session.next_transaction.read_only);
         }
     }
@@ -75,7 +78,9 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
     let definition = registry::find(name).ok_or_else(|| registry::unknown(name))?;
     let global = match variable.scope {
         Some(VariableScope::Global) => true,
-        Some(VariableScope::Persist | VariableScope::PersistOnly) => return Err(Error::unsupported("SET PERSIST")),
+        Some(VariableScope::Persist | VariableScope::PersistOnly) => {
+            return Err(Error::unsupported("SET PERSIST"));
+        }
         Some(VariableScope::Session) | None => false,
     };
     if definition.scope == Scope::ReadOnly {
@@ -135,6 +140,10 @@ fn assign_session(session: &mut Session, definition: &'static Definition, text: 
                 _ => "transaction_read_only",
             };
             session.variables.assign(registry::require(twin)?, text)?;
+        }
+        "insert_id" => {
+            session.variables.insert_id = Some(text.parse().map_err(|_| definition.wrong_value(text))?);
+            return Ok(());
         }
         "rand_seed1" | "rand_seed2" => {
             let seed = text.parse().map_err(|_| definition.wrong_value(text))?;

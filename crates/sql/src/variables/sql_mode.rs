@@ -42,7 +42,8 @@ const FORGOTTEN: &[&str] = &[
     "MAXDB",
 ];
 
-const ANSI_PARTS: &[&str] = &["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY"];
+const ANSI_PARTS: &[&str] =
+    &["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY"];
 const TRADITIONAL_PARTS: &[&str] = &[
     "STRICT_TRANS_TABLES",
     "STRICT_ALL_TABLES",
@@ -145,7 +146,10 @@ mod tests {
 
     #[test]
     fn words_and_their_combinations_are_understood() {
-        assert_eq!(SqlModes::parse("ansi").unwrap().text(), "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ONLY_FULL_GROUP_BY,ANSI");
+        assert_eq!(
+            SqlModes::parse("ansi").unwrap().text(),
+            "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ONLY_FULL_GROUP_BY,ANSI"
+        );
         assert_eq!(SqlModes::parse("").unwrap().text(), "");
         assert_eq!(SqlModes::parse("NO_AUTO_CREATE_USER").unwrap().text(), "");
         assert_eq!(SqlModes::parse("nonsense").unwrap_err().errno(), 1231);

@@ -2,6 +2,7 @@
 
 mod bank;
 mod basics;
+mod crashes;
 mod locking;
 mod recovery;
 mod scans;

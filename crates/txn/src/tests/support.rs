@@ -39,6 +39,15 @@ impl TestNode {
         TestNode { directory, node, partitions }
     }
 
+    /// A node that may be on a disk of its own; it cannot be restarted.
+    pub fn on(options: NodeOptions) -> TestNode {
+        TestNode::from(Node::open(options).unwrap())
+    }
+
+    pub fn from(node: Arc<Node>) -> TestNode {
+        TestNode { directory: tempfile::tempdir().unwrap(), partitions: node.partition_count(), node }
+    }
+
     /// A node on a directory that is there already.
     pub fn at(directory: TempDir, partitions: u32) -> TestNode {
         let node = Node::open(options(directory.path(), partitions)).unwrap();

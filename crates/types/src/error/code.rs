@@ -228,6 +228,7 @@ error_codes! {
     SpDoesNotExist 1305 b"42000",
     QueryInterrupted 1317 b"70100",
     SpWrongNoOfArgs 1318 b"42000",
+    SpFetchNoData 1329 b"02000",
     WrongObject 1347 b"HY000",
     ViewWrongList 1353 b"HY000",
     TrgDoesNotExist 1360 b"HY000",
