@@ -84,7 +84,6 @@ pub fn insert_settings(session: &Session) -> InsertSettings {
             offset: session.variables.auto_increment_offset,
             zero_means_next: !session.variables.no_auto_value_on_zero,
             forced: None,
-            forced: None,
         },
     }
 }
