@@ -313,7 +313,8 @@ impl Transaction {
         // Sessions of this worker that are ready go first, and append what they have.
         tokio::task::yield_now().await;
         if !self.waiter.is_done() {
-            self.node.flush_inline()?;
+            // The batch is in the log's memory: whether any of it reached the disk is not known.
+            self.node.flush_inline().map_err(|error| error.with_outcome(Outcome::Unknown))?;
         }
         promise.node = None;
         Ok(())
