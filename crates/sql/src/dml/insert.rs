@@ -32,6 +32,7 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
         plan,
         builder,
         rows: Vec::new(),
+        sources: Vec::new(),
         bytes: 0,
         row_number: 0,
         affected: Affected::default(),
@@ -62,6 +63,8 @@ pub struct Insertion<'p> {
     plan: &'p InsertPlan,
     builder: RowBuilder<'p>,
     rows: Vec<Vec<u8>>,
+    /// For each row, the columns of its source's tables that ON DUPLICATE KEY UPDATE may read.
+    sources: Vec<Vec<Value>>,
     bytes: usize,
     row_number: u64,
     affected: Affected,
@@ -77,6 +80,7 @@ impl<'p> Insertion<'p> {
             plan,
             builder: RowBuilder::new(&plan.table, plan.ignore, settings.auto_increment, &ctx.eval),
             rows: Vec::new(),
+            sources: Vec::new(),
             bytes: 0,
             row_number: 0,
             affected: Affected::default(),
@@ -141,8 +145,17 @@ impl<'p> Insertion<'p> {
     }
 
     /// Adds a row of source values, one a target column.
-    pub fn add_row(&mut self, row: Vec<Value>, collations: &[Collation], ctx: &mut ExecContext<'_>) -> Result<()> {
+    pub fn add_row(
+        &mut self,
+        mut row: Vec<Value>,
+        collations: &[Collation],
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<()> {
         self.row_number += 1;
+        let source = row.split_off(self.plan.targets.len().min(row.len()));
+        if !source.is_empty() {
+            self.sources.push(source);
+        }
         let mut values = self.defaults(ctx)?;
         for ((&column, value), &collation) in self.plan.targets.iter().zip(row).zip(collations) {
             values[column] = self.builder.convert(column, value, collation, self.row_number, &mut ctx.eval)?;
@@ -182,15 +195,19 @@ impl<'p> Insertion<'p> {
             return Ok(());
         }
         let rows = std::mem::take(&mut self.rows);
+        let mut sources = std::mem::take(&mut self.sources);
         self.bytes = 0;
         ctx.handlers.write += rows.len() as u64;
         let plan = self.plan;
         let go_on = plan.ignore || plan.replace || !plan.on_duplicate.is_empty();
         let outcomes = ctx.transaction.insert_many(&plan.table, &rows, go_on).await?;
-        for (row, outcome) in rows.iter().zip(outcomes) {
+        for (position, (row, outcome)) in rows.iter().zip(outcomes).enumerate() {
             match outcome {
                 Inserted::Done => self.affected.rows += 1,
-                Inserted::Duplicate { index, primary_key } => self.duplicate(row, index, primary_key, ctx).await?,
+                Inserted::Duplicate { index, primary_key } => {
+                    let source = sources.get_mut(position).map(std::mem::take).unwrap_or_default();
+                    self.duplicate(row, source, index, primary_key, ctx).await?;
+                }
             }
         }
         self.affected.found = self.row_number;
@@ -200,6 +217,7 @@ impl<'p> Insertion<'p> {
     async fn duplicate(
         &mut self,
         row: &[u8],
+        source: Vec<Value>,
         index: usize,
         primary_key: Vec<u8>,
         ctx: &mut ExecContext<'_>,
@@ -209,7 +227,7 @@ impl<'p> Insertion<'p> {
             return self.replace(row, primary_key, ctx).await;
         }
         if !self.plan.on_duplicate.is_empty() {
-            return self.update_existing(row, index, primary_key, ctx).await;
+            return self.update_existing(row, source, index, primary_key, ctx).await;
         }
         let error = duplicate_entry(&self.plan.table, index, row);
         if !self.plan.ignore {
@@ -249,6 +267,7 @@ impl<'p> Insertion<'p> {
     async fn update_existing(
         &mut self,
         row: &[u8],
+        source: Vec<Value>,
         index: usize,
         primary_key: Vec<u8>,
         ctx: &mut ExecContext<'_>,
@@ -260,6 +279,7 @@ impl<'p> Insertion<'p> {
         let mut values = table.layout.row(&existing).values(ctx.eval.zone);
         let columns = values.len();
         values.extend(table.layout.row(row).values(ctx.eval.zone));
+        values.extend(source);
         for (column, expression) in &self.plan.on_duplicate {
             let value = expression.eval(&values[..], &mut ctx.eval)?;
             let collation = expression.sql_type().collation;

@@ -36,6 +36,7 @@ impl Resolver<'_> {
         self.open_block();
         let name = statement.table.name.value.as_str();
         let targets = insert_targets(&table, statement.columns.as_deref())?;
+        let mut source_columns = Vec::new();
         let source = match &statement.source {
             ast::InsertSource::Values(rows) => {
                 self.scope().add_table(ScopeTable::of_base(&table, name))?;
@@ -43,18 +44,22 @@ impl Resolver<'_> {
             }
             ast::InsertSource::Query(query) => {
                 let outside = self.scopes.pop();
-                let resolved = self.query(query);
+                let with_source =
+                    (!statement.on_duplicate.is_empty()).then(|| with_source_columns(query)).flatten();
+                let resolved = self.query(with_source.as_ref().unwrap_or(query));
                 self.scopes.extend(outside);
                 let plan = resolved?.plan;
-                if plan.columns.len() != targets.len() {
+                let extra = plan.columns.len().checked_sub(targets.len());
+                if extra.is_none_or(|extra| extra > 0 && with_source.is_none()) {
                     return Err(super::insert::wrong_value_count(1));
                 }
+                source_columns = plan.columns[targets.len()..].to_vec();
                 self.scope().add_table(ScopeTable::of_base(&table, name))?;
                 InsertSource::Query(Arc::new(plan))
             }
         };
         let defaults = self.defaults(&table)?;
-        let on_duplicate = self.on_duplicate(statement, &table)?;
+        let on_duplicate = self.on_duplicate(statement, &table, &source_columns)?;
         let state = self.close_block();
         if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
             return Err(Error::unsupported("a correlated subquery in INSERT"));
@@ -119,7 +124,13 @@ impl Resolver<'_> {
     }
 
     /// Assignments over the existing row and, behind it, the new one.
-    fn on_duplicate(&mut self, statement: &ast::Insert, table: &Arc<Table>) -> Result<Vec<(usize, Expr)>> {
+    /// `source` are the columns of the tables that INSERT ... SELECT reads; they come behind both.
+    fn on_duplicate(
+        &mut self,
+        statement: &ast::Insert,
+        table: &Arc<Table>,
+        source: &[crate::frontend::ResultColumn],
+    ) -> Result<Vec<(usize, Expr)>> {
         if statement.on_duplicate.is_empty() {
             return Ok(Vec::new());
         }
@@ -134,11 +145,19 @@ impl Resolver<'_> {
         scope.qualified_only_from = Some(scope.tables.len());
         let first = scope.next_position();
         scope.add_table(new_row)?;
-        if statement.row_alias.is_some() {
+        let has_alias = statement.row_alias.is_some();
+        if has_alias {
             // VALUES() keeps working beside an alias; both name the same positions.
             let mut hidden = ScopeTable::of_base(table, NEW_ROW);
             hidden.database = String::new();
             scope.add_table(hidden)?;
+        }
+        for columns in source.chunk_by(|left, right| left.table == right.table && left.database == right.database)
+        {
+            let mut scoped = ScopeTable::of_columns(&columns[0].table, columns);
+            scoped.database = columns[0].database.clone();
+            // A source that is the target itself cannot be told from it by name.
+            let _ = scope.add_table(scoped);
         }
         let columns = table.schema.columns.len();
         let mut assignments = Vec::with_capacity(statement.on_duplicate.len());
@@ -149,7 +168,7 @@ impl Resolver<'_> {
                 value => self.expression(value)?,
             };
             let value = value.map_columns(&mut |position| match position {
-                position if position >= first + columns => position - columns,
+                position if has_alias && position >= first + columns => position - columns,
                 position => position,
             });
             assignments.push((column, value));
@@ -472,6 +491,19 @@ impl Resolver<'_> {
         };
         Ok(self.query(&query)?.plan)
     }
+}
+
+/// The query with all columns of its tables behind its own; `None` where rows of the result are no rows of those tables.
+fn with_source_columns(query: &ast::Query) -> Option<ast::Query> {
+    let ast::QueryBody::Select(select) = &query.body else { return None };
+    if select.from.is_empty() || select.group_by.is_some() || select.options.distinct || select.having.is_some() {
+        return None;
+    }
+    let mut extended = query.clone();
+    if let ast::QueryBody::Select(select) = &mut extended.body {
+        select.items.push(ast::SelectItem::Wildcard);
+    }
+    Some(extended)
 }
 
 fn is_false(conjunct: &Expr) -> bool {

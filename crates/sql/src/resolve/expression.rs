@@ -56,7 +56,9 @@ impl<'a> Resolver<'a> {
             ast::Expr::Between { operand, low, high, negated } => {
                 let operand = self.expression(operand)?;
                 let (low, high) = (self.expression(low)?, self.expression(high)?);
-                build::between(operand, low, high, *negated, context)
+                let built = build::between(operand, low, high, *negated, context)?;
+                self.note_temporal(&built);
+                Ok(built)
             }
             ast::Expr::InList { operand, list, negated } => self.in_list(operand, list, *negated),
             ast::Expr::Is { operand, test, negated } => {
@@ -299,7 +301,23 @@ impl<'a> Resolver<'a> {
             }
         }
         let (left, right) = (self.expression(left)?, self.expression(right)?);
-        build::binary(binary_operator(operator), left, right, context)
+        let built = build::binary(binary_operator(operator), left, right, context)?;
+        self.note_temporal(&built);
+        Ok(built)
+    }
+
+    /// Remembers the text parameters of a comparison of dates.
+    fn note_temporal(&mut self, built: &Expr) {
+        use shoal_expr::{Comparator, Operation};
+        let Expr::Call(call) = built else { return };
+        let temporal = match &call.operation {
+            Operation::Compare(_, comparator) => *comparator == Comparator::DateTime,
+            Operation::Between { low, high, .. } => *low == Comparator::DateTime || *high == Comparator::DateTime,
+            _ => false,
+        };
+        if temporal {
+            self.temporal_parameters.extend(call.arguments.iter().flat_map(Expr::parameters_used));
+        }
     }
 
     fn in_list(&mut self, operand: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr> {

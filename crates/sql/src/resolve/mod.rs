@@ -84,6 +84,8 @@ pub struct Resolver<'a> {
     pub tables_used: Vec<Arc<Table>>,
     /// The plan depends on things that change between executions (system variables, user variable types).
     pub uncacheable: bool,
+    /// Parameters that are compared as dates: a text among them that is no date is an error of its own.
+    pub temporal_parameters: Vec<usize>,
 }
 
 /// What resolving a block's expressions gathers.
@@ -143,6 +145,7 @@ impl<'a> Resolver<'a> {
             blocks: Vec::new(),
             tables_used: Vec::new(),
             uncacheable: false,
+            temporal_parameters: Vec::new(),
         }
     }
 

@@ -248,6 +248,9 @@ impl Session {
         sink: &mut S,
     ) -> Result<bool> {
         if let Some(plan) = self.plans.get(&key, self.server.node.catalog_version()).cloned() {
+            if !dates_are_dates(&plan, parameters, &self.variables.time_zone) {
+                return Ok(false);
+            }
             self.count(Counter::PlanCacheHits);
             self.run_plan(&plan, parameters, more, sink).await?;
             return Ok(true);
@@ -262,6 +265,9 @@ impl Session {
         let types: Vec<SqlType> =
             parameters.iter().map(|value| shoal_expr::build::parameter_type(value, collation)).collect();
         let Ok(plan) = self.make_plan(&parsed.statement, parameters.len(), Some(&types)) else { return Ok(false) };
+        if !dates_are_dates(&plan, parameters, &self.variables.time_zone) {
+            return Ok(false);
+        }
         self.count(Counter::PlanCacheMisses);
         let plan = Rc::new(plan);
         if plan.reusable {
@@ -339,6 +345,18 @@ impl Session {
     pub fn in_transaction(&self) -> bool {
         self.explicit_transaction
     }
+}
+
+/// The texts that the plan compares as dates are dates; else the statement is resolved as written, which words the error.
+fn dates_are_dates(plan: &Plan, parameters: &[Value], zone: &shoal_types::TimeZone) -> bool {
+    if plan.temporal_parameters.is_empty() {
+        return true;
+    }
+    let context = shoal_types::TemporalContext { zone: zone.clone(), ..Default::default() };
+    plan.temporal_parameters.iter().all(|&index| match parameters.get(index) {
+        Some(Value::Str(text)) => shoal_types::DateTime::parse(text, &context).value.is_some(),
+        _ => true,
+    })
 }
 
 /// 1064 with the place, or 1065.

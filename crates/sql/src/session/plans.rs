@@ -24,6 +24,8 @@ pub struct Plan {
     /// Tables it reads or writes.
     pub tables: Vec<Arc<Table>>,
     pub reusable: bool,
+    /// Parameters that must be dates if they are texts.
+    pub temporal_parameters: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -116,6 +118,7 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
         kind,
         catalog_version: environment.catalog.version,
         reusable: !resolver.uncacheable,
+        temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
         tables: resolver.tables_used,
     })
 }
