@@ -134,7 +134,7 @@ impl Node {
         tables: &[Arc<Table>],
         token: u64,
     ) -> Result<Appending> {
-        self.log().check_space().map_err(log_error)?;
+        self.check_running()?;
         match *partitions {
             [] => Ok(Appending { end: Lsn::ZERO, signals: 0 }),
             [one] => {
@@ -145,6 +145,14 @@ impl Node {
                 let mut guards: Vec<_> = partitions.iter().map(|&one| (one, self.partition(one))).collect();
                 self.sequence_commit(transaction, &mut guards, tables, token)
             }
+        }
+    }
+
+    /// Refuses what needs the log when that has stopped or its disk is full.
+    pub(crate) fn check_running(&self) -> Result<()> {
+        match self.is_stopped() {
+            true => Err(Error::new(ErrorCode::ServerShutdown, "Server shutdown in progress")),
+            false => self.log().check_space().map_err(log_error),
         }
     }
 

@@ -12,7 +12,6 @@ use prost::Message;
 use shoal_partition::CommitToken;
 use shoal_types::{Error, Outcome, Result, TableId, TableSchema};
 
-use crate::commit::log_error;
 use crate::dictionary::{Catalog, Change};
 use crate::meta::{KIND_CHANGES, KIND_SEQUENCE, StoredChanges, sequence_record};
 use crate::metadata_lock::ExclusiveTables;
@@ -55,7 +54,7 @@ impl Node {
     }
 
     fn append_change(&self, changes: &[Change], waiter: &mut Waiter) -> Result<()> {
-        self.log.check_space().map_err(log_error)?;
+        self.check_running()?;
         let old = self.catalog();
         let mut new = Catalog::clone(&old);
         for change in changes {
