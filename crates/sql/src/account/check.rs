@@ -1,8 +1,9 @@
 //! May they? Checks before statements run, against the dictionary as it is now.
 
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::sync::{Arc, Weak};
 
-use shoal_cluster::{Catalog, Table, User};
+use shoal_cluster::{Catalog, Node, Table, User};
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::matching::wildcard;
@@ -40,13 +41,38 @@ pub fn on_table(user: &User, database: &str, table: &str) -> Privileges {
     grants.fold(on_database(user, database), |set, (.., bits)| set.with(Privileges(*bits)))
 }
 
+thread_local! {
+    /// The dictionary that this thread saw last. The weak reference keeps the node's address from being used again.
+    static LAST_SEEN: RefCell<Option<(Weak<Node>, Arc<Catalog>)>> = const { RefCell::new(None) };
+}
+
+/// Looks at the newest dictionary. Every statement does, so it is kept by the thread until its version changes: no counter that
+/// other threads use is touched.
+fn with_catalog<T>(session: &Session, look: impl FnOnce(&Catalog) -> T) -> T {
+    let node = &session.server.node;
+    LAST_SEEN.with_borrow_mut(|seen| {
+        let version = node.catalog_version();
+        if let Some((known, catalog)) = seen
+            && std::ptr::eq(known.as_ptr(), Arc::as_ptr(node))
+            && catalog.version == version
+        {
+            return look(catalog);
+        }
+        let (_, catalog) = seen.insert((Arc::downgrade(node), node.catalog()));
+        look(catalog)
+    })
+}
+
 /// Before a plan runs: SELECT, INSERT, UPDATE and DELETE on its tables. Errors: 1142.
 pub fn check_plan(session: &Session, plan: &Plan) -> Result<()> {
     if plan.tables.is_empty() {
         return Ok(());
     }
-    let catalog = session.server.node.catalog();
-    let user = account(session, &catalog);
+    with_catalog(session, |catalog| check_plan_in(catalog, session, plan))
+}
+
+fn check_plan_in(catalog: &Catalog, session: &Session, plan: &Plan) -> Result<()> {
+    let user = account(session, catalog);
     if user.is_some_and(|user| global(user).contains(Privileges::DATA)) {
         return Ok(());
     }
