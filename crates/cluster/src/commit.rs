@@ -11,8 +11,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use shoal_log::{AppendClass, Durability, LogBatch, LogError, Lsn, RecordHeader};
+use shoal_log::{AppendClass, Durability, InlineFlush, LogBatch, LogError, Lsn, RecordHeader};
 use shoal_partition::{CommitStart, CommitToken, Partition};
 use shoal_types::{Error, ErrorCode, Outcome, Result, Timestamp, TransactionId};
 
@@ -33,6 +35,8 @@ pub(crate) struct Sequencer {
     staged: usize,
     /// The last record of the meta group.
     meta_index: u64,
+    /// The log takes nothing more: the node is closing.
+    closed: bool,
 }
 
 /// Something in the log that is not known to be durable.
@@ -70,11 +74,54 @@ pub struct Appending {
     pub end: Lsn,
     /// How many partitions will signal the token.
     pub signals: u32,
+    /// It is acknowledged when it is durable, and the caller sees to the flush. Otherwise it is as good as applied: the
+    /// caller calls [`Node::complete`].
+    pub needs_flush: bool,
+}
+
+impl Appending {
+    const NOTHING: Appending = Appending { end: Lsn::ZERO, signals: 0, needs_flush: false };
+}
+
+/// How long flushes in sessions' own threads have taken of late. All sessions of the thread wait meanwhile.
+#[derive(Default)]
+pub(crate) struct InlineFlushes {
+    average_us: AtomicU64,
+    asked: AtomicU64,
+}
+
+/// Slower flushes are left to the log's writer: two thread switches count for little beside them.
+const INLINE_FLUSH_US_MAX: u64 = 500;
+/// One in so many is tried nevertheless.
+const INLINE_FLUSH_TRIAL: u64 = 64;
+
+impl InlineFlushes {
+    fn is_worthwhile(&self) -> bool {
+        self.average_us.load(Ordering::Relaxed) <= INLINE_FLUSH_US_MAX
+            || self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(INLINE_FLUSH_TRIAL)
+    }
+
+    fn took(&self, time: Duration) {
+        let average = self.average_us.load(Ordering::Relaxed);
+        self.average_us.store((average * 7 + time.as_micros() as u64) / 8, Ordering::Relaxed);
+    }
 }
 
 impl Sequencer {
     pub(crate) fn after(meta_index: u64) -> Sequencer {
         Sequencer { meta_index, ..Sequencer::default() }
+    }
+
+    /// Refuses what comes after the end. To be asked before anything is proposed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        match self.closed {
+            true => Err(shutting_down()),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
     }
 
     /// Takes what a partition wants appended into the batch.
@@ -136,7 +183,7 @@ impl Node {
     ) -> Result<Appending> {
         self.check_running()?;
         match *partitions {
-            [] => Ok(Appending { end: Lsn::ZERO, signals: 0 }),
+            [] => Ok(Appending::NOTHING),
             [one] => {
                 let mut guards = [(one, self.partition(one))];
                 self.sequence_commit(transaction, &mut guards, tables, token)
@@ -151,7 +198,7 @@ impl Node {
     /// Refuses what needs the log when that has stopped or its disk is full.
     pub(crate) fn check_running(&self) -> Result<()> {
         match self.is_stopped() {
-            true => Err(Error::new(ErrorCode::ServerShutdown, "Server shutdown in progress")),
+            true => Err(shutting_down()),
             false => self.log().check_space().map_err(log_error),
         }
     }
@@ -164,6 +211,7 @@ impl Node {
         token: u64,
     ) -> Result<Appending> {
         let mut sequencer = lock(&self.sequencer);
+        sequencer.check_open()?;
         let timestamp = self.clock().tick();
         let mut signals = 0;
         for (partition, guard) in guards.iter_mut() {
@@ -181,17 +229,22 @@ impl Node {
             }
         }
         if signals == 0 {
-            return Ok(Appending { end: Lsn::ZERO, signals });
+            return Ok(Appending::NOTHING);
         }
         sequencer.raise_sequences(tables);
-        let end = self.append_batch(&mut sequencer)?;
-        Ok(Appending { end, signals })
+        let appending = self.append_batch(&mut sequencer)?;
+        Ok(Appending { signals, ..appending })
     }
 
     /// Appends what has been collected. After an error the partitions have entries that the log has not: the node
     /// stops.
-    pub(crate) fn append_batch(&self, sequencer: &mut Sequencer) -> Result<Lsn> {
-        let appended = self.log().append_unflushed(&sequencer.batch, AppendClass::Internal);
+    pub(crate) fn append_batch(&self, sequencer: &mut Sequencer) -> Result<Appending> {
+        let needs_flush = self.log().durability() == Durability::Disk;
+        let appended = match needs_flush {
+            true => self.log().append_unflushed(&sequencer.batch, AppendClass::Internal),
+            // The log's writer sees to it in its own time.
+            false => self.log().append(&sequencer.batch, AppendClass::Internal),
+        };
         sequencer.batch.clear();
         let staged = std::mem::take(&mut sequencer.staged);
         match appended {
@@ -199,7 +252,7 @@ impl Node {
                 for in_flight in sequencer.in_flight.iter_mut().rev().take(staged) {
                     in_flight.end = end;
                 }
-                Ok(end)
+                Ok(Appending { end, signals: 0, needs_flush })
             }
             Err(error) => {
                 self.stop(&format!("the log refused a batch: {error}"));
@@ -208,18 +261,17 @@ impl Node {
         }
     }
 
-    /// After an append: acknowledged already, or for the log to flush.
-    pub fn is_flush_needed(&self) -> bool {
-        self.log().durability() == Durability::Disk
-    }
-
-    /// Flushes in this thread if nobody else does; has the log's writer do it otherwise.
+    /// Flushes in this thread if nobody else does and the disk is quick; has the log's writer do it otherwise.
     pub fn flush_inline(&self) -> Result<()> {
-        if self.options().flush_by == FlushBy::Writer {
+        if self.options().flush_by == FlushBy::Writer || !self.inline_flushes.is_worthwhile() {
             self.wake_log_writer();
             return Ok(());
         }
-        self.log().try_flush_inline().map(|_| ()).map_err(log_error)
+        let start = Instant::now();
+        if let InlineFlush::Flushed(_) = self.log().try_flush_inline().map_err(log_error)? {
+            self.inline_flushes.took(start.elapsed());
+        }
+        Ok(())
     }
 
     /// Has the log's writer flush.
@@ -315,13 +367,17 @@ impl Node {
     }
 }
 
+fn shutting_down() -> Error {
+    Error::new(ErrorCode::ServerShutdown, "Server shutdown in progress")
+}
+
 /// The log's errors as statements report them.
 pub(crate) fn log_error(error: LogError) -> Error {
     if error.is_disk_full() {
         return Error::new(ErrorCode::DiskFull, format!("Error on disk full: {error}"));
     }
     match error {
-        LogError::Closed => Error::new(ErrorCode::ServerShutdown, "Server shutdown in progress"),
+        LogError::Closed => shutting_down(),
         other => Error::unknown(other.to_string()),
     }
 }

@@ -32,7 +32,6 @@ impl Node {
         let _one_at_a_time = self.ddl.lock().await;
         let mut waiter = self.waiter();
         self.append_change(&changes, &mut waiter)?;
-        self.wake_log_writer();
         match waiter.wait().await {
             true => Ok(()),
             false => {
@@ -74,6 +73,7 @@ impl Node {
         };
         let token = waiter.arm((fragments.len() * guards.len()) as u32 + 1);
         let mut sequencer = lock(&self.sequencer);
+        sequencer.check_open()?;
         let timestamp = self.clock.tick();
         let mut proposed = false;
         for (partition, guard) in &mut guards {
@@ -90,19 +90,24 @@ impl Node {
         }
         sequencer.push_meta(KIND_CHANGES, &record);
         sequencer.collect_catalog(Arc::new(new), timestamp, token);
-        let end = self.append_batch(&mut sequencer)?;
+        let appending = self.append_batch(&mut sequencer)?;
         drop(sequencer);
         drop(guards);
-        if !self.is_flush_needed() {
-            self.complete(end);
+        match appending.needs_flush {
+            true => self.wake_log_writer(),
+            false => self.complete(appending.end),
         }
         Ok(())
     }
 
-    /// Writes the sequences' counters as they are, for the next start.
+    /// Writes the sequences' counters as they are, for the next start, as the last thing that goes into the log.
     pub(crate) fn write_exact_sequences(&self) -> Result<()> {
-        let catalog = self.catalog();
         let mut sequencer = lock(&self.sequencer);
+        if sequencer.check_open().is_err() {
+            return Ok(());
+        }
+        sequencer.close();
+        let catalog = self.catalog();
         let tables = catalog.tables_by_id.values().filter(|table| table.uses_sequence);
         let mut any = false;
         for table in tables.filter(|table| table.next_auto_increment.bound() > 0) {

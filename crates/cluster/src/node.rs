@@ -13,7 +13,7 @@ use shoal_partition::{MemoryBudget, Partition, WaitToken};
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
 use crate::clock::{HybridClock, wall_micros};
-use crate::commit::{Completion, Sequencer, log_error};
+use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::Catalog;
 use crate::keeper::Keeper;
@@ -36,6 +36,7 @@ pub struct Node {
     pub(crate) clock: HybridClock,
     pub(crate) sequencer: Mutex<Sequencer>,
     pub(crate) completion: Mutex<Completion>,
+    pub(crate) inline_flushes: InlineFlushes,
     pub(crate) snapshots: Snapshots,
     pub(crate) waits: Arc<WaitSlots>,
     pub(crate) graph: WaitForGraph,

@@ -16,7 +16,7 @@ use shoal_partition::{MemoryBudget, Partition, PartitionConfig};
 use shoal_types::{Error, PartitionId, Result, Timestamp};
 
 use crate::clock::HybridClock;
-use crate::commit::{Completion, Sequencer, log_error};
+use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::{Catalog, Change};
 use crate::meta::{
@@ -174,6 +174,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         clock: HybridClock::starting_after(newest),
         sequencer: Mutex::new(Sequencer::after(dictionary.index)),
         completion: Mutex::new(Completion::default()),
+        inline_flushes: InlineFlushes::default(),
         snapshots,
         graph: WaitForGraph::default(),
         catalog_version: AtomicU64::new(dictionary.catalog.version),

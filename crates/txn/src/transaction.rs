@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_cluster::{Node, Table, Waiter};
+use shoal_cluster::{Appending, Node, Table, Waiter};
 use shoal_partition::{KeyRange as IndexKeyRange, LockPolicy, LockRequest, ReadView, WaitToken};
 use shoal_types::{Error, ErrorCode, Outcome, Result, Timestamp, TransactionId};
 
@@ -262,8 +262,8 @@ impl Transaction {
         self.participants.writers_into(&mut writers);
         let outcome = self.append_commit(id, &writers);
         self.writers = writers;
-        let end = match outcome {
-            Ok(Some(end)) => end,
+        let appending = match outcome {
+            Ok(Some(appending)) => appending,
             Ok(None) => return Ok(()),
             Err(error) => {
                 if error.outcome() == Outcome::NotCommitted {
@@ -276,10 +276,9 @@ impl Transaction {
         self.counters.execute_count += 1;
         // From here on the log decides: the session may go away.
         self.forget();
-        if self.node.is_flush_needed() {
-            self.flush().await?;
-        } else {
-            self.node.complete(end);
+        match appending.needs_flush {
+            true => self.flush().await?,
+            false => self.node.complete(appending.end),
         }
         match self.waiter.wait().await {
             true => Ok(()),
@@ -291,7 +290,7 @@ impl Transaction {
     }
 
     /// Appends the writes to the log; `None` if there was nothing to write.
-    fn append_commit(&mut self, id: TransactionId, writers: &[u32]) -> Result<Option<shoal_cluster::Lsn>> {
+    fn append_commit(&mut self, id: TransactionId, writers: &[u32]) -> Result<Option<Appending>> {
         let token = self.waiter.arm(writers.len() as u32);
         let appending = self.node.append_commit(id, writers, &self.sequences, token)?;
         for reader in self.participants.iter().filter(|one| one.writes == 0) {
@@ -304,7 +303,7 @@ impl Transaction {
             self.forget();
             return Ok(None);
         }
-        Ok(Some(appending.end))
+        Ok(Some(appending))
     }
 
     /// Has the log flushed, in this thread if no other session of it has something to add.

@@ -203,3 +203,25 @@ fn memory_that_a_dropped_table_used_is_free_again_and_the_budget_is_error_1114()
         assert_eq!(node.node.memory_usage().used_bytes, empty);
     });
 }
+
+#[test]
+fn a_commit_after_the_node_was_closed_is_refused_and_stops_nothing() {
+    let node = TestNode::new(2);
+    run(async {
+        let table = node.create("t", Shape::Counted).await;
+        load(&node, &table, [(1, None)]).await;
+        let mut transaction = node.transaction();
+        transaction.insert_many(&table, &[row(&table, 2, None, "")], false).await.unwrap();
+        node.node.close().unwrap();
+        let error = transaction.commit().await.unwrap_err();
+        assert_eq!((error.errno(), error.outcome()), (1053, shoal_types::Outcome::NotCommitted));
+        assert!(!node.node.is_stopped());
+        let error = node.node.change(vec![Change::DropTable(table.id())]).await.unwrap_err();
+        assert_eq!(error.errno(), 1053);
+        node.node.close().unwrap();
+    });
+    let node = node.restart(false);
+    run(async {
+        assert_eq!(node.transaction().row_count(&node.table("t")), 1);
+    });
+}
