@@ -7,7 +7,7 @@ use crate::convert;
 use crate::expr::Call;
 use crate::operation::{ArithmeticOperator, BitOperator, NumberClass};
 
-/// Evaluates a binary arithmetic call on its operands.
+/// Evaluates a binary arithmetic call on its operands. A quotient has more digits than its type shows: see `at_type_scale`.
 pub(crate) fn evaluate(
     operator: ArithmeticOperator,
     class: NumberClass,
@@ -101,7 +101,6 @@ fn decimals(
         ArithmeticOperator::Subtract => first.checked_sub(&second),
         ArithmeticOperator::Multiply => first.checked_mul(&second),
         _ if second.is_zero() => return ctx.division_by_zero(),
-        // A quotient keeps more digits than its type shows, so that (1/3)*3 is 1; they are cut where it is shown.
         ArithmeticOperator::Divide => {
             let quotient = first.checked_div(&second, ctx.settings.div_precision_increment);
             return quotient.map(Value::Decimal).ok_or_else(|| out_of_range(call));
@@ -115,6 +114,14 @@ fn decimals(
         return integer_result(number, &call.sql_type).ok_or_else(|| out_of_range(call));
     }
     Ok(Value::Decimal(at_declared_scale(result, &call.sql_type)))
+}
+
+/// A quotient, which comes with more digits, at the scale of its type; other values as they are.
+pub(crate) fn at_type_scale(value: Value, sql_type: &SqlType) -> Value {
+    match value {
+        Value::Decimal(number) => Value::Decimal(at_declared_scale(number, sql_type)),
+        other => other,
+    }
 }
 
 /// An exact result may have a longer fraction than its type shows (30 digits at most).

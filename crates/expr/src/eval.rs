@@ -12,7 +12,7 @@ use crate::compare::{compare_operands, compare_values, compare_with_value, fast_
 use crate::context::EvalContext;
 use crate::expr::{Call, Expr};
 use crate::membership::Membership;
-use crate::operation::{CallData, Comparator, CompareOperator, Operation};
+use crate::operation::{ArithmeticOperator, CallData, Comparator, CompareOperator, Operation};
 use crate::row_source::RowSource;
 use crate::{arithmetic, cast, convert, interval, like};
 
@@ -325,15 +325,27 @@ fn like<R: RowSource + ?Sized>(
     }
 }
 
+/// An operand of arithmetic. A quotient keeps the digits that its type does not show, so that (1/3)*3 is 1.
+fn eval_operand<R: RowSource + ?Sized>(operand: &Expr, row: &R, ctx: &mut EvalContext<'_>) -> Result<Value> {
+    if let Expr::Call(call) = operand
+        && let (Operation::Arithmetic(operator @ ArithmeticOperator::Divide, class), [left, right]) =
+            (&call.operation, call.arguments.as_slice())
+    {
+        let (left, right) = (eval_operand(left, row, ctx)?, eval_operand(right, row, ctx)?);
+        return arithmetic::evaluate(*operator, *class, call, &left, &right, ctx);
+    }
+    operand.eval(row, ctx)
+}
+
 fn eval_call<R: RowSource + ?Sized>(call: &Call, row: &R, ctx: &mut EvalContext<'_>) -> Result<Value> {
     if let Some(truth) = truth_of_call(call, row, ctx)? {
         return Ok(truth.into_value());
     }
     match (&call.operation, call.arguments.as_slice()) {
         (Operation::Arithmetic(operator, class), [left, right]) => {
-            let left = left.eval(row, ctx)?;
-            let right = right.eval(row, ctx)?;
-            arithmetic::evaluate(*operator, *class, call, &left, &right, ctx)
+            let (left, right) = (eval_operand(left, row, ctx)?, eval_operand(right, row, ctx)?);
+            let value = arithmetic::evaluate(*operator, *class, call, &left, &right, ctx)?;
+            Ok(arithmetic::at_type_scale(value, &call.sql_type))
         }
         (Operation::Negate(class), [argument]) => {
             let value = argument.eval(row, ctx)?;

@@ -69,7 +69,7 @@ fn casts_to_numbers_keep_what_they_can() {
         ("CAST(NULL AS SIGNED)", "NULL"),
         ("CAST(TRUE AS SIGNED)", "1"),
         ("CONVERT('7', SIGNED)", "7"),
-        ("CAST(1 AS DECIMAL(70,2))", "ERROR 1210"),
+        ("CAST(1 AS DECIMAL(70,2))", "ERROR 1426"),
     ]);
     assert!(warnings_of("CAST('-5' AS UNSIGNED)").len() <= 1);
 }

@@ -126,7 +126,7 @@ impl BlockRun<'_> {
                     None => {
                         projected.clear();
                         for expression in &block.projection {
-                            projected.push(shown(expression.eval(&mapped, eval)?, expression));
+                            projected.push(expression.eval(&mapped, eval)?);
                         }
                         output.push(projected)?
                     }
@@ -210,7 +210,7 @@ impl BlockRun<'_> {
             self.projected.clear();
             for expression in &self.block.projection {
                 let value = expression.eval(batch.row(row), &mut ctx.eval)?;
-                self.projected.push(shown(value, expression));
+                self.projected.push(value);
             }
             super::sleep_if_asked(ctx).await?;
             if output.push(&self.projected)? == Flow::Stop {
@@ -238,16 +238,6 @@ impl BlockRun<'_> {
         }
         self.project(&rows, output, ctx).await?;
         Ok(())
-    }
-}
-
-/// A decimal at the scale of its type: quotients carry more digits until they are shown.
-fn shown(value: Value, expression: &shoal_expr::Expr) -> Value {
-    match value {
-        Value::Decimal(number) if number.scale() > expression.sql_type().decimals => {
-            Value::Decimal(number.round(i32::from(expression.sql_type().decimals)))
-        }
-        other => other,
     }
 }
 
