@@ -110,7 +110,10 @@ pub(crate) fn make_call_with(
 fn fold(call: Call, ctx: &BuildContext<'_>) -> Expr {
     let is_constant =
         call.operation.is_pure() && call.arguments.iter().all(|argument| matches!(argument, Expr::Literal(_)));
-    if !is_constant {
+    // As a literal a quotient would lose the digits that arithmetic around it still wants.
+    let is_quotient =
+        matches!(call.operation, Operation::Arithmetic(crate::operation::ArithmeticOperator::Divide, _));
+    if !is_constant || is_quotient {
         return Expr::Call(Box::new(call));
     }
     let expr = Expr::Call(Box::new(call));
