@@ -252,8 +252,8 @@ impl Session {
                 return Ok(false);
             }
             self.count(Counter::PlanCacheHits);
-            self.run_plan(&plan, parameters, more, sink).await?;
-            return Ok(true);
+            let outcome = self.run_plan(&plan, parameters, more, sink).await;
+            return self.unless_stale(outcome);
         }
         let Ok(parsed) = shoal_parser::parse_parameterised(sql, start, self.variables.parser_mode) else {
             return Ok(false);
@@ -273,14 +273,29 @@ impl Session {
         if plan.reusable {
             self.plans.put(key, Rc::clone(&plan));
         }
-        self.run_plan(&plan, parameters, more, sink).await?;
-        Ok(true)
+        let outcome = self.run_plan(&plan, parameters, more, sink).await;
+        self.unless_stale(outcome)
+    }
+
+    /// `Ok(false)` for a plan that a definition has overtaken: nothing was done or sent, so it can be made anew. Not inside a
+    /// transaction, whose snapshot may be older than the definition.
+    pub(crate) fn unless_stale(&self, outcome: Result<()>) -> Result<bool> {
+        match outcome {
+            Err(error) if error.is(ErrorCode::TableDefChanged) && !self.explicit_transaction => Ok(false),
+            other => other.map(|()| true),
+        }
     }
 
     async fn run_parsed<S: ResultSink>(&mut self, parsed: &Parsed, more: bool, sink: &mut S) -> Result<()> {
         if plans::is_planned(&parsed.statement) {
-            let plan = self.make_plan(&parsed.statement, 0, Some(&[]))?;
-            return self.run_plan(&Rc::new(plan), &[], more, sink).await;
+            loop {
+                let plan = Rc::new(self.make_plan(&parsed.statement, 0, Some(&[]))?);
+                let outcome = self.run_plan(&plan, &[], more, sink).await;
+                if self.unless_stale(outcome)? {
+                    return Ok(());
+                }
+                self.shared.interrupt.check()?;
+            }
         }
         self.run_statement(&parsed.statement, more, sink).await
     }

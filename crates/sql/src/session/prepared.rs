@@ -84,11 +84,20 @@ impl Session {
         if !plans::is_planned(&statement) {
             return self.run_statement(&statement, false, sink).await;
         }
-        let plan = self.prepared_plan(statement_id, &statement, parameters)?;
-        if cursor && !plan.columns().is_empty() {
-            return self.open_cursor(statement_id, &plan, parameters, sink).await;
+        loop {
+            let plan = self.prepared_plan(statement_id, &statement, parameters)?;
+            if cursor && !plan.columns().is_empty() {
+                return self.open_cursor(statement_id, &plan, parameters, sink).await;
+            }
+            let outcome = self.run_plan(&plan, parameters, false, sink).await;
+            if self.unless_stale(outcome)? {
+                return Ok(());
+            }
+            if let Some(prepared) = self.statements.get_mut(&statement_id) {
+                prepared.plan = None;
+            }
+            self.shared.interrupt.check()?;
         }
-        self.run_plan(&plan, parameters, false, sink).await
     }
 
     /// The statement's plan for parameters of these types; made anew when types, settings or the dictionary changed.

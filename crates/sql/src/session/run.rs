@@ -171,6 +171,10 @@ impl Session {
         sink: &mut S,
     ) -> Result<Done> {
         let _ = more;
+        // Whatever a definition has overtaken is noticed here, before anything is sent.
+        for table in &plan.tables {
+            self.transaction.use_table(table).await?;
+        }
         match &plan.kind {
             PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => {
                 sink.columns(&query.columns)?;
