@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::Expr;
+use shoal_expr::analysis::{join_conjunction, split_conjunction};
 use shoal_parser::ast::{self, DeleteTarget};
 use shoal_types::{ColumnDefault, Error, ErrorCode, Result};
 
 use super::update::on_update_columns;
 use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
 use crate::plan::choose::{Bound, ChooseRequest, choose, find_bounds};
-use crate::plan::joins::{join_conjuncts, split};
 use crate::plan::{AccessPath, SortKey, TableInput};
 use crate::resolve::scope::{SUBQUERY_BASE, ScopeColumn, ScopeTable};
 use crate::resolve::values::NEW_ROW;
@@ -274,7 +274,7 @@ impl Resolver<'_> {
         let limit = self.limit(limit)?;
         let mut conjuncts = Vec::new();
         if let Some(selection) = selection {
-            split(selection, &mut conjuncts);
+            conjuncts.extend(split_conjunction(selection));
         }
         let reads_subquery =
             |conjunct: &Expr| conjunct.columns_used().iter().any(|&position| position >= SUBQUERY_BASE);
@@ -301,7 +301,7 @@ impl Resolver<'_> {
             order.clear();
             order_expressions.clear();
         }
-        let filter = join_conjuncts(conjuncts, self.build())?;
+        let filter = join_conjunction(conjuncts, self.build())?;
         let input = TableInput {
             table: Arc::clone(table),
             access,

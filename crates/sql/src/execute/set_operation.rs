@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use shoal_expr::{append_group_key, convert_to};
+use shoal_expr::convert_to;
 use shoal_types::{Result, SqlType, Value};
 
 use super::output::Output;
 use super::query::run_query;
+use super::subquery::key_of;
 use super::{ExecContext, Flow, RowConsumer, limit_value};
 use crate::plan::{Limit, SetOperation, SetOperator};
 
@@ -70,14 +71,6 @@ async fn term(query: &crate::plan::QueryPlan, types: &[SqlType], ctx: &mut ExecC
         }
     }
     Ok(rows)
-}
-
-fn key_of(row: &[Value], types: &[SqlType]) -> Vec<u8> {
-    let mut key = Vec::new();
-    for (value, sql_type) in row.iter().zip(types) {
-        append_group_key(value, sql_type, &mut key);
-    }
-    key
 }
 
 fn combine(left: Vec<Row>, right: Vec<Row>, operator: SetOperator, distinct: bool, types: &[SqlType]) -> Vec<Row> {

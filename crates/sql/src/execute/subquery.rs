@@ -115,7 +115,8 @@ impl Rows {
     }
 }
 
-fn key_of(row: &[Value], types: &[SqlType]) -> Vec<u8> {
+/// Bytes that are equal when the rows are, in these types.
+pub fn key_of(row: &[Value], types: &[SqlType]) -> Vec<u8> {
     let mut key = Vec::new();
     for (value, sql_type) in row.iter().zip(types) {
         append_group_key(value, sql_type, &mut key);

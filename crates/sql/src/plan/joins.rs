@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use shoal_expr::analysis::{join_conjunction, split_conjunction};
 use shoal_expr::{BuildContext, CompareOperator, Expr, Operation, build};
 use shoal_types::{Result, Value};
 
@@ -75,7 +76,7 @@ pub fn plan_block(
     let mut constant = Vec::new();
     let mut pool = Vec::new();
     if let Some(selection) = request.selection {
-        split(selection, &mut pool);
+        pool.extend(split_conjunction(selection));
     }
     let mut parts = Vec::new();
     if let Some(tree) = request.from.tree {
@@ -109,8 +110,8 @@ pub fn plan_block(
         .filter(|conjunct| !conjunct.used)
         .map(|conjunct| conjunct.expression)
         .collect();
-    block.filter = join_conjuncts(constant.into_iter().chain(left_over).collect(), context)?;
-    block.late_filter = join_conjuncts(late, context)?;
+    block.filter = join_conjunction(constant.into_iter().chain(left_over).collect(), context)?;
+    block.late_filter = join_conjunction(late, context)?;
     pack(&mut block, &request.subquery_places);
     Ok(block)
 }
@@ -127,26 +128,6 @@ fn is_true(value: &Value) -> bool {
 
 fn reads_subquery(expression: &Expr) -> bool {
     expression.columns_used().iter().any(|&position| position >= SUBQUERY_BASE)
-}
-
-/// Splits a condition at its top-level ANDs.
-pub fn split(expression: Expr, conjuncts: &mut Vec<Expr>) {
-    match expression {
-        Expr::Call(call) if matches!(call.operation, Operation::And) => {
-            for argument in call.arguments {
-                split(argument, conjuncts);
-            }
-        }
-        other => conjuncts.push(other),
-    }
-}
-
-pub fn join_conjuncts(mut conjuncts: Vec<Expr>, context: &BuildContext<'_>) -> Result<Option<Expr>> {
-    Ok(match conjuncts.len() {
-        0 => None,
-        1 => conjuncts.pop(),
-        _ => Some(build::and(conjuncts, context)?),
-    })
 }
 
 /// The leaves in written order; conditions of inner joins go to the pool.
@@ -167,14 +148,14 @@ fn flatten(tree: JoinTree, parts: &mut Vec<Part>, pool: &mut Vec<Expr>, straight
                 part.in_order = true;
             }
             if let Some(condition) = condition {
-                split(condition, pool);
+                pool.extend(split_conjunction(condition));
             }
         }
         JoinTree::Join { outer: true, left, right, condition, .. } => {
             flatten(*left, parts, pool, straight);
             let mut on = Vec::new();
             if let Some(condition) = condition {
-                split(condition, &mut on);
+                on.extend(split_conjunction(condition));
             }
             let mut tables = Vec::new();
             leaves(&right, &mut tables);
@@ -447,7 +428,7 @@ impl Planner<'_> {
                 }
                 let shifted =
                     local.into_iter().map(|expression| expression.map_columns(&mut |position| position - first));
-                input.filter = join_conjuncts(shifted.collect(), self.context)?;
+                input.filter = join_conjunction(shifted.collect(), self.context)?;
             }
             _ => joined.extend(local),
         }
@@ -455,10 +436,10 @@ impl Planner<'_> {
             self.take_hash_keys(step, &mut joined, tables)?;
         }
         match step.kind {
-            JoinKind::Inner => step.filter = join_conjuncts(joined, self.context)?,
+            JoinKind::Inner => step.filter = join_conjunction(joined, self.context)?,
             JoinKind::LeftOuter => {
-                step.condition = join_conjuncts(joined, self.context)?;
-                step.filter = join_conjuncts(where_filter, self.context)?;
+                step.condition = join_conjunction(joined, self.context)?;
+                step.filter = join_conjunction(where_filter, self.context)?;
             }
         }
         Ok(())
@@ -552,7 +533,7 @@ impl Planner<'_> {
         let left_over = std::mem::replace(&mut self.conjuncts, around);
         let left_over =
             left_over.into_iter().filter(|conjunct| !conjunct.used).map(|conjunct| conjunct.expression);
-        block.filter = join_conjuncts(left_over.collect(), self.context)?;
+        block.filter = join_conjunction(left_over.collect(), self.context)?;
         pack(&mut block, &[]);
         let plan =
             QueryPlan { columns: Vec::new(), body: QueryBody::Block(Box::new(block)), constants: Vec::new() };
