@@ -9,6 +9,7 @@
 //!
 //! Lock order: `completion`, then partitions by id, then `sequencer`. The log's locks come last.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,8 +91,9 @@ pub(crate) struct InlineFlushes {
     asked: AtomicU64,
 }
 
-/// Slower flushes are left to the log's writer: two thread switches count for little beside them.
-const INLINE_FLUSH_US_MAX: u64 = 500;
+/// Slower flushes are left to the log's writer: two thread switches count for little beside them, and a thread's other sessions
+/// would wait too long.
+const INLINE_FLUSH_US_MAX: u64 = 2000;
 /// One in so many is tried nevertheless.
 const INLINE_FLUSH_TRIAL: u64 = 64;
 
@@ -105,6 +107,19 @@ impl InlineFlushes {
         let average = self.average_us.load(Ordering::Relaxed);
         self.average_us.store((average * 7 + time.as_micros() as u64) / 8, Ordering::Relaxed);
     }
+}
+
+/// Whether this thread calls [`Node::flush_before_sleep`], and what for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FlushBeforeSleep {
+    No,
+    Clean,
+    /// Sessions of the thread have appended.
+    Due,
+}
+
+thread_local! {
+    static FLUSH_BEFORE_SLEEP: Cell<FlushBeforeSleep> = const { Cell::new(FlushBeforeSleep::No) };
 }
 
 impl Sequencer {
@@ -261,8 +276,28 @@ impl Node {
         }
     }
 
-    /// Flushes in this thread if nobody else does and the disk is quick; has the log's writer do it otherwise.
+    /// For the session whose batch has to be flushed: does it in this thread if the disk is quick, or has the log's writer do it.
+    /// Nothing is to be done in a thread that flushes before it sleeps.
     pub fn flush_inline(&self) -> Result<()> {
+        match FLUSH_BEFORE_SLEEP.get() {
+            FlushBeforeSleep::No => self.flush_now(),
+            FlushBeforeSleep::Clean | FlushBeforeSleep::Due => {
+                FLUSH_BEFORE_SLEEP.set(FlushBeforeSleep::Due);
+                Ok(())
+            }
+        }
+    }
+
+    /// For threads that serve many sessions, whenever they have nothing left to do: flushes what the sessions have appended since,
+    /// all of it at once. From the first call on sessions in this thread rely on it.
+    pub fn flush_before_sleep(&self) {
+        if FLUSH_BEFORE_SLEEP.replace(FlushBeforeSleep::Clean) == FlushBeforeSleep::Due {
+            // What went wrong has stopped the node; that is how the sessions learn it.
+            let _ = self.flush_now();
+        }
+    }
+
+    fn flush_now(&self) -> Result<()> {
         if self.options().flush_by == FlushBy::Writer || !self.inline_flushes.is_worthwhile() {
             self.wake_log_writer();
             return Ok(());

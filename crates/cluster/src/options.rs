@@ -16,7 +16,8 @@ pub const FATAL_EXIT_CODE: i32 = 74;
 /// Which thread writes and syncs the log when a commit waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlushBy {
-    /// The session's own, as long as the disk is quick: it saves two thread switches.
+    /// The session's own, as long as the disk is quick: it saves two thread switches. Worker threads do it for all their
+    /// sessions, before they sleep.
     #[default]
     Worker,
     /// The log's writer thread.

@@ -1,6 +1,6 @@
 //! What the threads of a log share, and the short paths that touch only memory.
 //!
-//! Lock order: `segment` (held by the flusher), `keeper`, `catalog`; `pending` and `durable_signal` are
+//! Lock order: `segment`, `keeper`, `catalog`; `pending` and `durable_signal` are
 //! taken last and alone. Hooks run with none of them held.
 
 use std::path::PathBuf;
@@ -35,6 +35,8 @@ pub(crate) struct Core {
     pub pending: Mutex<Pending>,
     pub writer_wake: Condvar,
     pub segment: Mutex<ActiveSegment>,
+    /// No flush is in flight, or one has failed.
+    pub segment_idle: Condvar,
     durable: AtomicU64,
     /// What has been written, synced or not.
     pub written: AtomicU64,
@@ -80,6 +82,7 @@ impl Core {
             pending: Mutex::new(Pending::new(parts.end)),
             writer_wake: Condvar::new(),
             segment: Mutex::new(parts.segment),
+            segment_idle: Condvar::new(),
             durable: AtomicU64::new(parts.end.0),
             written: AtomicU64::new(parts.end.0),
             durability: AtomicU8::new(encode(parts.options.durability)),
@@ -138,9 +141,8 @@ impl Core {
         self.wake_if(pending, true);
     }
 
-    /// Wakes the writer, unless somebody flushes: whoever does looks for more when it is done.
-    pub fn wake_if(&self, mut pending: MutexGuard<'_, Pending>, due: bool) {
-        if due && pending.writer_parked && !pending.flushing {
+    fn wake_if(&self, mut pending: MutexGuard<'_, Pending>, due: bool) {
+        if due && pending.writer_parked {
             pending.writer_parked = false;
             drop(pending);
             self.writer_wake.notify_one();
@@ -148,17 +150,10 @@ impl Core {
     }
 
     pub fn try_flush_inline(&self) -> Result<InlineFlush, LogError> {
-        self.check_poison()?;
         if self.durability() == Durability::Replicated && self.options.spawn_threads {
+            self.check_poison()?;
             self.wake_writer();
-            return Ok(InlineFlush::Busy);
-        }
-        if self.options.spawn_threads {
-            let pending = lock(&self.pending);
-            if pending.is_shared() && !pending.is_empty() {
-                self.wake_if(pending, true);
-                return Ok(InlineFlush::Busy);
-            }
+            return Ok(InlineFlush::LeftToWriter);
         }
         self.flush_in_this_thread(true)
     }
@@ -167,7 +162,7 @@ impl Core {
         Lsn(self.durable.load(Ordering::SeqCst))
     }
 
-    /// Publishes a durable position; only the flusher calls this.
+    /// Publishes a durable position, under the segment's lock.
     pub fn publish_durable(&self, durable: Lsn) {
         self.durable.store(durable.0, Ordering::SeqCst);
     }

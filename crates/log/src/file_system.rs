@@ -1,16 +1,19 @@
 //! The few file operations that the log and the checkpoints stand on, behind a trait, so that tests can
 //! put a faulty disk under the real code (see `testing`).
 //!
-//! What the code above assumes of the medium: a sector that is written again with the same bytes in its
-//! first part keeps that part whatever happens; data is on the medium when `sync_data` has returned; a
+//! What the code above assumes of the medium: data is on the medium when `sync_data` has returned; a
 //! created, renamed or removed name is when `sync_directory` has returned. It assumes nothing about the
 //! order in which unsynced writes arrive.
 
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::FileExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::OnceLock;
+
+use crate::format::FRAME_ALIGNMENT;
 
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +60,12 @@ pub trait StorageFile: Debug + Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Makes the written bytes durable (and the length, when it grew).
     fn sync_data(&self) -> io::Result<()>;
+    /// Writes all the bytes within the file's length and makes them durable. Several threads may do so at a time, in different
+    /// sectors; what else was written before need not become durable.
+    fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(offset, bytes)?;
+        self.sync_data()
+    }
     fn length(&self) -> io::Result<u64>;
 }
 
@@ -103,7 +112,7 @@ impl FileSystem for RealFileSystem {
                 options.write(true).create(true).truncate(true);
             }
         }
-        Ok(Box::new(RealFile(options.open(path)?)))
+        Ok(Box::new(RealFile { file: options.open(path)?, direct: OnceLock::new() }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -140,12 +149,37 @@ impl FileSystem for RealFileSystem {
 }
 
 #[derive(Debug)]
-struct RealFile(File);
+struct RealFile {
+    file: File,
+    /// The same file past the page cache, every write durable: two threads' flushes then overlap. `None` where that is not to be
+    /// had.
+    direct: OnceLock<Option<File>>,
+}
+
+impl RealFile {
+    /// The direct file, if these bytes may go to it.
+    fn direct_for(&self, offset: u64, bytes: &[u8]) -> Option<&File> {
+        let aligned = offset.is_multiple_of(FRAME_ALIGNMENT as u64)
+            && bytes.len().is_multiple_of(FRAME_ALIGNMENT)
+            && bytes.as_ptr().align_offset(FRAME_ALIGNMENT) == 0;
+        if !aligned {
+            return None;
+        }
+        self.direct.get_or_init(|| open_direct(&self.file)).as_ref()
+    }
+}
+
+/// Opens a file once more for direct, durable writes.
+fn open_direct(file: &File) -> Option<File> {
+    // The file may have been renamed since it was opened, so it is named by its descriptor.
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    OpenOptions::new().write(true).custom_flags(libc::O_DIRECT | libc::O_DSYNC).open(path).ok()
+}
 
 impl StorageFile for RealFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            match self.0.read_at(buffer, offset) {
+            match self.file.read_at(buffer, offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 outcome => return outcome,
             }
@@ -153,15 +187,27 @@ impl StorageFile for RealFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        self.file.write_all_at(bytes, offset)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
+    }
+
+    fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if let Some(direct) = self.direct_for(offset, bytes) {
+            match direct.write_all_at(bytes, offset) {
+                // The device wants larger blocks.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+                outcome => return outcome,
+            }
+        }
+        self.write_at(offset, bytes)?;
+        self.sync_data()
     }
 
     fn length(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 }
 

@@ -16,17 +16,17 @@
 //! | 24..32 | sequence number of the segment |
 //! | 32..64 | zero |
 //!
-//! **Frame**: what one flush writes: one or more whole batches. It starts at a multiple of 8.
+//! **Frame**: what one flush writes: one or more whole batches. It starts at a multiple of 512.
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 0..4 | magic `SHLF` |
 //! | 4..8 | crc32c of log id, segment sequence (8 bytes each) and bytes 8.. of the frame |
-//! | 8..12 | length of the frame with header and padding; a multiple of 8 |
+//! | 8..12 | length of the frame with header and padding; a multiple of 512 |
 //! | 12..16 | number of records |
 //! | 16..24 | LSN of the frame's first byte |
 //! | 24..32 | every byte of the stream before this LSN was durable when the frame was written |
-//! | 32.. | records, then zeros up to a multiple of 8 |
+//! | 32.. | records, then zeros up to a multiple of 512 |
 //!
 //! **Record**
 //!
@@ -108,7 +108,8 @@ pub(crate) const FORMAT_VERSION: u32 = 1;
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = 4096;
 pub(crate) const FRAME_HEADER_BYTES: usize = 32;
 pub(crate) const RECORD_HEADER_BYTES: usize = 32;
-pub(crate) const FRAME_ALIGNMENT: usize = 8;
+/// A sector: no flush writes to a sector that another one has written, so that two may be at it at a time, past the page cache.
+pub(crate) const FRAME_ALIGNMENT: usize = 512;
 /// A frame is closed and the next one begun when it has grown to this.
 pub(crate) const FRAME_SOFT_LIMIT_BYTES: usize = 16 << 20;
 /// The largest batch, and so (with the soft limit) the largest frame: its length fits in 32 bits.
@@ -216,9 +217,8 @@ impl FrameSeed {
     }
 }
 
-/// Completes a frame in place: `frame` holds room for the header and the records.
-pub(crate) fn seal_frame(frame: &mut Vec<u8>, seed: FrameSeed, records: u32, lsn: Lsn, durable_before: Lsn) {
-    frame.resize(frame.len().next_multiple_of(FRAME_ALIGNMENT), 0);
+/// Completes a frame in place: `frame` holds room for the header, the records and the padding.
+pub(crate) fn seal_frame(frame: &mut [u8], seed: FrameSeed, records: u32, lsn: Lsn, durable_before: Lsn) {
     let length = frame.len() as u32;
     frame[..4].copy_from_slice(&FRAME_MAGIC);
     frame[8..12].copy_from_slice(&length.to_le_bytes());
@@ -267,11 +267,12 @@ mod tests {
         let seal = |log_id, sequence| {
             let mut frame = vec![0; FRAME_HEADER_BYTES];
             frame.extend_from_slice(b"abc");
+            frame.resize(FRAME_ALIGNMENT, 0);
             let seed = FrameSeed::new(log_id, SegmentSequence(sequence));
             seal_frame(&mut frame, seed, 0, Lsn(16), Lsn(8));
             FrameHeader::decode(&frame).map(|header| (header.crc, header.length))
         };
-        assert_eq!(seal(1, 1).map(|(_, length)| length), Some(40));
+        assert_eq!(seal(1, 1).map(|(_, length)| length), Some(FRAME_ALIGNMENT as u32));
         assert_ne!(seal(1, 1), seal(1, 2));
         assert_ne!(seal(1, 1), seal(2, 1));
     }

@@ -26,6 +26,7 @@
 //! # }
 //! ```
 
+mod aligned;
 pub mod batch;
 mod catalog;
 pub mod checkpoint;

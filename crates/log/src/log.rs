@@ -2,12 +2,13 @@
 //!
 //! One `Log` serves all partitions of a data directory. Appending copies a [`LogBatch`] into memory under
 //! a short mutex and returns its end [`Lsn`]. Whoever flushes next, the log-writer thread or a caller of
-//! [`Log::try_flush_inline`], takes everything that has gathered meanwhile, writes it with one write and
-//! one fdatasync, publishes the durable position and reports it through [`LogHooks::on_durable`].
+//! [`Log::try_flush_inline`], takes everything that has gathered meanwhile, writes it with one durable write, publishes
+//! the durable position and reports it through [`LogHooks::on_durable`].
 //!
 //! Invariants:
-//! - At most one thread flushes; it alone touches the active segment.
-//! - The durable position only grows, and everything before it is on the medium.
+//! - Flushes get their places in the order of positions; then they write side by side. A segment ends when none is under way.
+//! - The durable position only grows, and everything before it is on the medium: a flush that is quicker than the one before
+//!   it counts when that is done.
 //! - After the first failed write or fsync nothing more is reported durable, and nothing is retried.
 
 use std::fmt;
@@ -44,11 +45,11 @@ pub enum AppendClass {
 /// What an inline flush did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InlineFlush {
-    /// Everything that had been appended is durable, up to this position; `on_durable` has been called.
+    /// What had been appended up to this position is on the medium. It counts as durable, and `on_durable` tells, when what other
+    /// threads' flushes took before it is too: mostly at once.
     Flushed(Lsn),
-    /// Another thread is flushing, or is about to: what was appended will follow without further ado, and
-    /// `on_durable` will tell.
-    Busy,
+    /// The log's writer does it in its own time: durability is `Replicated`.
+    LeftToWriter,
     /// There was nothing to flush.
     Nothing,
 }
@@ -170,9 +171,8 @@ impl Log {
         self.core.wake_writer();
     }
 
-    /// Flushes in this thread, if nobody else does and nobody else seems to be appending (then the log
-    /// writer gathers more into one flush). Saves two thread switches when the caller is the only one who
-    /// waits. Blocks for one write and one fdatasync. Without threads it always flushes.
+    /// Flushes in this thread whatever nobody else has taken yet: it saves two thread switches. Blocks for one durable write.
+    /// Several threads may do so at a time. A `Replicated` log is left to its writer, if it has one.
     ///
     /// # Errors
     /// `Poisoned` when this or an earlier flush failed; the fatal hook has been called.

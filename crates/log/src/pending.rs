@@ -6,24 +6,37 @@
 
 use std::collections::VecDeque;
 
+use crate::aligned::AlignedBytes;
 use crate::batch::LogBatch;
-use crate::format::{FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FRAME_SOFT_LIMIT_BYTES, Lsn};
+use crate::format::{FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FRAME_SOFT_LIMIT_BYTES, FrameSeed, Lsn, seal_frame};
 
 /// Buffers that grew beyond this are not kept for the next frame.
 const KEPT_BUFFER_BYTES: usize = 4 << 20;
-const KEPT_BUFFERS: usize = 2;
+const KEPT_BUFFERS: usize = 4;
 
 /// A frame that has room for its header in front of its records.
 #[derive(Debug)]
 pub(crate) struct FrameBuffer {
     pub start: Lsn,
-    pub bytes: Vec<u8>,
+    pub bytes: AlignedBytes,
     pub records: u32,
 }
 
 impl FrameBuffer {
     fn end(&self) -> Lsn {
         self.start.plus(self.bytes.len() as u64)
+    }
+
+    /// Completes the frame, and shows it as it goes to the medium.
+    pub fn seal(&mut self, seed: FrameSeed, durable_before: Lsn) -> &[u8] {
+        self.bytes.pad_to(self.padded_bytes());
+        seal_frame(self.bytes.as_mut_slice(), seed, self.records, self.start, durable_before);
+        self.bytes.as_slice()
+    }
+
+    /// What the frame takes in the log.
+    pub fn padded_bytes(&self) -> usize {
+        self.bytes.len().next_multiple_of(FRAME_ALIGNMENT)
     }
 }
 
@@ -32,15 +45,10 @@ impl FrameBuffer {
 pub(crate) struct Pending {
     /// Frames not yet taken by a flush; only the last one still grows.
     frames: VecDeque<FrameBuffer>,
-    free: Vec<Vec<u8>>,
+    free: Vec<AlignedBytes>,
     /// Where the next frame begins if `frames` is empty.
     next_start: Lsn,
     waiting_bytes: usize,
-    waiting_batches: usize,
-    /// How many batches the last flush took.
-    flushed_batches: usize,
-    /// A thread is flushing: it alone may touch the active segment.
-    pub flushing: bool,
     /// Someone wants everything synced now, whatever the durability mode.
     pub sync_wanted: bool,
     /// The writer thread waits for its condition variable.
@@ -55,9 +63,6 @@ impl Pending {
             free: Vec::new(),
             next_start: end,
             waiting_bytes: 0,
-            waiting_batches: 0,
-            flushed_batches: 0,
-            flushing: false,
             sync_wanted: false,
             writer_parked: false,
             closed: false,
@@ -77,9 +82,8 @@ impl Pending {
             return self.next_start;
         };
         frame.records += batch.record_count();
-        batch.copy_to(&mut frame.bytes);
+        frame.bytes.append_with(batch.size_bytes(), |target| batch.copy_to(target));
         self.waiting_bytes += batch.size_bytes();
-        self.waiting_batches += 1;
         frame.end()
     }
 
@@ -87,7 +91,7 @@ impl Pending {
         let start = self.padded_end();
         let mut bytes = self.free.pop().unwrap_or_default();
         bytes.clear();
-        bytes.resize(FRAME_HEADER_BYTES, 0);
+        bytes.pad_to(FRAME_HEADER_BYTES);
         self.frames.push_back(FrameBuffer { start, bytes, records: 0 });
     }
 
@@ -104,20 +108,19 @@ impl Pending {
         self.frames.is_empty()
     }
 
-    pub fn waiting_bytes(&self) -> usize {
-        self.waiting_bytes
+    /// What a flush would take in the log.
+    pub fn flush_bytes(&self) -> u64 {
+        self.frames.iter().map(|frame| frame.padded_bytes() as u64).sum()
     }
 
-    /// True when several appenders are at work: this flush, or the one before, has more than one batch.
-    pub fn is_shared(&self) -> bool {
-        self.waiting_batches.max(self.flushed_batches) > 1
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
     }
 
     /// Moves all frames into `taken`, which must be empty.
     pub fn take(&mut self, taken: &mut VecDeque<FrameBuffer>) {
         self.next_start = self.padded_end();
         self.waiting_bytes = 0;
-        self.flushed_batches = std::mem::take(&mut self.waiting_batches);
         std::mem::swap(&mut self.frames, taken);
     }
 

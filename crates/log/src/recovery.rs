@@ -180,13 +180,16 @@ impl Recovery {
         let segment = ActiveSegment {
             sequence: active.sequence,
             seed: active.seed,
-            path: active.path,
+            path: active.path.into(),
             file: active.file,
             file_bytes: active.file_bytes,
             start,
             end,
             unsynced: false,
-            taken: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            flushes_ended: 0,
+            alone_wanted: 0,
+            spare_lists: Vec::new(),
         };
         let catalog = Catalog {
             sealed,

@@ -72,7 +72,7 @@ struct Disk {
     marker: u64,
 }
 
-/// Called before a sync begins, without a lock held.
+/// Called before a sync or a durable write begins, without a lock held.
 type SyncHook = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
@@ -412,6 +412,31 @@ struct MemoryFile {
     inode: usize,
 }
 
+impl MemoryFile {
+    fn call_before_sync(&self) {
+        let hook = self.file_system.state().before_sync.clone();
+        if let Some(hook) = hook {
+            hook();
+        }
+    }
+
+    fn sync(&self, covers: impl Fn(&Fragment) -> bool) -> io::Result<()> {
+        let mut state = self.file_system.state();
+        let fault = state.fault(Operation::Sync);
+        let inode = &mut state.disk.inodes[self.inode];
+        let (covered, others) = std::mem::take(&mut inode.unsynced).into_iter().partition(covers);
+        inode.unsynced = others;
+        let covered: Vec<Fragment> = covered;
+        if fault.is_ok() {
+            for fragment in covered {
+                write_into(&mut inode.durable, fragment.offset, &fragment.bytes);
+            }
+        }
+        state.changed();
+        fault
+    }
+}
+
 impl StorageFile for MemoryFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let state = self.file_system.state();
@@ -445,23 +470,15 @@ impl StorageFile for MemoryFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let hook = self.file_system.state().before_sync.clone();
-        if let Some(hook) = hook {
-            hook();
-        }
-        let mut state = self.file_system.state();
-        let fault = state.fault(Operation::Sync);
-        let inode = &mut state.disk.inodes[self.inode];
-        match fault {
-            Ok(()) => {
-                for fragment in std::mem::take(&mut inode.unsynced) {
-                    write_into(&mut inode.durable, fragment.offset, &fragment.bytes);
-                }
-            }
-            Err(_) => inode.unsynced.clear(),
-        }
-        state.changed();
-        fault
+        self.call_before_sync();
+        self.sync(|_| true)
+    }
+
+    fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.call_before_sync();
+        self.write_at(offset, bytes)?;
+        let written = offset as usize..offset as usize + bytes.len();
+        self.sync(|fragment| written.contains(&fragment.offset))
     }
 
     fn length(&self) -> io::Result<u64> {

@@ -1,20 +1,21 @@
-//! Flushing: one write and one fdatasync for everything that has gathered.
+//! Flushing: a durable write for everything that has gathered.
 //!
-//! Whoever sets `Pending::flushing` is the flusher until it clears it again: the writer thread, or a
-//! caller that flushes in its own thread. A flusher that finds more work when it is done leaves it to the
-//! writer thread. No timer gathers anything: what arrives during one fdatasync goes into the next.
+//! A flush takes what is pending and its place in the segment under one lock, writes side by side with others, and
+//! then counts as durable as soon as those before it do. What arrives during one goes into the next; no timer gathers
+//! anything. Flushes that cannot be so simple are made alone: those that sync nothing or have something unsynced
+//! before them (`Replicated`), and those that begin another segment.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::catalog::{PreparedSegment, SealedSegment, SegmentNeed};
 use crate::core::{Core, lock};
 use crate::error::{IoContext, LogError};
 use crate::file_system::StorageFile;
-use crate::format::{FRAME_ALIGNMENT, FrameSeed, Lsn, SEGMENT_HEADER_BYTES, SegmentSequence, seal_frame};
+use crate::format::{FrameSeed, Lsn, SEGMENT_HEADER_BYTES, SegmentSequence};
 use crate::log::{Durability, InlineFlush};
 use crate::pending::{FrameBuffer, Pending};
 
@@ -23,20 +24,45 @@ const REPLICATED_WRITE_INTERVAL: Duration = Duration::from_millis(10);
 /// ... or when it has grown to this.
 pub(crate) const REPLICATED_WRITE_BYTES: usize = 256 << 10;
 
-/// The segment that is being written. Touched by the flusher only.
+/// A list of frames on their way to the medium.
+type Frames = VecDeque<FrameBuffer>;
+
+/// The segment that is being written.
 #[derive(Debug)]
 pub(crate) struct ActiveSegment {
     pub sequence: SegmentSequence,
     pub seed: FrameSeed,
-    pub path: PathBuf,
+    pub path: Arc<Path>,
     pub file: Arc<dyn StorageFile>,
     pub file_bytes: u64,
-    /// The LSN of the segment's first byte, and the end of what has been written to it.
+    /// The LSN of the segment's first byte, and the end of what has a place in it.
     pub start: Lsn,
     pub end: Lsn,
+    /// Something was written and not synced; nothing is in flight then.
     pub unsynced: bool,
-    /// Frames taken out of `Pending`; kept here for its memory.
-    pub taken: VecDeque<FrameBuffer>,
+    /// Flushes that write side by side, by position.
+    pub in_flight: VecDeque<InFlight>,
+    /// How many flushes have left `in_flight`: the number of its first one.
+    pub flushes_ended: u64,
+    /// Flushes that wait until nothing is in flight; no other may begin before them.
+    pub alone_wanted: usize,
+    /// Empty lists, for their memory.
+    pub spare_lists: Vec<Frames>,
+}
+
+/// A flush that has its place in the segment.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    end: Lsn,
+    written: bool,
+}
+
+/// What a flush came to.
+struct Flushed {
+    /// The end of what it took; `None`: there was nothing.
+    end: Option<Lsn>,
+    /// The durable position, if it has moved.
+    durable: Option<Lsn>,
 }
 
 impl ActiveSegment {
@@ -48,6 +74,18 @@ impl ActiveSegment {
     /// and grows, so that a huge one fits somewhere.
     fn has_room(&self, bytes: u64, limit: u64) -> bool {
         self.end == self.start || self.end_offset() + bytes <= limit
+    }
+
+    /// Notes that a flush is written. Returns the new durable position if that has moved.
+    fn end_flight(&mut self, number: u64) -> Option<Lsn> {
+        let place = number.checked_sub(self.flushes_ended)?;
+        self.in_flight.get_mut(usize::try_from(place).ok()?)?.written = true;
+        let mut durable = None;
+        while let Some(first) = self.in_flight.pop_front_if(|first| first.written) {
+            self.flushes_ended += 1;
+            durable = Some(first.end);
+        }
+        durable
     }
 
     fn sync(&mut self) -> Result<(), LogError> {
@@ -74,20 +112,13 @@ struct ReplicatedSchedule {
 }
 
 impl Core {
-    /// Flushes in the calling thread if nobody else is at it.
+    /// Flushes in the calling thread.
     pub fn flush_in_this_thread(&self, sync: bool) -> Result<InlineFlush, LogError> {
-        {
-            let mut pending = lock(&self.pending);
-            self.check_poison()?;
-            if pending.flushing {
-                return Ok(InlineFlush::Busy);
-            }
-            if pending.is_empty() && self.unsynced_bytes() == 0 {
-                return Ok(InlineFlush::Nothing);
-            }
-            pending.flushing = true;
+        self.check_poison()?;
+        if lock(&self.pending).is_empty() && self.unsynced_bytes() == 0 {
+            return Ok(InlineFlush::Nothing);
         }
-        self.flush(sync).map(InlineFlush::Flushed)
+        Ok(self.flush(sync)?.map_or(InlineFlush::Nothing, InlineFlush::Flushed))
     }
 
     /// The body of the writer thread.
@@ -108,7 +139,6 @@ impl Core {
                     pending.writer_parked = false;
                 }
                 Plan::Flush { sync } => {
-                    pending.flushing = true;
                     if sync {
                         pending.sync_wanted = false;
                         schedule = ReplicatedSchedule::default();
@@ -132,10 +162,6 @@ impl Core {
     fn plan(&self, pending: &Pending, schedule: &mut ReplicatedSchedule) -> Plan {
         if self.is_poisoned() {
             return Plan::End;
-        }
-        if pending.flushing {
-            // That flusher wakes this thread when it leaves something behind.
-            return Plan::Wait(None);
         }
         let dirty = !pending.is_empty() || self.unsynced_bytes() > 0;
         if !dirty {
@@ -163,60 +189,127 @@ impl Core {
         Plan::Wait(Some(write_at.min(sync_at) - now))
     }
 
-    /// Writes all pending frames, and syncs them if asked to. The caller has made itself the flusher.
-    fn flush(&self, sync: bool) -> Result<Lsn, LogError> {
-        let mut segment = lock(&self.segment);
-        let outcome = self.write_and_sync(&mut segment, sync);
-        let end = segment.end;
-        if outcome.is_ok() {
-            self.written.store(end.0, Ordering::SeqCst);
-            if sync {
-                self.publish_durable(end);
-            }
+    /// Writes all pending frames, and syncs them if asked to. Returns the end of what was taken.
+    fn flush(&self, sync: bool) -> Result<Option<Lsn>, LogError> {
+        let flushed = self.write_pending(sync).map_err(|error| self.poison(&error))?;
+        if let Some(durable) = flushed.durable {
+            self.signal_waiters();
+            (self.hooks.on_durable)(durable);
         }
-        let mut taken = std::mem::take(&mut segment.taken);
-        {
-            let mut pending = lock(&self.pending);
-            pending.reuse(&mut taken);
-            pending.flushing = false;
-            let left_over = !pending.is_empty() || pending.sync_wanted || pending.closed;
-            self.wake_if(pending, left_over || !sync);
-        }
-        segment.taken = taken;
-        drop(segment);
-        match outcome {
-            Ok(()) => {
-                if sync {
-                    self.signal_waiters();
-                    (self.hooks.on_durable)(end);
-                }
-                Ok(end)
-            }
-            Err(error) => Err(self.poison(&error)),
-        }
+        Ok(flushed.end)
     }
 
-    fn write_and_sync(&self, segment: &mut ActiveSegment, sync: bool) -> Result<(), LogError> {
+    fn write_pending(&self, sync: bool) -> Result<Flushed, LogError> {
+        let mut segment = lock(&self.segment);
         self.check_poison()?;
-        let mut taken = std::mem::take(&mut segment.taken);
-        lock(&self.pending).take(&mut taken);
-        for frame in &mut taken {
-            self.write_frame(segment, frame)?;
+        let mut frames = segment.spare_lists.pop().unwrap_or_default();
+        {
+            let mut pending = lock(&self.pending);
+            let side_by_side = sync
+                && !segment.unsynced
+                && segment.alone_wanted == 0
+                && segment.has_room(pending.flush_bytes(), segment.file_bytes);
+            if side_by_side {
+                pending.take(&mut frames);
+                drop(pending);
+                return self.write_beside_others(segment, frames);
+            }
         }
-        segment.taken = taken;
-        match sync {
-            true => segment.sync(),
-            false => Ok(()),
+        segment = self.wait_until_alone(segment)?;
+        lock(&self.pending).take(&mut frames);
+        self.write_alone(segment, frames, sync)
+    }
+
+    fn write_beside_others(
+        &self,
+        mut segment: MutexGuard<'_, ActiveSegment>,
+        mut frames: Frames,
+    ) -> Result<Flushed, LogError> {
+        if frames.is_empty() {
+            segment.spare_lists.push(frames);
+            return Ok(Flushed { end: None, durable: None });
         }
+        let (file, path, seed) = (Arc::clone(&segment.file), Arc::clone(&segment.path), segment.seed);
+        let (mut offset, durable_before) = (segment.end_offset(), self.durable());
+        let bytes: u64 = frames.iter().map(|frame| frame.padded_bytes() as u64).sum();
+        segment.end = segment.end.plus(bytes);
+        let end = segment.end;
+        let number = segment.flushes_ended + segment.in_flight.len() as u64;
+        segment.in_flight.push_back(InFlight { end, written: false });
+        drop(segment);
+
+        for frame in &mut frames {
+            let sealed = frame.seal(seed, durable_before);
+            if let Err(error) = file.write_durable_at(offset, sealed).context("write", &path) {
+                let error = self.poison(&error);
+                // This flush stays in flight for ever: those who wait for it must see why.
+                drop(lock(&self.segment));
+                self.segment_idle.notify_all();
+                return Err(error);
+            }
+            offset += sealed.len() as u64;
+        }
+
+        let mut segment = lock(&self.segment);
+        let durable = segment.end_flight(number);
+        if let Some(durable) = durable {
+            self.written.store(durable.0, Ordering::SeqCst);
+            self.publish_durable(durable);
+        }
+        if segment.in_flight.is_empty() && segment.alone_wanted > 0 {
+            self.segment_idle.notify_all();
+        }
+        self.keep_memory(&mut segment, frames);
+        Ok(Flushed { end: Some(end), durable })
+    }
+
+    /// Waits until no flush is in flight; while the lock is held none will be.
+    fn wait_until_alone<'a>(
+        &self,
+        mut segment: MutexGuard<'a, ActiveSegment>,
+    ) -> Result<MutexGuard<'a, ActiveSegment>, LogError> {
+        segment.alone_wanted += 1;
+        while !segment.in_flight.is_empty() && !self.is_poisoned() {
+            segment = self.segment_idle.wait(segment).unwrap_or_else(PoisonError::into_inner);
+        }
+        segment.alone_wanted -= 1;
+        self.check_poison().map(|()| segment)
+    }
+
+    fn write_alone(
+        &self,
+        mut segment: MutexGuard<'_, ActiveSegment>,
+        mut frames: Frames,
+        sync: bool,
+    ) -> Result<Flushed, LogError> {
+        let took = !frames.is_empty();
+        for frame in &mut frames {
+            self.write_frame(&mut segment, frame)?;
+        }
+        if sync {
+            segment.sync()?;
+        }
+        let end = segment.end;
+        self.written.store(end.0, Ordering::SeqCst);
+        if sync {
+            self.publish_durable(end);
+        }
+        self.keep_memory(&mut segment, frames);
+        Ok(Flushed { end: took.then_some(end), durable: sync.then_some(end) })
+    }
+
+    fn keep_memory(&self, segment: &mut ActiveSegment, mut frames: Frames) {
+        lock(&self.pending).reuse(&mut frames);
+        segment.spare_lists.push(frames);
     }
 
     fn write_frame(&self, segment: &mut ActiveSegment, frame: &mut FrameBuffer) -> Result<(), LogError> {
-        self.make_room(segment, frame.bytes.len().next_multiple_of(FRAME_ALIGNMENT) as u64)?;
-        seal_frame(&mut frame.bytes, segment.seed, frame.records, frame.start, self.durable());
+        self.make_room(segment, frame.padded_bytes() as u64)?;
+        let sealed = frame.seal(segment.seed, self.durable());
         let offset = segment.end_offset();
         segment.unsynced = true;
-        segment.file.write_at(offset, &frame.bytes).context("write", &segment.path)?;
-        segment.end = segment.end.plus(frame.bytes.len() as u64);
+        segment.file.write_at(offset, sealed).context("write", &segment.path)?;
+        segment.end = segment.end.plus(sealed.len() as u64);
         let end_offset = segment.end_offset();
         if end_offset > segment.file_bytes {
             segment.file_bytes = end_offset;
@@ -263,7 +356,7 @@ impl Core {
         self.keeper_wake.notify_one();
         segment.sequence = prepared.sequence;
         segment.seed = FrameSeed::new(self.log_id(), prepared.sequence);
-        segment.path = prepared.path;
+        segment.path = prepared.path.into();
         segment.file = prepared.file;
         segment.file_bytes = prepared.file_bytes;
         segment.start = segment.end;

@@ -93,9 +93,8 @@ where
             stopping: stopping.subscribe(),
             on_start: options.on_worker_start.clone(),
         };
-        let runtime = worker_runtime;
         let name = format!("mysql-{number}");
-        workers.push(thread::Builder::new().name(name).spawn(move || worker_thread.run(runtime))?);
+        workers.push(thread::Builder::new().name(name).spawn(move || worker_thread.run())?);
     }
     let acceptor = Acceptor { frontend: door.frontend, workers: senders, stopping: stopping.subscribe() };
     let accepting = thread::Builder::new().name("mysql-accept".into());
@@ -120,9 +119,10 @@ impl Server {
     }
 }
 
-fn worker_runtime() -> io::Result<LocalRuntime> {
+fn worker_runtime(before_sleep: impl Fn() + Send + Sync + 'static) -> io::Result<LocalRuntime> {
     Builder::new_current_thread()
         .enable_all()
+        .on_thread_park(before_sleep)
         .max_blocking_threads(BLOCKING_THREADS)
         .build_local(LocalOptions::default())
 }
@@ -148,8 +148,9 @@ struct WorkerThread<F: Frontend> {
 }
 
 impl<F: Frontend + Send + Sync> WorkerThread<F> {
-    fn run(self, runtime: fn() -> io::Result<LocalRuntime>) {
-        match runtime() {
+    fn run(self) {
+        let frontend = Arc::clone(&self.door.frontend);
+        match worker_runtime(move || frontend.before_sleep()) {
             Ok(runtime) => runtime.block_on(self.serve()),
             Err(error) => eprintln!("mysql: worker {} cannot start: {error}", self.number),
         }
@@ -211,7 +212,7 @@ struct Acceptor<F: Frontend> {
 
 impl<F: Frontend + Send + Sync> Acceptor<F> {
     fn run(self, listeners: Listeners) {
-        let runtime = match worker_runtime() {
+        let runtime = match worker_runtime(|| {}) {
             Ok(runtime) => runtime,
             Err(error) => return eprintln!("mysql: cannot accept connections: {error}"),
         };

@@ -146,6 +146,8 @@ pub trait Frontend: 'static {
     fn count_traffic(&self, received: u64, sent: u64);
     /// The failed logins and half handshakes of SHOW STATUS.
     fn count_aborted_connect(&self);
+    /// A thread that serves sessions has nothing to do and is about to sleep.
+    fn before_sleep(&self) {}
 }
 
 /// How one connection is told from any thread that it has been killed. Looking at it costs one load, so the door can

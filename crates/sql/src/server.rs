@@ -172,6 +172,10 @@ impl Frontend for SharedServer {
         self.0.traffic_sent.fetch_add(sent, Ordering::Relaxed);
     }
 
+    fn before_sleep(&self) {
+        self.0.node.flush_before_sleep();
+    }
+
     fn count_aborted_connect(&self) {
         self.0.aborted_connects.fetch_add(1, Ordering::Relaxed);
     }

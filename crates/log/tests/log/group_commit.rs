@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use shoal_log::testing::MemoryFileSystem;
-use shoal_log::{AppendClass, Durability, InlineFlush, Log, LogBatch, LogHooks, LogOptions, RecordHeader};
+use shoal_log::{AppendClass, Durability, Log, LogBatch, LogHooks, LogOptions, RecordHeader};
 
 use crate::support::{DIRECTORY, append, numbers, options, recover, reopen, wait_until};
 
@@ -115,39 +115,41 @@ fn a_batch_appended_while_another_is_flushed_is_flushed_without_further_ado() {
 }
 
 #[test]
-fn what_is_appended_during_an_inline_flush_is_taken_over_by_the_writer() {
+fn a_flush_that_is_done_first_counts_when_the_one_before_it_is_done() {
     let disk = MemoryFileSystem::new();
-    let log = Arc::new(recover(threaded(&disk), LogHooks::none()).expect("opens").log);
-    // The keeper has to be done, so that the next sync is the flush's.
-    wait_until(|| log.disk_bytes() >= (16 << 10) + (64 << 10));
-    let appender = Arc::downgrade(&log);
-    let appended = Arc::new(AtomicU64::new(0));
-    let end = Arc::clone(&appended);
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&reports);
+    let hooks = LogHooks {
+        on_durable: Box::new(move |lsn| sink.lock().expect("not poisoned").push(lsn)),
+        ..LogHooks::none()
+    };
+    let log = Arc::new(recover(options(&disk), hooks).expect("opens").log);
+    let second = Arc::new(OnceLock::new());
+    let (other, seen, crashed) = (Arc::downgrade(&log), Arc::clone(&second), Arc::new(Mutex::new(None)));
+    let (inner_disk, image) = (disk.clone(), Arc::clone(&crashed));
+    // While the first flush is about to write, another thread appends and flushes.
     disk.before_sync(move || {
-        if let Some(log) = appender.upgrade()
-            && end.load(Ordering::SeqCst) == 0
-        {
-            end.store(append(&log, 1).0, Ordering::SeqCst);
+        let Some(log) = other.upgrade() else { return };
+        if seen.set(append(&log, 1)).is_ok() {
+            let before = log.durable_lsn();
+            std::thread::scope(|scope| {
+                scope.spawn(|| log.try_flush_inline().expect("the flush succeeds"));
+            });
+            assert_eq!(log.durable_lsn(), before, "nothing counts while there is a hole before it");
+            *image.lock().expect("not poisoned") = Some(inner_disk.crash_point());
         }
     });
-    log.append_unflushed(&crate::support::batch(0), AppendClass::User).expect("taken");
-    let flushed = log.try_flush_inline().expect("the flush succeeds");
-    assert!(matches!(flushed, InlineFlush::Flushed(_)));
-    let end = appended.load(Ordering::SeqCst);
-    assert!(end > 0);
-    wait_until(|| log.durable_lsn().0 >= end);
-}
-
-#[test]
-fn an_inline_flush_is_left_to_the_writer_when_others_have_appended_too() {
-    let disk = MemoryFileSystem::new();
-    let log = recover(threaded(&disk), LogHooks::none()).expect("opens").log;
-    let mut end = log.end_lsn();
-    for number in 0..2 {
-        end = log.append_unflushed(&crate::support::batch(number), AppendClass::User).expect("taken");
-    }
-    assert_eq!(log.try_flush_inline().expect("healthy"), InlineFlush::Busy);
-    wait_until(|| log.durable_lsn() >= end);
+    append(&log, 0);
+    log.try_flush_inline().expect("the flush succeeds");
+    let second = second.get().copied().expect("appended");
+    assert!(log.durable_lsn() >= second);
+    assert_eq!(*reports.lock().expect("not poisoned"), [log.durable_lsn()], "both are reported at once");
+    drop(log);
+    // A crash in between, with the second flush on the medium and not the first: neither was acknowledged.
+    let point = crashed.lock().expect("not poisoned").take().expect("seen");
+    let recovered = reopen(&point.crash(&point.uniform_image(false))).expect("a hole at the end is a torn tail");
+    assert_eq!(recovered.batches, numbers(0..0));
+    assert_eq!(reopen(&disk).expect("opens").batches, numbers(0..2));
 }
 
 #[test]
