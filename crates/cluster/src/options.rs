@@ -28,7 +28,7 @@ pub enum FlushBy {
 #[derive(Clone)]
 pub struct NodeOptions {
     pub data_dir: PathBuf,
-    /// Fixed at creation. `None`: two per core.
+    /// Fixed at creation. `None`: one per core, at least two. A range scan dives into every one of them.
     pub partitions: Option<u32>,
     /// Bytes for rows and indexes. `None`: 70 % of the machine's memory.
     pub data_memory: Option<u64>,

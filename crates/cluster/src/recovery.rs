@@ -236,7 +236,7 @@ fn open_checkpoints(options: &NodeOptions) -> Result<CheckpointStore> {
 
 fn default_partitions() -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    (2 * cores as u32).clamp(1, PARTITIONS_MAX)
+    (cores as u32).clamp(2, PARTITIONS_MAX)
 }
 
 fn default_data_memory() -> u64 {

@@ -5,7 +5,7 @@
 //! turned, floats have their order-preserving bits, DECIMAL is stored memcomparable already, strings are the
 //! collation's sort key with its terminator. A descending part is the same with every byte inverted.
 
-use crate::row::{RowLayout, RowRef, little_endian_word};
+use crate::row::{RowLayout, RowRef, fixed_width, little_endian_word};
 use crate::schema::{Index, TableSchema};
 use crate::sql_type::{BaseType, SqlType};
 use crate::temporal::TimeZone;
@@ -93,6 +93,23 @@ impl KeyPart {
         }
     }
 
+    /// It is a column of TINYINT to BIGINT that can hold the number.
+    fn takes(&self, number: i128) -> bool {
+        let bits = match fixed_width(&self.sql_type) {
+            Some(width) if self.sql_type.is_int() => 8 * width as u32,
+            _ => return false,
+        };
+        match self.sql_type.unsigned {
+            true => (0..1 << bits).contains(&number),
+            false => (-(1 << (bits - 1))..1 << (bits - 1)).contains(&number),
+        }
+    }
+
+    fn append_integer(&self, bits: u64, out: &mut Vec<u8>) {
+        let width = fixed_width(&self.sql_type).unwrap_or(8);
+        append_raw(&bits.to_le_bytes()[..width], &self.sql_type, 0, out);
+    }
+
     pub fn append_value(&self, value: &Value, zone: &TimeZone, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         if value.is_null() {
@@ -103,6 +120,8 @@ impl KeyPart {
             }
             match value {
                 Value::Str(text) => append_raw(text, &self.sql_type, self.prefix_length, out),
+                Value::Int(number) if self.takes(i128::from(*number)) => self.append_integer(*number as u64, out),
+                Value::UInt(number) if self.takes(i128::from(*number)) => self.append_integer(*number, out),
                 Value::Json(_) => return Err(Error::unsupported("JSON as a key")),
                 other => {
                     let layout = RowLayout::new(vec![self.sql_type.clone()]);

@@ -99,6 +99,13 @@ impl SqlType {
         matches!(self.base, BaseType::Char | BaseType::VarChar | BaseType::Text | BaseType::Enum | BaseType::Set)
     }
 
+    /// TINYINT to BIGINT.
+    pub fn is_int(&self) -> bool {
+        use BaseType::{BigInt, Int, MediumInt, SmallInt, TinyInt};
+        matches!(self.base, TinyInt | SmallInt | MediumInt | Int | BigInt)
+    }
+
+    /// [`SqlType::is_int`], and the types that are numbers of that kind in arithmetic.
     pub fn is_integer(&self) -> bool {
         matches!(
             self.base,

@@ -1,12 +1,11 @@
 //! GROUP BY: hash aggregation, groups in order of first appearance.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
 use shoal_expr::{Accumulator, EvalContext, RowSource, append_group_key, compare};
 use shoal_types::{Result, Value};
 
-use super::RowBatch;
+use super::{HashMap, RowBatch};
 use crate::plan::Aggregation;
 
 struct Group {
@@ -24,7 +23,7 @@ pub struct Aggregator<'a> {
 
 impl<'a> Aggregator<'a> {
     pub fn new(plan: &'a Aggregation) -> Aggregator<'a> {
-        let mut aggregator = Aggregator { plan, groups: Vec::new(), by_key: HashMap::new(), key: Vec::new() };
+        let mut aggregator = Aggregator { plan, groups: Vec::new(), by_key: HashMap::default(), key: Vec::new() };
         if !plan.grouped {
             aggregator.groups.push(aggregator.new_group(Vec::new()));
         }

@@ -213,7 +213,7 @@ impl BlockRun<'_> {
                 self.projected.push(value);
             }
             super::sleep_if_asked(ctx).await?;
-            if output.push(&self.projected)? == Flow::Stop {
+            if output.push(&mut self.projected)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
             if output.wants_flush() {

@@ -3,7 +3,6 @@
 //! Inputs that depend on the row are fetched with the keys of the whole batch in one round trip. Inputs that do not are
 //! read once and kept, hashed on their join keys if there are any.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use shoal_expr::{EvalContext, append_group_key};
@@ -14,7 +13,7 @@ use shoal_types::{Result, Value};
 use super::fetch::read_all;
 use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
 use super::query::run_collect;
-use super::{ExecContext, RowBatch};
+use super::{ExecContext, HashMap, RowBatch};
 use crate::plan::{Input, JoinKind, JoinStep, TableInput};
 
 /// What one step keeps between batches.
@@ -225,7 +224,7 @@ fn take_row(step: &JoinStep, row: RowRef<'_>, eval: &EvalContext<'_>) -> RowBatc
 
 /// Evaluates the lookups of a batch: every distinct key with the outer rows that want it.
 fn wanted_keys(input: &TableInput, batch: &RowBatch, eval: &mut EvalContext<'_>) -> Result<Wanted> {
-    let mut wanted = Wanted::with_capacity(batch.len());
+    let mut wanted = Wanted::with_capacity_and_hasher(batch.len(), Default::default());
     for outer in 0..batch.len() {
         let keys = match lookup(&input.table, &input.access, batch.row(outer), eval)? {
             Lookup::Keys(keys) => keys,

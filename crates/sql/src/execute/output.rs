@@ -1,12 +1,12 @@
 //! The end of a block: DISTINCT, ORDER BY, LIMIT, then the consumer.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 
 use shoal_expr::{append_group_key, compare};
-use shoal_types::{Result, SqlType, Value};
+use shoal_types::key::KeyPart;
+use shoal_types::{BaseType, Result, SqlType, TimeZone, Value};
 
-use super::{Flow, RowConsumer};
+use super::{Flow, HashSet, RowConsumer};
 use crate::plan::SortKey;
 
 /// Rows that a sort may hold before it throws away what a LIMIT does not want.
@@ -17,7 +17,9 @@ pub struct Output<'a> {
     visible: usize,
     distinct: Option<(HashSet<Box<[u8]>>, Vec<SqlType>)>,
     order: &'a [SortKey],
-    sorted: Vec<Box<[Value]>>,
+    /// ORDER BY as a memcomparable key, where all of it is text: collations compare far slower than bytes.
+    text_order: Vec<KeyPart>,
+    sorted: Vec<Sorted>,
     offset: u64,
     limit: Option<u64>,
     count_all_rows: bool,
@@ -26,6 +28,13 @@ pub struct Output<'a> {
     passed: u64,
     key: Vec<u8>,
     consumer: &'a mut dyn RowConsumer,
+}
+
+/// A row that waits for its place.
+struct Sorted {
+    /// Its memcomparable key if the order is by text, else empty.
+    key: Box<[u8]>,
+    row: Box<[Value]>,
 }
 
 impl<'a> Output<'a> {
@@ -39,8 +48,9 @@ impl<'a> Output<'a> {
     ) -> Output<'a> {
         Output {
             visible,
-            distinct: distinct.map(|types| (HashSet::new(), types)),
+            distinct: distinct.map(|types| (HashSet::default(), types)),
             order,
+            text_order: text_order(order),
             sorted: Vec::new(),
             offset,
             limit,
@@ -71,7 +81,8 @@ impl<'a> Output<'a> {
         !self.count_all_rows && self.order.is_empty() && self.limit.is_some_and(|limit| self.passed >= limit)
     }
 
-    pub fn push(&mut self, row: &[Value]) -> Result<Flow> {
+    /// Takes a row; its values are gone afterwards if they had to be kept.
+    pub fn push(&mut self, row: &mut Vec<Value>) -> Result<Flow> {
         if let Some((seen, types)) = &mut self.distinct {
             self.key.clear();
             for (value, sql_type) in row[..self.visible].iter().zip(types.iter()) {
@@ -86,7 +97,13 @@ impl<'a> Output<'a> {
         if self.order.is_empty() {
             return self.pass_on(|consumer, visible| consumer.push(&row[..visible]));
         }
-        self.sorted.push(row.into());
+        self.key.clear();
+        for (part, sort) in self.text_order.iter().zip(self.order) {
+            part.append_value(&row[sort.position], &TimeZone::UTC, &mut self.key)?;
+        }
+        let width = row.len();
+        let row = std::mem::replace(row, Vec::with_capacity(width)).into_boxed_slice();
+        self.sorted.push(Sorted { key: self.key.as_slice().into(), row });
         self.drop_unwanted();
         Ok(Flow::Continue)
     }
@@ -130,7 +147,10 @@ impl<'a> Output<'a> {
 
     fn sort(&mut self) {
         let order = self.order;
-        self.sorted.sort_by(|left, right| compare_rows(left, right, order));
+        match self.text_order.is_empty() {
+            true => self.sorted.sort_by(|left, right| compare_rows(&left.row, &right.row, order)),
+            false => self.sorted.sort_by(|left, right| left.key.cmp(&right.key)),
+        }
     }
 
     pub fn wants_flush(&self) -> bool {
@@ -147,7 +167,7 @@ impl<'a> Output<'a> {
             return Ok(());
         }
         self.sort();
-        for row in std::mem::take(&mut self.sorted) {
+        for Sorted { row, .. } in std::mem::take(&mut self.sorted) {
             if self.pass_on(|consumer, visible| consumer.push(&row[..visible]))? == Flow::Stop {
                 break;
             }
@@ -157,6 +177,20 @@ impl<'a> Output<'a> {
         }
         Ok(())
     }
+}
+
+/// The parts of a memcomparable key for an order by nothing but text.
+fn text_order(order: &[SortKey]) -> Vec<KeyPart> {
+    let part = |key: &SortKey| {
+        matches!(key.sql_type.base, BaseType::Char | BaseType::VarChar | BaseType::Text).then(|| KeyPart {
+            column: key.position,
+            sql_type: key.sql_type.clone(),
+            nullable: true,
+            prefix_length: 0,
+            descending: key.descending,
+        })
+    };
+    order.iter().map(part).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 /// ORDER BY: NULLs first, each key by its type and direction.

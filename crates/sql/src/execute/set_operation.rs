@@ -1,6 +1,5 @@
 //! UNION, INTERSECT and EXCEPT.
 
-use std::collections::HashMap;
 
 use shoal_expr::convert_to;
 use shoal_types::{Result, SqlType, Value};
@@ -8,7 +7,7 @@ use shoal_types::{Result, SqlType, Value};
 use super::output::Output;
 use super::query::run_query;
 use super::subquery::key_of;
-use super::{ExecContext, Flow, RowConsumer, limit_value};
+use super::{ExecContext, Flow, HashMap, HashSet, RowConsumer, limit_value};
 use crate::plan::{Limit, SetOperation, SetOperator};
 
 /// Runs the terms from left to right. UNION ALL alone streams; everything else is collected.
@@ -24,7 +23,7 @@ pub async fn run(plan: &SetOperation, ctx: &mut ExecContext<'_>, consumer: &mut 
         for expression in &plan.order_expressions {
             projected.push(expression.eval(&row[..], &mut ctx.eval)?);
         }
-        if output.push(&projected)? == Flow::Stop {
+        if output.push(&mut projected)? == Flow::Stop {
             break;
         }
         if output.wants_flush() {
@@ -81,7 +80,7 @@ fn combine(left: Vec<Row>, right: Vec<Row>, operator: SetOperator, distinct: boo
             if distinct { unique(rows, types) } else { rows }
         }
         SetOperator::Intersect | SetOperator::Except => {
-            let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
+            let mut counts: HashMap<Vec<u8>, usize> = HashMap::default();
             for row in &right {
                 *counts.entry(key_of(row, types)).or_default() += 1;
             }
@@ -102,6 +101,6 @@ fn combine(left: Vec<Row>, right: Vec<Row>, operator: SetOperator, distinct: boo
 }
 
 fn unique(rows: Vec<Row>, types: &[SqlType]) -> Vec<Row> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::default();
     rows.into_iter().filter(|row| seen.insert(key_of(row, types))).collect()
 }

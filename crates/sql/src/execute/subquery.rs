@@ -3,14 +3,13 @@
 //! A subquery that reads outer columns runs once for every distinct combination of them; one that does not runs once.
 //! Results are kept for the whole execution of the block.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use shoal_expr::{EvalContext, append_group_key};
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 
 use super::query::run_collect_with;
-use super::{ExecContext, RowBatch};
+use super::{ExecContext, HashMap, HashSet, RowBatch};
 use crate::plan::{SubqueryColumn, SubqueryKind};
 
 /// What a subquery came to for one binding of its outer columns.
@@ -21,7 +20,7 @@ enum Found {
 
 struct Rows {
     /// Rows without NULLs, by their bytes in the comparison types.
-    keys: std::collections::HashSet<Box<[u8]>>,
+    keys: HashSet<Box<[u8]>>,
     rows: Vec<Vec<Value>>,
     has_null: bool,
 }

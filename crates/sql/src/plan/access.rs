@@ -16,8 +16,6 @@ pub struct AccessPath {
     pub descending: bool,
     /// Some expression reads the joined row: the input is fetched for each batch of outer rows.
     pub depends_on_row: bool,
-    /// Every conjunct that the parts come from is decided by them exactly.
-    pub exact: bool,
     /// Equality on every partitioning column, as (part expressions in partition key order): the scan is pruned.
     pub pruning: Option<Vec<Expr>>,
     /// Rough number of rows that one lookup yields, for EXPLAIN and join order.
@@ -41,13 +39,13 @@ pub enum PartAccess {
 }
 
 /// One range of a disjunction over a column.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ColumnRange {
     pub low: Option<RangeBound>,
     pub high: Option<RangeBound>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RangeBound {
     pub value: Expr,
     pub inclusive: bool,

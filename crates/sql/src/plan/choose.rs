@@ -218,6 +218,72 @@ fn fits(table: &Table, position: usize, comparator: Comparator, operator: Compar
     }
 }
 
+/// The rows of a constant path all satisfy the conjunct, so it need not be tested again: it is about an integer column, whose
+/// keys tell everything, and constants of integer type. `first` is the position of the table's first column.
+pub fn is_decided(conjunct: &Expr, path: &AccessPath, table: &Table, first: usize) -> bool {
+    let parts = table.keys[path.index].parts.iter().zip(&path.parts);
+    parts.filter(|(part, _)| part.sql_type.is_int()).any(|(part, access)| {
+        let Some(ranges) = integer_ranges(conjunct, first + part.column) else { return false };
+        match (access, &ranges[..]) {
+            (PartAccess::Equal { alternatives, null_safe: false }, _) => {
+                let point = |value: &Expr| {
+                    let bound = Some(RangeBound { value: value.clone(), inclusive: true });
+                    ColumnRange { low: bound.clone(), high: bound }
+                };
+                alternatives.len() == ranges.len() && alternatives.iter().map(point).eq(ranges)
+            }
+            (PartAccess::Range { low, high }, [range]) => {
+                (range.low.is_none() || range.low == *low) && (range.high.is_none() || range.high == *high)
+            }
+            (PartAccess::Ranges(known), _) => *known == ranges,
+            _ => false,
+        }
+    })
+}
+
+/// A conjunct that says nothing but that a column lies in some of these ranges, in the order in which `find_bounds` finds them.
+fn integer_ranges(conjunct: &Expr, column: usize) -> Option<Vec<ColumnRange>> {
+    let Expr::Call(call) = conjunct else { return None };
+    let is_column = |side: &Expr| side.as_column() == Some(column);
+    let bound = |value: &Expr, inclusive: bool| {
+        value.sql_type().is_int().then(|| RangeBound { value: value.clone(), inclusive })
+    };
+    let point = |value: &Expr| {
+        let bound = bound(value, true)?;
+        Some(ColumnRange { low: Some(bound.clone()), high: Some(bound) })
+    };
+    match (&call.operation, &call.arguments[..]) {
+        (Operation::Compare(operator, _), [left, right]) => {
+            let (value, operator) = match (is_column(left), is_column(right)) {
+                (true, false) => (right, *operator),
+                (false, true) => (left, operator.mirrored()),
+                _ => return None,
+            };
+            let range = match operator {
+                CompareOperator::Equal => point(value)?,
+                CompareOperator::Less => ColumnRange { low: None, high: Some(bound(value, false)?) },
+                CompareOperator::LessOrEqual => ColumnRange { low: None, high: Some(bound(value, true)?) },
+                CompareOperator::Greater => ColumnRange { low: Some(bound(value, false)?), high: None },
+                CompareOperator::GreaterOrEqual => ColumnRange { low: Some(bound(value, true)?), high: None },
+                CompareOperator::NullSafeEqual | CompareOperator::NotEqual => return None,
+            };
+            Some(vec![range])
+        }
+        (Operation::Between { negated: false, .. }, [value, low, high]) if is_column(value) => {
+            Some(vec![ColumnRange { low: Some(bound(low, true)?), high: Some(bound(high, true)?) }])
+        }
+        (Operation::In { negated: false, .. }, [value, list @ ..]) if is_column(value) => {
+            list.iter().map(point).collect()
+        }
+        (Operation::Or, alternatives) => {
+            let ranges: Option<Vec<_>> =
+                alternatives.iter().map(|alternative| integer_ranges(alternative, column)).collect();
+            Some(ranges?.concat())
+        }
+        _ => None,
+    }
+}
+
 /// The indexes of a table that bounds could use, for EXPLAIN.
 pub fn possible_keys(table: &Table, bounds: &[Bound]) -> Vec<usize> {
     let leads = |index: &&shoal_types::Index| {

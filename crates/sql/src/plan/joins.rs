@@ -7,7 +7,7 @@ use shoal_expr::analysis::{join_conjunction, split_conjunction};
 use shoal_expr::{BuildContext, CompareOperator, Expr, Operation, build};
 use shoal_types::{Result, Value};
 
-use super::choose::{Bound, ChooseRequest, choose, find_bounds, possible_keys};
+use super::choose::{Bound, ChooseRequest, choose, find_bounds, is_decided, possible_keys};
 use super::{
     AccessPath, Block, Input, JoinKind, JoinStep, QueryBody, QueryPlan, SubqueryColumn, SubqueryKind, TableInput,
 };
@@ -423,8 +423,8 @@ impl Planner<'_> {
         let by_lookup = matches!(&step.input, Input::Table(input) if input.access.depends_on_row);
         match &mut step.input {
             Input::Table(input) => {
-                if input.access.unique && !by_lookup {
-                    drop_decided(&input.access, &input.table, first, &mut local);
+                if !by_lookup {
+                    local.retain(|expression| !is_decided(expression, &input.access, &input.table, first));
                 }
                 let shifted =
                     local.into_iter().map(|expression| expression.map_columns(&mut |position| position - first));
@@ -556,25 +556,6 @@ impl Planner<'_> {
 
 fn lost_table() -> shoal_types::Error {
     shoal_types::Error::unknown("internal: a table of the FROM clause was planned twice")
-}
-
-/// A unique lookup by exact constants needs no second look at the conjuncts that it came from.
-fn drop_decided(access: &AccessPath, table: &shoal_cluster::Table, first: usize, local: &mut Vec<Expr>) {
-    let spec = &table.keys[access.index];
-    local.retain(|expression| {
-        let Expr::Call(call) = expression else { return true };
-        let Operation::Compare(CompareOperator::Equal, _) = call.operation else { return true };
-        let decided = spec.parts.iter().zip(&access.parts).any(|(part, access)| {
-            let super::PartAccess::Equal { alternatives, .. } = access else { return false };
-            let [value] = &alternatives[..] else { return false };
-            let exact = part.sql_type.is_integer() && value.sql_type().is_integer();
-            let column = |side: &Expr| side.as_column() == Some(first + part.column);
-            exact
-                && ((column(&call.arguments[0]) && call.arguments[1] == *value)
-                    || (column(&call.arguments[1]) && call.arguments[0] == *value))
-        });
-        !decided
-    });
 }
 
 fn all_columns(scope: &Scope, tables: &[usize]) -> Vec<(usize, usize)> {
