@@ -66,7 +66,8 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let mut listeners = Listeners { tcp: vec![listener], unix: Vec::new() };
     if let Some(path) = &arguments.mysql_socket {
         let _ = std::fs::remove_file(path);
-        let socket = UnixListener::bind(path).map_err(|error| format!("cannot listen on {}: {error}", path.display()))?;
+        let socket =
+            UnixListener::bind(path).map_err(|error| format!("cannot listen on {}: {error}", path.display()))?;
         listeners.unix.push(socket);
     }
     let mysql_options = Options { workers: arguments.workers, ..Options::default() };

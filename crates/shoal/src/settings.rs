@@ -45,7 +45,8 @@ fn bytes(name: &str, text: &str) -> Result<u64, String> {
         Some(b'T') => (&text[..text.len() - 1], 40),
         _ => (text, 0),
     };
-    let number: u64 = digits.trim().parse().map_err(|_| format!("{name}: `{text}` is no size; write 512M or 4G"))?;
+    let number: u64 =
+        digits.trim().parse().map_err(|_| format!("{name}: `{text}` is no size; write 512M or 4G"))?;
     number.checked_mul(1 << shift).ok_or_else(|| format!("{name}: `{text}` is too large"))
 }
 

@@ -43,7 +43,7 @@ pub fn draft_column(
         check_on_update(name, &sql_type, fsp)?;
     }
     let comment = match &definition.comment {
-        Some(text) => options::comment(text, COLUMN_COMMENT_MAX, 1629, name)?,
+        Some(text) => options::comment(text, COLUMN_COMMENT_MAX, ErrorCode::TooLongFieldComment, name)?,
         None => String::new(),
     };
     let column = Column {
@@ -213,7 +213,9 @@ pub fn draft_key(definition: &KeyDefinition) -> Result<DraftKey> {
         Some(ast::IndexMethod::RTree) => return Err(Error::unsupported("USING RTREE")),
     };
     let comment = match &definition.options.comment {
-        Some(text) => options::comment(text, KEY_COMMENT_MAX, 1688, name.as_deref().unwrap_or(""))?,
+        Some(text) => {
+            options::comment(text, KEY_COMMENT_MAX, ErrorCode::TooLongIndexComment, name.as_deref().unwrap_or(""))?
+        }
         None => String::new(),
     };
     Ok(DraftKey {

@@ -39,7 +39,7 @@ fn format_of(explain: &ast::Explain) -> Result<Format> {
         Some("JSON") => Ok(Format::Json),
         Some("TREE") => Ok(Format::Tree),
         Some(other) => Err(Error::new(
-            shoal_types::ErrorCode::from_errno(1791).unwrap_or(shoal_types::ErrorCode::UnknownError),
+            shoal_types::ErrorCode::UnknownExplainFormat,
             format!("Unknown EXPLAIN format name: '{other}'"),
         )),
     }
