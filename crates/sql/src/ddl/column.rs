@@ -26,8 +26,7 @@ pub fn draft_column(
     refuse(definition)?;
     let name = definition.name.value.as_str();
     let strict = context.settings.sql_mode.strict;
-    let connection = context.settings.collation_connection;
-    let type_context = TypeContext { column: name, table, connection, strict };
+    let type_context = TypeContext { column: name, table, strict };
     let sql_type = column_type(&definition.data_type, &type_context, notes)?;
     if definition.auto_increment {
         check_auto_increment(definition, &sql_type)?;

@@ -34,8 +34,6 @@ pub struct TypeContext<'a> {
     pub column: &'a str,
     /// The table's default.
     pub table: Collation,
-    /// Of the labels of ENUM and SET.
-    pub connection: Collation,
     pub strict: bool,
 }
 
@@ -356,7 +354,7 @@ fn convert_label(
     is_set: bool,
     context: &TypeContext<'_>,
 ) -> Result<Box<[u8]>> {
-    let converted = Charset::convert(label, context.connection.charset(), collation.charset());
+    let converted = Charset::convert(label, Charset::Utf8mb4, collation.charset());
     if !converted.is_exact() {
         let message =
             format!("Invalid {} character string in column '{}'", collation.charset().name(), context.column);

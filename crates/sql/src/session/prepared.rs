@@ -4,10 +4,11 @@ use std::rc::Rc;
 
 use shoal_expr::SessionValues;
 use shoal_parser::ast;
-use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
+use shoal_types::{Charset, Error, ErrorCode, Result, SqlType, Value};
 
 use super::plans::{self, Cursor, Plan, PreparedStatement};
 use super::{Session, syntax_error};
+use crate::client_text;
 use crate::counters::Counter;
 use crate::dml::Affected;
 use crate::execute::query::run_query;
@@ -25,6 +26,11 @@ impl Session {
             );
             return Err(Error::new(ErrorCode::MaxPreparedStmtCountReached, message));
         }
+        let sql = &*client_text::for_parser(sql, &self.variables.settings);
+        self.prepare_utf8(sql)
+    }
+
+    fn prepare_utf8(&mut self, sql: &[u8]) -> Result<Prepared> {
         let parsed =
             shoal_parser::parse_first(sql, 0, self.variables.parser_mode).map_err(|error| syntax_error(&error))?;
         if let Some(next) = parsed.next {
@@ -185,7 +191,10 @@ impl Session {
         let text = match &prepare.source {
             ast::PrepareSource::Text(text) => text.clone(),
             ast::PrepareSource::UserVariable(name) => match self.state.user_variable(name) {
-                Some((value, _)) if !value.is_null() => value.to_text(),
+                Some((value, sql_type)) if !value.is_null() => {
+                    let charset = sql_type.collation.charset();
+                    Charset::convert(&value.to_text(), charset, Charset::Utf8mb4).bytes.into_owned()
+                }
                 _ => b"NULL".to_vec(),
             },
         };
@@ -193,7 +202,7 @@ impl Session {
         if let Some(old) = self.named_statements.remove(&name) {
             self.statements.remove(&old);
         }
-        let prepared = self.prepare_text(&text)?;
+        let prepared = self.prepare_utf8(&text)?;
         self.named_statements.insert(name, prepared.statement_id);
         Ok(Affected { info: "Statement prepared".to_owned(), ..Affected::default() })
     }

@@ -31,7 +31,6 @@ pub struct SessionVariables {
     pub time_zone: TimeZone,
     pub isolation: Isolation,
     pub transaction_read_only: bool,
-    pub character_set_client: Charset,
     /// `None`: results are not converted (character_set_results = NULL).
     pub character_set_results: Option<Charset>,
     pub collation_database: Collation,
@@ -65,7 +64,6 @@ impl SessionVariables {
             time_zone: TimeZone::UTC,
             isolation: Isolation::RepeatableRead,
             transaction_read_only: false,
-            character_set_client: Charset::Utf8mb4,
             character_set_results: Some(Charset::Utf8mb4),
             collation_database: Collation::UTF8MB4_0900_AI_CI,
             collation_server: Collation::UTF8MB4_0900_AI_CI,
@@ -103,7 +101,7 @@ impl SessionVariables {
 
     /// SET NAMES and the handshake's collation.
     pub fn set_names(&mut self, collation: Collation) {
-        self.character_set_client = collation.charset();
+        self.settings.character_set_client = collation.charset();
         self.character_set_results = Some(collation.charset());
         self.settings.collation_connection = collation;
         let charset = collation.charset().name().to_owned();
