@@ -40,6 +40,7 @@ impl Resolver<'_> {
         let source = match &statement.source {
             ast::InsertSource::Values(rows) => {
                 self.scope().add_table(ScopeTable::of_base(&table, name))?;
+                self.changed = vec![(table.id(), name.to_owned())];
                 InsertSource::Values(self.insert_rows(rows, &targets, statement.columns.is_none())?)
             }
             ast::InsertSource::Query(query) => {
@@ -207,6 +208,7 @@ impl Resolver<'_> {
         let shown = alias.unwrap_or(&name.name).value.clone();
         self.open_block();
         self.scope().add_table(ScopeTable::of_base(&table, &shown))?;
+        self.changed = vec![(table.id(), shown.clone())];
         let finder = self.finder(
             &table,
             hints,
@@ -322,6 +324,7 @@ impl Resolver<'_> {
             self.open_block();
             let shown = alias.as_ref().unwrap_or(&name.name).value.clone();
             self.scope().add_table(ScopeTable::of_base(&table, &shown))?;
+            self.changed = vec![(table.id(), shown)];
             let finder = self.finder(
                 &table,
                 &[],
@@ -380,6 +383,7 @@ impl Resolver<'_> {
         for (target, (table, _, assigned)) in targets.iter_mut().zip(&places) {
             target.on_update_now = on_update_columns(table, assigned);
         }
+        self.changed = places.into_iter().map(|(table, name, _)| (table.id(), name)).collect();
         let single_table = statement.tables.len() == 1 && statement.tables[0].joins.is_empty();
         let query = self.locking_query(
             items,
@@ -422,6 +426,9 @@ impl Resolver<'_> {
                 on_update_now: Vec::new(),
             });
         }
+        let changed =
+            names.iter().zip(&targets).map(|(name, target)| (target.table.id(), name.name.value.clone()));
+        self.changed = changed.collect();
         let tail = (statement.order_by.clone(), statement.limit.clone());
         let query = self.locking_query(items, from, statement.selection.clone(), tail)?;
         Ok(MultiPlan {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use shoal_cluster::{Catalog, Table};
 use shoal_expr::{BuildContext, Expr};
 use shoal_parser::ast::{Ident, ObjectName};
-use shoal_types::{Error, ErrorCode, Result, SqlType};
+use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 
 use crate::plan::QueryPlan;
 use scope::Scope;
@@ -82,6 +82,8 @@ pub struct Resolver<'a> {
     pub blocks: Vec<BlockState>,
     /// Base tables that the statement reads or writes, for privileges and metadata locks.
     pub tables_used: Vec<Arc<Table>>,
+    /// The tables that the statement changes, by the names they go by: its subqueries may not read them.
+    pub changed: Vec<(TableId, String)>,
     /// The plan depends on things that change between executions (system variables, user variable types).
     pub uncacheable: bool,
     /// Parameters that are compared as dates: a text among them that is no date is an error of its own.
@@ -144,6 +146,7 @@ impl<'a> Resolver<'a> {
             common_tables: Vec::new(),
             blocks: Vec::new(),
             tables_used: Vec::new(),
+            changed: Vec::new(),
             uncacheable: false,
             temporal_parameters: Vec::new(),
         }
