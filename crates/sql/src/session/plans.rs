@@ -12,6 +12,7 @@ use shoal_types::{Result, SqlType};
 use crate::counters::Counter;
 use crate::dml::resolve::{DeleteForm, UpdateForm};
 use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, UpdatePlan};
+use crate::information_schema::VirtualTable;
 use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan};
 use crate::resolve::{ResolveEnvironment, Resolver};
 
@@ -23,6 +24,8 @@ pub struct Plan {
     pub catalog_version: u64,
     /// Tables it reads or writes.
     pub tables: Vec<Arc<Table>>,
+    /// Views in the database `mysql` that it reads.
+    pub system_tables: Vec<VirtualTable>,
     pub reusable: bool,
     /// Parameters that must be dates if they are texts.
     pub temporal_parameters: Vec<usize>,
@@ -120,6 +123,7 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
         reusable: !resolver.uncacheable,
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
         tables: resolver.tables_used,
+        system_tables: resolver.system_tables_used,
     })
 }
 

@@ -145,6 +145,8 @@ impl Session {
             return self.run_plan(plan, parameters, false, sink).await;
         };
         self.shared.counters.add(plan.counter(), 1);
+        crate::account::check_plan(self, plan)?;
+        self.shared.interrupt.start_statement(self.variables.max_execution_time_ms);
         self.begin_statement(false)?;
         let mut rows = crate::execute::consumer::Collect::default();
         let outcome =

@@ -119,6 +119,11 @@ impl SessionVariables {
         Ok(())
     }
 
+    /// The engine of tables that name none.
+    pub fn default_engine(&self) -> String {
+        registry::find("default_storage_engine").map(|definition| self.text(definition)).unwrap_or_default()
+    }
+
     /// A variable's text as SHOW VARIABLES prints it.
     pub fn text(&self, definition: &'static Definition) -> String {
         match self.texts.get(definition.name) {

@@ -35,6 +35,7 @@ impl ErrorCode {
 
 error_codes! {
     HashChk 1000 b"HY000",
+    Yes 1003 b"HY000",
     CantCreateTable 1005 b"HY000",
     DbCreateExists 1007 b"HY000",
     DbDropExists 1008 b"HY000",
