@@ -15,17 +15,7 @@ use crate::plan::{AccessPath, SortKey, TableInput};
 use crate::resolve::scope::{SUBQUERY_BASE, ScopeColumn, ScopeTable};
 use crate::resolve::values::NEW_ROW;
 use crate::resolve::{BlockState, Clause, Resolver};
-
-/// An UPDATE or DELETE in the form that fits it.
-pub enum UpdateForm {
-    Single(UpdatePlan),
-    Multi(MultiPlan),
-}
-
-pub enum DeleteForm {
-    Single(DeletePlan),
-    Multi(MultiPlan),
-}
+use crate::session::plans::PlanKind;
 
 impl Resolver<'_> {
     pub fn insert(&mut self, statement: &ast::Insert) -> Result<InsertPlan> {
@@ -177,7 +167,8 @@ impl Resolver<'_> {
         Ok(assignments)
     }
 
-    pub fn update(&mut self, statement: &ast::Update) -> Result<UpdateForm> {
+    /// The plan of an UPDATE, in the form that fits it.
+    pub fn update(&mut self, statement: &ast::Update) -> Result<PlanKind> {
         if statement.with.is_some() {
             return Err(Error::unsupported("WITH ... UPDATE"));
         }
@@ -187,13 +178,13 @@ impl Resolver<'_> {
         {
             no_partitions(partitions)?;
             if let Some(plan) = self.update_single(statement, name, alias.as_ref(), hints)? {
-                return Ok(UpdateForm::Single(plan));
+                return Ok(PlanKind::Update(plan));
             }
         } else if !statement.order_by.is_empty() || statement.limit.is_some() {
             let clause = if statement.limit.is_some() { "LIMIT" } else { "ORDER BY" };
             return Err(Error::new(ErrorCode::WrongUsage, format!("Incorrect usage of UPDATE and {clause}")));
         }
-        self.update_multi(statement).map(UpdateForm::Multi)
+        self.update_multi(statement).map(PlanKind::Multi)
     }
 
     /// `None` if the statement needs the general form.
@@ -314,7 +305,7 @@ impl Resolver<'_> {
         Ok(Some(RowFinder { input, order_expressions, order, limit, constants: Vec::new(), impossible }))
     }
 
-    pub fn delete(&mut self, statement: &ast::Delete) -> Result<DeleteForm> {
+    pub fn delete(&mut self, statement: &ast::Delete) -> Result<PlanKind> {
         if statement.with.is_some() {
             return Err(Error::unsupported("WITH ... DELETE"));
         }
@@ -335,10 +326,10 @@ impl Resolver<'_> {
             let state = self.close_block();
             if let Some(mut finder) = finder {
                 finder.constants = state.constants;
-                return Ok(DeleteForm::Single(DeletePlan { finder, ignore: statement.ignore }));
+                return Ok(PlanKind::Delete(DeletePlan { finder, ignore: statement.ignore }));
             }
         }
-        self.delete_multi(statement).map(DeleteForm::Multi)
+        self.delete_multi(statement).map(PlanKind::Multi)
     }
 
     fn update_multi(&mut self, statement: &ast::Update) -> Result<MultiPlan> {

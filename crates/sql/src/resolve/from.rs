@@ -305,9 +305,8 @@ fn find_in(scope: &Scope, tables: std::ops::Range<usize>, name: &str) -> Result<
 
 fn check_hints(table: &shoal_cluster::Table, hints: &[ast::IndexHint]) -> Result<()> {
     for index in hints.iter().flat_map(|hint| &hint.indexes) {
-        if !(index.is("PRIMARY") && !table.schema.has_hidden_key())
-            && table.schema.index_by_name(&index.value).is_none()
-        {
+        let is_primary = index.is("PRIMARY") && !table.schema.has_hidden_key();
+        if !is_primary && table.schema.index_by_name(&index.value).is_none() {
             let message = format!("Key '{}' doesn't exist in table '{}'", index.value, table.schema.name);
             return Err(Error::new(ErrorCode::KeyDoesNotExist, message));
         }

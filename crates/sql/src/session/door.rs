@@ -39,7 +39,7 @@ impl FrontendSession for Session {
             let text = self.statements.get(&statement_id).map_or(&b""[..], |prepared| &prepared.text);
             self.begin_activity("Execute", text);
         }
-        if let Err(error) = self.run_prepared(statement_id, parameters, cursor, sink).await {
+        if let Err(error) = self.run_prepared(statement_id, parameters, cursor, false, sink).await {
             self.fail(&error);
             sink.error(&error);
         }

@@ -10,7 +10,6 @@ use shoal_parser::ast::{self, Statement};
 use shoal_types::{Result, SqlType};
 
 use crate::counters::Counter;
-use crate::dml::resolve::{DeleteForm, UpdateForm};
 use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, UpdatePlan};
 use crate::information_schema::VirtualTable;
 use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan};
@@ -107,14 +106,8 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
             }
         }
         Statement::Insert(insert) => PlanKind::Insert(resolver.insert(insert)?),
-        Statement::Update(update) => match resolver.update(update)? {
-            UpdateForm::Single(plan) => PlanKind::Update(plan),
-            UpdateForm::Multi(plan) => PlanKind::Multi(plan),
-        },
-        Statement::Delete(delete) => match resolver.delete(delete)? {
-            DeleteForm::Single(plan) => PlanKind::Delete(plan),
-            DeleteForm::Multi(plan) => PlanKind::Multi(plan),
-        },
+        Statement::Update(update) => resolver.update(update)?,
+        Statement::Delete(delete) => resolver.delete(delete)?,
         _ => return Err(shoal_types::Error::unsupported("this statement here")),
     };
     Ok(Plan {

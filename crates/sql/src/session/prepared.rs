@@ -80,6 +80,7 @@ impl Session {
         statement_id: u32,
         parameters: &[Value],
         cursor: bool,
+        more: bool,
         sink: &mut S,
     ) -> Result<()> {
         let Some(prepared) = self.statements.get(&statement_id) else { return Err(unknown_handler(statement_id)) };
@@ -88,14 +89,14 @@ impl Session {
         }
         let statement = Rc::clone(&prepared.statement);
         if !plans::is_planned(&statement) {
-            return self.run_statement(&statement, false, sink).await;
+            return self.run_statement(&statement, more, sink).await;
         }
         loop {
             let plan = self.prepared_plan(statement_id, &statement, parameters)?;
             if cursor && !plan.columns().is_empty() {
                 return self.open_cursor(statement_id, &plan, parameters, sink).await;
             }
-            let outcome = self.run_plan(&plan, parameters, false, sink).await;
+            let outcome = self.run_plan(&plan, parameters, more, sink).await;
             if self.unless_stale(outcome)? {
                 return Ok(());
             }
@@ -216,7 +217,6 @@ impl Session {
         more: bool,
         sink: &mut S,
     ) -> Result<()> {
-        let _ = more;
         self.count(Counter::ComExecuteSql);
         let name = execute.name.value.to_lowercase();
         let Some(&statement_id) = self.named_statements.get(&name) else {
@@ -227,7 +227,7 @@ impl Session {
             .iter()
             .map(|variable| self.state.user_variable(variable).map_or(Value::Null, |(value, _)| value))
             .collect();
-        Box::pin(self.run_prepared(statement_id, &parameters, false, sink)).await
+        Box::pin(self.run_prepared(statement_id, &parameters, false, more, sink)).await
     }
 
     pub fn deallocate(&mut self, name: &str) -> Result<Affected> {

@@ -258,6 +258,10 @@ fn several_statements_of_one_text_give_several_results() {
         })
         .collect();
     assert_eq!(shown, ["a;b", "done 2", "1 2", "done 0"]);
+    // EXECUTE ends with the flag that more results follow.
+    let replies =
+        client.run("PREPARE p FROM 'SELECT 7'; EXECUTE p; PREPARE p FROM 'DO 1'; EXECUTE p; SELECT 8").unwrap();
+    assert_eq!(replies.len(), 5);
     // The first error ends the text; what ran before stays.
     client.send_query("INSERT INTO t VALUES (3); INSERT INTO t VALUES (3); INSERT INTO t VALUES (4)").unwrap();
     assert_eq!(client.receive_reply().unwrap().done().unwrap().affected_rows, 1);
