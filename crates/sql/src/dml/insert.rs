@@ -27,18 +27,7 @@ pub struct InsertSettings {
 pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecContext<'_>) -> Result<Affected> {
     ctx.eval.changes_data = true;
     ctx.eval.ignore_errors = plan.ignore;
-    let builder = RowBuilder::new(&plan.table, plan.ignore, settings.auto_increment, &ctx.eval);
-    let mut run = Insertion {
-        plan,
-        builder,
-        rows: Vec::new(),
-        sources: Vec::new(),
-        bytes: 0,
-        row_number: 0,
-        affected: Affected::default(),
-        found_rows: settings.found_rows,
-        explicit_id: None,
-    };
+    let mut run = Insertion::new(plan, settings, ctx);
     match &plan.source {
         InsertSource::Values(rows) => {
             for row in rows {
@@ -65,12 +54,16 @@ pub struct Insertion<'p> {
     rows: Vec<Vec<u8>>,
     /// For each row, the columns of its source's tables that ON DUPLICATE KEY UPDATE may read.
     sources: Vec<Vec<Value>>,
+    /// For each row, the AUTO_INCREMENT value that was generated for it.
+    generated: Vec<Option<u64>>,
     bytes: usize,
     row_number: u64,
     affected: Affected,
     found_rows: bool,
     /// The last AUTO_INCREMENT value that was given rather than generated.
     explicit_id: Option<u64>,
+    /// The first generated value that is in the table: LAST_INSERT_ID().
+    first_generated: Option<u64>,
 }
 
 impl<'p> Insertion<'p> {
@@ -81,11 +74,13 @@ impl<'p> Insertion<'p> {
             builder: RowBuilder::new(&plan.table, plan.ignore, settings.auto_increment, &ctx.eval),
             rows: Vec::new(),
             sources: Vec::new(),
+            generated: Vec::new(),
             bytes: 0,
             row_number: 0,
             affected: Affected::default(),
             found_rows: settings.found_rows,
             explicit_id: None,
+            first_generated: None,
         }
     }
 
@@ -164,10 +159,10 @@ impl<'p> Insertion<'p> {
     }
 
     fn add(&mut self, mut values: Vec<Value>, ctx: &mut ExecContext<'_>) -> Result<()> {
-        let generated = self.builder.first_generated;
         self.builder.generate(&mut values)?;
+        self.generated.push(self.builder.generated);
         if let Some(column) = self.plan.table.schema.auto_increment_column()
-            && generated == self.builder.first_generated
+            && self.builder.generated.is_none()
         {
             self.explicit_id = match &values[column] {
                 Value::Int(number) => u64::try_from(*number).ok(),
@@ -196,12 +191,16 @@ impl<'p> Insertion<'p> {
         }
         let rows = std::mem::take(&mut self.rows);
         let mut sources = std::mem::take(&mut self.sources);
+        let generated = std::mem::take(&mut self.generated);
         self.bytes = 0;
         ctx.handlers.write += rows.len() as u64;
         let plan = self.plan;
         let go_on = plan.ignore || plan.replace || !plan.on_duplicate.is_empty();
         let outcomes = ctx.transaction.insert_many(&plan.table, &rows, go_on).await?;
         for (position, (row, outcome)) in rows.iter().zip(outcomes).enumerate() {
+            if plan.replace || matches!(outcome, Inserted::Done) {
+                self.first_generated = self.first_generated.or(generated[position]);
+            }
             match outcome {
                 Inserted::Done => self.affected.rows += 1,
                 Inserted::Duplicate { index, primary_key } => {
@@ -323,8 +322,8 @@ impl<'p> Insertion<'p> {
     /// The counts and LAST_INSERT_ID of the statement.
     pub fn finish(mut self) -> Result<Affected> {
         let several = self.row_number > 1 || matches!(self.plan.source, InsertSource::Query(_));
-        self.affected.last_insert_id = self.builder.first_generated.or(self.explicit_id).unwrap_or(0);
-        self.affected.generated_id = self.builder.first_generated;
+        self.affected.last_insert_id = self.first_generated.or(self.explicit_id).unwrap_or(0);
+        self.affected.generated_id = self.first_generated;
         self.affected.found = self.row_number;
         if several {
             self.affected.info = format!("Records: {}  Duplicates: {}", self.row_number, self.affected.duplicates);

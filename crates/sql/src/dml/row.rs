@@ -19,8 +19,8 @@ pub struct RowBuilder<'t> {
     forced: Option<u64>,
     increment: u64,
     offset: u64,
-    /// The first value that was generated: LAST_INSERT_ID().
-    pub first_generated: Option<u64>,
+    /// The value that was generated for the last row, if it got one.
+    pub generated: Option<u64>,
 }
 
 /// Session settings for generated values.
@@ -57,7 +57,7 @@ impl<'t> RowBuilder<'t> {
             forced: settings.forced,
             increment: settings.increment.max(1),
             offset: settings.offset.max(1),
-            first_generated: None,
+            generated: None,
         }
     }
 
@@ -119,6 +119,7 @@ impl<'t> RowBuilder<'t> {
     /// Fills AUTO_INCREMENT and hidden key columns of a row that is otherwise complete.
     pub fn generate(&mut self, values: &mut [Value]) -> Result<()> {
         let table = self.table;
+        self.generated = None;
         if table.schema.has_hidden_key() {
             let position = values.len() - 1;
             values[position] = Value::UInt(table.next_auto_increment.fetch_add(1, Ordering::Relaxed));
@@ -146,7 +147,7 @@ impl<'t> RowBuilder<'t> {
                     None => self.next_value(),
                 };
                 values[column] = fitting(number, &table.schema.columns[column].sql_type);
-                self.first_generated.get_or_insert(number);
+                self.generated = Some(number);
             }
         }
         Ok(())
