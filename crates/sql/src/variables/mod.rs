@@ -115,7 +115,7 @@ impl SessionVariables {
     pub fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
         let text = definition.check(text)?;
         set::apply(self, definition.name, &text)?;
-        self.texts.insert(definition.name, text);
+        insert_text(&mut self.texts, definition.name, text);
         Ok(())
     }
 
@@ -131,6 +131,26 @@ impl SessionVariables {
             None => definition.default.to_owned(),
         }
     }
+}
+
+/// Keeps a checked text; of a character set and its collation, each follows the other.
+fn insert_text(texts: &mut BTreeMap<&'static str, String>, name: &'static str, text: String) {
+    let collation = match name {
+        "character_set_connection" | "character_set_server" => {
+            Charset::resolve(&text).ok().map(Charset::default_collation)
+        }
+        "collation_connection" | "collation_server" => Collation::resolve(&text).ok(),
+        _ => None,
+    };
+    let Some(collation) = collation else {
+        texts.insert(name, text);
+        return;
+    };
+    let pair = match name.ends_with("server") {
+        true => ["character_set_server", "collation_server"],
+        false => ["character_set_connection", "collation_connection"],
+    };
+    texts.extend(pair.into_iter().zip([collation.charset().name().to_owned(), collation.name().to_owned()]));
 }
 
 /// Values of SET GLOBAL and of the command line; what is not here has its default.
@@ -152,7 +172,7 @@ impl Globals {
         if definition.in_session() {
             set::apply(&mut SessionVariables::defaults(), definition.name, &text)?;
         }
-        self.texts.insert(definition.name, text);
+        insert_text(&mut self.texts, definition.name, text);
         Ok(())
     }
 
