@@ -69,9 +69,14 @@ pub struct Insertion<'p> {
 impl<'p> Insertion<'p> {
     /// An insertion whose rows come from `add_row`.
     pub fn new(plan: &'p InsertPlan, settings: InsertSettings, ctx: &ExecContext<'_>) -> Insertion<'p> {
+        let mut builder = RowBuilder::new(&plan.table, plan.ignore, settings.auto_increment, &ctx.eval);
+        if matches!(&plan.source, InsertSource::Values(rows) if rows.len() == 1) {
+            // Refused even outside strict mode.
+            builder.null_is_default = plan.ignore;
+        }
         Insertion {
             plan,
-            builder: RowBuilder::new(&plan.table, plan.ignore, settings.auto_increment, &ctx.eval),
+            builder,
             rows: Vec::new(),
             sources: Vec::new(),
             generated: Vec::new(),
@@ -279,10 +284,12 @@ impl<'p> Insertion<'p> {
         let columns = values.len();
         values.extend(table.layout.row(row).values(ctx.eval.zone));
         values.extend(source);
+        let mut builder = RowBuilder::for_update(&table, self.plan.ignore, &ctx.eval);
+        builder.null_is_default = self.builder.null_is_default;
         for (column, expression) in &self.plan.on_duplicate {
             let value = expression.eval(&values[..], &mut ctx.eval)?;
             let collation = expression.sql_type().collation;
-            values[*column] = self.builder.convert(*column, value, collation, self.row_number, &mut ctx.eval)?;
+            values[*column] = builder.convert(*column, value, collation, self.row_number, &mut ctx.eval)?;
         }
         values.truncate(columns);
         let mut changed = Vec::with_capacity(existing.len());
