@@ -375,7 +375,7 @@ impl Session {
     }
 }
 
-/// The texts that the plan compares as dates are dates; else the statement is resolved as written, which words the error.
+/// The texts and numbers that the plan compares as dates are dates; else the statement is resolved as written, which words the error.
 fn dates_are_dates(plan: &Plan, parameters: &[Value], zone: &shoal_types::TimeZone) -> bool {
     if plan.temporal_parameters.is_empty() {
         return true;
@@ -383,6 +383,7 @@ fn dates_are_dates(plan: &Plan, parameters: &[Value], zone: &shoal_types::TimeZo
     let context = shoal_types::TemporalContext { zone: zone.clone(), ..Default::default() };
     plan.temporal_parameters.iter().all(|&index| match parameters.get(index) {
         Some(Value::Str(text)) => shoal_types::DateTime::parse(text, &context).value.is_some(),
+        Some(number @ (Value::Int(_) | Value::UInt(_))) => number.to_datetime(&context).value.is_some(),
         _ => true,
     })
 }
