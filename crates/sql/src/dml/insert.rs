@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_txn::{Inserted, LockMode, LockWait, ReadMode};
 use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 
-use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry};
+use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry, implicit_default};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
 use crate::execute::ExecContext;
 use crate::execute::query::run_collect;
@@ -101,6 +101,10 @@ impl<'p> Insertion<'p> {
                 }
                 _ if self.plan.targets.contains(&column) => Value::Null,
                 DefaultValue::AutoIncrement => Value::Null,
+                // One warning a statement.
+                DefaultValue::Missing if self.row_number > 1 => {
+                    implicit_default(&self.plan.table.schema.columns[column].sql_type)
+                }
                 DefaultValue::Missing => self.builder.missing(column, &mut ctx.eval)?,
                 DefaultValue::Expression(expression) => match expression.as_literal() {
                     Some(value) => value.clone(),
