@@ -363,7 +363,7 @@ const ENDLESS: &[&str] = &[
     "SELECT COUNT(*) FROM n a, n b, n c, n d",
     "SELECT a.id+b.id+c.id AS s, COUNT(*) FROM n a, n b, n c, n d GROUP BY s ORDER BY 2 DESC LIMIT 1",
     "SELECT a.id FROM n a, n b, n c, n d WHERE a.id+b.id+c.id+d.id < 0 ORDER BY 1",
-    "SELECT a.id FROM n a JOIN n b ON a.id+b.id < 0 LEFT JOIN n c ON c.id < b.id, n e, n f, n g WHERE a.id+e.id+f.id+g.id < 0",
+    "SELECT a.id FROM n a LEFT JOIN n b ON b.id+a.id < 0, n c, n d, n e WHERE a.id+c.id+d.id+e.id < 0",
     "SELECT COUNT(*) FROM n a JOIN n b ON b.g=a.g JOIN n c ON c.g=b.g JOIN n d ON d.g=c.g JOIN n e ON e.g=d.g",
     "SELECT SUM((SELECT COUNT(*) FROM n b, n c, n d WHERE b.id+c.id+d.id < a.id)) FROM n a",
 ];
