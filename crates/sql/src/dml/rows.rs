@@ -7,8 +7,8 @@ use shoal_types::{Result, Value};
 
 use super::RowFinder;
 use crate::execute::fetch::TableReader;
-use crate::execute::output::compare_rows;
 use crate::execute::set_operation::evaluate_limit;
+use crate::execute::sort::compare_rows;
 use crate::execute::{ExecContext, query};
 
 /// Collects the stored bytes of every matching row, locked, in the statement's order and within its LIMIT.

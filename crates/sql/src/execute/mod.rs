@@ -14,6 +14,7 @@ pub mod lookup;
 pub mod output;
 pub mod query;
 pub mod set_operation;
+pub mod sort;
 pub mod subquery;
 
 use std::future::Future;

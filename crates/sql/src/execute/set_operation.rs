@@ -1,6 +1,5 @@
 //! UNION, INTERSECT and EXCEPT.
 
-
 use shoal_expr::convert_to;
 use shoal_types::{Result, SqlType, Value};
 

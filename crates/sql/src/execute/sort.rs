@@ -1,0 +1,191 @@
+//! Rows that wait for their place in the result, and sets of keys. Both keep what they hold in a few large buffers: a row costs no
+//! allocation of its own.
+
+use std::cmp::Ordering;
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use shoal_expr::compare;
+use shoal_types::key::KeyPart;
+use shoal_types::{BaseType, Result, TimeZone, Value};
+
+use crate::plan::SortKey;
+
+/// Sorts rows of one width.
+pub struct Sorter<'a> {
+    order: &'a [SortKey],
+    /// ORDER BY as a memcomparable key, where all of it is text: collations compare far slower than bytes.
+    text_order: Vec<KeyPart>,
+    rows: Vec<Place>,
+    width: usize,
+    values: Vec<Value>,
+    keys: Vec<u8>,
+}
+
+/// Where a row and its key are.
+struct Place {
+    /// The key's first bytes: most keys differ in them.
+    prefix: u64,
+    key: (usize, usize),
+    first_value: usize,
+}
+
+impl<'a> Sorter<'a> {
+    pub fn new(order: &'a [SortKey]) -> Sorter<'a> {
+        Sorter {
+            order,
+            text_order: text_order(order),
+            rows: Vec::new(),
+            width: 0,
+            values: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Takes the values of a row. All rows are of one width.
+    pub fn push(&mut self, row: &mut Vec<Value>) -> Result<()> {
+        let start = self.keys.len();
+        for (part, sort) in self.text_order.iter().zip(self.order) {
+            part.append_value(&row[sort.position], &TimeZone::UTC, &mut self.keys)?;
+        }
+        let key = &self.keys[start..];
+        let mut prefix = [0; 8];
+        let length = key.len().min(8);
+        prefix[..length].copy_from_slice(&key[..length]);
+        self.rows.push(Place {
+            prefix: u64::from_be_bytes(prefix),
+            key: (start, self.keys.len()),
+            first_value: self.values.len(),
+        });
+        self.width = row.len();
+        self.values.append(row);
+        Ok(())
+    }
+
+    /// Sorts; rows that compare equal stay in the order in which they came.
+    pub fn sort(&mut self) {
+        let Sorter { order, text_order, rows, width, values, keys } = self;
+        if text_order.is_empty() {
+            let row = |place: &Place| &values[place.first_value..place.first_value + *width];
+            rows.sort_by(|left, right| compare_rows(row(left), row(right), order));
+        } else {
+            let key = |place: &Place| &keys[place.key.0..place.key.1];
+            rows.sort_by(|left, right| left.prefix.cmp(&right.prefix).then_with(|| key(left).cmp(key(right))));
+        }
+    }
+
+    /// Keeps the first `count` rows in the order in which they lie.
+    pub fn truncate(&mut self, count: usize) {
+        self.rows.truncate(count);
+        let mut values = Vec::with_capacity(self.rows.len() * self.width);
+        let mut keys = Vec::new();
+        for place in &mut self.rows {
+            let first_value = values.len();
+            let row = &mut self.values[place.first_value..place.first_value + self.width];
+            values.extend(row.iter_mut().map(|value| std::mem::replace(value, Value::Null)));
+            let start = keys.len();
+            keys.extend_from_slice(&self.keys[place.key.0..place.key.1]);
+            (place.first_value, place.key) = (first_value, (start, keys.len()));
+        }
+        (self.values, self.keys) = (values, keys);
+    }
+
+    /// The rows in their order.
+    pub fn rows(&self) -> impl Iterator<Item = &[Value]> {
+        self.rows.iter().map(|place| &self.values[place.first_value..place.first_value + self.width])
+    }
+}
+
+/// The parts of a memcomparable key for an order by nothing but text.
+fn text_order(order: &[SortKey]) -> Vec<KeyPart> {
+    let part = |key: &SortKey| {
+        matches!(key.sql_type.base, BaseType::Char | BaseType::VarChar | BaseType::Text).then(|| KeyPart {
+            column: key.position,
+            sql_type: key.sql_type.clone(),
+            nullable: true,
+            prefix_length: 0,
+            descending: key.descending,
+        })
+    };
+    order.iter().map(part).collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+/// ORDER BY: NULLs first, each key by its type and direction.
+pub fn compare_rows(left: &[Value], right: &[Value], order: &[SortKey]) -> Ordering {
+    for key in order {
+        let ordering = compare(&left[key.position], &right[key.position], &key.sql_type);
+        if ordering != Ordering::Equal {
+            return if key.descending { ordering.reverse() } else { ordering };
+        }
+    }
+    Ordering::Equal
+}
+
+/// A set of byte strings.
+#[derive(Default)]
+pub struct KeySet {
+    bytes: Vec<u8>,
+    places: HashTable<(usize, usize)>,
+    hasher: foldhash::fast::RandomState,
+}
+
+impl KeySet {
+    /// Adds a key; false if it is there already.
+    pub fn insert(&mut self, key: &[u8]) -> bool {
+        let KeySet { bytes, places, hasher } = self;
+        let hash = |key: &[u8]| hasher.hash_one(key);
+        let is_key = |&(start, end): &(usize, usize)| &bytes[start..end] == key;
+        if places.find(hash(key), is_key).is_some() {
+            return false;
+        }
+        let start = bytes.len();
+        bytes.extend_from_slice(key);
+        places.insert_unique(hash(key), (start, bytes.len()), |&(start, end)| hash(&bytes[start..end]));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shoal_types::{Collation, SqlType};
+
+    fn by_text(descending: bool) -> Vec<SortKey> {
+        let sql_type = SqlType::varchar(20, Collation::UTF8MB4_0900_AI_CI);
+        vec![SortKey { position: 1, descending, sql_type }]
+    }
+
+    fn sorted(order: &[SortKey], texts: &[Option<&str>], keep: usize) -> Vec<i64> {
+        let mut sorter = Sorter::new(order);
+        for (number, text) in texts.iter().enumerate() {
+            let text = text.map_or(Value::Null, Value::str);
+            sorter.push(&mut vec![Value::Int(number as i64), text]).unwrap();
+        }
+        sorter.sort();
+        sorter.truncate(keep);
+        sorter.rows().map(|row| row[0].to_i64().value).collect()
+    }
+
+    #[test]
+    fn texts_sort_by_their_collation_nulls_first_and_equal_ones_as_they_came() {
+        let texts = [Some("b"), Some("A"), None, Some("a"), Some("ab"), Some("B"), Some("")];
+        assert_eq!(sorted(&by_text(false), &texts, 7), [2, 6, 1, 3, 4, 0, 5]);
+        assert_eq!(sorted(&by_text(true), &texts, 7), [0, 5, 4, 1, 3, 6, 2]);
+        assert_eq!(sorted(&by_text(false), &texts, 3), [2, 6, 1]);
+    }
+
+    #[test]
+    fn a_key_is_added_once_however_the_set_grows() {
+        let mut set = KeySet::default();
+        for round in 0..2 {
+            for number in 0..1000u32 {
+                assert_eq!(set.insert(&number.to_be_bytes()), round == 0);
+            }
+        }
+        assert!(set.insert(b"") && !set.insert(b""));
+    }
+}
