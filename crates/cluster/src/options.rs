@@ -63,7 +63,7 @@ impl NodeOptions {
             global_checkpoint_interval: Duration::from_millis(2000),
             log_segment_bytes: 64 << 20,
             first_log_segment_bytes: 1 << 20,
-            checkpoint_log_bytes: 256 << 20,
+            checkpoint_log_bytes: 512 << 20,
             checkpoint_bytes_per_second: 0,
             recovery_threads: 2,
             file_system: Arc::new(RealFileSystem),

@@ -95,7 +95,8 @@ fn integer_value(digits: &[u8]) -> Option<u64> {
 pub struct Digest {
     /// Of the normalised token stream and the SQL mode.
     pub hash: u128,
-    /// A SELECT, INSERT, REPLACE, UPDATE or DELETE without `?` that lexes to its end.
+    /// A SELECT, INSERT, REPLACE, UPDATE or DELETE without `?` that lexes to its end and has no more than [`LITERALS_MAX`]
+    /// literals: a bulk load is not worth keeping. If it has, `hash`, `end` and `next` are not told.
     pub cacheable: bool,
     /// Where the statement starts and ends (without the semicolon).
     pub start: usize,
@@ -103,6 +104,9 @@ pub struct Digest {
     /// Where the next statement starts, if there is one.
     pub next: Option<usize>,
 }
+
+/// A plan of more literals would take more memory than making it anew takes time.
+pub const LITERALS_MAX: usize = 1024;
 
 /// Computes digests; keep one per session so that its buffer is reused.
 #[derive(Debug, Default)]
@@ -166,6 +170,10 @@ impl Digester {
             pass.token(token);
             pass.previous = token;
             token = lexer.next();
+            if pass.literals.len() > LITERALS_MAX {
+                let start = first.start as usize;
+                return Digest { hash: 0, cacheable: false, start, end: start, next: None };
+            }
         }
         let end = if pass.previous.end > first.start { pass.previous.end } else { first.start } as usize;
         pass.flush_raw(end);

@@ -1,4 +1,4 @@
-use super::{Digest, Digester, LiteralText};
+use super::{Digest, Digester, LITERALS_MAX, LiteralText};
 use crate::ast::{Expr, LiteralValue, Statement};
 use crate::{SqlMode, normalised_text, parse_parameterised};
 
@@ -212,4 +212,13 @@ fn the_normalised_text_folds_literals_lists_and_rows() {
     ] {
         assert_eq!(normalised_text(sql.as_bytes(), 0, SqlMode::NONE), expected);
     }
+}
+
+#[test]
+fn a_bulk_load_is_not_cacheable_and_is_not_read_to_its_end() {
+    let insert = |rows: usize| format!("INSERT INTO t VALUES {}", vec!["(1, 'a')"; rows].join(","));
+    let mut literals = Vec::new();
+    let mut digest = |sql: &str| Digester::default().digest(sql.as_bytes(), 0, SqlMode::NONE, &mut literals);
+    assert!(digest(&insert(LITERALS_MAX / 2)).cacheable);
+    assert!(!digest(&insert(LITERALS_MAX / 2 + 1)).cacheable);
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use shoal_cluster::Table;
-use shoal_expr::EvalContext;
+use shoal_expr::{EvalContext, RowSource};
 use shoal_txn::{Inserted, Modification};
 use shoal_types::row::RowRef;
-use shoal_types::{ErrorCode, Result, Value, WarningLevel};
+use shoal_types::{ErrorCode, Result, TimeZone, Value, WarningLevel};
 
 use super::row::{RowBuilder, duplicate_entry};
 use super::rows::matching_rows;
@@ -129,7 +129,47 @@ fn duplicate(plan: &UpdatePlan, index: usize, row: &[u8], ctx: &mut ExecContext<
     Ok(())
 }
 
-/// The row with the assignments made; `None` if nothing is different.
+/// A stored row with some columns changed, as later assignments see it.
+struct Changing<'a> {
+    row: RowRef<'a>,
+    changes: &'a [(usize, Value)],
+}
+
+impl Changing<'_> {
+    fn change(&self, column: usize) -> Option<&Value> {
+        self.changes.iter().find(|(changed, _)| *changed == column).map(|(_, value)| value)
+    }
+}
+
+impl RowSource for Changing<'_> {
+    fn value(&self, column: usize, zone: &TimeZone) -> Value {
+        match self.change(column) {
+            Some(value) => value.clone(),
+            None => RowSource::value(&self.row, column, zone),
+        }
+    }
+
+    fn is_null(&self, column: usize) -> bool {
+        self.change(column).map_or_else(|| RowSource::is_null(&self.row, column), Value::is_null)
+    }
+
+    fn integer(&self, column: usize) -> Option<i64> {
+        match self.change(column) {
+            Some(value) => std::slice::from_ref(value).integer(0),
+            None => RowSource::integer(&self.row, column),
+        }
+    }
+
+    fn text(&self, column: usize) -> Option<&[u8]> {
+        match self.change(column) {
+            Some(Value::Str(text)) => Some(text),
+            Some(_) => None,
+            None => RowSource::text(&self.row, column),
+        }
+    }
+}
+
+/// The row with the assignments made, from left to right; `None` if nothing is different.
 fn changed_row(
     plan: &UpdatePlan,
     row: RowRef<'_>,
@@ -138,29 +178,39 @@ fn changed_row(
 ) -> Result<Option<Vec<u8>>> {
     let table = &plan.finder.input.table;
     let builder = RowBuilder::for_update(table, plan.ignore, eval);
-    let mut values = row.values(eval.zone);
+    let mut changes: Vec<(usize, Value)> = Vec::with_capacity(plan.assignments.len() + plan.on_update_now.len());
     for (column, expression) in &plan.assignments {
-        let value = expression.eval(&values[..], eval)?;
+        let value = expression.eval(&Changing { row, changes: &changes }, eval)?;
         let collation = expression.sql_type().collation;
-        values[*column] = builder.convert(*column, value, collation, row_number, eval)?;
+        let value = builder.convert(*column, value, collation, row_number, eval)?;
+        match changes.iter_mut().find(|(changed, _)| changed == column) {
+            Some(change) => change.1 = value,
+            None => changes.push((*column, value)),
+        }
     }
     let mut bytes = Vec::with_capacity(row.bytes().len() + 16);
-    builder.encode(&values, eval, &mut bytes)?;
+    table.layout.encode_changed(row, &changes, eval.zone, &mut bytes)?;
     if bytes == row.bytes() {
         return Ok(None);
     }
     if !plan.on_update_now.is_empty() {
-        set_now(table, &plan.on_update_now, &mut values, eval);
+        for &column in &plan.on_update_now {
+            changes.push((column, now_for(table, column, eval)));
+        }
         bytes.clear();
-        builder.encode(&values, eval, &mut bytes)?;
+        table.layout.encode_changed(row, &changes, eval.zone, &mut bytes)?;
     }
     Ok(Some(bytes))
+}
+
+fn now_for(table: &Table, column: usize, eval: &EvalContext<'_>) -> Value {
+    Value::DateTime(eval.now(table.schema.columns[column].sql_type.decimals))
 }
 
 /// Sets ON UPDATE CURRENT_TIMESTAMP columns.
 pub fn set_now(table: &Table, columns: &[usize], values: &mut [Value], eval: &EvalContext<'_>) {
     for &column in columns {
-        values[column] = Value::DateTime(eval.now(table.schema.columns[column].sql_type.decimals));
+        values[column] = now_for(table, column, eval);
     }
 }
 

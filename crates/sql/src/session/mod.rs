@@ -199,7 +199,6 @@ impl Session {
         let mut literals = std::mem::take(&mut self.literals);
         let mode = self.variables.parser_mode;
         let digest = self.digester.digest(sql, start, mode, &mut literals);
-        let more = digest.next.is_some() && self.multi_statements;
         let mut parameters = std::mem::take(&mut self.parameters);
         parameters.clear();
         let mut cacheable = digest.cacheable && (digest.next.is_none() || self.multi_statements);
@@ -214,6 +213,7 @@ impl Session {
         self.literals = literals;
         if cacheable {
             let key = PlanKey { digest: digest.hash, settings: self.settings_key() };
+            let more = digest.next.is_some();
             let outcome = self.run_cacheable(sql, start, key, &parameters, more, sink).await;
             parameters.clear();
             self.parameters = parameters;
@@ -237,7 +237,7 @@ impl Session {
             return Err(syntax_error(&shoal_parser::ParseError::new(ParseErrorKind::Syntax, sql, parsed.start)));
         }
         let next = parsed.next;
-        self.run_parsed(&parsed, more, sink).await?;
+        self.run_parsed(&parsed, next.is_some(), sink).await?;
         Ok(next)
     }
 
