@@ -105,8 +105,8 @@ pub struct Digest {
     pub next: Option<usize>,
 }
 
-/// A plan of more literals would take more memory than making it anew takes time.
-pub const LITERALS_MAX: usize = 1024;
+/// A plan of more literals takes more memory than it saves time.
+pub const LITERALS_MAX: usize = 1 << 16;
 
 /// Computes digests; keep one per session so that its buffer is reused.
 #[derive(Debug, Default)]

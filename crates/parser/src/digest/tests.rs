@@ -221,4 +221,5 @@ fn a_bulk_load_is_not_cacheable_and_is_not_read_to_its_end() {
     let mut digest = |sql: &str| Digester::default().digest(sql.as_bytes(), 0, SqlMode::NONE, &mut literals);
     assert!(digest(&insert(LITERALS_MAX / 2)).cacheable);
     assert!(!digest(&insert(LITERALS_MAX / 2 + 1)).cacheable);
+    assert!(literals.len() <= LITERALS_MAX + 1);
 }

@@ -284,7 +284,7 @@ impl Session {
         self.count(Counter::PlanCacheMisses);
         let plan = Rc::new(plan);
         if plan.reusable {
-            self.plans.put(key, Rc::clone(&plan));
+            self.plans.put(key, Rc::clone(&plan), parameters.len());
         }
         let outcome = self.run_plan(&plan, parameters, more, sink).await;
         self.unless_stale(outcome)

@@ -173,25 +173,32 @@ pub struct PlanKey {
 #[derive(Default)]
 pub struct PlanCache {
     plans: HashMap<PlanKey, Rc<Plan>, foldhash::fast::RandomState>,
+    /// Parameters of all plans: what bulk loads fill memory with.
+    parameters: usize,
 }
 
 /// Plans that one session keeps.
 const PLANS_MAX: usize = 256;
+/// Parameters of all the plans that one session keeps.
+const PARAMETERS_MAX: usize = 1 << 17;
 
 impl PlanCache {
     pub fn get(&self, key: &PlanKey, catalog_version: u64) -> Option<&Rc<Plan>> {
         self.plans.get(key).filter(|plan| plan.catalog_version == catalog_version)
     }
 
-    pub fn put(&mut self, key: PlanKey, plan: Rc<Plan>) {
-        if self.plans.len() >= PLANS_MAX {
-            self.plans.clear();
+    /// Keeps a plan with so many parameters.
+    pub fn put(&mut self, key: PlanKey, plan: Rc<Plan>, parameters: usize) {
+        if self.plans.len() >= PLANS_MAX || self.parameters + parameters > PARAMETERS_MAX {
+            self.clear();
         }
+        self.parameters += parameters;
         self.plans.insert(key, plan);
     }
 
     pub fn clear(&mut self) {
         self.plans.clear();
+        self.parameters = 0;
     }
 }
 
