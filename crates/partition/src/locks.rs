@@ -48,9 +48,16 @@ struct Waiter {
     token: WaitToken,
 }
 
+/// Small: most locks have one holder and nobody waits.
 struct LockEntry {
     key: LockKey,
     holder: Holder,
+    crowd: Option<Box<Crowd>>,
+}
+
+/// Whoever else has to do with a lock.
+#[derive(Default)]
+struct Crowd {
     other_holders: Vec<Holder>,
     queue: VecDeque<Waiter>,
 }
@@ -82,14 +89,33 @@ pub(crate) struct LockTable {
 }
 
 impl LockEntry {
+    fn crowd(&mut self) -> &mut Crowd {
+        self.crowd.get_or_insert_default()
+    }
+
+    fn other_holders(&self) -> &[Holder] {
+        self.crowd.as_ref().map_or(&[], |crowd| &crowd.other_holders)
+    }
+
+    fn queue(&self) -> impl Iterator<Item = &Waiter> {
+        self.crowd.iter().flat_map(|crowd| &crowd.queue)
+    }
+
+    fn first_waiter(&self) -> Option<&Waiter> {
+        self.crowd.as_ref()?.queue.front()
+    }
+
+    fn nobody_waits(&self) -> bool {
+        self.first_waiter().is_none()
+    }
+
     fn holders(&self) -> impl Iterator<Item = &Holder> {
-        std::iter::once(&self.holder).chain(&self.other_holders)
+        std::iter::once(&self.holder).chain(self.other_holders())
     }
 
     fn holder_mut(&mut self, transaction: TransactionId) -> Option<&mut Holder> {
-        std::iter::once(&mut self.holder)
-            .chain(&mut self.other_holders)
-            .find(|holder| holder.transaction == transaction)
+        let others = self.crowd.iter_mut().flat_map(|crowd| &mut crowd.other_holders);
+        std::iter::once(&mut self.holder).chain(others).find(|holder| holder.transaction == transaction)
     }
 
     fn all_shared(&self) -> bool {
@@ -97,11 +123,11 @@ impl LockEntry {
     }
 
     fn is_sole_holder(&self, transaction: TransactionId) -> bool {
-        self.other_holders.is_empty() && self.holder.transaction == transaction
+        self.other_holders().is_empty() && self.holder.transaction == transaction
     }
 
     fn acquire(&mut self, transaction: TransactionId, mode: LockMode) -> Acquired {
-        let sole = self.other_holders.is_empty();
+        let sole = self.other_holders().is_empty();
         if let Some(holder) = self.holder_mut(transaction) {
             if mode > holder.mode {
                 if !sole {
@@ -112,8 +138,8 @@ impl LockEntry {
             let fresh = std::mem::take(&mut holder.fresh);
             return if fresh { Acquired::Granted } else { Acquired::Held };
         }
-        if mode == LockMode::Shared && self.queue.is_empty() && self.all_shared() {
-            self.other_holders.push(Holder { transaction, mode, fresh: false });
+        if mode == LockMode::Shared && self.nobody_waits() && self.all_shared() {
+            self.crowd().other_holders.push(Holder { transaction, mode, fresh: false });
             return Acquired::New;
         }
         Acquired::Conflict
@@ -125,8 +151,7 @@ impl LockEntry {
         let holders = self.holders().filter(|holder| conflicts(holder.mode)).map(|holder| holder.transaction);
         let upgrade = self.holders().any(|holder| holder.transaction == transaction);
         let ahead = self
-            .queue
-            .iter()
+            .queue()
             .take_while(|waiter| waiter.transaction != transaction && !upgrade)
             .filter(|waiter| conflicts(waiter.mode))
             .map(|waiter| waiter.transaction);
@@ -139,19 +164,19 @@ impl LockEntry {
     /// Takes `transaction` off the holders; false if it was the last one and nobody can take its place.
     fn drop_holder(&mut self, transaction: TransactionId) -> bool {
         if self.holder.transaction == transaction {
-            match self.other_holders.pop() {
+            match self.crowd.as_mut().and_then(|crowd| crowd.other_holders.pop()) {
                 Some(other) => self.holder = other,
                 None => return false,
             }
-        } else {
-            self.other_holders.retain(|holder| holder.transaction != transaction);
+        } else if let Some(crowd) = &mut self.crowd {
+            crowd.other_holders.retain(|holder| holder.transaction != transaction);
         }
         true
     }
 
     /// Grants what can be granted from the head of the queue. `vacant`: the recorded holder has gone.
     fn grant(&mut self, mut vacant: bool, granted: &mut Vec<Grant>) -> bool {
-        while let Some(waiter) = self.queue.front() {
+        while let Some(waiter) = self.first_waiter() {
             let upgrade = !vacant && self.holders().any(|holder| holder.transaction == waiter.transaction);
             let free = vacant
                 || (upgrade && self.is_sole_holder(waiter.transaction))
@@ -159,7 +184,7 @@ impl LockEntry {
             if !free {
                 break;
             }
-            let Some(Waiter { transaction, mode, token }) = self.queue.pop_front() else { break };
+            let Some(Waiter { transaction, mode, token }) = self.crowd().queue.pop_front() else { break };
             if upgrade {
                 self.holder.mode = mode;
             } else {
@@ -168,7 +193,7 @@ impl LockEntry {
                     self.holder = holder;
                     vacant = false;
                 } else {
-                    self.other_holders.push(holder);
+                    self.crowd().other_holders.push(holder);
                 }
             }
             granted.push(Grant { transaction, key: self.key, token, new: !upgrade });
@@ -183,12 +208,7 @@ impl LockTable {
     pub(crate) fn acquire(&mut self, transaction: TransactionId, key: LockKey, mode: LockMode) -> Acquired {
         match self.entries.entry(key.place(), |entry| entry.key == key, |entry| entry.key.place()) {
             Entry::Vacant(vacant) => {
-                vacant.insert(LockEntry {
-                    key,
-                    holder: Holder { transaction, mode, fresh: false },
-                    other_holders: Vec::new(),
-                    queue: VecDeque::new(),
-                });
+                vacant.insert(LockEntry { key, holder: Holder { transaction, mode, fresh: false }, crowd: None });
                 Acquired::New
             }
             Entry::Occupied(mut occupied) => occupied.get_mut().acquire(transaction, mode),
@@ -211,14 +231,15 @@ impl LockTable {
             return Vec::new();
         };
         let holds = entry.holder_mut(transaction).is_some();
-        match entry.queue.iter_mut().find(|waiter| waiter.transaction == transaction) {
+        let queue = &mut entry.crowd().queue;
+        match queue.iter_mut().find(|waiter| waiter.transaction == transaction) {
             Some(waiter) => {
                 waiter.token = token;
                 waiter.mode = waiter.mode.max(mode);
             }
             None => {
                 let waiter = Waiter { transaction, mode, token };
-                if holds { entry.queue.push_front(waiter) } else { entry.queue.push_back(waiter) }
+                if holds { queue.push_front(waiter) } else { queue.push_back(waiter) }
             }
         }
         entry.blockers(transaction, mode)
@@ -232,7 +253,7 @@ impl LockTable {
         };
         let entry = occupied.get_mut();
         let vacant = !entry.drop_holder(transaction);
-        let in_use = if entry.queue.is_empty() { !vacant } else { entry.grant(vacant, granted) };
+        let in_use = if entry.nobody_waits() { !vacant } else { entry.grant(vacant, granted) };
         if !in_use {
             occupied.remove();
         }
@@ -241,7 +262,7 @@ impl LockTable {
     /// Gives up waiting.
     pub(crate) fn cancel(&mut self, transaction: TransactionId, key: LockKey, granted: &mut Vec<Grant>) {
         if let Some(entry) = self.entry_mut(key) {
-            entry.queue.retain(|waiter| waiter.transaction != transaction);
+            entry.crowd().queue.retain(|waiter| waiter.transaction != transaction);
             entry.grant(false, granted);
         }
     }
@@ -249,7 +270,7 @@ impl LockTable {
     /// All (waiter, blocker) pairs.
     pub(crate) fn append_edges(&self, edges: &mut Vec<(TransactionId, TransactionId)>) {
         for entry in &self.entries {
-            for waiter in &entry.queue {
+            for waiter in entry.queue() {
                 let blockers = entry.blockers(waiter.transaction, waiter.mode);
                 edges.extend(blockers.into_iter().map(|blocker| (waiter.transaction, blocker)));
             }
