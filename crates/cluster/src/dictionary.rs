@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use shoal_types::{Collation, Error, ErrorCode, Result, TableId, TableSchema};
 
@@ -124,7 +125,11 @@ impl Catalog {
         }
         self.remove_table(schema.id);
         let table = Arc::new(match &old {
-            Some(old) => old.next_version(schema),
+            Some(old) => {
+                let next = old.next_version(schema);
+                next.next_auto_increment.fetch_max(next.schema.options.auto_increment, Ordering::Relaxed);
+                next
+            }
             None => {
                 let next = schema.options.auto_increment.max(1);
                 Table::new(schema, Arc::new(Sequence::new(next)))

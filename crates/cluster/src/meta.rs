@@ -272,11 +272,12 @@ impl StoredDictionary {
     }
 }
 
+/// The log's bound may be older than the counter that a definition has set.
 fn restore_sequence(catalog: &Catalog, table: TableId, value: u64) {
     if let Some(table) = catalog.tables_by_id.get(&table)
         && value > 0
     {
-        table.next_auto_increment.restore(value);
+        table.next_auto_increment.restore(value.max(table.schema.options.auto_increment));
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_types::{
-    Collation, DateRules, DateTime, Error, ErrorCode, Result, SqlType, TemporalContext, TimeZone, Value, Warning,
-    WarningLevel,
+    Charset, Collation, DateRules, DateTime, Error, ErrorCode, Result, SqlType, TemporalContext, TimeZone, Value,
+    Warning, WarningLevel,
 };
 
 use crate::regexp::RegexCache;
@@ -51,6 +51,7 @@ pub struct Settings {
     pub group_concat_max_len: usize,
     pub max_allowed_packet: usize,
     pub default_week_format: u8,
+    pub character_set_client: Charset,
     pub collation_connection: Collation,
 }
 
@@ -62,6 +63,7 @@ impl Default for Settings {
             group_concat_max_len: 1024,
             max_allowed_packet: 64 << 20,
             default_week_format: 0,
+            character_set_client: Charset::Utf8mb4,
             collation_connection: Collation::UTF8MB4_0900_AI_CI,
         }
     }

@@ -298,6 +298,9 @@ fn decode_execute<S: FrontendSession>(
     let decoded = bound.decode(&mut fields, count, attributes, &mut desk.scratch.values);
     bound.clear_long_data();
     decoded.map_err(|Malformed| Refusal::wrong_execute_arguments())?;
+    if let Some((from, to)) = session.parameter_conversion() {
+        bound.convert_texts(from, to, &mut desk.scratch.values);
+    }
     Ok((statement_id, flags & CURSOR_READ_ONLY != 0))
 }
 

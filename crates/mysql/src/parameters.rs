@@ -4,7 +4,7 @@
 //! than it sent.
 
 use shoal_types::temporal::DateRules;
-use shoal_types::{Date, DateTime, Decimal, Time, Value};
+use shoal_types::{Charset, Date, DateTime, Decimal, Time, Value};
 
 use crate::constants::column_type;
 use crate::packet::{Malformed, Payload};
@@ -102,6 +102,17 @@ impl BoundParameters {
         }
         Ok(())
     }
+
+    /// Converts the values that [`BoundParameters::decode`] has read as texts; those read as bytes stay what they are.
+    pub fn convert_texts(&self, from: Charset, to: Charset, values: &mut [Value]) {
+        for (parameter, value) in self.types.iter().zip(values) {
+            if let Value::Str(text) = value
+                && parameter.is_text()
+            {
+                *text = Charset::convert(text, from, to).bytes.into_owned();
+            }
+        }
+    }
 }
 
 /// Skips the query attributes before the text of COM_QUERY.
@@ -152,6 +163,10 @@ fn read_type(fields: &mut Payload<'_>, named: bool) -> Result<ParameterType> {
 }
 
 impl ParameterType {
+    fn is_text(self) -> bool {
+        matches!(self.code, column_type::VARCHAR | column_type::VAR_STRING | column_type::STRING)
+    }
+
     fn read(self, fields: &mut Payload<'_>, value: &mut Value) -> Result<()> {
         *value = match self.code {
             column_type::TINY | column_type::BOOL => {

@@ -66,7 +66,7 @@ impl Refusal {
 
     /// Errno 1835.
     pub fn malformed_packet() -> Refusal {
-        Refusal::new(1835, b"HY000", "Malformed communication packet.")
+        Refusal::of(ErrorCode::MalformedPacket, "Malformed communication packet.")
     }
 
     pub fn wrong_execute_arguments() -> Refusal {
@@ -82,7 +82,7 @@ impl Refusal {
 
     /// Errno 1390.
     pub fn too_many_placeholders() -> Refusal {
-        Refusal::new(1390, b"HY000", "Prepared statement contains too many placeholders")
+        Refusal::of(ErrorCode::PsManyParam, "Prepared statement contains too many placeholders")
     }
 
     pub fn long_data_too_large() -> Refusal {
@@ -103,9 +103,8 @@ impl Refusal {
 
     /// Errno 4031: wait_timeout ran out.
     pub fn inactive() -> Refusal {
-        Refusal::new(
-            4031,
-            b"HY000",
+        Refusal::of(
+            ErrorCode::ClientInteractionTimeout,
             "The client was disconnected by the server because of inactivity. See wait_timeout and \
              interactive_timeout for configuring this behavior.",
         )

@@ -5,6 +5,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use shoal_types::key::successor;
 use shoal_types::row::RowRef;
 use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
@@ -138,14 +139,6 @@ impl KeyRange {
         let end = successor(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
         KeyRange { start: Bound::Included(prefix), end }
     }
-}
-
-/// The least key that is greater than every key with this prefix; `None` if there is none (all bytes 0xff).
-pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
-    let mut end = prefix[..=last].to_vec();
-    end[last] += 1;
-    Some(end)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

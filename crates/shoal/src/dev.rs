@@ -13,6 +13,7 @@ use shoal_cluster::{Node, NodeOptions, RecoveryProgress};
 use shoal_mysql::server::{Listeners, Options, bind_tcp, start};
 use shoal_sql::server::{Server, SharedServer};
 use shoal_sql::variables::Globals;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::settings;
 
@@ -70,11 +71,13 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
             UnixListener::bind(path).map_err(|error| format!("cannot listen on {}: {error}", path.display()))?;
         listeners.unix.push(socket);
     }
+    // Before anybody hears that the server is ready: from then on a signal means an orderly end.
+    let stop_signals = runtime.block_on(async { StopSignals::listen() })?;
     let mysql_options = Options { workers: arguments.workers, ..Options::default() };
     let doors = start(Arc::new(SharedServer(server)), listeners, mysql_options)
         .map_err(|error| format!("cannot start the MySQL door: {error}"))?;
     announce(address);
-    runtime.block_on(stop_signal())?;
+    runtime.block_on(stop_signals.wait());
     eprintln!("stopping: waiting for running statements");
     doors.stop(DRAIN_PATIENCE);
     if let Some(path) = &arguments.mysql_socket {
@@ -113,13 +116,24 @@ fn announce(address: SocketAddr) {
     eprintln!("connect with: mariadb -h {} -P {} -u root", address.ip(), address.port());
 }
 
-async fn stop_signal() -> Result<(), String> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> Result<StopSignals, String> {
+        let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
+        Ok(StopSignals {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
     }
-    Ok(())
+
+    async fn wait(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
 use shoal_types::row::RowRef;
-use shoal_types::{Collation, Error, Result, SqlType, TimeZone, Value};
+use shoal_types::{Charset, Collation, Error, Result, SqlType, TimeZone, Value};
 
 /// One column of a result, as the protocol's column definition wants it.
 #[derive(Clone, Debug, Default)]
@@ -220,7 +220,10 @@ pub trait FrontendSession {
     fn kill_signal(&self) -> Arc<KillSignal>;
     fn wait_timeout_s(&self) -> u64;
     fn max_allowed_packet(&self) -> usize;
-    /// The character set in which the client sends and wants text (character_set_client, character_set_results).
+    /// How the texts among a prepared statement's parameters are converted: from character_set_client, to
+    /// character_set_connection.
+    fn parameter_conversion(&self) -> Option<(Charset, Charset)>;
+    /// The character set in which the client wants text (character_set_results).
     fn result_collation(&self) -> Option<Collation>;
     /// Rolls back and forgets the session.
     async fn close(self);

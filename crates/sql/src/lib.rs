@@ -6,6 +6,7 @@
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
 pub mod account;
+pub mod client_text;
 pub mod convert;
 pub mod counters;
 pub mod ddl;

@@ -397,17 +397,15 @@ impl Drop for FlushPromise<'_> {
     }
 }
 
-/// Error 1412, as far as the table of errors has it.
+/// Error 1412.
 fn table_changed() -> Error {
-    let code = ErrorCode::from_errno(1412).unwrap_or(ErrorCode::UnknownError);
-    Error::new(code, "Table definition has changed, please retry transaction")
+    Error::new(ErrorCode::TableDefChanged, "Table definition has changed, please retry transaction")
 }
 
-/// Error 1197, as far as the table of errors has it.
+/// Error 1197.
 fn too_large() -> Error {
-    let code = ErrorCode::from_errno(1197).unwrap_or(ErrorCode::UnknownError);
     let message = format!("The transaction is larger than {} MiB; do it in parts", TRANSACTION_BYTES_MAX >> 20);
-    Error::new(code, message)
+    Error::new(ErrorCode::TransCacheFull, message)
 }
 
 /// A range in the partition's words.

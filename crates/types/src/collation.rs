@@ -240,7 +240,7 @@ impl Collation {
             Some(Method::Bytes) | None => bytes::append_escaped(prefix, &mut low),
             Some(method) => method.padded_key(prefix, &mut low).finish_prefix(),
         }
-        let high = bytes::successor(&low);
+        let high = crate::key::successor(&low);
         (low, high)
     }
 

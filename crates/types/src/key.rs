@@ -136,6 +136,14 @@ impl KeyPart {
     }
 }
 
+/// The least key that is greater than every key with this prefix; `None` if there is none (all bytes 0xff).
+pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
 /// Appends the memcomparable form of one stored, non-NULL column.
 pub fn append_raw(raw: &[u8], sql_type: &SqlType, prefix_length: u32, out: &mut Vec<u8>) {
     match sql_type.base {
@@ -175,4 +183,16 @@ fn append_big_endian(raw: &[u8], signed: bool, out: &mut Vec<u8>) {
 fn ordered_bits(number: f64) -> u64 {
     let bits = if number == 0.0 { 0 } else { number.to_bits() };
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_successor_of_a_prefix_is_behind_everything_that_begins_with_it() {
+        assert_eq!(successor(b"ab").unwrap(), b"ac");
+        assert_eq!(successor(&[1, 0xFF]).unwrap(), [2]);
+        assert_eq!(successor(&[0xFF, 0xFF]), None);
+    }
 }

@@ -67,6 +67,9 @@ pub(crate) fn prepare_comparison(
         (Class::Null, other) | (other, Class::Null) => own_comparator(other, left, right, ctx),
         (Class::DateTime, Class::DateTime | Class::Text | Class::Time)
         | (Class::Text | Class::Time, Class::DateTime) => Comparator::DateTime,
+        // A constant whose value is not known yet is taken for a date, as `adapt_constant` does with one that is.
+        (Class::DateTime, Class::Integer) if matches!(right, Expr::Parameter(_)) => Comparator::DateTime,
+        (Class::Integer, Class::DateTime) if matches!(left, Expr::Parameter(_)) => Comparator::DateTime,
         (Class::Time, Class::Time | Class::Text) | (Class::Text, Class::Time) => Comparator::Time,
         (Class::Text, Class::Text) => {
             let attributes = collate::for_comparison(

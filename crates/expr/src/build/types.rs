@@ -214,6 +214,9 @@ pub fn stored_type(expr: &Expr) -> SqlType {
 
 /// The type of a column of a UNION of columns of these types. Errors: collations that do not mix.
 pub fn union_type(ctx: &BuildContext<'_>, left: &SqlType, right: &SqlType) -> Result<SqlType> {
+    if left == right {
+        return Ok(left.clone());
+    }
     let (left, right) = (Expr::column(0, left.clone(), true, ""), Expr::column(1, right.clone(), true, ""));
     Ok(super::common_type(&[&left, &right], "UNION", ctx)?.0)
 }

@@ -11,7 +11,7 @@ use shoal_sql::frontend::{
 };
 use shoal_types::password::{CACHING_SHA2_PASSWORD, NATIVE_PASSWORD, hash_password};
 use shoal_types::row::RowLayout;
-use shoal_types::{BaseType, Collation, Error, ErrorCode, Result, SqlType, TimeZone, Value};
+use shoal_types::{BaseType, Charset, Collation, Error, ErrorCode, Result, SqlType, TimeZone, Value};
 use tokio::sync::Notify;
 
 /// The frontend; sessions share its state.
@@ -439,6 +439,10 @@ impl FrontendSession for Session {
 
     fn max_allowed_packet(&self) -> usize {
         self.fake.packet_size_max
+    }
+
+    fn parameter_conversion(&self) -> Option<(Charset, Charset)> {
+        None
     }
 
     fn result_collation(&self) -> Option<Collation> {

@@ -180,7 +180,7 @@ pub enum LiteralValue {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct StringLiteral {
-    /// The bytes after escapes are resolved; in the connection's character set unless there is an introducer.
+    /// The bytes after escapes are resolved, in the statement's character set.
     pub bytes: Vec<u8>,
     /// `_charset`, without the underscore.
     pub introducer: Option<String>,

@@ -145,7 +145,6 @@ fn the_parser_gives_each_literal_its_place_in_the_list() {
     assert_eq!(ordinals("SELECT a, 5 FROM t WHERE b=1 AND c='x' LIMIT 3"), (vec![0, 1, 2], true));
     assert_eq!(ordinals("INSERT INTO t (a,b) VALUES (1,'x'),(-2,NULL)"), (vec![0, 1, 2], true));
     assert_eq!(ordinals("SELECT a FROM t ORDER BY 1 LIMIT 2"), (vec![0], true));
-    assert_eq!(ordinals("UPDATE t SET a = a + 1 WHERE b = _latin1'x'"), (vec![0, 1], true));
 }
 
 #[test]
@@ -159,6 +158,8 @@ fn literals_that_shape_the_tree_make_it_unfit_for_other_values() {
     for sql in [
         "SELECT a FROM t WHERE b = DATE '2020-01-01'",
         "SELECT a FROM t WHERE b = 'x' 'y'",
+        "SELECT a FROM t WHERE b = _latin1'x'",
+        "SELECT a FROM t WHERE b = N'x'",
         "SELECT a FROM t WHERE b = ?",
         "SELECT a FROM t HAVING GROUP_CONCAT(a SEPARATOR 'x') = b",
     ] {
@@ -182,7 +183,7 @@ fn literal_values(sql: &str) -> Vec<LiteralValue> {
 
 #[test]
 fn the_digest_and_the_parser_read_the_same_values() {
-    let sql = "INSERT INTO t VALUES (1, 'a\\tb', \"c\"\"d\", N'e', 0x4D, b'11', 1.50, 2e3, 99999999999999999999)";
+    let sql = "INSERT INTO t VALUES (1, 'a\\tb', \"c\"\"d\", 0x4D, b'11', 1.50, 2e3, 99999999999999999999)";
     let mut literals = Vec::new();
     Digester::default().digest(sql.as_bytes(), 0, SqlMode::NONE, &mut literals);
     let parsed = literal_values(sql);

@@ -65,13 +65,14 @@ impl Parser<'_> {
         }
     }
 
-    /// A string with its neighbours. When it is made of several tokens, the digest has several literals for it, so none is bound.
+    /// A string with its neighbours. When it is made of several tokens, the digest has several literals for it, so none is
+    /// bound; nor is one that names its character set, as bound strings are in the connection's.
     fn string_literal(&mut self, introducer: Option<String>) -> Result<Literal> {
         let start = self.token.start;
         let national = self.token.kind == TokenKind::NationalString;
-        let alone = self.peek(1).kind != TokenKind::String;
+        let bindable = introducer.is_none() && !national && self.peek(1).kind != TokenKind::String;
         let value = LiteralValue::String(StringLiteral { bytes: self.string()?, introducer, national });
-        if alone {
+        if bindable {
             return Ok(self.literal_at(value, start));
         }
         Ok(Literal { value, ordinal: None })

@@ -9,6 +9,7 @@ use shoal_types::{Error, ErrorCode, Result};
 use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
 use crate::dml::{DeletePlan, InsertPlan, RowFinder, UpdatePlan};
+use crate::information_schema;
 use crate::session::plans::{Plan, PlanKind};
 use crate::session::{Session, SessionShared};
 
@@ -65,7 +66,7 @@ fn with_catalog<T>(session: &Session, look: impl FnOnce(&Catalog) -> T) -> T {
 
 /// Before a plan runs: SELECT, INSERT, UPDATE and DELETE on its tables. Errors: 1142.
 pub fn check_plan(session: &Session, plan: &Plan) -> Result<()> {
-    if plan.tables.is_empty() {
+    if plan.tables.is_empty() && plan.system_tables.is_empty() {
         return Ok(());
     }
     with_catalog(session, |catalog| check_plan_in(catalog, session, plan))
@@ -75,6 +76,10 @@ fn check_plan_in(catalog: &Catalog, session: &Session, plan: &Plan) -> Result<()
     let user = account(session, catalog);
     if user.is_some_and(|user| global(user).contains(Privileges::DATA)) {
         return Ok(());
+    }
+    for &table in &plan.system_tables {
+        let (database, name) = (information_schema::database_name(table), information_schema::table_name(table));
+        check_named(session, user, (database, name), Privileges::SELECT)?;
     }
     match &plan.kind {
         PlanKind::PointSelect { .. } | PlanKind::Select { .. } => check_reads(session, user, &plan.tables, None),
@@ -142,12 +147,20 @@ fn check_reads(
 }
 
 fn check_table(session: &Session, user: Option<&Arc<User>>, table: &Table, needed: Privileges) -> Result<()> {
-    let schema = &table.schema;
-    let present = user.map_or(Privileges::NONE, |user| on_table(user, &schema.database, &schema.name));
+    check_named(session, user, (&table.schema.database, &table.schema.name), needed)
+}
+
+fn check_named(
+    session: &Session,
+    user: Option<&Arc<User>>,
+    (database, table): (&str, &str),
+    needed: Privileges,
+) -> Result<()> {
+    let present = user.map_or(Privileges::NONE, |user| on_table(user, database, table));
     if present.contains(needed) {
         return Ok(());
     }
-    Err(table_denied(session, needed.without(present), &schema.name))
+    Err(table_denied(session, needed.without(present), table))
 }
 
 fn table_denied(session: &Session, missing: Privileges, table: &str) -> Error {

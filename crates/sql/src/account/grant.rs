@@ -39,8 +39,10 @@ pub fn grant(session: &mut Session, statement: &Grant) -> Result<Vec<Change>> {
     for name in &statement.to {
         let key = account_key(session, name)?;
         let Some(user) = catalog.users.get(&key) else {
-            let code = errors::code(1410, ErrorCode::PasswordNoMatch);
-            return Err(Error::new(code, "You are not allowed to create a user with GRANT"));
+            return Err(Error::new(
+                ErrorCode::CantCreateUserWithGrant,
+                "You are not allowed to create a user with GRANT",
+            ));
         };
         let mut user = User::clone(user);
         add(&mut user, &scope, bits);
@@ -67,10 +69,9 @@ pub fn revoke(session: &mut Session, statement: &Revoke) -> Result<Vec<Change>> 
         let key = account_key(session, name)?;
         let Some(user) = catalog.users.get(&key) else {
             if statement.ignore_unknown_user {
-                let code = errors::code(3162, ErrorCode::CannotUser);
                 session.warn(
                     WarningLevel::Warning,
-                    code,
+                    ErrorCode::UserDoesNotExist,
                     format!("Authorization ID {} does not exist.", shown(&key)),
                 );
                 continue;

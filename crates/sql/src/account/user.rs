@@ -9,7 +9,6 @@ use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, hash_password, is_well
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
 use super::{Privileges, account_key, require_global, shown};
-use crate::ddl::errors;
 use crate::session::Session;
 
 type AccountKey = (String, String);
@@ -43,8 +42,11 @@ pub fn create(session: &mut Session, definition: &UserDefinition) -> Result<Vec<
         return Err(failed("CREATE USER", &present));
     }
     for key in present {
-        let code = errors::code(3163, ErrorCode::CannotUser);
-        session.warn(WarningLevel::Note, code, format!("Authorization ID {} already exists.", shown(&key)));
+        session.warn(
+            WarningLevel::Note,
+            ErrorCode::UserAlreadyExists,
+            format!("Authorization ID {} already exists.", shown(&key)),
+        );
     }
     Ok(changes)
 }
@@ -155,8 +157,10 @@ fn authenticate(authentication: &Authentication, user: &mut User) -> Result<()> 
         }
         Some(AuthenticationSecret::Hash(hash)) => {
             if !is_well_formed(&user.plugin, hash) {
-                let code = errors::code(1827, ErrorCode::PasswdLength);
-                return Err(Error::new(code, "The password hash doesn't have the expected format."));
+                return Err(Error::new(
+                    ErrorCode::PasswordFormat,
+                    "The password hash doesn't have the expected format.",
+                ));
             }
             user.authentication_string = hash.clone();
         }
@@ -240,7 +244,10 @@ fn failed(operation: &str, accounts: &[AccountKey]) -> Error {
 
 fn note_missing(session: &mut Session, missing: Vec<AccountKey>) {
     for key in missing {
-        let code = errors::code(3162, ErrorCode::CannotUser);
-        session.warn(WarningLevel::Note, code, format!("Authorization ID {} does not exist.", shown(&key)));
+        session.warn(
+            WarningLevel::Note,
+            ErrorCode::UserDoesNotExist,
+            format!("Authorization ID {} does not exist.", shown(&key)),
+        );
     }
 }

@@ -26,8 +26,7 @@ pub fn draft_column(
     refuse(definition)?;
     let name = definition.name.value.as_str();
     let strict = context.settings.sql_mode.strict;
-    let connection = context.settings.collation_connection;
-    let type_context = TypeContext { column: name, table, connection, strict };
+    let type_context = TypeContext { column: name, table, strict };
     let sql_type = column_type(&definition.data_type, &type_context, notes)?;
     if definition.auto_increment {
         check_auto_increment(definition, &sql_type)?;
@@ -43,7 +42,7 @@ pub fn draft_column(
         check_on_update(name, &sql_type, fsp)?;
     }
     let comment = match &definition.comment {
-        Some(text) => options::comment(text, COLUMN_COMMENT_MAX, 1629, name)?,
+        Some(text) => options::comment(text, COLUMN_COMMENT_MAX, ErrorCode::TooLongFieldComment, name)?,
         None => String::new(),
     };
     let column = Column {
@@ -213,7 +212,9 @@ pub fn draft_key(definition: &KeyDefinition) -> Result<DraftKey> {
         Some(ast::IndexMethod::RTree) => return Err(Error::unsupported("USING RTREE")),
     };
     let comment = match &definition.options.comment {
-        Some(text) => options::comment(text, KEY_COMMENT_MAX, 1688, name.as_deref().unwrap_or(""))?,
+        Some(text) => {
+            options::comment(text, KEY_COMMENT_MAX, ErrorCode::TooLongIndexComment, name.as_deref().unwrap_or(""))?
+        }
         None => String::new(),
     };
     Ok(DraftKey {

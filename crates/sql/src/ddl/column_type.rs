@@ -34,8 +34,6 @@ pub struct TypeContext<'a> {
     pub column: &'a str,
     /// The table's default.
     pub table: Collation,
-    /// Of the labels of ENUM and SET.
-    pub connection: Collation,
     pub strict: bool,
 }
 
@@ -113,8 +111,7 @@ pub fn column_type(data_type: &DataType, context: &TypeContext<'_>, notes: &mut 
         Year => match data_type.length {
             None | Some(4) => Ok(SqlType { length: 4, unsigned: true, ..SqlType::new(BaseType::Year) }),
             Some(_) => {
-                let code = errors::code(1818, ErrorCode::WrongFieldSpec);
-                Err(Error::new(code, "Supports only YEAR or YEAR(4) column."))
+                Err(Error::new(ErrorCode::InvalidYearColumnLength, "Supports only YEAR or YEAR(4) column."))
             }
         },
         Char | VarChar | Binary | VarBinary => character(data_type, context, notes),
@@ -187,8 +184,10 @@ fn bit(data_type: &DataType, context: &TypeContext<'_>) -> Result<SqlType> {
     let length = data_type.length.unwrap_or(1);
     check_width(length, 64, context)?;
     if length == 0 {
-        let code = errors::code(3013, ErrorCode::WrongFieldSpec);
-        return Err(Error::new(code, format!("Invalid size for column '{}'.", context.column)));
+        return Err(Error::new(
+            ErrorCode::InvalidFieldSize,
+            format!("Invalid size for column '{}'.", context.column),
+        ));
     }
     Ok(SqlType { length: length as u32, unsigned: true, ..SqlType::new(BaseType::Bit) })
 }
@@ -278,7 +277,7 @@ fn character(data_type: &DataType, context: &TypeContext<'_>, notes: &mut Vec<Wa
         }
         let (from, to) = if binary { ("VARBINARY", "BLOB") } else { ("VARCHAR", "TEXT") };
         let message = format!("Converting column '{}' from {from} to {to}", context.column);
-        note_level(notes, WarningLevel::Note, errors::code(1246, ErrorCode::DataTruncated), message);
+        note_level(notes, WarningLevel::Note, ErrorCode::AutoConvert, message);
         return text_of_bytes(length.saturating_mul(char_bytes), collation, context);
     }
     let base = if varying { BaseType::VarChar } else { BaseType::Char };
@@ -316,8 +315,10 @@ fn labelled(data_type: &DataType, context: &TypeContext<'_>, notes: &mut Vec<War
         return Err(Error::new(ErrorCode::TooBigSet, message));
     }
     if data_type.labels.len() > ENUM_LABELS_MAX {
-        let code = errors::code(3501, ErrorCode::TooBigSet);
-        return Err(Error::new(code, format!("Too many enumeration values for column {}.", context.column)));
+        return Err(Error::new(
+            ErrorCode::TooBigEnum,
+            format!("Too many enumeration values for column {}.", context.column),
+        ));
     }
     let mut labels: Vec<Box<[u8]>> = Vec::with_capacity(data_type.labels.len());
     let mut seen = HashSet::new();
@@ -353,7 +354,7 @@ fn convert_label(
     is_set: bool,
     context: &TypeContext<'_>,
 ) -> Result<Box<[u8]>> {
-    let converted = Charset::convert(label, context.connection.charset(), collation.charset());
+    let converted = Charset::convert(label, Charset::Utf8mb4, collation.charset());
     if !converted.is_exact() {
         let message =
             format!("Invalid {} character string in column '{}'", collation.charset().name(), context.column);
@@ -368,8 +369,10 @@ fn convert_label(
         return Err(Error::new(ErrorCode::IllegalValueForType, message));
     }
     if collation.charset().char_count(&bytes) > LABEL_LENGTH_MAX {
-        let code = errors::code(3505, ErrorCode::TooLongString);
-        return Err(Error::new(code, format!("Too long enumeration/set value for column {}.", context.column)));
+        return Err(Error::new(
+            ErrorCode::TooLongSetEnumValue,
+            format!("Too long enumeration/set value for column {}.", context.column),
+        ));
     }
     Ok(bytes.into_boxed_slice())
 }
@@ -379,18 +382,24 @@ fn check_width(width: u64, limit: u64, context: &TypeContext<'_>) -> Result<()> 
 }
 
 fn too_wide(context: &TypeContext<'_>, limit: u64) -> Error {
-    let code = errors::code(1439, ErrorCode::TooBigFieldLength);
-    Error::new(code, format!("Display width out of range for column '{}' (max = {limit})", context.column))
+    Error::new(
+        ErrorCode::TooBigDisplaywidth,
+        format!("Display width out of range for column '{}' (max = {limit})", context.column),
+    )
 }
 
 fn too_big_precision(precision: u64, column: &str, limit: u64) -> Error {
-    let code = errors::code(1426, ErrorCode::WrongFieldSpec);
-    Error::new(code, format!("Too-big precision {precision} specified for '{column}'. Maximum is {limit}."))
+    Error::new(
+        ErrorCode::TooBigPrecision,
+        format!("Too-big precision {precision} specified for '{column}'. Maximum is {limit}."),
+    )
 }
 
 fn too_big_scale(scale: u64, column: &str) -> Error {
-    let code = errors::code(1425, ErrorCode::WrongFieldSpec);
-    Error::new(code, format!("Too big scale {scale} specified for column '{column}'. Maximum is {SCALE_MAX}."))
+    Error::new(
+        ErrorCode::TooBigScale,
+        format!("Too big scale {scale} specified for column '{column}'. Maximum is {SCALE_MAX}."),
+    )
 }
 
 fn check_scale(precision: u64, scale: u64, column: &str) -> Result<()> {
@@ -398,7 +407,7 @@ fn check_scale(precision: u64, scale: u64, column: &str) -> Result<()> {
         return Ok(());
     }
     let message = format!("For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{column}').");
-    Err(Error::new(errors::code(1427, ErrorCode::WrongFieldSpec), message))
+    Err(Error::new(ErrorCode::MBiggerThanD, message))
 }
 
 fn note_deprecated(data_type: &DataType, notes: &mut Vec<Warning>) {

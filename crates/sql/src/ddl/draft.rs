@@ -192,12 +192,16 @@ impl TableDraft {
             return Err(Error::new(ErrorCode::PartitionNoPartitions, message));
         }
         if count.is_some_and(|count| count > PARTITIONS_MAX) {
-            let code = errors::code(1499, ErrorCode::PartitionNoPartitions);
-            return Err(Error::new(code, "Too many partitions (including subpartitions) were defined"));
+            return Err(Error::new(
+                ErrorCode::TooManyPartitions,
+                "Too many partitions (including subpartitions) were defined",
+            ));
         }
         if named > 0 && count != Some(named) {
-            let code = errors::code(1484, ErrorCode::PartitionNoPartitions);
-            return Err(Error::new(code, "Wrong number of partitions defined, mismatch with previous setting"));
+            return Err(Error::new(
+                ErrorCode::PartitionWrongNoPart,
+                "Wrong number of partitions defined, mismatch with previous setting",
+            ));
         }
         self.partition_by = Some(columns.iter().map(|column| column.value.clone()).collect());
         self.options.partitions = count.unwrap_or(0) as u32;

@@ -23,6 +23,10 @@ pub fn canonical(name: &str) -> Option<&'static str> {
     find(name).map(|(canonical, ..)| *canonical)
 }
 
+pub fn unknown(name: &str) -> Error {
+    Error::new(ErrorCode::UnknownStorageEngine, format!("Unknown storage engine '{name}'"))
+}
+
 fn find(name: &str) -> Option<&'static (&'static str, &'static [&'static str], bool)> {
     ENGINES.iter().find(|(canonical, others, _)| {
         canonical.eq_ignore_ascii_case(name) || others.iter().any(|other| other.eq_ignore_ascii_case(name))
@@ -33,11 +37,12 @@ fn find(name: &str) -> Option<&'static (&'static str, &'static [&'static str], b
 /// default engine when `substitute`).
 pub fn choose(name: &str, table: &str, substitute: bool, notes: &mut Vec<Warning>) -> Result<&'static str> {
     let Some((canonical, _, same)) = find(name) else {
-        let message = format!("Unknown storage engine '{name}'");
+        let error = unknown(name);
         if !substitute {
-            return Err(Error::new(ErrorCode::UnknownStorageEngine, message));
+            return Err(error);
         }
-        notes.push(Warning { level: WarningLevel::Warning, code: ErrorCode::UnknownStorageEngine, message });
+        let (code, message) = (ErrorCode::UnknownStorageEngine, error.message().to_owned());
+        notes.push(Warning { level: WarningLevel::Warning, code, message });
         notes.push(using(WarningLevel::Warning, DEFAULT_ENGINE, table));
         return Ok(DEFAULT_ENGINE);
     };

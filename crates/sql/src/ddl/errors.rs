@@ -2,11 +2,6 @@
 
 use shoal_types::{Error, ErrorCode};
 
-/// The code of a number; the nearest relative while the common table of errors does not list it.
-pub fn code(errno: u16, relative: ErrorCode) -> ErrorCode {
-    ErrorCode::from_errno(errno).unwrap_or(relative)
-}
-
 pub fn no_such_database(name: &str) -> Error {
     Error::new(ErrorCode::BadDb, format!("Unknown database '{name}'"))
 }

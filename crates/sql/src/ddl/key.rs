@@ -143,10 +143,13 @@ fn method(draft: &TableDraft, key: &DraftKey, notes: &mut Vec<Warning>) -> Index
     if key.origin.is_some() || (key.kind != DraftKeyKind::Index && engine::has_hash_keys(&draft.options.engine)) {
         return IndexMethod::Hash;
     }
-    let code = errors::code(3502, ErrorCode::WarnUsingOtherHandler);
     let message =
         "This storage engine does not support the HASH index algorithm, storage engine default was used instead.";
-    notes.push(Warning { level: WarningLevel::Note, code, message: message.to_owned() });
+    notes.push(Warning {
+        level: WarningLevel::Note,
+        code: ErrorCode::UnsupportedIndexAlgorithm,
+        message: message.to_owned(),
+    });
     IndexMethod::BTree
 }
 
@@ -166,8 +169,7 @@ fn prefix_length(sql_type: &SqlType, name: &str, written: Option<u64>) -> Result
         return Ok(0);
     };
     if length == 0 {
-        let code = errors::code(1391, ErrorCode::WrongSubKey);
-        return Err(Error::new(code, format!("Key part '{name}' length cannot be 0")));
+        return Err(Error::new(ErrorCode::KeyPart0, format!("Key part '{name}' length cannot be 0")));
     }
     let characters = match sql_type.base {
         BaseType::Text => u64::from(sql_type.length) / sql_type.collation.charset().char_bytes_max() as u64,

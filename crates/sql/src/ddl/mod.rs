@@ -66,13 +66,12 @@ fn context(session: &Session, database_collation: Collation) -> DraftContext {
     let variables = &session.variables;
     let micros = variables.timestamp_micros.unwrap_or_else(|| session.server.clock_micros());
     let today: DateTime = variables.time_zone.from_utc_micros(micros, 0);
-    let engine = variables.texts.get("default_storage_engine").map(String::as_str);
     DraftContext {
         settings: variables.settings,
         zone: variables.time_zone.clone(),
         today: today.date(),
         now_s: u64::try_from(micros / 1_000_000).unwrap_or(0),
-        default_engine: engine.and_then(engine::canonical).unwrap_or(engine::DEFAULT_ENGINE).to_owned(),
+        default_engine: variables.default_engine(),
         substitute_engine: !variables.sql_mode.has("NO_ENGINE_SUBSTITUTION"),
         database_collation,
     }

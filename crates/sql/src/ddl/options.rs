@@ -6,7 +6,7 @@ use shoal_types::schema::TableOptions;
 use shoal_types::{Charset, Collation, Error, ErrorCode, Result, Warning, WarningLevel};
 
 use super::draft::DraftContext;
-use super::{engine, errors};
+use super::engine;
 
 /// Characters of a table's comment.
 const TABLE_COMMENT_MAX: usize = 2048;
@@ -62,7 +62,9 @@ pub fn apply(
             }
             TableOption::Charset(name) => charset = Some(charset_by_name(name, notes)?),
             TableOption::Collate(name) => collation = Some(Collation::resolve(name)?),
-            TableOption::Comment(text) => options.comment = comment(text, TABLE_COMMENT_MAX, 1628, table)?,
+            TableOption::Comment(text) => {
+                options.comment = comment(text, TABLE_COMMENT_MAX, ErrorCode::TooLongTableComment, table)?
+            }
             other => keep(other, options, notes)?,
         }
     }
@@ -100,16 +102,15 @@ fn charset_by_name(name: &str, notes: &mut Vec<Warning>) -> Result<Charset> {
     Ok(charset)
 }
 
-/// A comment as text. `errno`: what a comment that is too long is refused with.
-pub fn comment(text: &[u8], limit: usize, errno: u16, name: &str) -> Result<String> {
+/// A comment as text. `code`: what a comment that is too long is refused with.
+pub fn comment(text: &[u8], limit: usize, code: ErrorCode, name: &str) -> Result<String> {
     let comment = String::from_utf8_lossy(text).into_owned();
     if comment.chars().count() > limit {
-        let what = match errno {
-            1628 => "table",
-            1629 => "field",
+        let what = match code {
+            ErrorCode::TooLongTableComment => "table",
+            ErrorCode::TooLongFieldComment => "field",
             _ => "index",
         };
-        let code = errors::code(errno, ErrorCode::TooLongString);
         return Err(Error::new(code, format!("Comment for {what} '{name}' is too long (max = {limit})")));
     }
     Ok(comment)
@@ -161,8 +162,7 @@ fn keep_other(
         "CONNECTION" => Err(Error::unsupported("CONNECTION")),
         "DATA DIRECTORY" | "INDEX DIRECTORY" => {
             let message = format!("<{name}> option ignored");
-            let code = errors::code(1618, ErrorCode::WarnDeprecatedSyntax);
-            notes.push(Warning { level: WarningLevel::Warning, code, message });
+            notes.push(Warning { level: WarningLevel::Warning, code: ErrorCode::OptionIgnored, message });
             Ok(())
         }
         _ => {

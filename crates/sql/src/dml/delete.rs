@@ -6,7 +6,7 @@ use shoal_txn::{Inserted, Modification};
 use shoal_types::row::RowRef;
 use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
-use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry};
+use super::row::{RowBuilder, duplicate_entry};
 use super::rows::matching_rows;
 use super::{Affected, DeletePlan, MultiPlan, MultiTarget};
 use crate::execute::ExecContext;
@@ -112,8 +112,7 @@ async fn change_target(
         affected.rows += 1;
         return Ok(());
     }
-    let settings = AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: false, forced: None };
-    let builder = RowBuilder::new(table, plan.ignore, settings, &ctx.eval);
+    let builder = RowBuilder::for_update(table, plan.ignore, &ctx.eval);
     let mut values = present.to_vec();
     for &(column, position) in &target.assignments {
         let collation = plan.query.columns[position].sql_type.collation;

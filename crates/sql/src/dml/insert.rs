@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_txn::{Inserted, LockMode, LockWait, ReadMode};
 use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 
-use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry};
+use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry, implicit_default};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
 use crate::execute::ExecContext;
 use crate::execute::query::run_collect;
@@ -27,18 +27,7 @@ pub struct InsertSettings {
 pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecContext<'_>) -> Result<Affected> {
     ctx.eval.changes_data = true;
     ctx.eval.ignore_errors = plan.ignore;
-    let builder = RowBuilder::new(&plan.table, plan.ignore, settings.auto_increment, &ctx.eval);
-    let mut run = Insertion {
-        plan,
-        builder,
-        rows: Vec::new(),
-        sources: Vec::new(),
-        bytes: 0,
-        row_number: 0,
-        affected: Affected::default(),
-        found_rows: settings.found_rows,
-        explicit_id: None,
-    };
+    let mut run = Insertion::new(plan, settings, ctx);
     match &plan.source {
         InsertSource::Values(rows) => {
             for row in rows {
@@ -65,27 +54,38 @@ pub struct Insertion<'p> {
     rows: Vec<Vec<u8>>,
     /// For each row, the columns of its source's tables that ON DUPLICATE KEY UPDATE may read.
     sources: Vec<Vec<Value>>,
+    /// For each row, the AUTO_INCREMENT value that was generated for it.
+    generated: Vec<Option<u64>>,
     bytes: usize,
     row_number: u64,
     affected: Affected,
     found_rows: bool,
     /// The last AUTO_INCREMENT value that was given rather than generated.
     explicit_id: Option<u64>,
+    /// The first generated value that is in the table: LAST_INSERT_ID().
+    first_generated: Option<u64>,
 }
 
 impl<'p> Insertion<'p> {
     /// An insertion whose rows come from `add_row`.
     pub fn new(plan: &'p InsertPlan, settings: InsertSettings, ctx: &ExecContext<'_>) -> Insertion<'p> {
+        let mut builder = RowBuilder::new(&plan.table, plan.ignore, settings.auto_increment, &ctx.eval);
+        if matches!(&plan.source, InsertSource::Values(rows) if rows.len() == 1) {
+            // Refused even outside strict mode.
+            builder.null_is_default = plan.ignore;
+        }
         Insertion {
             plan,
-            builder: RowBuilder::new(&plan.table, plan.ignore, settings.auto_increment, &ctx.eval),
+            builder,
             rows: Vec::new(),
             sources: Vec::new(),
+            generated: Vec::new(),
             bytes: 0,
             row_number: 0,
             affected: Affected::default(),
             found_rows: settings.found_rows,
             explicit_id: None,
+            first_generated: None,
         }
     }
 
@@ -101,6 +101,10 @@ impl<'p> Insertion<'p> {
                 }
                 _ if self.plan.targets.contains(&column) => Value::Null,
                 DefaultValue::AutoIncrement => Value::Null,
+                // One warning a statement.
+                DefaultValue::Missing if self.row_number > 1 => {
+                    implicit_default(&self.plan.table.schema.columns[column].sql_type)
+                }
                 DefaultValue::Missing => self.builder.missing(column, &mut ctx.eval)?,
                 DefaultValue::Expression(expression) => match expression.as_literal() {
                     Some(value) => value.clone(),
@@ -164,10 +168,10 @@ impl<'p> Insertion<'p> {
     }
 
     fn add(&mut self, mut values: Vec<Value>, ctx: &mut ExecContext<'_>) -> Result<()> {
-        let generated = self.builder.first_generated;
         self.builder.generate(&mut values)?;
+        self.generated.push(self.builder.generated);
         if let Some(column) = self.plan.table.schema.auto_increment_column()
-            && generated == self.builder.first_generated
+            && self.builder.generated.is_none()
         {
             self.explicit_id = match &values[column] {
                 Value::Int(number) => u64::try_from(*number).ok(),
@@ -196,12 +200,16 @@ impl<'p> Insertion<'p> {
         }
         let rows = std::mem::take(&mut self.rows);
         let mut sources = std::mem::take(&mut self.sources);
+        let generated = std::mem::take(&mut self.generated);
         self.bytes = 0;
         ctx.handlers.write += rows.len() as u64;
         let plan = self.plan;
         let go_on = plan.ignore || plan.replace || !plan.on_duplicate.is_empty();
         let outcomes = ctx.transaction.insert_many(&plan.table, &rows, go_on).await?;
         for (position, (row, outcome)) in rows.iter().zip(outcomes).enumerate() {
+            if plan.replace || matches!(outcome, Inserted::Done) {
+                self.first_generated = self.first_generated.or(generated[position]);
+            }
             match outcome {
                 Inserted::Done => self.affected.rows += 1,
                 Inserted::Duplicate { index, primary_key } => {
@@ -280,10 +288,12 @@ impl<'p> Insertion<'p> {
         let columns = values.len();
         values.extend(table.layout.row(row).values(ctx.eval.zone));
         values.extend(source);
+        let mut builder = RowBuilder::for_update(&table, self.plan.ignore, &ctx.eval);
+        builder.null_is_default = self.builder.null_is_default;
         for (column, expression) in &self.plan.on_duplicate {
             let value = expression.eval(&values[..], &mut ctx.eval)?;
             let collation = expression.sql_type().collation;
-            values[*column] = self.builder.convert(*column, value, collation, self.row_number, &mut ctx.eval)?;
+            values[*column] = builder.convert(*column, value, collation, self.row_number, &mut ctx.eval)?;
         }
         values.truncate(columns);
         let mut changed = Vec::with_capacity(existing.len());
@@ -323,8 +333,8 @@ impl<'p> Insertion<'p> {
     /// The counts and LAST_INSERT_ID of the statement.
     pub fn finish(mut self) -> Result<Affected> {
         let several = self.row_number > 1 || matches!(self.plan.source, InsertSource::Query(_));
-        self.affected.last_insert_id = self.builder.first_generated.or(self.explicit_id).unwrap_or(0);
-        self.affected.generated_id = self.builder.first_generated;
+        self.affected.last_insert_id = self.first_generated.or(self.explicit_id).unwrap_or(0);
+        self.affected.generated_id = self.first_generated;
         self.affected.found = self.row_number;
         if several {
             self.affected.info = format!("Records: {}  Duplicates: {}", self.row_number, self.affected.duplicates);

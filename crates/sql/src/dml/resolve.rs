@@ -15,17 +15,7 @@ use crate::plan::{AccessPath, SortKey, TableInput};
 use crate::resolve::scope::{SUBQUERY_BASE, ScopeColumn, ScopeTable};
 use crate::resolve::values::NEW_ROW;
 use crate::resolve::{BlockState, Clause, Resolver};
-
-/// An UPDATE or DELETE in the form that fits it.
-pub enum UpdateForm {
-    Single(UpdatePlan),
-    Multi(MultiPlan),
-}
-
-pub enum DeleteForm {
-    Single(DeletePlan),
-    Multi(MultiPlan),
-}
+use crate::session::plans::PlanKind;
 
 impl Resolver<'_> {
     pub fn insert(&mut self, statement: &ast::Insert) -> Result<InsertPlan> {
@@ -40,6 +30,7 @@ impl Resolver<'_> {
         let source = match &statement.source {
             ast::InsertSource::Values(rows) => {
                 self.scope().add_table(ScopeTable::of_base(&table, name))?;
+                self.changed = vec![(table.id(), name.to_owned())];
                 InsertSource::Values(self.insert_rows(rows, &targets, statement.columns.is_none())?)
             }
             ast::InsertSource::Query(query) => {
@@ -176,7 +167,8 @@ impl Resolver<'_> {
         Ok(assignments)
     }
 
-    pub fn update(&mut self, statement: &ast::Update) -> Result<UpdateForm> {
+    /// The plan of an UPDATE, in the form that fits it.
+    pub fn update(&mut self, statement: &ast::Update) -> Result<PlanKind> {
         if statement.with.is_some() {
             return Err(Error::unsupported("WITH ... UPDATE"));
         }
@@ -186,13 +178,13 @@ impl Resolver<'_> {
         {
             no_partitions(partitions)?;
             if let Some(plan) = self.update_single(statement, name, alias.as_ref(), hints)? {
-                return Ok(UpdateForm::Single(plan));
+                return Ok(PlanKind::Update(plan));
             }
         } else if !statement.order_by.is_empty() || statement.limit.is_some() {
             let clause = if statement.limit.is_some() { "LIMIT" } else { "ORDER BY" };
             return Err(Error::new(ErrorCode::WrongUsage, format!("Incorrect usage of UPDATE and {clause}")));
         }
-        self.update_multi(statement).map(UpdateForm::Multi)
+        self.update_multi(statement).map(PlanKind::Multi)
     }
 
     /// `None` if the statement needs the general form.
@@ -207,6 +199,7 @@ impl Resolver<'_> {
         let shown = alias.unwrap_or(&name.name).value.clone();
         self.open_block();
         self.scope().add_table(ScopeTable::of_base(&table, &shown))?;
+        self.changed = vec![(table.id(), shown.clone())];
         let finder = self.finder(
             &table,
             hints,
@@ -312,7 +305,7 @@ impl Resolver<'_> {
         Ok(Some(RowFinder { input, order_expressions, order, limit, constants: Vec::new(), impossible }))
     }
 
-    pub fn delete(&mut self, statement: &ast::Delete) -> Result<DeleteForm> {
+    pub fn delete(&mut self, statement: &ast::Delete) -> Result<PlanKind> {
         if statement.with.is_some() {
             return Err(Error::unsupported("WITH ... DELETE"));
         }
@@ -322,6 +315,7 @@ impl Resolver<'_> {
             self.open_block();
             let shown = alias.as_ref().unwrap_or(&name.name).value.clone();
             self.scope().add_table(ScopeTable::of_base(&table, &shown))?;
+            self.changed = vec![(table.id(), shown)];
             let finder = self.finder(
                 &table,
                 &[],
@@ -332,10 +326,10 @@ impl Resolver<'_> {
             let state = self.close_block();
             if let Some(mut finder) = finder {
                 finder.constants = state.constants;
-                return Ok(DeleteForm::Single(DeletePlan { finder, ignore: statement.ignore }));
+                return Ok(PlanKind::Delete(DeletePlan { finder, ignore: statement.ignore }));
             }
         }
-        self.delete_multi(statement).map(DeleteForm::Multi)
+        self.delete_multi(statement).map(PlanKind::Multi)
     }
 
     fn update_multi(&mut self, statement: &ast::Update) -> Result<MultiPlan> {
@@ -380,6 +374,7 @@ impl Resolver<'_> {
         for (target, (table, _, assigned)) in targets.iter_mut().zip(&places) {
             target.on_update_now = on_update_columns(table, assigned);
         }
+        self.changed = places.into_iter().map(|(table, name, _)| (table.id(), name)).collect();
         let single_table = statement.tables.len() == 1 && statement.tables[0].joins.is_empty();
         let query = self.locking_query(
             items,
@@ -422,6 +417,9 @@ impl Resolver<'_> {
                 on_update_now: Vec::new(),
             });
         }
+        let changed =
+            names.iter().zip(&targets).map(|(name, target)| (target.table.id(), name.name.value.clone()));
+        self.changed = changed.collect();
         let tail = (statement.order_by.clone(), statement.limit.clone());
         let query = self.locking_query(items, from, statement.selection.clone(), tail)?;
         Ok(MultiPlan {

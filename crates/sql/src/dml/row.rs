@@ -13,14 +13,17 @@ use shoal_types::{
 pub struct RowBuilder<'t> {
     pub table: &'t Table,
     options: StoreOptions,
-    ignore: bool,
     strict: bool,
+    /// NULL stands for a value to be generated.
+    generates: bool,
+    /// A NULL that may not be becomes the type's implicit default, with a warning.
+    pub null_is_default: bool,
     zero_means_next: bool,
     forced: Option<u64>,
     increment: u64,
     offset: u64,
-    /// The first value that was generated: LAST_INSERT_ID().
-    pub first_generated: Option<u64>,
+    /// The value that was generated for the last row, if it got one.
+    pub generated: Option<u64>,
 }
 
 /// Session settings for generated values.
@@ -51,14 +54,21 @@ impl<'t> RowBuilder<'t> {
         RowBuilder {
             table,
             options: StoreOptions { strict: mode.strict && !ignore, ignore, temporal },
-            ignore,
             strict: mode.strict && !ignore,
+            generates: true,
+            null_is_default: ignore || !mode.strict,
             zero_means_next: settings.zero_means_next,
             forced: settings.forced,
             increment: settings.increment.max(1),
             offset: settings.offset.max(1),
-            first_generated: None,
+            generated: None,
         }
+    }
+
+    /// For rows that are there already.
+    pub fn for_update(table: &'t Table, ignore: bool, eval: &EvalContext<'_>) -> RowBuilder<'t> {
+        let settings = AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: false, forced: None };
+        RowBuilder { generates: false, ..RowBuilder::new(table, ignore, settings, eval) }
     }
 
     /// A value as the column will hold it. Errors and warnings of conversion name the column and `row`.
@@ -72,7 +82,7 @@ impl<'t> RowBuilder<'t> {
     ) -> Result<Value> {
         let definition = &self.table.schema.columns[column];
         if value.is_null() {
-            return self.null(column, row, eval);
+            return self.null(column, eval);
         }
         let value = match (value, definition.sql_type.base) {
             (Value::Int(number), BaseType::BigInt) if !definition.sql_type.unsigned => {
@@ -88,13 +98,13 @@ impl<'t> RowBuilder<'t> {
         Ok(stored)
     }
 
-    fn null(&self, column: usize, _row: u64, eval: &mut EvalContext<'_>) -> Result<Value> {
+    fn null(&self, column: usize, eval: &mut EvalContext<'_>) -> Result<Value> {
         let definition = &self.table.schema.columns[column];
-        if definition.nullable || definition.auto_increment {
+        if definition.nullable || (definition.auto_increment && self.generates) {
             return Ok(Value::Null);
         }
         let message = format!("Column '{}' cannot be null", definition.name);
-        if self.ignore {
+        if self.null_is_default {
             eval.warnings.push(WarningLevel::Warning, ErrorCode::BadNull, || message);
             return Ok(implicit_default(&definition.sql_type));
         }
@@ -119,6 +129,7 @@ impl<'t> RowBuilder<'t> {
     /// Fills AUTO_INCREMENT and hidden key columns of a row that is otherwise complete.
     pub fn generate(&mut self, values: &mut [Value]) -> Result<()> {
         let table = self.table;
+        self.generated = None;
         if table.schema.has_hidden_key() {
             let position = values.len() - 1;
             values[position] = Value::UInt(table.next_auto_increment.fetch_add(1, Ordering::Relaxed));
@@ -146,7 +157,7 @@ impl<'t> RowBuilder<'t> {
                     None => self.next_value(),
                 };
                 values[column] = fitting(number, &table.schema.columns[column].sql_type);
-                self.first_generated.get_or_insert(number);
+                self.generated = Some(number);
             }
         }
         Ok(())

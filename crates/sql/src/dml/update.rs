@@ -8,15 +8,11 @@ use shoal_txn::{Inserted, Modification};
 use shoal_types::row::RowRef;
 use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
-use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry};
+use super::row::{RowBuilder, duplicate_entry};
 use super::rows::matching_rows;
 use super::{Affected, UpdatePlan};
 use crate::execute::ExecContext;
 use crate::execute::lookup::{Lookup, lookup};
-
-/// UPDATE never generates values.
-const NO_GENERATION: AutoIncrementSettings =
-    AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: false, forced: None };
 
 /// Runs a single-table UPDATE.
 pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'_>) -> Result<Affected> {
@@ -141,7 +137,7 @@ fn changed_row(
     eval: &mut EvalContext<'_>,
 ) -> Result<Option<Vec<u8>>> {
     let table = &plan.finder.input.table;
-    let builder = RowBuilder::new(table, plan.ignore, NO_GENERATION, eval);
+    let builder = RowBuilder::for_update(table, plan.ignore, eval);
     let mut values = row.values(eval.zone);
     for (column, expression) in &plan.assignments {
         let value = expression.eval(&values[..], eval)?;

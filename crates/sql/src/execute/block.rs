@@ -11,7 +11,7 @@ use super::join::{JoinState, join, read_input};
 use super::output::Output;
 use super::set_operation::evaluate_limit;
 use super::subquery::{SubqueryState, fill_columns};
-use super::{ExecContext, Flow, RowBatch, RowConsumer};
+use super::{ExecContext, Flow, LocalFuture, RowBatch, RowConsumer};
 use crate::plan::{Block, Input, TableInput};
 
 /// Rows of a kept input that go through the rest of the pipeline together.
@@ -168,14 +168,32 @@ impl BlockRun<'_> {
             let eval = &mut ctx.eval;
             batch.retain(|row| Ok::<_, shoal_types::Error>(filter.eval_bool(row, eval)? == Some(true)))?;
         }
-        for (step, state) in block.steps.iter().zip(states).skip(1) {
-            if batch.is_empty() {
-                return Ok(Flow::Continue);
+        self.join_from(1, batch, states, output, ctx).await
+    }
+
+    /// The join steps from `number` on. What a step makes of a batch goes through the rest in parts, so that a product of
+    /// tables is never in memory as a whole.
+    fn join_from<'f>(
+        &'f mut self,
+        number: usize,
+        batch: RowBatch,
+        states: &'f mut [JoinState],
+        output: &'f mut Output<'_>,
+        ctx: &'f mut ExecContext<'_>,
+    ) -> LocalFuture<'f, Result<Flow>> {
+        Box::pin(async move {
+            let block = self.block;
+            let Some(step) = block.steps.get(number) else { return self.rest(batch, output, ctx).await };
+            let mut done = 0;
+            while done < batch.len() {
+                ctx.check_between_batches().await?;
+                let joined = join(step, &mut states[number], &batch, &mut done, block.width, ctx).await?;
+                if self.join_from(number + 1, joined, states, output, ctx).await? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
             }
-            ctx.check_interrupt()?;
-            batch = join(step, state, &batch, block.width, ctx).await?;
-        }
-        self.rest(batch, output, ctx).await
+            Ok(Flow::Continue)
+        })
     }
 
     /// Filters, subqueries, then aggregation or projection.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use shoal_cluster::Table;
 use shoal_expr::RowSource;
 use shoal_txn::{ReadMode, ScanRequest, TableScan, Visit};
 use shoal_types::row::RowRef;
@@ -116,7 +115,7 @@ impl TableReader {
         ctx: &mut ExecContext<'_>,
         visit: &mut dyn FnMut(RowRef<'_>, &mut shoal_expr::EvalContext<'_>) -> Result<Visit>,
     ) -> Result<bool> {
-        ctx.check_interrupt()?;
+        ctx.check_between_batches().await?;
         let ExecContext { transaction, eval, handlers, .. } = ctx;
         let filter = input.filter.as_ref();
         let mut stopped = false;
@@ -195,7 +194,6 @@ pub async fn read_all(
 ) -> Result<RowBatch> {
     let mut rows = RowBatch::new(columns.len());
     let mut reader = TableReader::open(input, None, ctx).await?;
-    let _: &Table = &input.table;
     loop {
         let mut visit = |row: RowRef<'_>, eval: &mut shoal_expr::EvalContext<'_>| {
             let target = rows.push_empty();

@@ -3,6 +3,7 @@
 //! Inputs that depend on the row are fetched with the keys of the whole batch in one round trip. Inputs that do not are
 //! read once and kept, hashed on their join keys if there are any.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use shoal_expr::{EvalContext, append_group_key};
@@ -25,23 +26,36 @@ pub struct JoinState {
     by_key: HashMap<Box<[u8]>, Vec<u32>>,
 }
 
-/// Joins `batch` with the step's input.
+/// Rows whose keys are looked up in one round trip.
+const ROWS_PER_LOOKUP: usize = 256;
+/// Joined rows from which on the rest of a batch has to wait.
+const JOINED_ROWS: usize = 4096;
+/// Pairs after which it has to wait as well, however few of them are joined.
+const PAIRS_TRIED: usize = 32_768;
+/// Pairs that are tried between two looks at the interrupt.
+const PAIRS_PER_CHECK: usize = 1024;
+
+/// Joins rows of `batch` from `done` on with the step's input, and moves `done` behind the last of them: to the batch's end
+/// or to where enough rows have come out.
 pub async fn join(
     step: &JoinStep,
     state: &mut JoinState,
     batch: &RowBatch,
+    done: &mut usize,
     width: usize,
     ctx: &mut ExecContext<'_>,
 ) -> Result<RowBatch> {
     let mut joined = match &step.input {
         Input::Table(input) if input.access.depends_on_row => {
-            join_by_lookup(step, input, batch, width, ctx).await?
+            let outers = *done..batch.len().min(*done + ROWS_PER_LOOKUP);
+            *done = outers.end;
+            join_by_lookup(step, input, batch, outers, width, ctx).await?
         }
         _ => {
             if state.rows.is_none() {
                 materialise(step, state, ctx).await?;
             }
-            join_with_kept_rows(step, state, batch, width, &mut ctx.eval)?
+            join_with_kept_rows(step, state, batch, done, width, ctx)?
         }
     };
     if let Some(filter) = &step.filter {
@@ -136,22 +150,36 @@ fn join_with_kept_rows(
     step: &JoinStep,
     state: &JoinState,
     batch: &RowBatch,
+    done: &mut usize,
     width: usize,
-    eval: &mut EvalContext<'_>,
+    ctx: &mut ExecContext<'_>,
 ) -> Result<RowBatch> {
     let mut joined = RowBatch::new(width);
-    let Some(rows) = &state.rows else { return Ok(joined) };
+    let Some(rows) = &state.rows else {
+        *done = batch.len();
+        return Ok(joined);
+    };
     let mut key = Vec::new();
-    for outer in 0..batch.len() {
-        let outer_row = batch.row(outer);
+    let mut pairs = 0usize;
+    while *done < batch.len() && joined.len() < JOINED_ROWS && pairs < PAIRS_TRIED {
+        let outer_row = batch.row(*done);
+        *done += 1;
         let mut matched = false;
+        let mut pair = |inner: usize, ctx: &mut ExecContext<'_>| {
+            pairs += 1;
+            if pairs.is_multiple_of(PAIRS_PER_CHECK) {
+                ctx.check_interrupt()?;
+            }
+            matched |= add_pair(step, outer_row, rows.row(inner), &mut joined, &mut ctx.eval)?;
+            Ok::<(), shoal_types::Error>(())
+        };
         if step.hash_keys.is_empty() {
             for inner in 0..rows.len() {
-                matched |= add_pair(step, outer_row, rows.row(inner), &mut joined, eval)?;
+                pair(inner, ctx)?;
             }
-        } else if hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer_row, eval, &mut key)? {
+        } else if hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer_row, &mut ctx.eval, &mut key)? {
             for &inner in state.by_key.get(key.as_slice()).map_or(&[][..], |positions| positions) {
-                matched |= add_pair(step, outer_row, rows.row(inner as usize), &mut joined, eval)?;
+                pair(inner as usize, ctx)?;
             }
         }
         if !matched && step.kind == JoinKind::LeftOuter {
@@ -187,24 +215,27 @@ fn keep_if_condition(step: &JoinStep, joined: &mut RowBatch, eval: &mut EvalCont
     Ok(true)
 }
 
-/// Which outer rows want which key.
+/// Which outer rows, counted from the first of those looked up, want which key.
 type Wanted = HashMap<Vec<u8>, Vec<u32>>;
 
 async fn join_by_lookup(
     step: &JoinStep,
     input: &TableInput,
     batch: &RowBatch,
+    outers: Range<usize>,
     width: usize,
     ctx: &mut ExecContext<'_>,
 ) -> Result<RowBatch> {
-    let mut found: Vec<Vec<RowBatchRow>> = (0..batch.len()).map(|_| Vec::new()).collect();
+    let mut found: Vec<Vec<RowBatchRow>> = outers.clone().map(|_| Vec::new()).collect();
+    let wanted = wanted_keys(input, batch, outers.clone(), &mut ctx.eval)?;
     if input.access.unique {
-        fetch_unique(step, input, batch, &mut found, ctx).await?;
+        fetch_unique(step, input, wanted, &mut found, ctx).await?;
     } else {
-        fetch_equal(step, input, batch, &mut found, ctx).await?;
+        fetch_equal(step, input, batch, outers.start, wanted, &mut found, ctx).await?;
     }
     let mut joined = RowBatch::new(width);
-    for (outer, inner_rows) in found.into_iter().enumerate() {
+    for (outer, inner_rows) in outers.zip(found) {
+        ctx.check_interrupt()?;
         let mut matched = false;
         for inner in inner_rows {
             matched |= add_pair(step, batch.row(outer), &inner, &mut joined, &mut ctx.eval)?;
@@ -223,10 +254,15 @@ fn take_row(step: &JoinStep, row: RowRef<'_>, eval: &EvalContext<'_>) -> RowBatc
 }
 
 /// Evaluates the lookups of a batch: every distinct key with the outer rows that want it.
-fn wanted_keys(input: &TableInput, batch: &RowBatch, eval: &mut EvalContext<'_>) -> Result<Wanted> {
-    let mut wanted = Wanted::with_capacity_and_hasher(batch.len(), Default::default());
-    for outer in 0..batch.len() {
-        let keys = match lookup(&input.table, &input.access, batch.row(outer), eval)? {
+fn wanted_keys(
+    input: &TableInput,
+    batch: &RowBatch,
+    outers: Range<usize>,
+    eval: &mut EvalContext<'_>,
+) -> Result<Wanted> {
+    let mut wanted = Wanted::with_capacity_and_hasher(outers.len(), Default::default());
+    for (outer, position) in outers.enumerate() {
+        let keys = match lookup(&input.table, &input.access, batch.row(position), eval)? {
             Lookup::Keys(keys) => keys,
             Lookup::Ranges(ranges) => ranges.into_iter().map(|range| range.start).collect(),
         };
@@ -247,11 +283,10 @@ fn passes(input: &TableInput, row: RowRef<'_>, eval: &mut EvalContext<'_>) -> Re
 async fn fetch_unique(
     step: &JoinStep,
     input: &TableInput,
-    batch: &RowBatch,
+    wanted: Wanted,
     found: &mut [Vec<RowBatchRow>],
     ctx: &mut ExecContext<'_>,
 ) -> Result<()> {
-    let wanted = wanted_keys(input, batch, &mut ctx.eval)?;
     let (mut keys, mut outers): (Vec<Vec<u8>>, Vec<Vec<u32>>) = wanted.into_iter().unzip();
     ctx.handlers.read_key += keys.len() as u64;
     if input.access.index != 0 {
@@ -278,10 +313,11 @@ async fn fetch_equal(
     step: &JoinStep,
     input: &TableInput,
     batch: &RowBatch,
+    start: usize,
+    wanted: Wanted,
     found: &mut [Vec<RowBatchRow>],
     ctx: &mut ExecContext<'_>,
 ) -> Result<()> {
-    let wanted = wanted_keys(input, batch, &mut ctx.eval)?;
     if wanted.is_empty() {
         return Ok(());
     }
@@ -290,12 +326,13 @@ async fn fetch_equal(
     ctx.handlers.read_key += starts.len() as u64;
     let partition_key = match wanted.values().next() {
         Some(outers) if wanted.len() == 1 => {
-            pruning_key(&input.table, &input.access, batch.row(outers[0] as usize), &mut ctx.eval)?
+            let row = batch.row(start + outers[0] as usize);
+            pruning_key(&input.table, &input.access, row, &mut ctx.eval)?
         }
         _ => None,
     };
     let spec = leading_parts(&input.table.keys[input.access.index], input.access.parts.len());
-    let ExecContext { transaction, eval, handlers, .. } = ctx;
+    let ExecContext { transaction, eval, handlers, interrupt, .. } = ctx;
     let mut scan = transaction.scan(ScanRequest {
         table: Arc::clone(&input.table),
         index: input.access.index,
@@ -326,5 +363,6 @@ async fn fetch_equal(
         if !scan.next(transaction, &mut visit).await? {
             return Ok(());
         }
+        interrupt.check_between_batches().await?;
     }
 }

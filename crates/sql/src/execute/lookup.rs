@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use shoal_cluster::Table;
 use shoal_expr::{EvalContext, Expr, RowSource};
 use shoal_txn::KeyRange;
-use shoal_types::key::{KeyPart, KeySpec};
+use shoal_types::key::{KeyPart, KeySpec, successor};
 use shoal_types::{Result, SqlType, Value};
 
 use crate::convert;
@@ -184,7 +184,7 @@ fn range_behind(prefix: Vec<u8>, low: &[u8], high: &[u8]) -> Option<KeyRange> {
     let mut start = prefix.clone();
     start.extend_from_slice(low);
     let end = if high.is_empty() {
-        successor(&prefix)
+        successor(&prefix).unwrap_or_default()
     } else {
         let mut end = prefix;
         end.extend_from_slice(high);
@@ -239,14 +239,14 @@ fn part_bounds<R: RowSource + ?Sized>(
     let start = match smallest {
         Some((bytes, true)) => bytes,
         Some((bytes, false)) => match successor(&bytes) {
-            end if end.is_empty() => return Ok(None),
-            end => end,
+            None => return Ok(None),
+            Some(start) => start,
         },
         None if part.descending => Vec::new(),
         None => not_null_start(part),
     };
     let end = match greatest {
-        Some((bytes, true)) => successor(&bytes),
+        Some((bytes, true)) => successor(&bytes).unwrap_or_default(),
         Some((bytes, false)) => bytes,
         // A descending nullable part has NULL (0xFF) behind everything else.
         None if part.descending && part.nullable => vec![0xFF],
@@ -304,20 +304,8 @@ fn like_bounds(part: &KeyPart, pattern: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 
 /// All keys that begin with `prefix`.
 pub fn prefix_range(prefix: Vec<u8>) -> KeyRange {
-    let end = successor(&prefix);
+    let end = successor(&prefix).unwrap_or_default();
     KeyRange { start: prefix, end }
-}
-
-/// The smallest byte string greater than everything that begins with `prefix`; empty if there is none.
-pub fn successor(prefix: &[u8]) -> Vec<u8> {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if last != 0xFF {
-            end.push(last + 1);
-            break;
-        }
-    }
-    end
 }
 
 /// The leading `count` parts of an index as a key of their own.
@@ -356,12 +344,5 @@ mod tests {
         let range = |start: u8, end: u8| (vec![start], if end == 0 { Vec::new() } else { vec![end] });
         let merged = disjoint(vec![range(5, 9), range(1, 3), range(3, 4), range(8, 0), range(9, 9)]);
         assert_eq!(merged, [range(1, 4), range(5, 0)]);
-    }
-
-    #[test]
-    fn the_successor_of_a_prefix_is_behind_everything_that_begins_with_it() {
-        assert_eq!(successor(b"ab"), b"ac");
-        assert_eq!(successor(&[1, 0xFF]), [2]);
-        assert!(successor(&[0xFF, 0xFF]).is_empty());
     }
 }

@@ -51,6 +51,11 @@ impl ExecContext<'_> {
     pub fn check_interrupt(&self) -> Result<()> {
         self.interrupt.check()
     }
+
+    /// The same where the statement can make way for others.
+    pub async fn check_between_batches(&self) -> Result<()> {
+        self.interrupt.check_between_batches().await
+    }
 }
 
 /// Reads a LIMIT or OFFSET: a non-negative integer.

@@ -12,10 +12,13 @@ use crate::plan::SortKey;
 /// Rows that a sort may hold before it throws away what a LIMIT does not want.
 const TOP_ROWS_SLACK: usize = 1024;
 
+/// Rows that were passed on already, by their bytes in these types.
+type Distinct = (HashSet<Box<[u8]>>, Vec<SqlType>);
+
 /// Takes projected rows (visible columns, then sort keys) and passes on the visible columns of those that remain.
 pub struct Output<'a> {
     visible: usize,
-    distinct: Option<(HashSet<Box<[u8]>>, Vec<SqlType>)>,
+    distinct: Option<Distinct>,
     order: &'a [SortKey],
     /// ORDER BY as a memcomparable key, where all of it is text: collations compare far slower than bytes.
     text_order: Vec<KeyPart>,

@@ -1,6 +1,5 @@
 //! Running a whole query: its constant subqueries first, then its body.
 
-use shoal_expr::EvalContext;
 use shoal_types::{Result, Value};
 
 use super::consumer::Collect;
@@ -85,15 +84,9 @@ impl ExecContext<'_> {
         parameters: &[Value],
         run: impl AsyncFnOnce(&mut ExecContext<'_>) -> Result<T>,
     ) -> Result<T> {
-        let mut eval = EvalContext::new(parameters, self.eval.zone, self.eval.now_micros, self.eval.settings);
-        eval.changes_data = self.eval.changes_data;
-        eval.ignore_errors = self.eval.ignore_errors;
-        if let Some(session) = &mut self.eval.session {
-            eval.session = Some(&mut **session);
-        }
         let mut inner = ExecContext {
             transaction: &mut *self.transaction,
-            eval,
+            eval: self.eval.with_other_parameters(parameters),
             interrupt: self.interrupt,
             virtual_rows: self.virtual_rows,
             handlers: &mut *self.handlers,

@@ -44,6 +44,7 @@ pub async fn fill_columns(
     states.resize_with(columns.len(), SubqueryState::default);
     for (column, state) in columns.iter().zip(states) {
         for row in 0..batch.len() {
+            ctx.check_interrupt()?;
             let found = bind_and_run(column, state, batch.row(row), ctx).await?;
             let value = result(column, &found, batch.row(row), &mut ctx.eval)?;
             batch.row_mut(row)[column.position] = value;

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use shoal_expr::EvalContext;
 use shoal_parser::ast::{self, ExplainTarget, Statement};
-use shoal_types::{Decimal, Error, Result, SqlType, Value};
+use shoal_types::{Decimal, Error, ErrorCode, Result, SqlType, Value, WarningLevel};
 
 use crate::execute::query::run_query;
 use crate::execute::{Flow, RowConsumer};
@@ -38,10 +38,9 @@ fn format_of(explain: &ast::Explain) -> Result<Format> {
         None | Some("TRADITIONAL" | "TRADITIONAL_STRICT") => Ok(Format::Traditional),
         Some("JSON") => Ok(Format::Json),
         Some("TREE") => Ok(Format::Tree),
-        Some(other) => Err(Error::new(
-            shoal_types::ErrorCode::from_errno(1791).unwrap_or(shoal_types::ErrorCode::UnknownError),
-            format!("Unknown EXPLAIN format name: '{other}'"),
-        )),
+        Some(other) => {
+            Err(Error::new(ErrorCode::UnknownExplainFormat, format!("Unknown EXPLAIN format name: '{other}'")))
+        }
     }
 }
 
@@ -86,10 +85,14 @@ pub async fn run<S: ResultSink>(
         Format::Traditional => {
             let rows: Vec<Vec<Value>> = rows_of(session, &plan).iter().map(values_of).collect();
             let columns = result_columns(explain);
+            note_statement(session, statement);
             return session.send_rows(&columns, &rows, more, sink);
         }
         Format::Json if explain.analyze => return Err(Error::unsupported("EXPLAIN ANALYZE with FORMAT=JSON")),
-        Format::Json => json::text(&rows_of(session, &plan)),
+        Format::Json => {
+            note_statement(session, statement);
+            json::text(&rows_of(session, &plan))
+        }
         Format::Tree => {
             let lines = with_eval(session, |session, eval| tree::text(&session.transaction, eval, &plan));
             match explain.analyze {
@@ -106,6 +109,13 @@ pub async fn run<S: ResultSink>(
         return sink.finish(&summary);
     }
     session.send_rows(&result_columns(explain), &[vec![Value::str(text)]], more, sink)
+}
+
+/// The query as it was understood, for SHOW WARNINGS.
+fn note_statement(session: &mut Session, statement: &Statement) {
+    if let Statement::Query(query) = statement {
+        session.warn(WarningLevel::Note, ErrorCode::Yes, query.to_string());
+    }
 }
 
 /// Evaluates the constants of access paths; they see no session, so that explaining changes nothing.

@@ -1,10 +1,11 @@
 //! Databases, tables, columns and partitions.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_cluster::Table;
-use shoal_types::{Collation, TableSchema, Value};
+use shoal_types::{Collation, TableId, TableSchema, Value};
 
 use super::cell::{row, yes_no};
 use super::column::{ColumnFacts, column_facts, type_facts};
@@ -36,10 +37,20 @@ pub fn schemata_extensions(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     databases(rows).into_iter().map(|(name, _)| row![CATALOG, name, ""]).collect()
 }
 
-/// Rows of every partition together.
-fn row_count(rows: &Rows<'_>, table: &Table) -> u64 {
+/// (rows, bytes) of a table in these partitions.
+fn usage(rows: &Rows<'_>, table: TableId, partitions: Range<u32>) -> (u64, u64) {
     let node = &rows.server.node;
-    (0..node.partition_count()).map(|number| node.partition(number).row_count(table.id())).sum()
+    let usages = partitions.filter_map(|number| node.partition(number).usage(table));
+    usages.fold((0, 0), |(rows, bytes), usage| (rows + usage.rows, bytes + usage.bytes))
+}
+
+/// TABLE_ROWS, AVG_ROW_LENGTH, DATA_LENGTH, MAX_DATA_LENGTH, INDEX_LENGTH and DATA_FREE. Indexes that lie beside the rows count
+/// as data; those that are hidden tables are INDEX_LENGTH.
+fn sizes(rows: &Rows<'_>, table: &Table, partitions: Range<u32>) -> Vec<Value> {
+    let (count, bytes) = usage(rows, table.id(), partitions.clone());
+    let hidden = table.schema.indexes.iter().filter_map(|index| index.unique_table);
+    let index_bytes: u64 = hidden.map(|id| usage(rows, id, partitions.clone()).1).sum();
+    row![count, bytes.checked_div(count).unwrap_or(0), bytes, 0u64, index_bytes, 0u64]
 }
 
 /// The next AUTO_INCREMENT value of a table that has such a column.
@@ -61,18 +72,8 @@ fn create_options(schema: &TableSchema) -> String {
 pub(crate) fn table_row(rows: &Rows<'_>, table: &Table) -> Vec<Value> {
     let schema = &table.schema;
     let options = &schema.options;
-    let mut row = row![
-        CATALOG,
-        &schema.database,
-        &schema.name,
-        "BASE TABLE",
-        &options.engine,
-        10u64,
-        "Dynamic",
-        row_count(rows, table),
-    ];
-    // How many bytes a table takes is not counted for each table: NULL. SHOW STATUS has the sum of all.
-    row.resize(13, Value::Null);
+    let mut row = row![CATALOG, &schema.database, &schema.name, "BASE TABLE", &options.engine, 10u64, "Dynamic",];
+    row.extend(sizes(rows, table, 0..rows.server.node.partition_count()));
     row.extend(row![
         next_auto_increment(table),
         rows.moment(options.created_at_s),
@@ -92,7 +93,7 @@ pub(crate) fn virtual_table_row(table: super::VirtualTable) -> Vec<Value> {
     let mut row = row![CATALOG, database_name(table), table_name(table), kind];
     row.resize(21, Value::Null);
     row[5] = Value::UInt(10);
-    row[7] = Value::UInt(0);
+    row[7..13].fill(Value::UInt(0));
     row[19] = Value::str("");
     row[20] = Value::str("");
     row
@@ -191,8 +192,8 @@ fn partitions_of(rows: &Rows<'_>, table: &Arc<Table>) -> Vec<Vec<Value>> {
             (!schema.has_hidden_key()).then(|| partition_expression(schema)),
             Value::Null,
             Value::Null,
-            node.partition(number).row_count(table.id()),
         ];
+        row.extend(sizes(rows, table, number..number + 1));
         row.resize(25, Value::Null);
         row[18] = rows.moment(schema.options.created_at_s);
         row[22] = Value::str("");

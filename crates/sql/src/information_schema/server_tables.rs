@@ -49,22 +49,25 @@ pub fn applicability(_: &Rows<'_>) -> Vec<Vec<Value>> {
     sorted_collations().into_iter().map(|collation| row![collation.name(), collation.charset().name()]).collect()
 }
 
-/// (name, support, comment): engine names that CREATE TABLE takes. One store serves them all.
+/// (name, support, comment): engine names that CREATE TABLE takes. One store serves them all; the session's default engine
+/// is marked as such.
 pub(crate) const ENGINES: &[(&str, &str, &str)] = &[
     ("ARCHIVE", "YES", "Name for Shoal's memory store; rows can be changed"),
     ("BLACKHOLE", "YES", "Name for Shoal's memory store; rows are kept"),
     ("CSV", "YES", "Name for Shoal's memory store; no CSV files"),
     ("FEDERATED", "NO", "No tables of other servers"),
-    ("InnoDB", "DEFAULT", "Shoal's partitioned, logged memory store"),
+    ("InnoDB", "YES", "Shoal's partitioned, logged memory store"),
     ("MEMORY", "YES", "Name for Shoal's memory store; survives restarts"),
     ("MRG_MYISAM", "YES", "Name for Shoal's memory store; no merged tables"),
     ("MyISAM", "YES", "Name for Shoal's memory store; transactional"),
     ("ndbcluster", "YES", "Shoal's partitioned, logged memory store"),
 ];
 
-pub fn engines(_: &Rows<'_>) -> Vec<Vec<Value>> {
+pub fn engines(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let default = rows.variables.default_engine();
     let make = |&(name, support, comment): &(&str, &str, &str)| match support {
         "NO" => row![name, support, comment, Value::Null, Value::Null, Value::Null],
+        _ if name == default => row![name, "DEFAULT", comment, "YES", "NO", "YES"],
         _ => row![name, support, comment, "YES", "NO", "YES"],
     };
     ENGINES.iter().map(make).collect()

@@ -5,6 +5,7 @@ use shoal_parser::ast::{self, BinaryOperator, LiteralValue, TruthTest, UnaryOper
 use shoal_types::{Charset, Collation, Decimal, Error, ErrorCode, Result, SqlType, Value};
 
 use super::{Clause, Resolver};
+use crate::client_text;
 
 impl<'a> Resolver<'a> {
     pub fn build(&self) -> &'a BuildContext<'a> {
@@ -398,7 +399,15 @@ pub fn literal_expression(context: &BuildContext<'_>, literal: &LiteralValue) ->
                 (None, false) => None,
             };
             let collation = charset.map_or(context.settings.collation_connection, Charset::default_collation);
-            string_literal(text.bytes.clone(), collation)
+            let bytes = match charset {
+                None => client_text::string(&text.bytes, &context.settings),
+                // N'...' is converted; an introducer takes the bytes for what it says.
+                Some(charset) if text.introducer.is_none() => {
+                    Charset::convert(&text.bytes, Charset::Utf8mb4, charset).bytes.into_owned()
+                }
+                Some(_) => client_text::introduced(&text.bytes, &context.settings),
+            };
+            string_literal(bytes, collation)
         }
         LiteralValue::Hex(literal) | LiteralValue::Bit(literal) => match &literal.introducer {
             Some(name) => string_literal(literal.bytes.clone(), Charset::resolve(name)?.default_collation()),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use shoal_cluster::Table;
 use shoal_expr::{Expr, build};
 use shoal_parser::ast::{self, JoinCondition, TableFactor, TableReference};
 use shoal_types::{Error, ErrorCode, Result};
@@ -195,6 +196,7 @@ impl Resolver<'_> {
                 match self.table_target(name)? {
                     TableTarget::Base(table) => {
                         check_hints(&table, hints)?;
+                        self.check_not_changed(&table)?;
                         self.leaf(ScopeTable::of_base(&table, &shown), Source::Base(hints.clone()), from)
                     }
                     TableTarget::Virtual(table) => {
@@ -205,7 +207,7 @@ impl Resolver<'_> {
                         self.leaf(scoped, Source::Virtual(table), from)
                     }
                     TableTarget::Common(common) => {
-                        let plan = self.common_table_query(&common)?;
+                        let plan = self.apart(|resolver| resolver.common_table_query(&common))?;
                         self.leaf(
                             ScopeTable::of_columns(&shown, &plan.columns),
                             Source::Derived(Arc::new(plan)),
@@ -222,7 +224,7 @@ impl Resolver<'_> {
                     let message = "Every derived table must have its own alias";
                     return Err(Error::new(ErrorCode::DerivedMustHaveAlias, message));
                 };
-                let mut plan = self.derived_query(query)?;
+                let mut plan = self.apart(|resolver| resolver.derived_query(query))?;
                 rename_columns(&mut plan, columns.iter().map(|column| column.value.as_str()))?;
                 check_unique_names(&plan)?;
                 self.leaf(
@@ -250,6 +252,26 @@ impl Resolver<'_> {
                 tree.ok_or_else(|| Error::unsupported("an empty table list"))
             }
         }
+    }
+
+    /// Errors: 1093, a subquery reads a table that its statement changes.
+    fn check_not_changed(&self, table: &Table) -> Result<()> {
+        let in_subquery = self.scopes.len() > 1;
+        match self.changed.iter().find(|(id, _)| *id == table.id()) {
+            Some((_, name)) if in_subquery => {
+                let message = format!("You can't specify target table '{name}' for update in FROM clause");
+                Err(Error::new(ErrorCode::UpdateTableUsed, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Resolves a table that is made before the statement changes anything.
+    fn apart<T>(&mut self, resolve: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let changed = std::mem::take(&mut self.changed);
+        let resolved = resolve(self);
+        self.changed = changed;
+        resolved
     }
 
     fn leaf(&mut self, table: ScopeTable, source: Source, from: &mut From) -> Result<JoinTree> {
@@ -283,9 +305,8 @@ fn find_in(scope: &Scope, tables: std::ops::Range<usize>, name: &str) -> Result<
 
 fn check_hints(table: &shoal_cluster::Table, hints: &[ast::IndexHint]) -> Result<()> {
     for index in hints.iter().flat_map(|hint| &hint.indexes) {
-        if !(index.is("PRIMARY") && !table.schema.has_hidden_key())
-            && table.schema.index_by_name(&index.value).is_none()
-        {
+        let is_primary = index.is("PRIMARY") && !table.schema.has_hidden_key();
+        if !is_primary && table.schema.index_by_name(&index.value).is_none() {
             let message = format!("Key '{}' doesn't exist in table '{}'", index.value, table.schema.name);
             return Err(Error::new(ErrorCode::KeyDoesNotExist, message));
         }

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use shoal_cluster::{Catalog, Table};
 use shoal_expr::{BuildContext, Expr};
 use shoal_parser::ast::{Ident, ObjectName};
-use shoal_types::{Error, ErrorCode, Result, SqlType};
+use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 
+use crate::information_schema::{self, VirtualTable};
 use crate::plan::QueryPlan;
 use scope::Scope;
 
@@ -82,6 +83,10 @@ pub struct Resolver<'a> {
     pub blocks: Vec<BlockState>,
     /// Base tables that the statement reads or writes, for privileges and metadata locks.
     pub tables_used: Vec<Arc<Table>>,
+    /// Views of the dictionary among them, which show what not everybody may see.
+    pub system_tables_used: Vec<VirtualTable>,
+    /// The tables that the statement changes, by the names they go by: its subqueries may not read them.
+    pub changed: Vec<(TableId, String)>,
     /// The plan depends on things that change between executions (system variables, user variable types).
     pub uncacheable: bool,
     /// Parameters that are compared as dates: a text among them that is no date is an error of its own.
@@ -144,6 +149,8 @@ impl<'a> Resolver<'a> {
             common_tables: Vec::new(),
             blocks: Vec::new(),
             tables_used: Vec::new(),
+            system_tables_used: Vec::new(),
+            changed: Vec::new(),
             uncacheable: false,
             temporal_parameters: Vec::new(),
         }
@@ -181,7 +188,10 @@ impl<'a> Resolver<'a> {
             return Ok(TableTarget::Common(Arc::clone(common)));
         }
         let database = self.database_of(name)?;
-        if let Some(table) = crate::information_schema::virtual_table(database, &name.name.value)? {
+        if let Some(table) = information_schema::virtual_table(database, &name.name.value)? {
+            if information_schema::database_name(table) == "mysql" {
+                self.system_tables_used.push(table);
+            }
             return Ok(TableTarget::Virtual(table));
         }
         self.base_table(name).map(TableTarget::Base)

@@ -113,7 +113,7 @@ impl Resolver<'_> {
         for (position, column) in columns.iter_mut().enumerate() {
             for term in &terms {
                 let other = &term.query.columns[position];
-                column.sql_type = self.union_type(&column.sql_type, &other.sql_type)?;
+                column.sql_type = build::union_type(self.build(), &column.sql_type, &other.sql_type)?;
                 column.flags.not_null &= other.flags.not_null;
             }
             let not_null = column.flags.not_null;
@@ -130,16 +130,6 @@ impl Resolver<'_> {
         let plan =
             QueryPlan { columns, body: QueryBody::SetOperation(Box::new(operation)), constants: Vec::new() };
         Ok(ResolvedQuery { plan, outer })
-    }
-
-    /// The type that holds the values of both.
-    fn union_type(&self, left: &SqlType, right: &SqlType) -> Result<SqlType> {
-        if left == right {
-            return Ok(left.clone());
-        }
-        let left = Expr::column(0, left.clone(), true, "left");
-        let right = Expr::column(1, right.clone(), true, "right");
-        Ok(build::common_type(&[&left, &right], "UNION", self.build())?.0)
     }
 
     /// ORDER BY of a set operation: over the result's columns.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use shoal_expr::{Comparator, CompareOperator, Expr, Operation, build};
+use shoal_expr::{CompareOperator, Expr, build};
 use shoal_parser::ast;
-use shoal_types::{BaseType, Error, ErrorCode, Result, SqlType};
+use shoal_types::{Error, ErrorCode, Result, SqlType};
 
 use super::expression::{comparison, operand_columns};
 use super::scope::SUBQUERY_BASE;
@@ -71,7 +71,7 @@ impl Resolver<'_> {
             let column = &resolved.plan.columns[position].sql_type;
             let target = match common_key_type(expression.sql_type(), column) {
                 Some(target) => target,
-                None => self.comparison_type(&expression, column)?,
+                None => build::comparison_type(self.build(), &expression, column)?,
             };
             converted.push(build::convert_expr(expression, &target, self.build())?);
             types.push(target);
@@ -119,23 +119,6 @@ impl Resolver<'_> {
             CompareOperator::NotEqual => self.in_subquery(&ast::Expr::Row(fields.to_vec()), query, true),
             _ => Err(Error::unsupported("ordering comparison of a row with a subquery")),
         }
-    }
-
-    /// The type in which an expression and a subquery's column are compared.
-    fn comparison_type(&self, left: &Expr, right: &SqlType) -> Result<SqlType> {
-        let column = Expr::column(0, right.clone(), true, "right");
-        let compared = build::comparison(CompareOperator::Equal, left.clone(), column, self.build())?;
-        let Expr::Call(call) = &compared else { return Ok(right.clone()) };
-        let Operation::Compare(_, comparator) = call.operation else { return Ok(right.clone()) };
-        Ok(match comparator {
-            Comparator::Integer => SqlType::decimal(65, 0),
-            Comparator::Decimal => SqlType::decimal(65, 30),
-            Comparator::Double => SqlType::double(),
-            Comparator::Text(collation) => SqlType::varchar(left.sql_type().length.max(right.length), collation),
-            Comparator::DateTime => SqlType::datetime(6),
-            Comparator::Time => SqlType { decimals: 6, ..SqlType::new(BaseType::Time) },
-            Comparator::Json => SqlType::new(BaseType::Json),
-        })
     }
 
     /// Registers a subquery with the block and yields the expression that reads its result.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use shoal_types::{Collation, Result, Value};
+use shoal_types::{Charset, Collation, Result, Value};
 
 use super::Session;
 use super::state::SessionState;
@@ -39,7 +39,7 @@ impl FrontendSession for Session {
             let text = self.statements.get(&statement_id).map_or(&b""[..], |prepared| &prepared.text);
             self.begin_activity("Execute", text);
         }
-        if let Err(error) = self.run_prepared(statement_id, parameters, cursor, sink).await {
+        if let Err(error) = self.run_prepared(statement_id, parameters, cursor, false, sink).await {
             self.fail(&error);
             sink.error(&error);
         }
@@ -164,8 +164,12 @@ impl FrontendSession for Session {
         self.variables.settings.max_allowed_packet
     }
 
+    fn parameter_conversion(&self) -> Option<(Charset, Charset)> {
+        crate::client_text::parameter_conversion(&self.variables.settings)
+    }
+
     fn result_collation(&self) -> Option<Collation> {
-        self.variables.character_set_results.map(shoal_types::Charset::default_collation)
+        self.variables.character_set_results.map(Charset::default_collation)
     }
 
     async fn close(mut self) {

@@ -1,6 +1,6 @@
 //! How a running statement is told to stop: KILL, KILL QUERY, max_execution_time.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use shoal_types::{Error, ErrorCode, Result};
 
 use crate::frontend::KillSignal;
+
+/// Batches, of some hundred rows mostly, that a statement works on before other sessions have their turn.
+const BATCHES_PER_TURN: u32 = 8;
 
 /// Shared by the session and whoever may kill it.
 #[derive(Debug)]
@@ -17,6 +20,7 @@ pub struct Interrupt {
     /// When the running statement has used up max_execution_time, milliseconds after `epoch`; 0 = never.
     deadline_ms: AtomicU64,
     epoch: Instant,
+    batches: AtomicU32,
     waker: Mutex<Option<Waker>>,
 }
 
@@ -27,6 +31,7 @@ impl Default for Interrupt {
             query_killed: AtomicBool::new(false),
             deadline_ms: AtomicU64::new(0),
             epoch: Instant::now(),
+            batches: AtomicU32::new(0),
             waker: Mutex::new(None),
         }
     }
@@ -67,6 +72,17 @@ impl Interrupt {
             return Err(Error::new(ErrorCode::QueryTimeout, message));
         }
         Ok(())
+    }
+
+    /// The same, between batches. Now and then the worker's other sessions have their turn: a long statement neither keeps
+    /// them waiting nor keeps out the KILL that is meant for it.
+    pub async fn check_between_batches(&self) -> Result<()> {
+        let batches = self.batches.load(Ordering::Relaxed).wrapping_add(1);
+        self.batches.store(batches, Ordering::Relaxed);
+        if batches.is_multiple_of(BATCHES_PER_TURN) {
+            tokio::task::yield_now().await;
+        }
+        self.check()
     }
 
     /// Waits until the pause is over or the statement was killed.

@@ -22,6 +22,7 @@ use shoal_parser::{Digester, LiteralToken, ParseErrorKind, Parsed};
 use shoal_txn::Transaction;
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 
+use crate::client_text;
 use crate::counters::{Counter, Counters};
 use crate::frontend::{ConnectInfo, ResultSink, Summary};
 use crate::resolve::ResolveEnvironment;
@@ -174,6 +175,7 @@ impl Session {
     pub async fn run_text<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()> {
         // Some clients send the terminator of their string along.
         let sql = sql.strip_suffix(b"\0").unwrap_or(sql);
+        let sql = &*client_text::for_parser(sql, &self.variables.settings);
         self.begin_activity("Query", sql);
         let mut position = Some(0);
         while let Some(start) = position {
@@ -205,6 +207,9 @@ impl Session {
             let values = literals.iter().map_while(|literal| run::literal_value(literal.value(sql, mode)));
             parameters.extend(values);
             cacheable = parameters.len() == literals.len();
+            if client_text::string_charset(&self.variables.settings).is_some() {
+                self.convert_strings(&mut parameters);
+            }
         }
         self.literals = literals;
         if cacheable {
@@ -234,6 +239,14 @@ impl Session {
         let next = parsed.next;
         self.run_parsed(&parsed, more, sink).await?;
         Ok(next)
+    }
+
+    fn convert_strings(&self, literals: &mut [Value]) {
+        for literal in literals {
+            if let Value::Str(text) = literal {
+                *text = client_text::string(text, &self.variables.settings);
+            }
+        }
     }
 
     /// Runs a statement by a plan in which its literals are parameters; the plan comes from the cache, or is made and kept.
@@ -362,7 +375,7 @@ impl Session {
     }
 }
 
-/// The texts that the plan compares as dates are dates; else the statement is resolved as written, which words the error.
+/// The texts and numbers that the plan compares as dates are dates; else the statement is resolved as written, which words the error.
 fn dates_are_dates(plan: &Plan, parameters: &[Value], zone: &shoal_types::TimeZone) -> bool {
     if plan.temporal_parameters.is_empty() {
         return true;
@@ -370,6 +383,7 @@ fn dates_are_dates(plan: &Plan, parameters: &[Value], zone: &shoal_types::TimeZo
     let context = shoal_types::TemporalContext { zone: zone.clone(), ..Default::default() };
     plan.temporal_parameters.iter().all(|&index| match parameters.get(index) {
         Some(Value::Str(text)) => shoal_types::DateTime::parse(text, &context).value.is_some(),
+        Some(number @ (Value::Int(_) | Value::UInt(_))) => number.to_datetime(&context).value.is_some(),
         _ => true,
     })
 }

@@ -10,8 +10,8 @@ use shoal_parser::ast::{self, Statement};
 use shoal_types::{Result, SqlType};
 
 use crate::counters::Counter;
-use crate::dml::resolve::{DeleteForm, UpdateForm};
 use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, UpdatePlan};
+use crate::information_schema::VirtualTable;
 use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan};
 use crate::resolve::{ResolveEnvironment, Resolver};
 
@@ -23,6 +23,8 @@ pub struct Plan {
     pub catalog_version: u64,
     /// Tables it reads or writes.
     pub tables: Vec<Arc<Table>>,
+    /// Views in the database `mysql` that it reads.
+    pub system_tables: Vec<VirtualTable>,
     pub reusable: bool,
     /// Parameters that must be dates if they are texts.
     pub temporal_parameters: Vec<usize>,
@@ -104,14 +106,8 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
             }
         }
         Statement::Insert(insert) => PlanKind::Insert(resolver.insert(insert)?),
-        Statement::Update(update) => match resolver.update(update)? {
-            UpdateForm::Single(plan) => PlanKind::Update(plan),
-            UpdateForm::Multi(plan) => PlanKind::Multi(plan),
-        },
-        Statement::Delete(delete) => match resolver.delete(delete)? {
-            DeleteForm::Single(plan) => PlanKind::Delete(plan),
-            DeleteForm::Multi(plan) => PlanKind::Multi(plan),
-        },
+        Statement::Update(update) => resolver.update(update)?,
+        Statement::Delete(delete) => resolver.delete(delete)?,
         _ => return Err(shoal_types::Error::unsupported("this statement here")),
     };
     Ok(Plan {
@@ -120,6 +116,7 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
         reusable: !resolver.uncacheable,
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
         tables: resolver.tables_used,
+        system_tables: resolver.system_tables_used,
     })
 }
 

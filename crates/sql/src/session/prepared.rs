@@ -4,10 +4,11 @@ use std::rc::Rc;
 
 use shoal_expr::SessionValues;
 use shoal_parser::ast;
-use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
+use shoal_types::{Charset, Error, ErrorCode, Result, SqlType, Value};
 
 use super::plans::{self, Cursor, Plan, PreparedStatement};
 use super::{Session, syntax_error};
+use crate::client_text;
 use crate::counters::Counter;
 use crate::dml::Affected;
 use crate::execute::query::run_query;
@@ -25,6 +26,11 @@ impl Session {
             );
             return Err(Error::new(ErrorCode::MaxPreparedStmtCountReached, message));
         }
+        let sql = &*client_text::for_parser(sql, &self.variables.settings);
+        self.prepare_utf8(sql)
+    }
+
+    fn prepare_utf8(&mut self, sql: &[u8]) -> Result<Prepared> {
         let parsed =
             shoal_parser::parse_first(sql, 0, self.variables.parser_mode).map_err(|error| syntax_error(&error))?;
         if let Some(next) = parsed.next {
@@ -74,6 +80,7 @@ impl Session {
         statement_id: u32,
         parameters: &[Value],
         cursor: bool,
+        more: bool,
         sink: &mut S,
     ) -> Result<()> {
         let Some(prepared) = self.statements.get(&statement_id) else { return Err(unknown_handler(statement_id)) };
@@ -82,14 +89,14 @@ impl Session {
         }
         let statement = Rc::clone(&prepared.statement);
         if !plans::is_planned(&statement) {
-            return self.run_statement(&statement, false, sink).await;
+            return self.run_statement(&statement, more, sink).await;
         }
         loop {
             let plan = self.prepared_plan(statement_id, &statement, parameters)?;
             if cursor && !plan.columns().is_empty() {
                 return self.open_cursor(statement_id, &plan, parameters, sink).await;
             }
-            let outcome = self.run_plan(&plan, parameters, false, sink).await;
+            let outcome = self.run_plan(&plan, parameters, more, sink).await;
             if self.unless_stale(outcome)? {
                 return Ok(());
             }
@@ -139,6 +146,8 @@ impl Session {
             return self.run_plan(plan, parameters, false, sink).await;
         };
         self.shared.counters.add(plan.counter(), 1);
+        crate::account::check_plan(self, plan)?;
+        self.shared.interrupt.start_statement(self.variables.max_execution_time_ms);
         self.begin_statement(false)?;
         let mut rows = crate::execute::consumer::Collect::default();
         let outcome =
@@ -185,7 +194,10 @@ impl Session {
         let text = match &prepare.source {
             ast::PrepareSource::Text(text) => text.clone(),
             ast::PrepareSource::UserVariable(name) => match self.state.user_variable(name) {
-                Some((value, _)) if !value.is_null() => value.to_text(),
+                Some((value, sql_type)) if !value.is_null() => {
+                    let charset = sql_type.collation.charset();
+                    Charset::convert(&value.to_text(), charset, Charset::Utf8mb4).bytes.into_owned()
+                }
                 _ => b"NULL".to_vec(),
             },
         };
@@ -193,7 +205,7 @@ impl Session {
         if let Some(old) = self.named_statements.remove(&name) {
             self.statements.remove(&old);
         }
-        let prepared = self.prepare_text(&text)?;
+        let prepared = self.prepare_utf8(&text)?;
         self.named_statements.insert(name, prepared.statement_id);
         Ok(Affected { info: "Statement prepared".to_owned(), ..Affected::default() })
     }
@@ -205,7 +217,6 @@ impl Session {
         more: bool,
         sink: &mut S,
     ) -> Result<()> {
-        let _ = more;
         self.count(Counter::ComExecuteSql);
         let name = execute.name.value.to_lowercase();
         let Some(&statement_id) = self.named_statements.get(&name) else {
@@ -216,7 +227,7 @@ impl Session {
             .iter()
             .map(|variable| self.state.user_variable(variable).map_or(Value::Null, |(value, _)| value))
             .collect();
-        Box::pin(self.run_prepared(statement_id, &parameters, false, sink)).await
+        Box::pin(self.run_prepared(statement_id, &parameters, false, more, sink)).await
     }
 
     pub fn deallocate(&mut self, name: &str) -> Result<Affected> {

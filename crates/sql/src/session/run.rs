@@ -67,7 +67,7 @@ impl Session {
         self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         self.begin_statement(plan.writes())?;
         let savepoint = (self.explicit_transaction && plan.writes()).then(|| self.transaction.savepoint());
-        let outcome = self.run_in_transaction(plan, parameters, more, sink).await;
+        let outcome = self.run_in_transaction(plan, parameters, sink).await;
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
         match outcome {
             Ok(done) => {
@@ -167,10 +167,8 @@ impl Session {
         &mut self,
         plan: &Rc<Plan>,
         parameters: &[Value],
-        more: bool,
         sink: &mut S,
     ) -> Result<Done> {
-        let _ = more;
         // Whatever a definition has overtaken is noticed here, before anything is sent.
         for table in &plan.tables {
             self.transaction.use_table(table).await?;
@@ -237,12 +235,11 @@ impl Session {
                 }
             })
             .await?;
-        if inserts {
-            if let Some(generated) = affected.generated_id
-                && !self.state.insert_id_assigned
-            {
-                self.state.last_insert_id = generated;
-            }
+        if inserts
+            && let Some(generated) = affected.generated_id
+            && !self.state.insert_id_assigned
+        {
+            self.state.last_insert_id = generated;
         }
         let mut affected = affected;
         if !affected.info.is_empty() && inserts {

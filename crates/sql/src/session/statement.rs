@@ -202,6 +202,7 @@ impl Session {
         else {
             return Ok(Vec::new());
         };
+        crate::account::check_plan(self, &plan)?;
         self.begin_statement(false)?;
         let rows = self.collect(query, &[]).await;
         if !self.explicit_transaction {

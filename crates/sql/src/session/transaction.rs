@@ -19,9 +19,9 @@ impl Session {
         if !self.explicit_transaction && !self.variables.autocommit {
             self.begin(None, false);
         }
-        if writes && self.read_only && self.explicit_transaction
-            || writes && !self.explicit_transaction && self.variables.transaction_read_only
-        {
+        let read_only =
+            if self.explicit_transaction { self.read_only } else { self.variables.transaction_read_only };
+        if writes && read_only {
             let message = "Cannot execute statement in a READ ONLY transaction.";
             return Err(Error::new(ErrorCode::CantExecuteInReadOnlyTransaction, message));
         }

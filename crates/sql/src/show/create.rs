@@ -19,19 +19,16 @@ pub fn show_create(session: &Session, create: &ShowCreate) -> Result<Listing> {
         ShowCreate::View(name) => {
             find_named(session, name)?;
             let message = format!("'{}' is not VIEW", qualified(session, name));
-            Err(Error::new(code(1347), message))
+            Err(Error::new(ErrorCode::WrongObject, message))
         }
         ShowCreate::Procedure(name) => Err(missing("PROCEDURE", name)),
         ShowCreate::Function(name) => Err(missing("FUNCTION", name)),
-        ShowCreate::Trigger(_) => Err(Error::new(code(1360), "Trigger does not exist")),
-        ShowCreate::Event(name) => Err(Error::new(code(1539), format!("Unknown event '{}'", name.name.value))),
+        ShowCreate::Trigger(_) => Err(Error::new(ErrorCode::TrgDoesNotExist, "Trigger does not exist")),
+        ShowCreate::Event(name) => {
+            Err(Error::new(ErrorCode::EventDoesNotExist, format!("Unknown event '{}'", name.name.value)))
+        }
         ShowCreate::User(name) => user(session, name),
     }
-}
-
-/// The code of an errno; 1105 if the table of errors lacks it.
-fn code(errno: u16) -> ErrorCode {
-    ErrorCode::from_errno(errno).unwrap_or(ErrorCode::UnknownError)
 }
 
 fn missing(kind: &str, name: &ObjectName) -> Error {

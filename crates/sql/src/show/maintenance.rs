@@ -108,9 +108,9 @@ async fn index_counts(
     schema: &shoal_types::TableSchema,
 ) -> Result<Vec<(String, u64)>> {
     let visible = schema.indexes.iter().enumerate();
-    let wanted = visible.filter(|(place, index)| {
-        !(index.invisible || *place > 0 && index.method == shoal_types::IndexMethod::Hash)
-            && !(*place == 0 && schema.has_hidden_key())
+    let wanted = visible.filter(|(place, index)| match place {
+        0 => !index.invisible && !schema.has_hidden_key(),
+        _ => !index.invisible && index.method != shoal_types::IndexMethod::Hash,
     });
     let mut counts = Vec::new();
     let begun = !session.explicit_transaction;

@@ -49,10 +49,7 @@ pub fn listing(session: &Session, show: &Show) -> Result<Listing> {
         Show::Privileges => privileges(),
         Show::ProcessList { full } => process_list(&source, *full),
         Show::BinaryLogs => {
-            return Err(Error::new(
-                ErrorCode::from_errno(1381).unwrap_or(ErrorCode::UnknownError),
-                "You are not using binary logging",
-            ));
+            return Err(Error::new(ErrorCode::NoBinaryLogging, "You are not using binary logging"));
         }
         Show::BinaryLogStatus => Listing::new(
             "File v255!, Position U!, Binlog_Do_DB v255!, Binlog_Ignore_DB v255!, Executed_Gtid_Set t!",

@@ -31,7 +31,6 @@ pub struct SessionVariables {
     pub time_zone: TimeZone,
     pub isolation: Isolation,
     pub transaction_read_only: bool,
-    pub character_set_client: Charset,
     /// `None`: results are not converted (character_set_results = NULL).
     pub character_set_results: Option<Charset>,
     pub collation_database: Collation,
@@ -65,7 +64,6 @@ impl SessionVariables {
             time_zone: TimeZone::UTC,
             isolation: Isolation::RepeatableRead,
             transaction_read_only: false,
-            character_set_client: Charset::Utf8mb4,
             character_set_results: Some(Charset::Utf8mb4),
             collation_database: Collation::UTF8MB4_0900_AI_CI,
             collation_server: Collation::UTF8MB4_0900_AI_CI,
@@ -103,7 +101,7 @@ impl SessionVariables {
 
     /// SET NAMES and the handshake's collation.
     pub fn set_names(&mut self, collation: Collation) {
-        self.character_set_client = collation.charset();
+        self.settings.character_set_client = collation.charset();
         self.character_set_results = Some(collation.charset());
         self.settings.collation_connection = collation;
         let charset = collation.charset().name().to_owned();
@@ -117,8 +115,13 @@ impl SessionVariables {
     pub fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
         let text = definition.check(text)?;
         set::apply(self, definition.name, &text)?;
-        self.texts.insert(definition.name, text);
+        insert_text(&mut self.texts, definition.name, text);
         Ok(())
+    }
+
+    /// The engine of tables that name none.
+    pub fn default_engine(&self) -> String {
+        registry::find("default_storage_engine").map(|definition| self.text(definition)).unwrap_or_default()
     }
 
     /// A variable's text as SHOW VARIABLES prints it.
@@ -128,6 +131,26 @@ impl SessionVariables {
             None => definition.default.to_owned(),
         }
     }
+}
+
+/// Keeps a checked text; of a character set and its collation, each follows the other.
+fn insert_text(texts: &mut BTreeMap<&'static str, String>, name: &'static str, text: String) {
+    let collation = match name {
+        "character_set_connection" | "character_set_server" => {
+            Charset::resolve(&text).ok().map(Charset::default_collation)
+        }
+        "collation_connection" | "collation_server" => Collation::resolve(&text).ok(),
+        _ => None,
+    };
+    let Some(collation) = collation else {
+        texts.insert(name, text);
+        return;
+    };
+    let pair = match name.ends_with("server") {
+        true => ["character_set_server", "collation_server"],
+        false => ["character_set_connection", "collation_connection"],
+    };
+    texts.extend(pair.into_iter().zip([collation.charset().name().to_owned(), collation.name().to_owned()]));
 }
 
 /// Values of SET GLOBAL and of the command line; what is not here has its default.
@@ -149,7 +172,7 @@ impl Globals {
         if definition.in_session() {
             set::apply(&mut SessionVariables::defaults(), definition.name, &text)?;
         }
-        self.texts.insert(definition.name, text);
+        insert_text(&mut self.texts, definition.name, text);
         Ok(())
     }
 

@@ -2,6 +2,8 @@
 
 use shoal_types::{Error, ErrorCode, Result};
 
+use crate::ddl::engine::{self, DEFAULT_ENGINE};
+
 /// Where a variable has values, and whether SET may change them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -22,6 +24,8 @@ pub enum Kind {
     /// One of these words; numbers choose by position.
     Word(&'static [&'static str]),
     Text,
+    /// A storage engine's name.
+    Engine,
     /// A number with decimals.
     Real,
 }
@@ -67,6 +71,10 @@ impl Definition {
             }
             Kind::Text if self.name == "sql_mode" => Ok(super::sql_mode::SqlModes::parse(text)?.text()),
             Kind::Text => Ok(text.to_owned()),
+            Kind::Engine => match engine::canonical(text) {
+                Some(name) => Ok(name.to_owned()),
+                None => Err(engine::unknown(text)),
+            },
             Kind::Real => match text.trim().parse::<f64>() {
                 Ok(number) => Ok(format!("{number:.6}")),
                 Err(_) => Err(self.wrong_value(text)),
@@ -163,8 +171,8 @@ variables! {
     "data_memory" ReadOnly Kind::Integer(0, U64), "0";
     "datadir" ReadOnly Kind::Text, "";
     "default_collation_for_utf8mb4" Both Kind::Text, "utf8mb4_0900_ai_ci";
-    "default_storage_engine" Both Kind::Text, "ndbcluster";
-    "default_tmp_storage_engine" Both Kind::Text, "ndbcluster";
+    "default_storage_engine" Both Kind::Engine, DEFAULT_ENGINE;
+    "default_tmp_storage_engine" Both Kind::Engine, DEFAULT_ENGINE;
     "default_week_format" Both Kind::Integer(0, 7), "0";
     "div_precision_increment" Both Kind::Integer(0, 30), "4";
     "error_count" ReadOnly Kind::Integer(0, U64), "0";
@@ -280,7 +288,6 @@ variables! {
     "sql_safe_updates" Both Kind::Switch, "OFF";
     "sql_select_limit" Both Kind::Integer(0, U64), "18446744073709551615";
     "sql_warnings" Both Kind::Switch, "OFF";
-    "storage_engine" Both Kind::Text, "ndbcluster";
     "super_read_only" Global Kind::Switch, "OFF";
     "system_time_zone" ReadOnly Kind::Text, "UTC";
     "table_definition_cache" Global Kind::Integer(0, U64), "2000";

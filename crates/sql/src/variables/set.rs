@@ -231,7 +231,7 @@ pub fn apply(variables: &mut SessionVariables, name: &str, text: &str) -> Result
         }
         "transaction_isolation" | "tx_isolation" => variables.isolation = isolation_level(text),
         "transaction_read_only" | "tx_read_only" => variables.transaction_read_only = on,
-        "character_set_client" => variables.character_set_client = Charset::resolve(text)?,
+        "character_set_client" => settings.character_set_client = Charset::resolve(text)?,
         "character_set_results" => {
             variables.character_set_results =
                 if text.is_empty() || text == "NULL" { None } else { Some(Charset::resolve(text)?) };

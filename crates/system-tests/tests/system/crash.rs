@@ -233,3 +233,25 @@ fn definitions_survive_a_kill() {
         assert_eq!(server.sql("SELECT @@version LIKE '8.4%'"), "1\n");
     }
 }
+
+/// ALTER TABLE's counter was only in memory: the definition that the log kept did not reach the recovered sequence.
+#[test]
+fn an_altered_auto_increment_survives_a_kill_and_a_stop() {
+    let mut server = TestServer::start();
+    let table = "(id BIGINT PRIMARY KEY AUTO_INCREMENT, v INT)";
+    server.sql(&format!(
+        "CREATE TABLE fresh {table}; ALTER TABLE fresh AUTO_INCREMENT=1000;
+         CREATE TABLE used {table}; INSERT INTO used (v) VALUES (1),(2); ALTER TABLE used AUTO_INCREMENT=1000;
+         CREATE TABLE beyond {table}; INSERT INTO beyond (v) VALUES (1); ALTER TABLE beyond AUTO_INCREMENT=1000;
+         INSERT INTO beyond VALUES (5000, 1);"
+    ));
+    server.kill();
+    server.restart();
+    server.stop();
+    server.restart();
+    for (table, least) in [("fresh", 1000), ("used", 1000), ("beyond", 5001)] {
+        server.sql(&format!("INSERT INTO {table} (v) VALUES (9)"));
+        let next = server.sql(&format!("SELECT id FROM {table} WHERE v=9"));
+        assert!(next.trim().parse::<u64>().unwrap() >= least, "{table}: {next}");
+    }
+}

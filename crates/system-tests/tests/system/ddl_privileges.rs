@@ -34,6 +34,10 @@ fn a_user_without_privileges_may_do_nothing() {
     for (sql, errno) in [
         ("SELECT * FROM shop.goods", 1142),
         ("INSERT INTO shop.goods VALUES (2,'x')", 1142),
+        ("SELECT * FROM mysql.user", 1142),
+        ("SELECT (SELECT COUNT(*) FROM mysql.user)", 1142),
+        ("SET @name=(SELECT name FROM shop.goods)", 1142),
+        ("DO (SELECT name FROM shop.goods)", 1142),
         ("UPDATE shop.goods SET name='x' WHERE id=1", 1142),
         ("DELETE FROM shop.goods", 1142),
         ("TRUNCATE TABLE shop.goods", 1142),
@@ -53,6 +57,11 @@ fn a_user_without_privileges_may_do_nothing() {
     ] {
         assert_eq!(refused(&mut nina, sql), errno, "{sql}");
     }
+    let read = nina.prepare("SELECT name FROM shop.goods").unwrap();
+    assert_eq!(nina.open_cursor(&read, &[]).unwrap_err().errno(), 1142);
+    server.sql("GRANT SELECT ON mysql.* TO nina@'%'");
+    assert!(nina.text("SELECT User FROM mysql.user").unwrap().contains(&"nina".to_owned()));
+    server.sql("REVOKE SELECT ON mysql.* FROM nina@'%'");
     assert_eq!(nina.text("SELECT 1+1").unwrap(), ["2"]);
     assert_eq!(nina.text("SHOW GRANTS").unwrap(), ["GRANT USAGE ON *.* TO `nina`@`%`"]);
 }

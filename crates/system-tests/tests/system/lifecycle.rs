@@ -105,3 +105,14 @@ fn an_empty_server_is_up_at_once() {
     // The goal is 0.3 s; other tests may hold the processors meanwhile.
     assert!(fastest < Duration::from_secs(2), "{fastest:?}");
 }
+
+/// SIGTERM killed a server that had just said that it was ready: it listened for signals only afterwards.
+#[test]
+fn a_server_that_is_stopped_as_soon_as_it_is_ready_ends_in_order() {
+    let mut server = TestServer::start();
+    for _ in 0..10 {
+        server.stop();
+        server.restart();
+    }
+    server.stop();
+}

@@ -2,6 +2,7 @@
 
 mod abuse;
 mod accounts;
+mod charsets;
 mod clients;
 mod crash;
 mod ddl_alter;

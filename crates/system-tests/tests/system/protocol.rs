@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use shoal_system_tests::client::{
     COM_STMT_EXECUTE, SERVER_STATUS_CURSOR_EXISTS, SERVER_STATUS_IN_TRANS, SERVER_STATUS_LAST_ROW_SENT,
 };
-use shoal_system_tests::{Client, Login, Reply, TestServer, Value};
+use shoal_system_tests::{Client, Login, Reply, TestServer, Value, skip, target_is_mariadb};
 
 const ALL_TYPES: &str = "CREATE TABLE types (
   id INT PRIMARY KEY, tiny TINYINT, utiny TINYINT UNSIGNED, small SMALLINT, usmall SMALLINT UNSIGNED,
@@ -258,6 +258,10 @@ fn several_statements_of_one_text_give_several_results() {
         })
         .collect();
     assert_eq!(shown, ["a;b", "done 2", "1 2", "done 0"]);
+    // EXECUTE ends with the flag that more results follow.
+    let replies =
+        client.run("PREPARE p FROM 'SELECT 7'; EXECUTE p; PREPARE p FROM 'DO 1'; EXECUTE p; SELECT 8").unwrap();
+    assert_eq!(replies.len(), 5);
     // The first error ends the text; what ran before stays.
     client.send_query("INSERT INTO t VALUES (3); INSERT INTO t VALUES (3); INSERT INTO t VALUES (4)").unwrap();
     assert_eq!(client.receive_reply().unwrap().done().unwrap().affected_rows, 1);
@@ -351,6 +355,65 @@ fn a_killed_query_stops_and_its_session_goes_on() {
     assert!(started.elapsed() < Duration::from_secs(2));
     assert_eq!(b.text("SELECT v FROM t").unwrap(), ["1"]);
     assert_eq!(a.execute("KILL 999999999").unwrap_err().errno(), 1094);
+}
+
+/// Statements that would run for hours: the interrupt was looked at only when a new batch of the first table came, and other
+/// sessions of the worker, the killer's among them, had to wait for the end.
+const ENDLESS: &[&str] = &[
+    "SELECT COUNT(*) FROM n a, n b, n c, n d",
+    "SELECT a.id+b.id+c.id AS s, COUNT(*) FROM n a, n b, n c, n d GROUP BY s ORDER BY 2 DESC LIMIT 1",
+    "SELECT a.id FROM n a, n b, n c, n d WHERE a.id+b.id+c.id+d.id < 0 ORDER BY 1",
+    "SELECT a.id FROM n a LEFT JOIN n b ON b.id+a.id < 0, n c, n d, n e WHERE a.id+c.id+d.id+e.id < 0",
+    "SELECT COUNT(*) FROM n a JOIN n b ON b.g=a.g JOIN n c ON c.g=b.g JOIN n d ON d.g=c.g JOIN n e ON e.g=d.g",
+    "SELECT SUM((SELECT COUNT(*) FROM n b, n c, n d WHERE b.id+c.id+d.id < a.id)) FROM n a",
+];
+
+fn numbers(client: &mut Client) {
+    client
+        .run(
+            "CREATE TABLE n (id INT PRIMARY KEY AUTO_INCREMENT, g INT, KEY (g)); INSERT INTO n (g) VALUES (1),(1),(1),(1);
+             INSERT INTO n (g) SELECT g FROM n; INSERT INTO n (g) SELECT g FROM n; INSERT INTO n (g) SELECT g FROM n;
+             INSERT INTO n (g) SELECT g FROM n; INSERT INTO n (g) SELECT g FROM n; INSERT INTO n (g) SELECT g FROM n;
+             INSERT INTO n (g) SELECT g FROM n; INSERT INTO n (g) SELECT g FROM n",
+        )
+        .unwrap();
+}
+
+#[test]
+fn a_long_join_ends_when_its_time_is_over() {
+    if target_is_mariadb() {
+        return skip("MariaDB's variable is max_statement_time");
+    }
+    let server = TestServer::start();
+    let mut client = server.client();
+    numbers(&mut client);
+    client.execute("SET max_execution_time=100").unwrap();
+    for sql in ENDLESS {
+        let started = Instant::now();
+        assert_eq!(client.query(sql).unwrap_err().errno(), 3024, "{sql}");
+        assert!(started.elapsed() < Duration::from_secs(5), "{sql}: {:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn a_long_join_makes_way_for_others_and_for_its_kill() {
+    let server = TestServer::start();
+    let mut killer = server.client();
+    numbers(&mut killer);
+    for sql in ENDLESS {
+        // Workers have several sessions each: some of these share the worker of the long statement.
+        let (mut busy, mut others) = (server.client(), [(); 4].map(|()| server.client()));
+        busy.send_query(sql).unwrap();
+        assert!(!busy.answers_within(Duration::from_millis(50)).unwrap(), "{sql}");
+        let started = Instant::now();
+        for other in &mut others {
+            assert_eq!(other.text("SELECT COUNT(*) FROM n").unwrap(), ["1024"]);
+        }
+        others[3].execute(&format!("KILL QUERY {}", busy.connection_id())).unwrap();
+        assert_eq!(busy.receive_reply().unwrap_err().errno(), 1317, "{sql}");
+        assert!(started.elapsed() < Duration::from_secs(5), "{sql}: {:?}", started.elapsed());
+        assert_eq!(busy.text("SELECT 1").unwrap(), ["1"]);
+    }
 }
 
 #[test]

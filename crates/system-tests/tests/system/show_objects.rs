@@ -20,6 +20,39 @@ fn partitions_hold_all_rows_of_their_table() {
 }
 
 #[test]
+fn a_tables_size_grows_with_its_rows() {
+    let server = TestServer::start();
+    server.sql("CREATE TABLE s (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(200), UNIQUE KEY (v))");
+    let sizes = "SELECT TABLE_ROWS, DATA_LENGTH, AVG_ROW_LENGTH, INDEX_LENGTH FROM information_schema.tables WHERE TABLE_NAME='s'";
+    let numbers =
+        |text: String| text.trim().split('\t').map(|number| number.parse().unwrap()).collect::<Vec<u64>>();
+    let empty = numbers(server.sql(sizes));
+    let values: Vec<String> = (0..500).map(|n| format!("('{n:0>150}')")).collect();
+    server.sql(&format!("INSERT INTO s (v) VALUES {}; ANALYZE TABLE s", values.join(",")));
+    let full = numbers(server.sql(sizes));
+    assert!(full[1] >= empty[1] + 500 * 100 && full[3] > empty[3], "{empty:?} {full:?}");
+    assert!((100..1000).contains(&full[2]), "{full:?}");
+    let status = server.sql("SHOW TABLE STATUS LIKE 's'");
+    assert!(status.contains(&format!("\t{}\t", full[1])), "{status}");
+}
+
+#[test]
+fn explain_leaves_the_query_as_a_note() {
+    if target_is_mariadb() {
+        return skip("MariaDB leaves it after EXPLAIN EXTENDED alone");
+    }
+    let server = TestServer::start();
+    server.sql(TABLES);
+    for explain in ["EXPLAIN", "EXPLAIN FORMAT=JSON"] {
+        let notes =
+            server.sql(&format!("{explain} SELECT name AS n FROM boats WHERE id<3 ORDER BY built; SHOW WARNINGS"));
+        let note =
+            notes.lines().find(|line| line.starts_with("Note\t1003\t")).unwrap_or_else(|| panic!("{notes}"));
+        assert!(note.contains("`boats`") && note.contains("order by"), "{note}");
+    }
+}
+
+#[test]
 fn where_chooses_among_the_shown_columns() {
     let server = TestServer::start();
     server.sql(TABLES);
@@ -63,4 +96,26 @@ fn an_account_sees_only_what_it_may_use() {
     let text = output.text();
     assert!(output.status.success(), "{}", output.errors());
     assert!(text.contains("test\n") && !text.contains("hidden") && !text.contains("root"), "{text}");
+}
+
+#[test]
+fn the_default_engine_is_one_wherever_it_is_shown() {
+    if target_is_mariadb() {
+        return skip("MariaDB has no engine ndbcluster");
+    }
+    let server = TestServer::start();
+    for set in ["", "SET default_storage_engine='ndb';", "SET default_storage_engine=innodb;"] {
+        let shown = server.sql(&format!(
+            "{set} DROP TABLE IF EXISTS e; CREATE TABLE e (a INT PRIMARY KEY); SELECT @@default_storage_engine;
+             SELECT ENGINE FROM information_schema.engines WHERE SUPPORT='DEFAULT';
+             SELECT ENGINE FROM information_schema.tables WHERE TABLE_NAME='e';"
+        ));
+        let engine = if set.contains("ndb'") { "ndbcluster" } else { "InnoDB" };
+        assert_eq!(shown, format!("{engine}\n").repeat(3), "{set}");
+        let listed = server.sql(&format!("{set} SHOW ENGINES; SHOW CREATE TABLE e"));
+        assert!(listed.contains(&format!("{engine}\tDEFAULT")), "{listed}");
+        assert_eq!(listed.matches("\tDEFAULT\t").count(), 1, "{listed}");
+        assert!(listed.contains(&format!("ENGINE={engine}")), "{listed}");
+    }
+    assert!(server.sql_error("SET default_storage_engine='turtle'").contains("ERROR 1286"));
 }

@@ -82,11 +82,3 @@ pub(super) fn trim_spaces(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|&byte| byte != SPACE).map_or(0, |position| position + 1);
     &text[..end]
 }
-
-/// The least byte string that is greater than every string with this prefix; `None` when there is none.
-pub(super) fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
-    let position = prefix.iter().rposition(|&byte| byte != 0xFF)?;
-    let mut next = prefix[..=position].to_vec();
-    next[position] += 1;
-    Some(next)
-}

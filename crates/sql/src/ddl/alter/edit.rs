@@ -74,10 +74,10 @@ impl Editor<'_> {
                 let unique = |key: &crate::ddl::draft::DraftKey| key.kind != DraftKeyKind::Index;
                 match self.edited.draft.key_position(&name.value).map(|at| unique(&self.edited.draft.keys[at])) {
                     Some(true) => self.drop_key(&name.value),
-                    _ => {
-                        let code = errors::code(3940, ErrorCode::CantDropFieldOrKey);
-                        Err(Error::new(code, format!("Constraint '{}' does not exist.", name.value)))
-                    }
+                    _ => Err(Error::new(
+                        ErrorCode::ConstraintNotFound,
+                        format!("Constraint '{}' does not exist.", name.value),
+                    )),
                 }
             }
             Action::DropForeignKey(name) => Err(errors::cannot_drop(&name.value)),
@@ -161,8 +161,7 @@ impl Editor<'_> {
                     "ORDER BY ignored as there is a user-defined clustered index in the table '{}'",
                     self.schema.name
                 );
-                let code = ErrorCode::UnknownError;
-                self.notes.push(Warning { level: WarningLevel::Warning, code, message });
+                self.notes.push(Warning { level: WarningLevel::Warning, code: ErrorCode::UnknownError, message });
             }
             Action::EnableKeys | Action::DisableKeys => {}
             Action::AddForeignKey(_) => return Err(Error::unsupported("FOREIGN KEY")),
@@ -212,8 +211,10 @@ impl Editor<'_> {
                 let present = i64::from(draft.options.partitions.max(1));
                 let changed = present.saturating_add(count);
                 if changed < 1 {
-                    let code = errors::code(1508, ErrorCode::PartitionNoPartitions);
-                    return Err(Error::new(code, "Cannot remove all partitions, use DROP TABLE instead"));
+                    return Err(Error::new(
+                        ErrorCode::DropLastPartition,
+                        "Cannot remove all partitions, use DROP TABLE instead",
+                    ));
                 }
                 draft.options.partitions = u32::try_from(changed).unwrap_or(u32::MAX).min(8192);
                 Ok(())
