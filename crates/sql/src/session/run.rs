@@ -274,6 +274,8 @@ impl Session {
             eval,
             interrupt: &self.shared.interrupt,
             virtual_rows: &virtual_rows,
+            user_locks: &self.server.user_locks,
+            connection: self.shared.id,
             handlers: &mut handlers,
             found_rows: 0,
         };
