@@ -154,14 +154,55 @@ pub trait SessionValues {
 
 /// User-level locks (GET_LOCK ...). Names were checked and lower-cased.
 pub trait UserLocks {
-    /// `Some(true)` got it, `Some(false)` timed out. A lock that is not free at once: the hook either waits or
-    /// returns `Some(false)`.
-    fn get(&mut self, name: &str, timeout: Duration) -> Result<Option<bool>>;
+    /// `Some(true)` got it, `Some(false)` held by another and `timeout` is zero, `None` it has to be waited for.
+    fn get(&mut self, name: &str, timeout: Duration) -> Option<bool>;
     /// `Some(true)` released, `Some(false)` held by another, `None` does not exist.
-    fn release(&mut self, name: &str) -> Result<Option<bool>>;
-    fn release_all(&mut self) -> Result<u64>;
+    fn release(&mut self, name: &str) -> Option<bool>;
+    fn release_all(&mut self) -> u64;
     /// The connection that holds it.
-    fn holder(&self, name: &str) -> Result<Option<u32>>;
+    fn holder(&self, name: &str) -> Option<u32>;
+}
+
+/// A user-level lock that somebody else holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockRequest {
+    pub name: String,
+    pub timeout: Duration,
+}
+
+/// What the calls on user-level locks in one expression yielded. GET_LOCK() cannot wait where it is evaluated: it fails,
+/// the executor waits and evaluates the expression again, and then the calls before it must not act once more.
+#[derive(Debug, Default)]
+pub struct LockCalls {
+    outcomes: Vec<Value>,
+    replayed: usize,
+}
+
+impl LockCalls {
+    /// The next call's outcome, if it was made in an earlier evaluation.
+    pub(crate) fn replay(&mut self) -> Option<Value> {
+        let outcome = self.outcomes.get(self.replayed).cloned()?;
+        self.replayed += 1;
+        Some(outcome)
+    }
+
+    pub(crate) fn push(&mut self, outcome: Value) {
+        self.outcomes.push(outcome);
+        self.replayed = self.outcomes.len();
+    }
+
+    /// The call that had to wait has this outcome; the expression is evaluated again.
+    pub fn settle(&mut self, outcome: Value) {
+        self.outcomes.push(outcome);
+        self.replayed = 0;
+    }
+
+    /// The expression was evaluated.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.outcomes.clear();
+        self.replayed = 0;
+    }
 }
 
 /// MySQL's generator behind RAND().
@@ -212,6 +253,9 @@ pub struct EvalContext<'a> {
     pub session: Option<&'a mut dyn SessionValues>,
     /// SLEEP() asks for a pause here and yields 0; the executor awaits it (and clears it) after the row.
     pub pending_sleep: Option<Duration>,
+    /// GET_LOCK() failed because it has to wait for this; an executor that can wait there does, and tries again.
+    pub pending_lock: Option<LockRequest>,
+    pub lock_calls: LockCalls,
     pub(crate) random: HashMap<usize, RandomState>,
     pub(crate) patterns: RegexCache,
     /// For sort keys and other bytes that do not outlive one operator.
@@ -236,6 +280,8 @@ impl<'a> EvalContext<'a> {
             warnings: Warnings::default(),
             session: None,
             pending_sleep: None,
+            pending_lock: None,
+            lock_calls: LockCalls::default(),
             random: HashMap::new(),
             patterns: RegexCache::default(),
             scratch: Vec::new(),
@@ -261,6 +307,8 @@ impl<'a> EvalContext<'a> {
             warnings: Warnings::with_limit(self.warnings.room()),
             session: self.session.as_mut().map(|session| &mut **session as &mut dyn SessionValues),
             pending_sleep: None,
+            pending_lock: None,
+            lock_calls: LockCalls::default(),
             random: HashMap::new(),
             patterns: RegexCache::default(),
             scratch: Vec::new(),

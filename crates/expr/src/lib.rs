@@ -38,7 +38,10 @@ pub use build::BuildContext;
 pub use cast::convert_to;
 pub use collate::Coercibility;
 pub use compare::compare;
-pub use context::{EvalContext, RandomState, SessionValues, Settings, SqlMode, UserLocks, Warnings, printable};
+pub use context::{
+    EvalContext, LockCalls, LockRequest, RandomState, SessionValues, Settings, SqlMode, UserLocks, Warnings,
+    printable,
+};
 pub use expr::{Call, ColumnRef, Expr, Literal, MAX_DEPTH, Parameter};
 pub use group_key::append_group_key;
 pub use like::LikePattern;

@@ -20,4 +20,5 @@ pub mod resolve;
 pub mod server;
 pub mod session;
 pub mod show;
+pub mod user_locks;
 pub mod variables;

@@ -11,6 +11,7 @@ use shoal_types::{Error, ErrorCode, Result};
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::frontend::{Account, ConnectInfo, Frontend};
 use crate::session::{Session, SessionShared};
+use crate::user_locks::UserLockTable;
 use crate::variables::Globals;
 
 /// What SHOW VARIABLES LIKE 'version' and the handshake say.
@@ -23,6 +24,7 @@ pub struct Server {
     pub sessions: Mutex<BTreeMap<u32, Arc<SessionShared>>>,
     /// Counts of sessions that have ended.
     pub past: Mutex<Vec<u64>>,
+    pub user_locks: Arc<UserLockTable>,
     pub traffic_received: AtomicU64,
     pub traffic_sent: AtomicU64,
     pub connections: AtomicU64,
@@ -41,6 +43,7 @@ impl Server {
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
+            user_locks: Arc::default(),
             traffic_received: AtomicU64::new(0),
             traffic_sent: AtomicU64::new(0),
             connections: AtomicU64::new(0),

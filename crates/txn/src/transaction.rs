@@ -227,8 +227,8 @@ impl Transaction {
         }
     }
 
-    /// The table's sequence has given values to this transaction.
-    pub(crate) fn note_sequence(&mut self, table: &Arc<Table>) {
+    /// The table's sequence has given values to this transaction, or was moved by it.
+    pub fn note_sequence(&mut self, table: &Arc<Table>) {
         if table.uses_sequence && !self.sequences.iter().any(|known| known.id() == table.id()) {
             self.sequences.push(Arc::clone(table));
         }

@@ -7,7 +7,7 @@ use shoal_types::{Collation, Error, ErrorCode, Result, Value};
 use super::argument::{double, integer, text};
 use super::{Derivation, Function, ResultType};
 use crate::collate;
-use crate::context::{EvalContext, UserLocks, printable};
+use crate::context::{EvalContext, LockRequest, UserLocks, printable};
 use crate::convert;
 use crate::expr::Call;
 
@@ -179,26 +179,41 @@ fn get_lock(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Res
     // A negative timeout waits for ever.
     let timeout =
         if seconds < 0.0 { Duration::MAX } else { Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX) };
-    let taken = locks(ctx)?.get(&name, timeout)?;
-    Ok(taken.map_or(Value::Null, Value::from))
+    once(ctx, |ctx| match locks(ctx)?.get(&name, timeout) {
+        Some(taken) => Ok(Value::from(taken)),
+        None => {
+            ctx.pending_lock = Some(LockRequest { name, timeout });
+            Err(Error::unsupported("waiting for GET_LOCK() outside the select list"))
+        }
+    })
+}
+
+/// A call that acts, but not again when its expression is.
+fn once<'a>(ctx: &mut EvalContext<'a>, act: impl FnOnce(&mut EvalContext<'a>) -> Result<Value>) -> Result<Value> {
+    if let Some(outcome) = ctx.lock_calls.replay() {
+        return Ok(outcome);
+    }
+    let outcome = act(ctx)?;
+    ctx.lock_calls.push(outcome.clone());
+    Ok(outcome)
 }
 
 fn release_lock(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
     let name = lock_name(call, values)?;
-    let released = locks(ctx)?.release(&name)?;
-    Ok(released.map_or(Value::Null, Value::from))
+    once(ctx, |ctx| Ok(locks(ctx)?.release(&name).map_or(Value::Null, Value::from)))
 }
 
 fn release_all_locks(_call: &Call, _values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
-    Ok(Value::UInt(locks(ctx)?.release_all()?))
+    once(ctx, |ctx| Ok(Value::UInt(locks(ctx)?.release_all())))
 }
 
 fn is_free_lock(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
     let name = lock_name(call, values)?;
-    Ok(Value::from(locks(ctx)?.holder(&name)?.is_none()))
+    once(ctx, |ctx| Ok(Value::from(locks(ctx)?.holder(&name).is_none())))
 }
 
 fn is_used_lock(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
     let name = lock_name(call, values)?;
-    Ok(locks(ctx)?.holder(&name)?.map_or(Value::Null, |connection| Value::UInt(u64::from(connection))))
+    let id = |holder: u32| Value::UInt(u64::from(holder));
+    once(ctx, |ctx| Ok(locks(ctx)?.holder(&name).map_or(Value::Null, id)))
 }

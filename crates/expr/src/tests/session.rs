@@ -95,24 +95,22 @@ impl SessionValues for TestSession {
 }
 
 impl UserLocks for TestLocks {
-    fn get(&mut self, name: &str, _timeout: Duration) -> Result<Option<bool>> {
+    fn get(&mut self, name: &str, _timeout: Duration) -> Option<bool> {
         self.held.push(name.to_owned());
-        Ok(Some(true))
+        Some(true)
     }
 
-    fn release(&mut self, name: &str) -> Result<Option<bool>> {
-        let position = self.held.iter().position(|held| held == name);
-        Ok(position.map(|position| {
-            self.held.remove(position);
-            true
-        }))
+    fn release(&mut self, name: &str) -> Option<bool> {
+        let position = self.held.iter().position(|held| held == name)?;
+        self.held.remove(position);
+        Some(true)
     }
 
-    fn release_all(&mut self) -> Result<u64> {
-        Ok(std::mem::take(&mut self.held).len() as u64)
+    fn release_all(&mut self) -> u64 {
+        std::mem::take(&mut self.held).len() as u64
     }
 
-    fn holder(&self, name: &str) -> Result<Option<u32>> {
-        Ok(self.held.iter().any(|held| held == name).then_some(42))
+    fn holder(&self, name: &str) -> Option<u32> {
+        self.held.iter().any(|held| held == name).then_some(42)
     }
 }

@@ -204,17 +204,29 @@ impl<'p> Insertion<'p> {
         self.bytes = 0;
         ctx.handlers.write += rows.len() as u64;
         let plan = self.plan;
-        let go_on = plan.ignore || plan.replace || !plan.on_duplicate.is_empty();
-        let outcomes = ctx.transaction.insert_many(&plan.table, &rows, go_on).await?;
-        for (position, (row, outcome)) in rows.iter().zip(outcomes).enumerate() {
-            if plan.replace || matches!(outcome, Inserted::Done) {
-                self.first_generated = self.first_generated.or(generated[position]);
-            }
-            match outcome {
-                Inserted::Done => self.affected.rows += 1,
-                Inserted::Duplicate { index, primary_key } => {
-                    let source = sources.get_mut(position).map(std::mem::take).unwrap_or_default();
-                    self.duplicate(row, source, index, primary_key, ctx).await?;
+        let in_turn = plan.replace || !plan.on_duplicate.is_empty();
+        let (mut done, mut attempt) = (0, rows.len());
+        while done < rows.len() {
+            let batch = &rows[done..rows.len().min(done.saturating_add(attempt))];
+            let outcomes = ctx.transaction.insert_many(&plan.table, batch, plan.ignore && !in_turn).await?;
+            // What a duplicate replaces or updates decides what the rows after it meet: they wait for their turn. Where one
+            // duplicate was, more are likely.
+            attempt = match outcomes.last() {
+                Some(Inserted::Duplicate { .. }) => 1,
+                _ => attempt.saturating_mul(2),
+            };
+            for outcome in outcomes {
+                let position = done;
+                done += 1;
+                if plan.replace || matches!(outcome, Inserted::Done) {
+                    self.first_generated = self.first_generated.or(generated[position]);
+                }
+                match outcome {
+                    Inserted::Done => self.affected.rows += 1,
+                    Inserted::Duplicate { index, primary_key } => {
+                        let source = sources.get_mut(position).map(std::mem::take).unwrap_or_default();
+                        self.duplicate(&rows[position], source, index, primary_key, ctx).await?;
+                    }
                 }
             }
         }
@@ -230,10 +242,10 @@ impl<'p> Insertion<'p> {
         primary_key: Vec<u8>,
         ctx: &mut ExecContext<'_>,
     ) -> Result<()> {
-        self.affected.duplicates += 1;
         if self.plan.replace {
             return self.replace(row, primary_key, ctx).await;
         }
+        self.affected.duplicates += 1;
         if !self.plan.on_duplicate.is_empty() {
             return self.update_existing(row, source, index, primary_key, ctx).await;
         }
@@ -251,13 +263,15 @@ impl<'p> Insertion<'p> {
         let mut in_the_way = first;
         loop {
             if let Some(existing) = locked_row(table, &in_the_way, ctx).await? {
-                if existing == row {
-                    // Replacing a row by itself changes nothing and counts once.
+                let several_keys = table.schema.indexes.iter().filter(|index| index.unique).count() > 1;
+                if existing == row && !several_keys {
+                    // MySQL updates in place what meets a duplicate in its last unique key; no change counts once.
                     self.affected.rows += 1;
                     return Ok(());
                 }
                 ctx.transaction.delete_row(table, &existing).await?;
                 ctx.handlers.delete += 1;
+                self.affected.duplicates += 1;
                 self.affected.rows += 1;
             }
             let outcome = ctx.transaction.insert_many(table, &[row.to_vec()], false).await?;

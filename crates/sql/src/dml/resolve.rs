@@ -133,7 +133,7 @@ impl Resolver<'_> {
             new_row = named;
         }
         let scope = self.scope();
-        scope.qualified_only_from = Some(scope.tables.len());
+        let named_only = scope.tables.len();
         let first = scope.next_position();
         scope.add_table(new_row)?;
         let has_alias = statement.row_alias.is_some();
@@ -143,6 +143,7 @@ impl Resolver<'_> {
             hidden.database = String::new();
             scope.add_table(hidden)?;
         }
+        scope.qualified_only = named_only..scope.tables.len();
         for columns in source.chunk_by(|left, right| left.table == right.table && left.database == right.database)
         {
             let mut scoped = ScopeTable::of_columns(&columns[0].table, columns);

@@ -84,6 +84,14 @@ impl<'t> RowBuilder<'t> {
         if value.is_null() {
             return self.null(column, eval);
         }
+        if definition.auto_increment && !self.generates {
+            return self.assigned_number(
+                value,
+                source,
+                StoreTarget { sql_type: &definition.sql_type, column: &definition.name, row },
+                eval,
+            );
+        }
         let value = match (value, definition.sql_type.base) {
             (Value::Int(number), BaseType::BigInt) if !definition.sql_type.unsigned => {
                 return Ok(Value::Int(number));
@@ -91,9 +99,34 @@ impl<'t> RowBuilder<'t> {
             (value, _) => value,
         };
         let target = StoreTarget { sql_type: &definition.sql_type, column: &definition.name, row };
+        self.store(value, source, target, eval)
+    }
+
+    fn store(
+        &self,
+        value: Value,
+        source: Collation,
+        target: StoreTarget<'_>,
+        eval: &mut EvalContext<'_>,
+    ) -> Result<Value> {
         let (stored, warning) = store_value(value, source, target, &self.options)?;
         if let Some(warning) = warning {
             eval.warnings.push(warning.level, warning.code, || warning.message);
+        }
+        Ok(stored)
+    }
+
+    /// A value that an update gives the AUTO_INCREMENT column: rows that come later are numbered above it.
+    fn assigned_number(
+        &self,
+        value: Value,
+        source: Collation,
+        target: StoreTarget<'_>,
+        eval: &mut EvalContext<'_>,
+    ) -> Result<Value> {
+        let stored = self.store(value, source, target, eval)?;
+        if let Some(number) = given_number(&stored) {
+            self.table.next_auto_increment.fetch_max(number.saturating_add(1), Ordering::Relaxed);
         }
         Ok(stored)
     }
@@ -138,11 +171,7 @@ impl<'t> RowBuilder<'t> {
         let given = match &values[column] {
             Value::Null => None,
             Value::Int(0) | Value::UInt(0) if self.zero_means_next => None,
-            Value::Int(number) => Some(u64::try_from(*number).unwrap_or(0)),
-            Value::UInt(number) => Some(*number),
-            Value::Double(number) => Some(*number as u64),
-            Value::Float(number) => Some(*number as u64),
-            _ => Some(0),
+            value => given_number(value).or(Some(0)),
         };
         match given {
             Some(number) => {
@@ -182,6 +211,17 @@ impl<'t> RowBuilder<'t> {
 
     pub fn encode(&self, values: &[Value], eval: &EvalContext<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.table.layout.encode(values, eval.zone, out)
+    }
+}
+
+/// A value of an AUTO_INCREMENT column as its sequence counts.
+fn given_number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        Value::UInt(number) => Some(*number),
+        Value::Double(number) => Some(*number as u64),
+        Value::Float(number) => Some(*number as u64),
+        _ => None,
     }
 }
 

@@ -19,6 +19,10 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
     ctx.eval.changes_data = true;
     ctx.eval.ignore_errors = plan.ignore;
     let mut affected = Affected::default();
+    let table = &plan.finder.input.table;
+    if plan.assignments.iter().any(|(column, _)| table.schema.columns[*column].auto_increment) {
+        ctx.transaction.note_sequence(table);
+    }
     match point_keys(plan, ctx)? {
         Some(keys) => {
             for key in keys {

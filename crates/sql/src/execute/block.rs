@@ -58,7 +58,9 @@ impl BlockRun<'_> {
             self.rest(batch, output, ctx).await?;
             return Ok(());
         };
-        if let (Input::Table(input), [_], true) = (&first.input, &block.steps[..], block.subqueries.is_empty()) {
+        if let (Input::Table(input), [_], true) = (&first.input, &block.steps[..], block.subqueries.is_empty())
+            && !self.projection_may_wait()
+        {
             return self.rows_in_place(input, output, ctx).await;
         }
         let mut states: Vec<JoinState> = block.steps.iter().map(|_| JoinState::default()).collect();
@@ -144,6 +146,13 @@ impl BlockRun<'_> {
         }
     }
 
+    /// GET_LOCK() waits between rows, not while the table is read.
+    fn projection_may_wait(&self) -> bool {
+        let never =
+            |expression: &shoal_expr::Expr| expression.function().is_none_or(|called| called.name != "GET_LOCK");
+        !self.block.projection.iter().all(|expression| expression.all(&mut |part| never(part)))
+    }
+
     /// The projection as columns of the only table, if it is nothing else and rows pass straight through.
     fn plain_projection(&self, columns: &[usize], output: &Output<'_>) -> Option<Vec<usize>> {
         if !output.is_plain() || self.aggregator.is_some() || self.block.projection.len() != self.block.visible {
@@ -227,7 +236,7 @@ impl BlockRun<'_> {
         for row in 0..batch.len() {
             self.projected.clear();
             for expression in &self.block.projection {
-                let value = expression.eval(batch.row(row), &mut ctx.eval)?;
+                let value = super::eval_with_locks(expression, batch.row(row), ctx).await?;
                 self.projected.push(value);
             }
             super::sleep_if_asked(ctx).await?;

@@ -20,9 +20,9 @@ pub mod subquery;
 use std::future::Future;
 use std::pin::Pin;
 
-use shoal_expr::EvalContext;
+use shoal_expr::{EvalContext, Expr, LockRequest};
 use shoal_txn::Transaction;
-use shoal_types::{Error, ErrorCode, Result};
+use shoal_types::{Error, ErrorCode, Result, Value};
 
 pub use batch::RowBatch;
 pub use consumer::{Flow, RowConsumer};
@@ -42,6 +42,9 @@ pub struct ExecContext<'a> {
     pub interrupt: &'a crate::session::Interrupt,
     /// Rows of information_schema and the like.
     pub virtual_rows: &'a dyn crate::information_schema::VirtualSource,
+    pub user_locks: &'a crate::user_locks::UserLockTable,
+    /// Whose statement it is.
+    pub connection: u32,
     /// Handler_* counters of the session.
     pub handlers: &'a mut crate::counters::HandlerCounters,
     pub found_rows: u64,
@@ -70,9 +73,27 @@ pub fn limit_value(value: &shoal_types::Value) -> Result<u64> {
 
 /// SLEEP() only asks for its pause; it is taken here, between rows, and ends early when the statement is killed.
 pub async fn sleep_if_asked(ctx: &mut ExecContext<'_>) -> Result<()> {
+    ctx.eval.lock_calls.clear();
     if let Some(pause) = ctx.eval.pending_sleep.take() {
         ctx.interrupt.sleep(pause).await;
         ctx.check_interrupt()?;
     }
     Ok(())
+}
+
+/// Evaluates an expression where GET_LOCK() can wait.
+pub async fn eval_with_locks(expression: &Expr, row: &[Value], ctx: &mut ExecContext<'_>) -> Result<Value> {
+    loop {
+        let outcome = expression.eval(row, &mut ctx.eval);
+        match (outcome, ctx.eval.pending_lock.take()) {
+            (Err(_), Some(LockRequest { name, timeout })) => {
+                let taken = ctx.user_locks.wait(ctx.connection, &name, timeout).await?;
+                ctx.eval.lock_calls.settle(Value::from(taken));
+            }
+            (outcome, _) => {
+                ctx.eval.lock_calls.clear();
+                return outcome;
+            }
+        }
+    }
 }

@@ -89,6 +89,8 @@ impl ExecContext<'_> {
             eval: self.eval.with_other_parameters(parameters),
             interrupt: self.interrupt,
             virtual_rows: self.virtual_rows,
+            user_locks: self.user_locks,
+            connection: self.connection,
             handlers: &mut *self.handlers,
             found_rows: 0,
         };

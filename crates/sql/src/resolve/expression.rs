@@ -246,6 +246,10 @@ impl<'a> Resolver<'a> {
             if !alias.eq_ignore_ascii_case(name) {
                 continue;
             }
+            // Only columns can be ambiguous: the first other item of that name is meant, whatever else has it.
+            if expression.as_column().is_none() {
+                return Ok(Some(expression.clone()));
+            }
             if let Some(other) = &found
                 && other != expression
             {

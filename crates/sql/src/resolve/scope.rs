@@ -55,8 +55,8 @@ pub struct Scope {
     pub aliases: Vec<(String, Expr)>,
     /// Columns of this query's surroundings that it reads: parameter slot and the expression there.
     pub outer: Vec<(usize, Expr)>,
-    /// Tables of ON DUPLICATE KEY UPDATE's new row and the like are looked at only when named.
-    pub qualified_only_from: Option<usize>,
+    /// ON DUPLICATE KEY UPDATE's new row is looked at only when named.
+    pub qualified_only: std::ops::Range<usize>,
 }
 
 /// Where a column was found.
@@ -96,7 +96,7 @@ impl Scope {
         for (table_position, candidate) in self.tables.iter().enumerate() {
             if table.is_some_and(|name| name != candidate.name)
                 || database.is_some_and(|name| name != candidate.database)
-                || (table.is_none() && self.qualified_only_from.is_some_and(|from| table_position >= from))
+                || (table.is_none() && self.qualified_only.contains(&table_position))
             {
                 continue;
             }

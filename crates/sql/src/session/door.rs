@@ -128,7 +128,7 @@ impl FrontendSession for Session {
             &self.info,
         );
         let database = self.state.database.take();
-        self.state = SessionState::new(&self.info, self.state.account.clone());
+        self.state = SessionState::new(&self.info, self.state.account.clone(), &self.server.user_locks);
         self.state.database = database;
         self.next_transaction = Default::default();
         self.settings_changed();
@@ -143,7 +143,7 @@ impl FrontendSession for Session {
         self.info = info;
         self.reset().await?;
         let account = crate::account::matching(&catalog, &self.info.user, &self.info.host);
-        self.state = SessionState::new(&self.info, account);
+        self.state = SessionState::new(&self.info, account, &self.server.user_locks);
         *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = self.info.database.clone();
         Ok(())
     }

@@ -94,17 +94,29 @@ impl Interrupt {
         tokio::select! {
             () = killed => {}
             () = tokio::time::sleep(pause) => {}
+            () = self.deadline() => {}
         }
     }
 
-    /// Runs something that waits for others; a KILL ends the wait.
+    /// Ready when max_execution_time is over.
+    async fn deadline(&self) {
+        match self.deadline_ms.load(Ordering::Relaxed) {
+            0 => std::future::pending().await,
+            deadline => tokio::time::sleep_until((self.epoch + Duration::from_millis(deadline)).into()).await,
+        }
+    }
+
+    /// Runs something that waits for others; a KILL ends the wait, and so does max_execution_time.
     pub async fn guard<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let mut work = std::pin::pin!(work);
+        let mut deadline = std::pin::pin!(self.deadline());
         std::future::poll_fn(|context| {
             if let std::task::Poll::Ready(done) = work.as_mut().poll(context) {
                 return std::task::Poll::Ready(done);
             }
             *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
+            // The timer's answer is that of the check: it is polled to be woken.
+            let _ = deadline.as_mut().poll(context);
             match self.check() {
                 Ok(()) => std::task::Poll::Pending,
                 Err(error) => std::task::Poll::Ready(Err(error)),

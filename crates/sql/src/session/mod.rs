@@ -110,7 +110,11 @@ impl Session {
             &server.globals.read().unwrap_or_else(PoisonError::into_inner),
             &info,
         );
-        let state = SessionState::new(&info, crate::account::matching(&catalog, &info.user, &info.host));
+        let state = SessionState::new(
+            &info,
+            crate::account::matching(&catalog, &info.user, &info.host),
+            &server.user_locks,
+        );
         let transaction = Transaction::new(Arc::clone(&server.node));
         server.enter(&shared);
         Ok(Session {

@@ -62,6 +62,14 @@ impl Plan {
         !matches!(self.kind, PlanKind::PointSelect { .. } | PlanKind::Select { .. })
     }
 
+    /// SELECT ... FOR UPDATE.
+    pub fn locks_exclusively(&self) -> bool {
+        match &self.kind {
+            PlanKind::PointSelect { query, .. } | PlanKind::Select { query, .. } => query_locks_exclusively(query),
+            _ => false,
+        }
+    }
+
     pub fn counter(&self) -> Counter {
         match &self.kind {
             PlanKind::PointSelect { .. } | PlanKind::Select { .. } => Counter::ComSelect,
@@ -217,4 +225,19 @@ pub struct PreparedStatement {
 pub struct Cursor {
     pub columns: Vec<crate::frontend::ResultColumn>,
     pub rows: std::collections::VecDeque<Vec<shoal_types::Value>>,
+}
+
+fn query_locks_exclusively(query: &QueryPlan) -> bool {
+    let exclusive = Some(shoal_txn::LockMode::Exclusive);
+    match &query.body {
+        QueryBody::Block(block) => block.steps.iter().any(|step| match &step.input {
+            Input::Table(input) => input.lock == exclusive,
+            Input::Derived(query) => query_locks_exclusively(query),
+            Input::Virtual(_) | Input::Rows(_) => false,
+        }),
+        QueryBody::SetOperation(operation) => {
+            query_locks_exclusively(&operation.first)
+                || operation.rest.iter().any(|term| query_locks_exclusively(&term.query))
+        }
+    }
 }

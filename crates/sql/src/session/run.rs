@@ -65,7 +65,7 @@ impl Session {
             return self.run_point_select(query, point, parameters, more, sink).await;
         }
         self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
-        self.begin_statement(plan.writes())?;
+        self.begin_statement(plan.writes() || self.is_read_only() && plan.locks_exclusively())?;
         let savepoint = (self.explicit_transaction && plan.writes()).then(|| self.transaction.savepoint());
         let outcome = self.run_in_transaction(plan, parameters, sink).await;
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
@@ -274,6 +274,8 @@ impl Session {
             eval,
             interrupt: &self.shared.interrupt,
             virtual_rows: &virtual_rows,
+            user_locks: &self.server.user_locks,
+            connection: self.shared.id,
             handlers: &mut handlers,
             found_rows: 0,
         };

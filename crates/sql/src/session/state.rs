@@ -1,11 +1,13 @@
 //! What a session remembers between statements, as expressions see it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use shoal_expr::{RandomState, SessionValues};
+use shoal_expr::{RandomState, SessionValues, UserLocks};
 use shoal_types::{SqlType, Value, Warning};
 
 use crate::frontend::ConnectInfo;
+use crate::user_locks::{SessionLocks, UserLockTable};
 
 /// User variables, identities and the results of the last statement.
 pub struct SessionState {
@@ -28,11 +30,12 @@ pub struct SessionState {
     /// Conditions of the last statement that could raise any.
     pub warnings: Vec<Warning>,
     pub warning_count: usize,
+    pub locks: SessionLocks,
 }
 
 impl SessionState {
     /// A fresh state for a client whose login matched `account` (user, host).
-    pub fn new(info: &ConnectInfo, account: (String, String)) -> SessionState {
+    pub fn new(info: &ConnectInfo, account: (String, String), locks: &Arc<UserLockTable>) -> SessionState {
         let seed = u64::from(info.connection_id).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         SessionState {
             connection_id: info.connection_id,
@@ -49,6 +52,7 @@ impl SessionState {
             random: RandomState::new(seed >> 32 ^ clock_micros() as u64, seed),
             warnings: Vec::new(),
             warning_count: 0,
+            locks: SessionLocks { table: Arc::clone(locks), connection: info.connection_id },
         }
     }
 }
@@ -119,5 +123,9 @@ impl SessionValues for SessionState {
 
     fn clock_micros(&self) -> i64 {
         clock_micros()
+    }
+
+    fn locks(&mut self) -> Option<&mut dyn UserLocks> {
+        Some(&mut self.locks)
     }
 }

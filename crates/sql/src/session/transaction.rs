@@ -19,9 +19,7 @@ impl Session {
         if !self.explicit_transaction && !self.variables.autocommit {
             self.begin(None, false);
         }
-        let read_only =
-            if self.explicit_transaction { self.read_only } else { self.variables.transaction_read_only };
-        if writes && read_only {
+        if writes && self.is_read_only() {
             let message = "Cannot execute statement in a READ ONLY transaction.";
             return Err(Error::new(ErrorCode::CantExecuteInReadOnlyTransaction, message));
         }
@@ -32,6 +30,11 @@ impl Session {
         self.transaction.set_lock_wait_timeout(timeout);
         self.transaction.start_statement();
         Ok(())
+    }
+
+    /// The running transaction, or the one that a statement would be, may not write.
+    pub fn is_read_only(&self) -> bool {
+        if self.explicit_transaction { self.read_only } else { self.variables.transaction_read_only }
     }
 
     /// BEGIN.

@@ -15,4 +15,5 @@ mod protocol;
 mod show_objects;
 mod status;
 mod storage_limits;
+mod user_locks;
 mod whitepaper;

@@ -208,6 +208,55 @@ fn long_data_is_put_together_from_its_pieces() {
 }
 
 #[test]
+fn a_reset_forgets_long_data() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let statement = client.prepare("SELECT ?").unwrap();
+    client.send_long_data(&statement, 0, b"forgotten").unwrap();
+    client.reset_statement(&statement).unwrap();
+    let rows = client.run_statement(&statement, &[Value::text("new")]).unwrap().rows().unwrap();
+    assert_eq!(rows.text(), ["new"]);
+}
+
+#[test]
+fn nulls_stand_in_their_places_among_many_columns() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let columns: Vec<String> = (0..70).map(|number| format!("c{number} INT")).collect();
+    client.execute(&format!("CREATE TABLE t (id INT PRIMARY KEY, {})", columns.join(", "))).unwrap();
+    let insert = client.prepare(&format!("INSERT INTO t VALUES (?{})", ", ?".repeat(70))).unwrap();
+    for row in 0..12 {
+        let value = |column: i64| match (column * 7 + row) % 3 {
+            0 => Value::Null,
+            _ => Value::Int(column * row - 5),
+        };
+        let values: Vec<Value> = std::iter::once(Value::Int(row)).chain((0..70).map(value)).collect();
+        client.run_statement(&insert, &values).unwrap();
+        let text = values.iter().map(Value::to_string).collect::<Vec<_>>().join(",");
+        let sql = format!("SELECT * FROM t WHERE id = {row}");
+        assert_eq!(client.text(&sql).unwrap(), [text.as_str()]);
+        let select = client.prepare(&sql).unwrap();
+        assert_eq!(client.run_statement(&select, &[]).unwrap().rows().unwrap().text(), [text]);
+    }
+}
+
+#[test]
+fn rows_that_just_fill_a_packet_are_followed_by_an_empty_one() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    // A length of four bytes stands before the text, and two bytes more before that in a binary row.
+    for length in ((1 << 24) - 8)..((1 << 24) - 1) {
+        let sql = format!("SELECT REPEAT('a', {length})");
+        let expected = Value::Bytes(vec![b'a'; length]);
+        assert!(client.query(&sql).unwrap().rows == [[expected.clone()]], "{length}");
+        let statement = client.prepare(&sql).unwrap();
+        let rows = client.run_statement(&statement, &[]).unwrap().rows().unwrap();
+        assert!(rows.rows == [[expected]], "{length}");
+        assert_eq!(client.text("SELECT 1").unwrap(), ["1"]);
+    }
+}
+
+#[test]
 fn packets_over_16_mib_travel_both_ways() {
     let server = TestServer::start();
     let mut client = server.client();
