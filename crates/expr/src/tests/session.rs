@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use shoal_types::{Result, SqlType, Value};
+use shoal_types::{SqlType, Value};
 
 use crate::context::{RandomState, SessionValues, UserLocks};
 

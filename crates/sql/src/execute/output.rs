@@ -122,7 +122,7 @@ impl<'a> Output<'a> {
     fn drop_unwanted(&mut self) {
         let (Some(limit), Some(sorter)) = (self.limit, &mut self.sorter) else { return };
         let wanted = usize::try_from(limit.saturating_add(self.offset)).unwrap_or(usize::MAX);
-        if sorter.len() >= wanted.saturating_mul(2).saturating_add(TOP_ROWS_SLACK) {
+        if sorter.row_count() >= wanted.saturating_mul(2).saturating_add(TOP_ROWS_SLACK) {
             sorter.sort();
             sorter.truncate(wanted);
         }

@@ -42,7 +42,7 @@ impl<'a> Sorter<'a> {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.rows.len()
     }
 
