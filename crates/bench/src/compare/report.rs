@@ -70,8 +70,8 @@ impl Report<'_> {
     fn throughput_table(&self, page: &mut String) {
         page.push_str(
             "\n| workload | threads | MariaDB /s | Shoal /s | ratio | p95 ms M | p95 ms S | ratio \
-             | CPU us M | CPU us S | ratio | canned /s | of ceiling | goal | verdict |\n\
-             |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|---|\n",
+             | CPU us M | CPU us S | ratio | canned /s | of ceiling | CPU us canned | goal | verdict |\n\
+             |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|---|\n",
         );
         for row in &self.outcome.rows {
             let (mariadb, shoal) = (row.medians(Who::Mariadb), row.medians(Who::Shoal));
@@ -82,7 +82,7 @@ impl Report<'_> {
             let share = quotient(rate[1], ceiling.as_ref().map(|medians| medians.rate));
             let _ = writeln!(
                 page,
-                "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 row.workload.name,
                 row.threads,
                 number(rate[0], 0),
@@ -94,8 +94,9 @@ impl Report<'_> {
                 number(cpu[0], 1),
                 number(cpu[1], 1),
                 number(quotient(cpu[1], cpu[0]), 2),
-                number(ceiling.map(|medians| medians.rate), 0),
+                number(ceiling.as_ref().map(|medians| medians.rate), 0),
                 number(share, 2),
+                number(ceiling.map(|medians| medians.cpu_micros), 1),
                 goal_text(row),
                 verdict(row),
             );
