@@ -10,7 +10,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0..8 | magic `SHOALLOG` |
-//! | 8..12 | format version (1) |
+//! | 8..12 | format version (2: frames at sectors; 1: at multiples of 8) |
 //! | 12..16 | crc32c of bytes 0..12 and 16..64 |
 //! | 16..24 | log id: a number chosen at random when the log is created |
 //! | 24..32 | sequence number of the segment |
@@ -103,7 +103,7 @@ impl SegmentSequence {
     }
 }
 
-pub(crate) const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 2;
 /// A page of its own, so that no write of a frame touches the sector of the header.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = 4096;
 pub(crate) const FRAME_HEADER_BYTES: usize = 32;
@@ -247,10 +247,10 @@ mod tests {
     #[test]
     fn a_newer_format_is_named_and_not_called_damage() {
         let mut bytes = encode_segment_header(7, SegmentSequence(9));
-        bytes[8..12].copy_from_slice(&2u32.to_le_bytes());
+        bytes[8..12].copy_from_slice(&(FORMAT_VERSION + 1).to_le_bytes());
         let crc = header_crc(&bytes[..SEGMENT_HEADER_USED_BYTES]);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
-        assert_eq!(decode_segment_header(&bytes), Err(HeaderFault::Version(2)));
+        assert_eq!(decode_segment_header(&bytes), Err(HeaderFault::Version(FORMAT_VERSION + 1)));
     }
 
     #[test]

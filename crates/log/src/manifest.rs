@@ -9,7 +9,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0..8 | magic `SHOALMAN` |
-//! | 8..12 | format version (1) |
+//! | 8..12 | format version (2) |
 //! | 12..16 | crc32c of bytes 0..12 and 16..64 |
 //! | 16..24 | log id |
 //! | 24..32 | generation: the slot with the larger one counts |
