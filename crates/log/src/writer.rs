@@ -205,14 +205,15 @@ impl Core {
         let mut frames = segment.spare_lists.pop().unwrap_or_default();
         {
             let mut pending = lock(&self.pending);
+            let bytes = pending.flush_bytes();
             let side_by_side = sync
                 && !segment.unsynced
                 && segment.alone_wanted == 0
-                && segment.has_room(pending.flush_bytes(), segment.file_bytes);
+                && segment.has_room(bytes, segment.file_bytes);
             if side_by_side {
                 pending.take(&mut frames);
                 drop(pending);
-                return self.write_beside_others(segment, frames);
+                return self.write_beside_others(segment, frames, bytes);
             }
         }
         segment = self.wait_until_alone(segment)?;
@@ -224,6 +225,7 @@ impl Core {
         &self,
         mut segment: MutexGuard<'_, ActiveSegment>,
         mut frames: Frames,
+        bytes: u64,
     ) -> Result<Flushed, LogError> {
         if frames.is_empty() {
             segment.spare_lists.push(frames);
@@ -231,7 +233,6 @@ impl Core {
         }
         let (file, path, seed) = (Arc::clone(&segment.file), Arc::clone(&segment.path), segment.seed);
         let (mut offset, durable_before) = (segment.end_offset(), self.durable());
-        let bytes: u64 = frames.iter().map(|frame| frame.padded_bytes() as u64).sum();
         segment.end = segment.end.plus(bytes);
         let end = segment.end;
         let number = segment.flushes_ended + segment.in_flight.len() as u64;

@@ -277,8 +277,8 @@ impl Resolver<'_> {
         }
         let impossible = conjuncts.iter().any(is_false);
         let mut bounds: Vec<Bound> = Vec::new();
-        for (index, conjunct) in conjuncts.iter().enumerate() {
-            find_bounds(conjunct, index, table, 0, &|_| false, &mut bounds);
+        for conjunct in &conjuncts {
+            find_bounds(conjunct, table, 0, &|_| false, &mut bounds);
         }
         let wanted_order: Option<Vec<(usize, bool)>> =
             order.iter().map(|key| Some((order_expressions[key.position].as_column()?, key.descending))).collect();

@@ -10,6 +10,7 @@ pub mod block;
 pub mod consumer;
 pub mod fetch;
 pub mod join;
+pub mod key_set;
 pub mod lookup;
 pub mod output;
 pub mod query;
@@ -27,9 +28,8 @@ use shoal_types::{Error, ErrorCode, Result, Value};
 pub use batch::RowBatch;
 pub use consumer::{Flow, RowConsumer};
 
-/// Sets and maps of keys that come from rows; their hash is seeded anew in every process.
+/// Maps of keys that come from rows; their hash is seeded anew in every process.
 type HashMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::RandomState>;
-type HashSet<T> = hashbrown::HashSet<T, foldhash::fast::RandomState>;
 
 /// A future that stays on its worker.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;

@@ -3,7 +3,8 @@
 use shoal_expr::append_group_key;
 use shoal_types::{Result, SqlType, Value};
 
-use super::sort::{KeySet, Sorter};
+use super::key_set::KeySet;
+use super::sort::Sorter;
 use super::{Flow, RowConsumer};
 use crate::plan::SortKey;
 

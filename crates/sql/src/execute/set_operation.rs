@@ -3,10 +3,11 @@
 use shoal_expr::convert_to;
 use shoal_types::{Result, SqlType, Value};
 
+use super::key_set::KeySet;
 use super::output::Output;
 use super::query::run_query;
 use super::subquery::key_of;
-use super::{ExecContext, Flow, HashMap, HashSet, RowConsumer, limit_value};
+use super::{ExecContext, Flow, HashMap, RowConsumer, limit_value};
 use crate::plan::{Limit, SetOperation, SetOperator};
 
 /// Runs the terms from left to right. UNION ALL alone streams; everything else is collected.
@@ -100,6 +101,6 @@ fn combine(left: Vec<Row>, right: Vec<Row>, operator: SetOperator, distinct: boo
 }
 
 fn unique(rows: Vec<Row>, types: &[SqlType]) -> Vec<Row> {
-    let mut seen = HashSet::default();
-    rows.into_iter().filter(|row| seen.insert(key_of(row, types))).collect()
+    let mut seen = KeySet::default();
+    rows.into_iter().filter(|row| seen.insert(&key_of(row, types))).collect()
 }

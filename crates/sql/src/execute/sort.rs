@@ -1,10 +1,7 @@
-//! Rows that wait for their place in the result, and sets of keys. Both keep what they hold in a few large buffers: a row costs no
-//! allocation of its own.
+//! Rows that wait for their place in the result. They lie in a few large buffers: a row costs no allocation of its own.
 
 use std::cmp::Ordering;
-use std::hash::BuildHasher;
 
-use hashbrown::HashTable;
 use shoal_expr::compare;
 use shoal_types::key::KeyPart;
 use shoal_types::{BaseType, Result, TimeZone, Value};
@@ -125,30 +122,6 @@ pub fn compare_rows(left: &[Value], right: &[Value], order: &[SortKey]) -> Order
     Ordering::Equal
 }
 
-/// A set of byte strings.
-#[derive(Default)]
-pub struct KeySet {
-    bytes: Vec<u8>,
-    places: HashTable<(usize, usize)>,
-    hasher: foldhash::fast::RandomState,
-}
-
-impl KeySet {
-    /// Adds a key; false if it is there already.
-    pub fn insert(&mut self, key: &[u8]) -> bool {
-        let KeySet { bytes, places, hasher } = self;
-        let hash = |key: &[u8]| hasher.hash_one(key);
-        let is_key = |&(start, end): &(usize, usize)| &bytes[start..end] == key;
-        if places.find(hash(key), is_key).is_some() {
-            return false;
-        }
-        let start = bytes.len();
-        bytes.extend_from_slice(key);
-        places.insert_unique(hash(key), (start, bytes.len()), |&(start, end)| hash(&bytes[start..end]));
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,16 +149,5 @@ mod tests {
         assert_eq!(sorted(&by_text(false), &texts, 7), [2, 6, 1, 3, 4, 0, 5]);
         assert_eq!(sorted(&by_text(true), &texts, 7), [0, 5, 4, 1, 3, 6, 2]);
         assert_eq!(sorted(&by_text(false), &texts, 3), [2, 6, 1]);
-    }
-
-    #[test]
-    fn a_key_is_added_once_however_the_set_grows() {
-        let mut set = KeySet::default();
-        for round in 0..2 {
-            for number in 0..1000u32 {
-                assert_eq!(set.insert(&number.to_be_bytes()), round == 0);
-            }
-        }
-        assert!(set.insert(b"") && !set.insert(b""));
     }
 }

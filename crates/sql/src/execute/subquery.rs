@@ -8,8 +8,9 @@ use std::sync::Arc;
 use shoal_expr::{EvalContext, append_group_key};
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 
+use super::key_set::KeySet;
 use super::query::run_collect_with;
-use super::{ExecContext, HashMap, HashSet, RowBatch};
+use super::{ExecContext, HashMap, RowBatch};
 use crate::plan::{SubqueryColumn, SubqueryKind};
 
 /// What a subquery came to for one binding of its outer columns.
@@ -20,7 +21,7 @@ enum Found {
 
 struct Rows {
     /// Rows without NULLs, by their bytes in the comparison types.
-    keys: HashSet<Box<[u8]>>,
+    keys: KeySet,
     rows: Vec<Vec<Value>>,
     has_null: bool,
 }
@@ -108,7 +109,7 @@ impl Rows {
                 kept.has_null = true;
                 kept.rows.push(row);
             } else {
-                kept.keys.insert(key_of(&row, types).into());
+                kept.keys.insert(&key_of(&row, types));
             }
         }
         kept
@@ -149,7 +150,7 @@ fn is_member(values: &[Value], rows: &Rows, types: &[SqlType]) -> Option<bool> {
     if values.iter().any(Value::is_null) {
         return if values.len() == 1 || rows_may_equal(values, rows, types) { None } else { Some(false) };
     }
-    if rows.keys.contains(key_of(values, types).as_slice()) {
+    if rows.keys.contains(&key_of(values, types)) {
         return Some(true);
     }
     if rows.has_null && rows_may_equal(values, rows, types) { None } else { Some(false) }

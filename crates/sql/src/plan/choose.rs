@@ -17,8 +17,6 @@ pub struct Bound {
     pub kind: BoundKind,
     /// The expression reads columns of other inputs.
     pub reads_row: bool,
-    /// Which conjunct of the request it is.
-    pub conjunct: usize,
 }
 
 pub enum BoundKind {
@@ -50,7 +48,6 @@ pub struct ChooseRequest<'a> {
 /// position is available when the table is read.
 pub fn find_bounds(
     conjunct: &Expr,
-    index: usize,
     table: &Table,
     first: usize,
     known: &dyn Fn(usize) -> bool,
@@ -89,7 +86,7 @@ pub fn find_bounds(
                     CompareOperator::GreaterOrEqual => BoundKind::Low(value.clone(), true),
                     CompareOperator::NotEqual => continue,
                 };
-                bounds.push(Bound { column: position, kind, reads_row: reads_row(value), conjunct: index });
+                bounds.push(Bound { column: position, kind, reads_row: reads_row(value) });
             }
         }
         Operation::Between { negated: false, low, high } => {
@@ -97,7 +94,7 @@ pub fn find_bounds(
             let [_, low_value, high_value] = &call.arguments[..] else { return };
             let mut add = |value: &Expr, comparator: Comparator, kind: BoundKind| {
                 if usable(value) && fits(table, position, comparator, CompareOperator::Less) {
-                    bounds.push(Bound { column: position, kind, reads_row: reads_row(value), conjunct: index });
+                    bounds.push(Bound { column: position, kind, reads_row: reads_row(value) });
                 }
             };
             add(low_value, *low, BoundKind::Low(low_value.clone(), true));
@@ -111,23 +108,18 @@ pub fn find_bounds(
             if fit && list.iter().all(usable) {
                 let reads_row = list.iter().any(reads_row);
                 let kind = BoundKind::Equal { alternatives: list.to_vec(), null_safe: false };
-                bounds.push(Bound { column: position, kind, reads_row, conjunct: index });
+                bounds.push(Bound { column: position, kind, reads_row });
             }
         }
         Operation::Or => {
-            if let Some((position, ranges, reads_row)) = disjunction(&call.arguments, index, table, first, known) {
-                bounds.push(Bound {
-                    column: position,
-                    kind: BoundKind::Ranges(ranges),
-                    reads_row,
-                    conjunct: index,
-                });
+            if let Some((position, ranges, reads_row)) = disjunction(&call.arguments, table, first, known) {
+                bounds.push(Bound { column: position, kind: BoundKind::Ranges(ranges), reads_row });
             }
         }
         Operation::IsNull { negated } => {
             if let Some(position) = own(&call.arguments[0]) {
                 let kind = if *negated { BoundKind::NotNull } else { BoundKind::Null };
-                bounds.push(Bound { column: position, kind, reads_row: false, conjunct: index });
+                bounds.push(Bound { column: position, kind, reads_row: false });
             }
         }
         Operation::Like { negated: false, collation } => {
@@ -141,12 +133,7 @@ pub fn find_bounds(
                 && call.arguments[1].sql_type().is_string()
             {
                 let kind = BoundKind::Prefix(call.arguments[1].clone());
-                bounds.push(Bound {
-                    column: position,
-                    kind,
-                    reads_row: reads_row(&call.arguments[1]),
-                    conjunct: index,
-                });
+                bounds.push(Bound { column: position, kind, reads_row: reads_row(&call.arguments[1]) });
             }
         }
         _ => {}
@@ -156,7 +143,6 @@ pub fn find_bounds(
 /// Alternatives that all bound one and the same column: (column, ranges, whether some bound reads the row).
 fn disjunction(
     alternatives: &[Expr],
-    index: usize,
     table: &Table,
     first: usize,
     known: &dyn Fn(usize) -> bool,
@@ -166,7 +152,7 @@ fn disjunction(
     let mut reads_row = false;
     for alternative in alternatives {
         let mut bounds = Vec::new();
-        find_bounds(alternative, index, table, first, known, &mut bounds);
+        find_bounds(alternative, table, first, known, &mut bounds);
         let bounded = bounds.first()?.column;
         if *column.get_or_insert(bounded) != bounded || bounds.iter().any(|bound| bound.column != bounded) {
             return None;

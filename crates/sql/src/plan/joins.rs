@@ -323,13 +323,13 @@ impl Planner<'_> {
         };
         match part.kind {
             JoinKind::LeftOuter => {
-                for (index, conjunct) in part.on.iter().enumerate() {
-                    find_bounds(conjunct, index, base, first, &known, &mut bounds);
+                for conjunct in &part.on {
+                    find_bounds(conjunct, base, first, &known, &mut bounds);
                 }
             }
             JoinKind::Inner => {
-                for (index, conjunct) in self.conjuncts.iter().enumerate() {
-                    find_bounds(&conjunct.expression, index, base, first, &known, &mut bounds);
+                for conjunct in &self.conjuncts {
+                    find_bounds(&conjunct.expression, base, first, &known, &mut bounds);
                 }
             }
         }
