@@ -20,7 +20,9 @@ use shoal_partition::{CommitStart, CommitToken, Partition};
 use shoal_types::{Error, ErrorCode, Outcome, Result, Timestamp, TransactionId};
 
 use crate::dictionary::Catalog;
-use crate::meta::{KIND_ENTRY, KIND_SEQUENCE, META_GROUP, sequence_record};
+use crate::meta::{
+    KIND_ENTRY, KIND_LOG_START, KIND_SEQUENCE, KIND_VOTE, META_GROUP, group_of, sequence_record, vote_record,
+};
 use crate::node::{Node, PartitionGuard};
 use crate::options::FlushBy;
 use crate::table::Table;
@@ -32,8 +34,9 @@ pub(crate) struct Sequencer {
     batch: LogBatch,
     /// Appended and not yet handed back, in log order.
     in_flight: VecDeque<InFlight>,
-    /// How many of `in_flight` belong to the batch in the making.
+    /// How many of `in_flight` belong to the batch in the making, and whether one of them must be synced.
     staged: usize,
+    must_sync: bool,
     /// The last record of the meta group.
     meta_index: u64,
     /// The log takes nothing more: the node is closing.
@@ -46,6 +49,9 @@ struct InFlight {
     timestamp: Timestamp,
     token: u64,
     what: Appended,
+    /// A vote or a new beginning of a replica's log: it counts for nothing before it is on the medium, whatever the
+    /// durability of commits.
+    must_sync: bool,
 }
 
 enum Appended {
@@ -78,10 +84,13 @@ pub struct Appending {
     /// It is acknowledged when it is durable, and the caller sees to the flush. Otherwise it is as good as applied: the
     /// caller calls [`Node::complete`].
     pub needs_flush: bool,
+    /// A log that is synced in its own time has to be synced now.
+    pub(crate) must_sync: bool,
 }
 
 impl Appending {
-    const NOTHING: Appending = Appending { end: Lsn::ZERO, signals: 0, needs_flush: false };
+    pub(crate) const NOTHING: Appending =
+        Appending { end: Lsn::ZERO, signals: 0, needs_flush: false, must_sync: false };
 }
 
 /// How long flushes in sessions' own threads have taken of late. All sessions of the thread wait meanwhile.
@@ -141,24 +150,32 @@ impl Sequencer {
 
     /// Takes what a partition wants appended into the batch.
     pub(crate) fn collect(&mut self, partition: u32, guard: &mut Partition, timestamp: Timestamp, token: u64) {
+        let is_single = guard.is_single();
         let outputs = guard.outputs();
+        let group = group_of(partition);
+        let mut must_sync = false;
+        if let Some(start) = outputs.log_start.take() {
+            let header = RecordHeader { group, kind: KIND_LOG_START, index: start.index, term: start.term };
+            self.batch.push(header, &[]);
+            must_sync = true;
+        }
         // A group of one needs no vote on disk: its term is that of its last entry.
-        outputs.hard_state = None;
-        if outputs.append.is_empty() {
+        if let Some(vote) = outputs.hard_state.take().filter(|_| !is_single) {
+            let header = RecordHeader { group, kind: KIND_VOTE, index: 0, term: vote.term };
+            self.batch.push(header, &vote_record(&vote));
+            must_sync = true;
+        }
+        if outputs.append.is_empty() && !must_sync {
             return;
         }
         for entry in outputs.append.drain(..) {
-            let header = RecordHeader {
-                group: u64::from(partition) + 1,
-                kind: KIND_ENTRY,
-                index: entry.index(),
-                term: entry.term(),
-            };
+            let header = RecordHeader { group, kind: KIND_ENTRY, index: entry.index(), term: entry.term() };
             self.batch.push(header, entry.data());
         }
         let what = Appended::Partition(partition, outputs.number);
-        self.in_flight.push_back(InFlight { end: Lsn::ZERO, timestamp, token, what });
+        self.in_flight.push_back(InFlight { end: Lsn::ZERO, timestamp, token, what, must_sync });
         self.staged += 1;
+        self.must_sync |= must_sync;
     }
 
     /// Adds a record of the meta group.
@@ -170,7 +187,7 @@ impl Sequencer {
     /// The batch's change of the dictionary becomes visible under `token` when it is durable.
     pub(crate) fn collect_catalog(&mut self, catalog: Arc<Catalog>, timestamp: Timestamp, token: u64) {
         let what = Appended::Catalog(catalog, self.meta_index);
-        self.in_flight.push_back(InFlight { end: Lsn::ZERO, timestamp, token, what });
+        self.in_flight.push_back(InFlight { end: Lsn::ZERO, timestamp, token, what, must_sync: false });
         self.staged += 1;
     }
 
@@ -255,6 +272,7 @@ impl Node {
     /// stops.
     pub(crate) fn append_batch(&self, sequencer: &mut Sequencer) -> Result<Appending> {
         let needs_flush = self.log().durability() == Durability::Disk;
+        let must_sync = std::mem::take(&mut sequencer.must_sync) && !needs_flush;
         let appended = match needs_flush {
             true => self.log().append_unflushed(&sequencer.batch, AppendClass::Internal),
             // The log's writer sees to it in its own time.
@@ -267,7 +285,7 @@ impl Node {
                 for in_flight in sequencer.in_flight.iter_mut().rev().take(staged) {
                     in_flight.end = end;
                 }
-                Ok(Appending { end, signals: 0, needs_flush })
+                Ok(Appending { end, signals: 0, needs_flush, must_sync })
             }
             Err(error) => {
                 self.stop(&format!("the log refused a batch: {error}"));
@@ -321,15 +339,22 @@ impl Node {
         let Completion { taken, numbers, touched, tokens, catalogs, barriers } = &mut *completion;
         {
             let mut sequencer = lock(&self.sequencer);
-            while sequencer.in_flight.front().is_some_and(|first| first.end <= end && first.end > Lsn::ZERO) {
+            let is_due = |first: &InFlight| {
+                first.end <= end
+                    && first.end > Lsn::ZERO
+                    && (!first.must_sync || self.log().durable_lsn() >= first.end)
+            };
+            while sequencer.in_flight.front().is_some_and(is_due) {
                 taken.extend(sequencer.in_flight.pop_front());
             }
         }
-        let Some(newest) = taken.back() else {
+        let Some(last) = taken.back() else {
             self.note_completed(end);
             return;
         };
-        self.snapshots().set_visible(newest.timestamp);
+        let end = end.min(last.end);
+        let newest = taken.iter().map(|in_flight| in_flight.timestamp).max();
+        self.snapshots().set_visible(newest.unwrap_or(Timestamp::ZERO));
         numbers.resize(self.partition_count() as usize, 0);
         for in_flight in taken.drain(..) {
             match in_flight.what {
@@ -347,12 +372,17 @@ impl Node {
             }
         }
         let horizon = self.snapshots().horizon();
+        let mut again = Vec::new();
         for partition in touched.drain(..) {
             let number = std::mem::take(&mut numbers[partition as usize]);
             let mut guard = self.partition(partition);
             guard.set_gc_horizon(horizon);
             if let Err(error) = guard.persisted(number) {
                 self.stop(&format!("partition {partition} cannot apply its log: {error}"));
+            }
+            if !guard.is_single() {
+                again.extend(self.settle_persisted(partition, guard, number));
+                continue;
             }
             let outputs = guard.outputs();
             tokens.extend(outputs.committed.drain(..).map(|token| token.0));
@@ -371,6 +401,10 @@ impl Node {
             self.waits().signal(token);
         }
         self.note_completed(end);
+        drop(completion);
+        for appending in again {
+            self.see_to(appending);
+        }
     }
 
     /// Waits until everything that has been appended so far is applied.
@@ -383,7 +417,8 @@ impl Node {
             let Some(last) = sequencer.in_flight.back() else { return Ok(()) };
             let (end, timestamp) = (last.end, last.timestamp);
             let what = Appended::Barrier;
-            sequencer.in_flight.push_back(InFlight { end, timestamp, token: waiter.token(), what });
+            let barrier = InFlight { end, timestamp, token: waiter.token(), what, must_sync: false };
+            sequencer.in_flight.push_back(barrier);
         }
         self.wake_log_writer();
         match waiter.wait().await {

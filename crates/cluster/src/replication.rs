@@ -1,0 +1,169 @@
+//! Driving replicated partitions: Raft's messages in and out, entries to the log, the passing of time.
+//!
+//! Whatever touches a replicated partition ends with `settle`, which does what the partition's outputs ask for while the partition
+//! is still held, so that messages and entries leave in the order they were made. What must wait for the disk is remembered with
+//! the number of the output batch and leaves when the log has reported it durable.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use shoal_partition::{Millis, encode_message};
+use shoal_types::{NodeId, Result, Timestamp};
+
+use crate::commit::Appending;
+use crate::mesh::FRAME_RAFT;
+use crate::node::{Node, PartitionGuard};
+use crate::wait::lock;
+
+/// Messages that wait until everything up to the output batch of their number is durable.
+pub(crate) type Unsent = Mutex<VecDeque<(u64, raft::eraftpb::Message)>>;
+
+impl Node {
+    /// This process's monotonic clock.
+    #[inline]
+    pub fn now(&self) -> Millis {
+        Millis(self.started.elapsed().as_millis() as u64)
+    }
+
+    /// Does what a replicated partition wants done. The caller passes the result on to `see_to` when it has let go of
+    /// the partition.
+    pub(crate) fn settle(&self, partition: u32, guard: &mut PartitionGuard<'_>, timestamp: Timestamp) -> Result<Appending> {
+        self.send_messages(partition, guard);
+        self.remember_unsent(partition, guard);
+        let applied = guard.applied_timestamp();
+        if applied > self.clock.latest() {
+            self.clock.observe(applied);
+        }
+        let outputs = guard.outputs();
+        if !outputs.committed.is_empty() {
+            self.snapshots.set_visible(applied);
+            for token in outputs.committed.drain(..) {
+                self.waits.signal(token.0);
+            }
+        }
+        for token in outputs.lost.drain(..) {
+            self.waits.signal_lost(token.0);
+        }
+        if !outputs.wants_checkpoint.is_empty() {
+            let wanted = std::mem::take(&mut outputs.wants_checkpoint);
+            self.want_checkpoints(partition, &wanted);
+        }
+        if !outputs.must_persist() {
+            return Ok(Appending::NOTHING);
+        }
+        let mut sequencer = lock(&self.sequencer);
+        sequencer.collect(partition, guard, timestamp, 0);
+        self.append_batch(&mut sequencer)
+    }
+
+    /// What `complete` does with a replicated partition after it has told it of an output batch.
+    pub(crate) fn settle_persisted(&self, partition: u32, mut guard: PartitionGuard<'_>, number: u64) -> Option<Appending> {
+        let mut unsent = lock(&self.partitions[partition as usize].unsent);
+        while unsent.front().is_some_and(|&(wanted, _)| wanted <= number) {
+            if let Some((_, message)) = unsent.pop_front() {
+                self.send_raft(partition, &message);
+            }
+        }
+        drop(unsent);
+        match self.settle(partition, &mut guard, Timestamp::ZERO) {
+            Ok(appending) => (appending.end > shoal_log::Lsn::ZERO).then_some(appending),
+            Err(error) => {
+                self.stop(&format!("partition {partition} cannot log what it wants: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Has what was appended flushed, or handed back if it need not be. No partition may be held.
+    pub(crate) fn see_to(&self, appending: Appending) {
+        if appending.end == shoal_log::Lsn::ZERO {
+            return;
+        }
+        if appending.must_sync {
+            // An error has stopped the node.
+            let _ = self.log.sync();
+        } else if appending.needs_flush {
+            let _ = self.flush_inline();
+            return;
+        }
+        self.complete(appending.end);
+    }
+
+    fn remember_unsent(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
+        let outputs = guard.outputs();
+        if outputs.messages_after_persist.is_empty() {
+            return;
+        }
+        let number = outputs.number;
+        let mut unsent = lock(&self.partitions[partition as usize].unsent);
+        unsent.extend(outputs.messages_after_persist.drain(..).map(|message| (number, message)));
+    }
+
+    pub(crate) fn send_messages(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
+        for message in guard.outputs().messages.drain(..) {
+            self.send_raft(partition, &message);
+        }
+    }
+
+    fn send_raft(&self, partition: u32, message: &raft::eraftpb::Message) {
+        let Some(cluster) = &self.cluster else { return };
+        cluster.send(NodeId(message.to as u32), partition, FRAME_RAFT, |buffer| {
+            buffer.extend_from_slice(&partition.to_le_bytes());
+            encode_message(message, buffer);
+        });
+    }
+
+    /// A message of another replica.
+    pub(crate) fn step_replica(&self, partition: u32, message: raft::eraftpb::Message) {
+        let mut guard = self.partition(partition);
+        let stepped = guard.step_message(message, self.now());
+        if let Err(error) = stepped {
+            tracing::debug!(partition, %error, "a replica's message was refused");
+        }
+        self.settle_and_release(partition, guard);
+    }
+
+    /// Lets time pass in all replicated partitions.
+    pub(crate) fn tick_replicas(&self) {
+        let now = self.now();
+        for partition in self.hosted() {
+            let mut guard = self.partition(partition);
+            if let Err(error) = guard.tick(now) {
+                self.stop(&format!("partition {partition} cannot go on: {error}"));
+                return;
+            }
+            self.note_leader(partition, &guard, now);
+            self.settle_and_release(partition, guard);
+        }
+    }
+
+    pub(crate) fn settle_and_release(&self, partition: u32, mut guard: PartitionGuard<'_>) {
+        let settled = self.settle(partition, &mut guard, Timestamp::ZERO);
+        drop(guard);
+        match settled {
+            Ok(appending) => self.see_to(appending),
+            Err(error) => self.stop(&format!("partition {partition} cannot log what it wants: {error}")),
+        }
+    }
+
+    /// The partitions, the meta partition among them, that this node is a voter of.
+    pub(crate) fn hosted(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.partitions.len() as u32).filter(|&partition| self.partitions[partition as usize].hosted)
+    }
+
+    /// Leaders tell the others that they lead; the rest is told what this replica has heard.
+    fn note_leader(&self, partition: u32, guard: &PartitionGuard<'_>, now: Millis) {
+        let Some(cluster) = &self.cluster else { return };
+        let me = cluster.options.me;
+        if guard.serves(now) {
+            cluster.leaders.learn(partition, me, guard.term());
+        } else {
+            if cluster.leaders.of(partition) == Some(me) {
+                cluster.leaders.forget(partition, me);
+            }
+            if let Some(leader) = guard.leader().filter(|&leader| leader != u64::from(me.0)) {
+                cluster.leaders.learn(partition, NodeId(leader as u32), guard.term());
+            }
+        }
+    }
+}

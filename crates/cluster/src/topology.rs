@@ -1,0 +1,193 @@
+//! Which nodes make up a cluster, which of them keep which partition, and who leads what just now.
+//!
+//! Everything but the leaders follows from the configuration and never changes while the cluster lives. Leaders are hints: the
+//! newest term that was heard of wins, and a node that is asked by mistake says so.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use shoal_types::{NodeId, PartitionId};
+
+/// What a node is for; any mix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roles {
+    pub management: bool,
+    pub data: bool,
+    pub sql: bool,
+}
+
+impl Roles {
+    /// As they travel: bit 0 management, 1 data, 2 SQL.
+    pub fn bits(self) -> u8 {
+        u8::from(self.management) | u8::from(self.data) << 1 | u8::from(self.sql) << 2
+    }
+
+    pub fn from_bits(bits: u8) -> Roles {
+        Roles { management: bits & 1 != 0, data: bits & 2 != 0, sql: bits & 4 != 0 }
+    }
+}
+
+impl std::fmt::Display for Roles {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = [(self.management, "mgm"), (self.data, "data"), (self.sql, "sql")];
+        let names: Vec<&str> = names.into_iter().filter_map(|(has, name)| has.then_some(name)).collect();
+        formatter.write_str(&names.join(","))
+    }
+}
+
+/// One node as the configuration has it.
+#[derive(Clone, Debug)]
+pub struct NodeEntry {
+    pub id: NodeId,
+    pub roles: Roles,
+    /// Where other nodes reach it, `HOST:PORT`. Nodes that only ask others have none.
+    pub address: Option<String>,
+}
+
+/// Who keeps a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Nodes with rows, the preferred leader first.
+    pub replicas: Vec<NodeId>,
+    /// The third voter of a group of two.
+    pub witness: Option<NodeId>,
+}
+
+impl Placement {
+    /// All voters as Raft knows them.
+    pub fn voters(&self) -> Vec<u64> {
+        self.replicas.iter().chain(&self.witness).map(|node| u64::from(node.0)).collect()
+    }
+
+    pub fn has(&self, node: NodeId) -> bool {
+        self.replicas.contains(&node) || self.witness == Some(node)
+    }
+}
+
+/// What a node of a cluster is told.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    pub name: String,
+    pub me: NodeId,
+    pub nodes: Vec<NodeEntry>,
+    /// One for every partition.
+    pub placements: Vec<Placement>,
+    /// Nodes whose configuration differs in what must be alike have other values here.
+    pub config_hash: u64,
+    pub heartbeat: Duration,
+    pub election_timeout: Duration,
+    /// Links between two nodes.
+    pub lanes: u16,
+}
+
+impl ClusterOptions {
+    pub fn partition_count(&self) -> u32 {
+        self.placements.len() as u32
+    }
+
+    /// The partition that keeps the dictionary: one more than those with tables.
+    pub fn meta_partition(&self) -> PartitionId {
+        PartitionId(self.partition_count())
+    }
+
+    /// Of all partitions and the meta partition.
+    pub fn placement(&self, partition: u32) -> Placement {
+        match self.placements.get(partition as usize) {
+            Some(placement) => placement.clone(),
+            None => Placement { replicas: self.management_nodes(), witness: None },
+        }
+    }
+
+    pub fn management_nodes(&self) -> Vec<NodeId> {
+        self.nodes.iter().filter(|node| node.roles.management).map(|node| node.id).collect()
+    }
+
+    pub fn roles(&self) -> Roles {
+        self.node(self.me).map_or_else(Roles::default, |node| node.roles)
+    }
+
+    pub fn node(&self, id: NodeId) -> Option<&NodeEntry> {
+        self.nodes.iter().find(|node| node.id == id)
+    }
+}
+
+/// Leaders as far as this node has heard.
+pub(crate) struct Leaders {
+    /// For every partition, the meta partition last: term << 16 | node; 0 is nobody.
+    known: Box<[AtomicU64]>,
+    changed: tokio::sync::watch::Sender<u64>,
+}
+
+const NODE_BITS: u32 = 16;
+
+impl Leaders {
+    pub(crate) fn new(partitions: u32) -> Leaders {
+        Leaders { known: (0..partitions).map(|_| AtomicU64::new(0)).collect(), changed: tokio::sync::watch::channel(0).0 }
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, partition: u32) -> Option<NodeId> {
+        let known = self.known.get(partition as usize)?.load(Ordering::Acquire);
+        let node = (known & ((1 << NODE_BITS) - 1)) as u32;
+        (node != 0).then_some(NodeId(node))
+    }
+
+    pub(crate) fn term_of(&self, partition: u32) -> u64 {
+        self.known.get(partition as usize).map_or(0, |known| known.load(Ordering::Acquire) >> NODE_BITS)
+    }
+
+    /// Somebody said that `node` leads since `term`.
+    pub(crate) fn learn(&self, partition: u32, node: NodeId, term: u64) {
+        let Some(known) = self.known.get(partition as usize) else { return };
+        let heard = term << NODE_BITS | u64::from(node.0);
+        if known.fetch_max(heard, Ordering::AcqRel) < heard {
+            self.changed.send_modify(|changes| *changes += 1);
+        }
+    }
+
+    /// `node` does not lead the partition any more, or is gone; a leader of a later term is not touched.
+    pub(crate) fn forget(&self, partition: u32, node: NodeId) {
+        let Some(known) = self.known.get(partition as usize) else { return };
+        let mut present = known.load(Ordering::Acquire);
+        while present & ((1 << NODE_BITS) - 1) == u64::from(node.0) && node.0 != 0 {
+            let without = present >> NODE_BITS << NODE_BITS;
+            match known.compare_exchange_weak(present, without, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return self.changed.send_modify(|changes| *changes += 1),
+                Err(changed) => present = changed,
+            }
+        }
+    }
+
+    pub(crate) fn forget_node(&self, node: NodeId) {
+        for partition in 0..self.known.len() as u32 {
+            self.forget(partition, node);
+        }
+    }
+
+    /// Hears of every change.
+    pub(crate) fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_term_wins_and_a_leader_that_is_gone_is_forgotten() {
+        let leaders = Leaders::new(2);
+        assert_eq!(leaders.of(0), None);
+        leaders.learn(0, NodeId(2), 5);
+        leaders.learn(0, NodeId(1), 4);
+        assert_eq!((leaders.of(0), leaders.term_of(0)), (Some(NodeId(2)), 5));
+        leaders.forget(0, NodeId(1));
+        assert_eq!(leaders.of(0), Some(NodeId(2)));
+        leaders.forget_node(NodeId(2));
+        assert_eq!(leaders.of(0), None);
+        leaders.learn(0, NodeId(2), 4);
+        assert_eq!(leaders.of(0), None);
+        leaders.learn(0, NodeId(1), 6);
+        assert_eq!(leaders.of(0), Some(NodeId(1)));
+    }
+}
