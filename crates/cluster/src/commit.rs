@@ -346,7 +346,7 @@ impl Node {
                 Appended::Barrier => barriers.push(in_flight.token),
             }
         }
-        let horizon = self.snapshots().horizon();
+        let horizon = self.horizon();
         for partition in touched.drain(..) {
             let number = std::mem::take(&mut numbers[partition as usize]);
             let mut guard = self.partition(partition);
