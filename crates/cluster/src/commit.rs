@@ -371,7 +371,7 @@ impl Node {
                 Appended::Barrier => barriers.push(in_flight.token),
             }
         }
-        let horizon = self.snapshots().horizon();
+        let horizon = self.horizon();
         let mut again = Vec::new();
         for partition in touched.drain(..) {
             let number = std::mem::take(&mut numbers[partition as usize]);

@@ -4,7 +4,7 @@
 //! - `commit`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
 //! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept.
 //! - `keeper`: checkpoints, and what they let go of.
-//! - [`router`]: which partition a key belongs to.
+//! - [`router`]: which partition a key belongs to. [`remote`]: partitions that other nodes lead.
 //! - [`wait`], `deadlock`, `metadata_lock`: sleeping and being woken.
 
 mod clock;
@@ -18,6 +18,7 @@ mod metadata_lock;
 pub mod node;
 mod options;
 mod recovery;
+pub mod remote;
 pub mod router;
 mod sequence;
 mod snapshot;
@@ -32,6 +33,7 @@ pub use dictionary::{Catalog, Change, Database, User};
 pub use metadata_lock::{ExclusiveTables, MetadataLock, MetadataLocks};
 pub use node::{MemoryUsage, Node, PartitionGuard};
 pub use options::{Durability, FATAL_EXIT_CODE, FatalHook, FlushBy, NodeOptions, RecoveryProgress};
+pub use remote::{Call, CallError, Place, Remote};
 pub use router::Router;
 pub use sequence::Sequence;
 pub use shoal_log::Lsn;

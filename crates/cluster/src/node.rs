@@ -5,7 +5,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use shoal_log::checkpoint::CheckpointStore;
 use shoal_log::{Log, Lsn};
@@ -19,6 +19,7 @@ use crate::dictionary::Catalog;
 use crate::keeper::Keeper;
 use crate::metadata_lock::MetadataLocks;
 use crate::options::NodeOptions;
+use crate::remote::{PeerHorizons, Remote};
 use crate::router::Router;
 use crate::snapshot::Snapshots;
 use crate::wait::{WaitSlots, Waiter, lock};
@@ -57,6 +58,8 @@ pub struct Node {
     pub(crate) checkpoints: CheckpointStore,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) stopped: AtomicBool,
+    pub(crate) remote: OnceLock<Arc<dyn Remote>>,
+    pub(crate) peer_horizons: PeerHorizons,
 }
 
 /// A partition, held. What it wants woken is woken when it has been released.
