@@ -39,6 +39,11 @@ impl HybridClock {
         }
     }
 
+    /// The newest reading, or what was observed.
+    pub fn latest(&self) -> Timestamp {
+        Timestamp(self.last.load(Ordering::Acquire))
+    }
+
     /// Later readings will be later than `seen`, which came from elsewhere.
     pub fn observe(&self, seen: Timestamp) {
         self.last.fetch_max(seen.0, Ordering::AcqRel);

@@ -9,18 +9,25 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use prost::Message;
-use shoal_partition::CommitToken;
+use shoal_partition::{CommitToken, Partition};
 use shoal_types::{Error, Outcome, Result, TableId, TableSchema};
 
 use crate::dictionary::{Catalog, Change};
 use crate::meta::{KIND_CHANGES, KIND_SEQUENCE, StoredChanges, sequence_record};
+use crate::meta_group::TablesElsewhere;
 use crate::metadata_lock::ExclusiveTables;
 use crate::node::{Node, PartitionGuard};
 use crate::table::Table;
 use crate::wait::{Waiter, lock};
 
+/// Tables that nobody else uses, on any node, until this is dropped.
+pub struct HeldTables {
+    _here: ExclusiveTables,
+    _elsewhere: Option<TablesElsewhere>,
+}
+
 /// What partitions have to do about a change.
-enum FragmentChange {
+pub(crate) enum FragmentChange {
     Create(Arc<TableSchema>),
     Alter(Arc<TableSchema>),
     Drop(TableId),
@@ -29,6 +36,9 @@ enum FragmentChange {
 impl Node {
     /// Changes the dictionary; all of `changes` take effect as one, and have when this returns.
     pub async fn change(&self, changes: Vec<Change>) -> Result<()> {
+        if self.cluster.is_some() {
+            return self.change_in_cluster(&changes).await;
+        }
         let _one_at_a_time = self.ddl.lock().await;
         let mut waiter = self.waiter();
         self.append_change(&changes, &mut waiter)?;
@@ -46,10 +56,14 @@ impl Node {
     ///
     /// # Errors
     /// 1205 when that takes too long.
-    pub async fn exclusive_tables(&self, tables: &[Arc<Table>], timeout: Duration) -> Result<ExclusiveTables> {
+    pub async fn exclusive_tables(&self, tables: &[Arc<Table>], timeout: Duration) -> Result<HeldTables> {
+        if self.cluster.is_some() {
+            let (here, elsewhere) = self.exclusive_in_cluster(tables, timeout).await?;
+            return Ok(HeldTables { _here: here, _elsewhere: Some(elsewhere) });
+        }
         let exclusive = self.metadata_locks.exclusive(tables, timeout).await?;
         self.wait_until_applied().await?;
-        Ok(exclusive)
+        Ok(HeldTables { _here: exclusive, _elsewhere: None })
     }
 
     fn append_change(&self, changes: &[Change], waiter: &mut Waiter) -> Result<()> {
@@ -63,7 +77,7 @@ impl Node {
         let fragments = fragment_changes(&old, &new);
         for change in changes {
             if let Change::PutTable(schema) = change {
-                self.next_table_id.fetch_max(schema.id.0 + 1, Ordering::Relaxed);
+                self.note_table_id(schema.id);
             }
         }
         let record = StoredChanges::of(changes).encode_to_vec();
@@ -122,7 +136,7 @@ impl Node {
     }
 }
 
-fn propose(guard: &mut PartitionGuard<'_>, change: &FragmentChange, token: u64) -> Result<()> {
+pub(crate) fn propose(guard: &mut PartitionGuard<'_>, change: &FragmentChange, token: u64) -> Result<()> {
     match change {
         FragmentChange::Create(schema) => guard.create_fragment(Arc::clone(schema), CommitToken(token)),
         FragmentChange::Alter(schema) => guard.alter_fragment(Arc::clone(schema), CommitToken(token)),
@@ -147,4 +161,23 @@ fn fragment_changes(old: &Catalog, new: &Catalog) -> Vec<FragmentChange> {
     }
     alterations.extend(others);
     alterations
+}
+
+/// What brings a partition's fragments in line with the dictionary: tables that it lacks, definitions that are older, tables that
+/// were dropped. `own` is a table that every partition has.
+pub(crate) fn fragment_differences(partition: &Partition, catalog: &Catalog, own: &TableSchema) -> Vec<FragmentChange> {
+    let mut differences = Vec::new();
+    let wanted = catalog.tables_by_id.values().map(|table| &table.schema).chain([own]);
+    for schema in wanted {
+        match partition.schema(schema.id) {
+            None => differences.push(FragmentChange::Create(Arc::new(schema.clone()))),
+            Some(present) if present.version < schema.version && **present != *schema => {
+                differences.push(FragmentChange::Alter(Arc::new(schema.clone())));
+            }
+            Some(_) => {}
+        }
+    }
+    let dropped = partition.tables().into_iter().filter(|id| catalog.dropped.contains(id));
+    differences.extend(dropped.map(FragmentChange::Drop));
+    differences
 }

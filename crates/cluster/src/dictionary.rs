@@ -1,6 +1,6 @@
 //! The dictionary: databases, tables, users. Immutable snapshots; every change makes the next one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,6 +20,8 @@ pub struct Catalog {
     pub users: BTreeMap<(String, String), Arc<User>>,
     /// Global system variables that were set with SET PERSIST.
     pub variables: BTreeMap<String, String>,
+    /// Tables that were there once: fragments of theirs that are found can go.
+    pub dropped: BTreeSet<TableId>,
 }
 
 #[derive(Clone, Debug)]
@@ -122,6 +124,7 @@ impl Catalog {
         let kept = |id: &TableId| schema.indexes.iter().any(|index| index.unique_table == Some(*id));
         for id in old.iter().flat_map(|old| hidden_tables(old)).filter(|id| !kept(id)) {
             self.remove_table(id);
+            self.dropped.insert(id);
         }
         self.remove_table(schema.id);
         let table = Arc::new(match &old {
@@ -151,10 +154,10 @@ impl Catalog {
     fn drop_table(&mut self, id: TableId) {
         let hidden: Vec<TableId> =
             self.tables_by_id.get(&id).map(|table| hidden_tables(table).collect()).unwrap_or_default();
-        for id in hidden {
+        for id in hidden.into_iter().chain([id]) {
             self.remove_table(id);
+            self.dropped.insert(id);
         }
-        self.remove_table(id);
     }
 
     fn remove_table(&mut self, id: TableId) {

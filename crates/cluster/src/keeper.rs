@@ -15,7 +15,7 @@ use shoal_types::{Error, Result};
 use std::sync::atomic::Ordering;
 
 use crate::commit::log_error;
-use crate::meta::{META_GROUP, StoredDictionary};
+use crate::meta::{META_GROUP, StoredDictionary, group_of};
 use crate::node::Node;
 use crate::wait::lock;
 
@@ -96,7 +96,7 @@ impl Node {
 
     /// Drops versions that no snapshot needs, a few under each hold.
     pub(crate) fn drop_old_versions(&self) {
-        let horizon = self.snapshots.horizon();
+        let horizon = self.horizon();
         for partition in 0..self.partition_count() {
             for _ in 0..GARBAGE_HOLDS {
                 let mut guard = self.partition(partition);
@@ -112,7 +112,7 @@ impl Node {
     pub fn checkpoint(&self) -> Result<()> {
         let _one_at_a_time = lock(&self.checkpointing);
         let mut low_water = self.checkpoint_dictionary()?;
-        for partition in 0..self.partition_count() {
+        for partition in self.hosted().collect::<Vec<_>>() {
             low_water = low_water.min(self.checkpoint_partition(partition)?);
         }
         self.checkpointed.store(low_water.0, Ordering::Relaxed);
@@ -149,10 +149,16 @@ impl Node {
 
     /// The same for a partition.
     fn checkpoint_partition(&self, partition: u32) -> Result<Lsn> {
-        let group = u64::from(partition) + 1;
+        let group = group_of(partition);
+        if self.partition(partition).is_witness() {
+            return self.log_again(partition, u64::MAX);
+        }
         let mut writer = self.checkpoints.create(group, &[], self.checkpoint_options()).map_err(log_error)?;
-        let low_water = self.completed_lsn();
+        let mut low_water = self.completed_lsn();
         let mut cursor = self.partition(partition).begin_checkpoint();
+        if !self.partition(partition).is_single() {
+            low_water = self.log_again(partition, cursor.index())?;
+        }
         let mut block = Vec::with_capacity(BLOCK_BYTES * 2);
         let written = loop {
             block.clear();
@@ -174,6 +180,16 @@ impl Node {
         self.log.sync().map_err(log_error)?;
         let finished = writer.finish().map_err(log_error)?;
         self.checkpoints.remove_older(group, finished.number).map_err(log_error)?;
+        Ok(low_water)
+    }
+
+    /// Logs a replica's vote and what its checkpoint does not cover once more, so that nothing before the position that this yields
+    /// is needed for it. Entries that are durable but not committed yet have no other place.
+    fn log_again(&self, partition: u32, covered: u64) -> Result<Lsn> {
+        let low_water = self.completed_lsn();
+        let mut guard = self.partition(partition);
+        guard.log_again(covered);
+        self.settle_and_release(partition, guard);
         Ok(low_water)
     }
 }

@@ -6,6 +6,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Instant;
 
 use shoal_log::checkpoint::CheckpointStore;
 use shoal_log::{Log, Lsn};
@@ -16,17 +17,29 @@ use crate::clock::{HybridClock, wall_micros};
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::Catalog;
+use crate::identity::Identity;
 use crate::keeper::Keeper;
 use crate::metadata_lock::MetadataLocks;
 use crate::options::NodeOptions;
+use crate::live::Cluster;
+use crate::mesh::Operations;
 use crate::remote::{PeerHorizons, Remote};
+use crate::replication::Unsent;
 use crate::router::Router;
 use crate::snapshot::Snapshots;
 use crate::wait::{WaitSlots, Waiter, lock};
 
+/// Table ids of a block, one for every node.
+const TABLE_IDS_PER_BLOCK: u32 = 256;
+
 /// A partition on cache lines of its own.
 #[repr(align(128))]
-pub(crate) struct PartitionCell(pub(crate) Mutex<Partition>);
+pub(crate) struct PartitionCell {
+    pub(crate) partition: Mutex<Partition>,
+    /// This node is a voter of the partition's group.
+    pub(crate) hosted: bool,
+    pub(crate) unsent: Unsent,
+}
 
 /// One process's share of the database.
 pub struct Node {
@@ -60,6 +73,14 @@ pub struct Node {
     pub(crate) stopped: AtomicBool,
     pub(crate) remote: OnceLock<Arc<dyn Remote>>,
     pub(crate) peer_horizons: PeerHorizons,
+    /// What this node knows of the cluster that it belongs to.
+    pub(crate) cluster: Option<Arc<Cluster>>,
+    pub(crate) identity: Mutex<Option<Identity>>,
+    pub(crate) operations: OnceLock<Arc<dyn Operations>>,
+    pub(crate) started: Instant,
+    /// Clients are served.
+    pub(crate) serving: AtomicBool,
+    pub(crate) mysql_address: OnceLock<String>,
 }
 
 /// A partition, held. What it wants woken is woken when it has been released.
@@ -120,7 +141,7 @@ impl Node {
     /// Holds a partition.
     #[inline]
     pub fn partition(&self, partition: u32) -> PartitionGuard<'_> {
-        let guard = lock(&self.partitions[partition as usize].0);
+        let guard = lock(&self.partitions[partition as usize].partition);
         PartitionGuard { guard, woken: Woken { waits: &self.waits, tokens: Vec::new() } }
     }
 
@@ -210,9 +231,50 @@ impl Node {
         self.completed.fetch_max(end.0, Ordering::AcqRel);
     }
 
-    /// An id that no table has had.
+    /// An id that no table has had. In a cluster every node has ids of its own.
     pub fn next_table_id(&self) -> TableId {
-        TableId(self.next_table_id.fetch_add(1, Ordering::Relaxed))
+        match &self.cluster {
+            None => TableId(self.next_table_id.fetch_add(1, Ordering::Relaxed)),
+            Some(cluster) => {
+                let block = self.next_table_id.fetch_add(TABLE_IDS_PER_BLOCK, Ordering::Relaxed);
+                TableId(block / TABLE_IDS_PER_BLOCK * TABLE_IDS_PER_BLOCK + cluster.options.me.0)
+            }
+        }
+    }
+
+    /// A table has this id: later ones are higher.
+    pub(crate) fn note_table_id(&self, id: TableId) {
+        let next = match &self.cluster {
+            None => id.0 + 1,
+            Some(_) => (id.0 / TABLE_IDS_PER_BLOCK + 1) * TABLE_IDS_PER_BLOCK,
+        };
+        self.next_table_id.fetch_max(next, Ordering::Relaxed);
+    }
+
+    /// The other nodes and this node's place among them.
+    pub fn cluster(&self) -> Option<&Arc<Cluster>> {
+        self.cluster.as_ref()
+    }
+
+    /// What executes operations that other nodes ask for. Once, before the links are up.
+    pub fn set_operations(&self, operations: Arc<dyn Operations>) {
+        let _ = self.operations.set(operations);
+    }
+
+    /// Clients are served from now on, at this address if this node has sessions.
+    pub fn set_serving(&self, mysql_address: Option<String>) {
+        if let Some(address) = mysql_address {
+            let _ = self.mysql_address.set(address);
+        }
+        self.serving.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        self.serving.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn mysql_address(&self) -> String {
+        self.mysql_address.get().cloned().unwrap_or_default()
     }
 
     pub fn memory_usage(&self) -> MemoryUsage {
@@ -247,6 +309,11 @@ impl Node {
         (self.options.on_fatal)(reason);
     }
 
+    /// The node has been closed or stopped.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_stopped() || self.keeper.is_stopping()
+    }
+
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
@@ -255,7 +322,14 @@ impl Node {
     pub fn close(&self) -> Result<()> {
         self.keeper.stop();
         self.write_exact_sequences()?;
-        self.log.close().map_err(log_error)
+        self.log.close().map_err(log_error)?;
+        match &mut *lock(&self.identity) {
+            Some(identity) => {
+                identity.clean = true;
+                identity.write()
+            }
+            None => Ok(()),
+        }
     }
 }
 

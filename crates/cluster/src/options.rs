@@ -7,6 +7,8 @@ use std::time::Duration;
 pub use shoal_log::Durability;
 use shoal_log::file_system::{FileSystem, RealFileSystem};
 
+use crate::topology::ClusterOptions;
+
 /// Gets the reason why a node cannot go on.
 pub type FatalHook = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -48,6 +50,8 @@ pub struct NodeOptions {
     pub file_system: Arc<dyn FileSystem>,
     /// Checkpoints and garbage collection by themselves. Without it the owner calls `Node::checkpoint`.
     pub background_work: bool,
+    /// The cluster that the node belongs to; `None`: it is a database of its own.
+    pub cluster: Option<ClusterOptions>,
     /// Called once. By default it says why on stderr and ends the process.
     pub on_fatal: FatalHook,
 }
@@ -68,6 +72,7 @@ impl NodeOptions {
             recovery_threads: 2,
             file_system: Arc::new(RealFileSystem),
             background_work: true,
+            cluster: None,
             on_fatal: Arc::new(|reason| {
                 eprintln!("shoal: stopping: {reason}");
                 std::process::exit(FATAL_EXIT_CODE);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use prost::Message;
 use shoal_log::checkpoint::CheckpointStore;
@@ -15,20 +15,25 @@ use shoal_log::{Log, LogHooks, LogOptions, RecordRef};
 use shoal_partition::{MemoryBudget, Partition, PartitionConfig};
 use shoal_types::{Error, PartitionId, Result, Timestamp};
 
-use crate::clock::HybridClock;
+use crate::clock::{HybridClock, wall_micros};
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::{Catalog, Change};
+use crate::identity::Identity;
+use crate::live::Cluster;
+use crate::mesh::Links;
 use crate::meta::{
-    KIND_CHANGES, KIND_ENTRY, KIND_MAP, KIND_SEQUENCE, META_GROUP, StoredChanges, StoredDictionary, StoredMap,
-    apply_sequence_record,
+    KIND_CHANGES, KIND_ENTRY, KIND_LOG_START, KIND_MAP, KIND_SEQUENCE, KIND_VOTE, META_GROUP, StoredChanges,
+    StoredDictionary, StoredMap, apply_sequence_record, group_of, read_vote,
 };
 use crate::metadata_lock::MetadataLocks;
 use crate::node::{Node, PartitionCell, first_transaction_id};
-use crate::options::{NodeOptions, RecoveryProgress};
+use crate::options::{Durability, NodeOptions, RecoveryProgress};
 use crate::remote::PeerHorizons;
+use crate::replication::Unsent;
 use crate::router::{PARTITIONS_MAX, Router};
 use crate::snapshot::Snapshots;
+use crate::topology::ClusterOptions;
 use crate::wait::{WaitSlots, lock};
 
 /// Where checkpoints are, in the data directory.
@@ -47,8 +52,16 @@ const MEMORY_SHARE_PERCENT: u64 = 70;
 #[derive(Default)]
 struct Piece {
     bytes: Vec<u8>,
-    /// Partition, index, term, and where the entry ends in `bytes`.
-    entries: Vec<(u32, u64, u64, usize)>,
+    records: Vec<PieceRecord>,
+}
+
+struct PieceRecord {
+    partition: u32,
+    kind: u8,
+    index: u64,
+    term: u64,
+    /// Where the payload ends in the piece's bytes.
+    end: usize,
 }
 
 /// What this thread learns of the dictionary.
@@ -70,17 +83,27 @@ impl Node {
         options: NodeOptions,
         mut progress: impl FnMut(RecoveryProgress),
     ) -> Result<Arc<Node>> {
+        let mut identity = match &options.cluster {
+            Some(cluster) => Some(Identity::open(&options.data_dir, cluster)?),
+            None => None,
+        };
         let recovery = Log::open(&options.data_dir, log_options(&options)).map_err(log_error)?;
         let store = open_checkpoints(&options)?;
         let mut dictionary = DictionaryRecovery::from_checkpoint(&store)?;
-        if recovery.is_new() {
-            dictionary.router = Some(Router::contiguous(options.partitions.unwrap_or_else(default_partitions)));
-        }
         let is_new = recovery.is_new();
+        if is_new {
+            let partitions = options.cluster.as_ref().map(ClusterOptions::partition_count).or(options.partitions);
+            dictionary.router = Some(Router::contiguous(partitions.unwrap_or_else(default_partitions)));
+        }
+        let plan = Arc::new(ReplicaPlan::of(&options, identity.as_ref()));
+        if let Some(identity) = &mut identity {
+            identity.clean = false;
+            identity.write()?;
+        }
         let budget = Arc::new(MemoryBudget::new(options.data_memory.unwrap_or_else(default_data_memory)));
         let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
         let total_bytes = bytes_on_disk(&options.data_dir);
-        let mut replay = Replay::new(options.recovery_threads, store.clone(), Arc::clone(&budget));
+        let mut replay = Replay::new(options.recovery_threads, store.clone(), Arc::clone(&budget), plan);
         let done_bytes = Arc::clone(&replay.done_bytes);
         let mut report = || {
             let done_bytes = done_bytes.load(Ordering::Relaxed).min(total_bytes);
@@ -107,8 +130,12 @@ impl Node {
         let router =
             dictionary.router.take().ok_or_else(|| Error::unknown("the log has no map of hash buckets"))?;
         let partitions = replay.finish(&router, report)?;
-        let node = assemble(Assembly { options, log, store, router, partitions, dictionary, budget });
+        let node = assemble(Assembly { options, log, store, router, partitions, dictionary, budget, identity });
         let _ = node_cell.set(Arc::downgrade(&node));
+        if let Some(cluster) = &node.cluster {
+            let _ = cluster.node.set(Arc::downgrade(&node));
+            node.set_remote(Arc::new(Links { cluster: Arc::clone(cluster) }));
+        }
         node.begin(is_new)?;
         if node.options.background_work {
             node.keeper.start(Arc::downgrade(&node))?;
@@ -123,16 +150,21 @@ impl Node {
             if is_new {
                 sequencer.push_meta(KIND_MAP, &StoredMap::of(&self.router).encode_to_vec());
             }
-            for partition in 0..self.partition_count() {
+            for partition in self.hosted() {
                 let mut guard = self.partition(partition);
                 guard.start()?;
+                self.remember_unsent(partition, &mut guard);
                 sequencer.collect(partition, &mut guard, Timestamp::ZERO, 0);
             }
             self.append_batch(&mut sequencer)?;
         }
         let end = self.log.sync().map_err(log_error)?;
         self.complete(end);
-        match (0..self.partition_count()).all(|partition| self.partition(partition).is_leader()) {
+        let leads = |partition| {
+            let guard = self.partition(partition);
+            guard.is_leader() || !guard.is_single()
+        };
+        match self.hosted().all(leads) {
             true => Ok(()),
             false => Err(Error::unknown("a partition did not become the leader of its own group")),
         }
@@ -158,11 +190,71 @@ struct Assembly {
     partitions: Vec<Partition>,
     dictionary: DictionaryRecovery,
     budget: Arc<MemoryBudget>,
+    identity: Option<Identity>,
+}
+
+/// What becomes of each partition on this node.
+pub(crate) struct ReplicaPlan {
+    cluster: Option<ClusterOptions>,
+    amnesia: bool,
+}
+
+impl ReplicaPlan {
+    fn of(options: &NodeOptions, identity: Option<&Identity>) -> ReplicaPlan {
+        // What was promised and is not here any more must not be voted about: after a stop that was not clean, unless every
+        // promise was synced, and in a directory that is new while the cluster may not be.
+        let amnesia = identity.is_some_and(|identity| {
+            !identity.initialised || (!identity.clean && options.durability == Durability::Replicated)
+        });
+        ReplicaPlan { cluster: options.cluster.clone(), amnesia }
+    }
+
+    /// Partitions with the meta partition of a cluster.
+    fn count(&self, router: &Router) -> u32 {
+        router.partition_count() + u32::from(self.cluster.is_some())
+    }
+
+    fn hosts(&self, partition: u32) -> bool {
+        self.cluster.as_ref().is_none_or(|cluster| cluster.placement(partition).has(cluster.me))
+    }
+
+    fn config(&self, partition: u32, budget: &Arc<MemoryBudget>) -> PartitionConfig {
+        let single = PartitionConfig::single(PartitionId(partition), Arc::clone(budget));
+        let Some(cluster) = &self.cluster else { return single };
+        let placement = cluster.placement(partition);
+        let replica = u64::from(cluster.me.0);
+        let voters = placement.voters();
+        if voters == [replica] || !placement.has(cluster.me) {
+            return PartitionConfig { replica, voters: vec![replica], ..single };
+        }
+        let witness = placement.witness;
+        PartitionConfig {
+            replica,
+            voters,
+            witness: witness.map(|node| u64::from(node.0)),
+            heartbeat_ms: cluster.heartbeat.as_millis() as u64,
+            election_timeout_ms: cluster.election_timeout.as_millis() as u64,
+            amnesia: self.amnesia,
+            ..single
+        }
+    }
 }
 
 fn assemble(parts: Assembly) -> Arc<Node> {
-    let Assembly { options, log, store, router, partitions, dictionary, budget } = parts;
-    let newest = partitions.iter().map(Partition::newest_timestamp).max().unwrap_or(Timestamp::ZERO);
+    let Assembly { options, log, store, router, partitions, dictionary, budget, identity } = parts;
+    let initialised = identity.as_ref().is_none_or(|identity| identity.initialised);
+    let incarnation = wall_micros();
+    let cluster = options.cluster.clone().map(|cluster| Arc::new(Cluster::new(cluster, incarnation, initialised)));
+    let is_hosted = |partition: u32| {
+        cluster.as_ref().is_none_or(|cluster| cluster.options.placement(partition).has(cluster.options.me))
+    };
+    let cells = partitions.into_iter().enumerate().map(|(number, partition)| PartitionCell {
+        partition: Mutex::new(partition),
+        hosted: is_hosted(number as u32),
+        unsent: Unsent::default(),
+    });
+    let cells: Box<[PartitionCell]> = cells.collect();
+    let newest = cells.iter().map(|cell| lock(&cell.partition).newest_timestamp()).max().unwrap_or(Timestamp::ZERO);
     let snapshots = Snapshots::default();
     snapshots.set_visible(newest);
     let completed = AtomicU64::new(log.durable_lsn().0);
@@ -170,7 +262,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
     Arc::new(Node {
         metadata_locks: MetadataLocks::new(Arc::clone(&waits)),
         waits,
-        partitions: partitions.into_iter().map(|partition| PartitionCell(Mutex::new(partition))).collect(),
+        partitions: cells,
         router,
         clock: HybridClock::starting_after(newest),
         sequencer: Mutex::new(Sequencer::after(dictionary.index)),
@@ -194,6 +286,12 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         stopped: AtomicBool::new(false),
         remote: OnceLock::new(),
         peer_horizons: PeerHorizons::default(),
+        cluster,
+        identity: Mutex::new(identity),
+        operations: OnceLock::new(),
+        started: Instant::now(),
+        serving: AtomicBool::new(false),
+        mysql_address: OnceLock::new(),
         options,
     })
 }
@@ -296,6 +394,7 @@ impl DictionaryRecovery {
 
 /// The reading side of a replay: sorts entries by thread.
 struct Replay {
+    plan: Arc<ReplicaPlan>,
     recovery_threads: usize,
     store: CheckpointStore,
     budget: Arc<MemoryBudget>,
@@ -314,24 +413,30 @@ struct ReplayThread {
 }
 
 impl Replay {
-    fn new(recovery_threads: usize, store: CheckpointStore, budget: Arc<MemoryBudget>) -> Replay {
+    fn new(
+        recovery_threads: usize,
+        store: CheckpointStore,
+        budget: Arc<MemoryBudget>,
+        plan: Arc<ReplicaPlan>,
+    ) -> Replay {
         let (ended, done) = channel();
-        Replay { recovery_threads, store, budget, threads: Vec::new(), done_bytes: Arc::default(), done, ended }
+        Replay { plan, recovery_threads, store, budget, threads: Vec::new(), done_bytes: Arc::default(), done, ended }
     }
 
     /// Starts the threads. Partition `p` belongs to thread `p % threads`.
     fn start(&mut self, router: &Router) -> Result<()> {
-        let partitions = router.partition_count();
+        let partitions = self.plan.count(router);
         let count = (self.recovery_threads.max(1) as u32).min(partitions);
         for number in 0..count {
             let (sender, receiver) = sync_channel(PIECES_AHEAD);
             let (store, budget) = (self.store.clone(), Arc::clone(&self.budget));
             let (done_bytes, ended) = (Arc::clone(&self.done_bytes), self.ended.clone());
             let own: Vec<u32> = (number..partitions).step_by(count as usize).collect();
+            let plan = Arc::clone(&self.plan);
             let handle = std::thread::Builder::new()
                 .name("shoal-recovery".into())
                 .spawn(move || {
-                    let recovered = recover_partitions(&store, &budget, &done_bytes, &own, count, &receiver);
+                    let recovered = recover_partitions(&plan, &store, &budget, &done_bytes, &own, count, &receiver);
                     let _ = ended.send(());
                     recovered
                 })
@@ -345,18 +450,20 @@ impl Replay {
         if self.threads.is_empty() {
             self.start(router)?;
         }
-        if record.kind != KIND_ENTRY {
+        if ![KIND_ENTRY, KIND_VOTE, KIND_LOG_START].contains(&record.kind) {
             return Err(Error::unknown(format!("the log has a record of the unknown kind {}", record.kind)));
         }
         let partition =
-            u32::try_from(record.group - 1).ok().filter(|&partition| partition < router.partition_count());
+            u32::try_from(record.group - 1).ok().filter(|&partition| partition < self.plan.count(router));
         let Some(partition) = partition else {
             return Err(Error::unknown(format!("the log has an entry of the unknown group {}", record.group)));
         };
         let count = self.threads.len();
         let thread = &mut self.threads[partition as usize % count];
         thread.piece.bytes.extend_from_slice(record.payload);
-        thread.piece.entries.push((partition, record.index, record.term, thread.piece.bytes.len()));
+        let end = thread.piece.bytes.len();
+        let (kind, index, term) = (record.kind, record.index, record.term);
+        thread.piece.records.push(PieceRecord { partition, kind, index, term, end });
         if thread.piece.bytes.len() >= PIECE_BYTES {
             // A thread that has gone has an error to tell, which `finish` collects.
             let _ = thread.sender.send(std::mem::take(&mut thread.piece));
@@ -393,6 +500,7 @@ fn bytes_on_disk(directory: &Path) -> u64 {
 
 /// The body of a recovery thread.
 fn recover_partitions(
+    plan: &ReplicaPlan,
     store: &CheckpointStore,
     budget: &Arc<MemoryBudget>,
     done_bytes: &AtomicU64,
@@ -402,8 +510,10 @@ fn recover_partitions(
 ) -> Result<Vec<Partition>> {
     let mut partitions = Vec::with_capacity(own.len());
     for &id in own {
-        let mut partition = Partition::new(PartitionConfig::single(PartitionId(id), Arc::clone(budget)));
-        if let Some(mut latest) = store.latest(u64::from(id) + 1).map_err(log_error)? {
+        let mut partition = Partition::new(plan.config(id, budget));
+        if plan.hosts(id)
+            && let Some(mut latest) = store.latest(group_of(id)).map_err(log_error)?
+        {
             while let Some(block) = latest.reader.next_block().map_err(log_error)? {
                 partition.install_checkpoint_block(block)?;
             }
@@ -413,12 +523,19 @@ fn recover_partitions(
     }
     for piece in pieces {
         let mut start = 0;
-        for (partition, index, term, end) in piece.entries {
-            let partition = &mut partitions[(partition / threads) as usize];
-            // Nobody will ask for a state before the end of the log.
-            partition.set_gc_horizon(partition.newest_timestamp());
-            partition.replay(index, term, &piece.bytes[start..end])?;
-            start = end;
+        for record in piece.records {
+            let partition = &mut partitions[(record.partition / threads) as usize];
+            let payload = &piece.bytes[start..record.end];
+            start = record.end;
+            match record.kind {
+                KIND_VOTE => partition.recover_hard_state(read_vote(record.term, payload)?)?,
+                KIND_LOG_START => partition.recover_log_start(record.index, record.term)?,
+                _ => {
+                    // Nobody will ask for a state before the end of the log.
+                    partition.set_gc_horizon(partition.newest_timestamp());
+                    partition.replay(record.index, record.term, payload)?;
+                }
+            }
         }
     }
     Ok(partitions)

@@ -113,16 +113,15 @@ impl ClusterOptions {
 
 /// Leaders as far as this node has heard.
 pub(crate) struct Leaders {
-    /// For every partition, the meta partition last: term << 16 | node; 0 is nobody.
+    /// For every partition, the meta partition last: term << 16 | node; node 0 is nobody.
     known: Box<[AtomicU64]>,
-    changed: tokio::sync::watch::Sender<u64>,
 }
 
 const NODE_BITS: u32 = 16;
 
 impl Leaders {
     pub(crate) fn new(partitions: u32) -> Leaders {
-        Leaders { known: (0..partitions).map(|_| AtomicU64::new(0)).collect(), changed: tokio::sync::watch::channel(0).0 }
+        Leaders { known: (0..partitions).map(|_| AtomicU64::new(0)).collect() }
     }
 
     #[inline]
@@ -136,37 +135,30 @@ impl Leaders {
         self.known.get(partition as usize).map_or(0, |known| known.load(Ordering::Acquire) >> NODE_BITS)
     }
 
-    /// Somebody said that `node` leads since `term`.
-    pub(crate) fn learn(&self, partition: u32, node: NodeId, term: u64) {
-        let Some(known) = self.known.get(partition as usize) else { return };
+    /// Somebody said that `node` leads since `term`. False: nothing new.
+    pub(crate) fn learn(&self, partition: u32, node: NodeId, term: u64) -> bool {
+        let Some(known) = self.known.get(partition as usize) else { return false };
         let heard = term << NODE_BITS | u64::from(node.0);
-        if known.fetch_max(heard, Ordering::AcqRel) < heard {
-            self.changed.send_modify(|changes| *changes += 1);
-        }
+        known.fetch_max(heard, Ordering::AcqRel) < heard
     }
 
-    /// `node` does not lead the partition any more, or is gone; a leader of a later term is not touched.
-    pub(crate) fn forget(&self, partition: u32, node: NodeId) {
-        let Some(known) = self.known.get(partition as usize) else { return };
+    /// `node` does not lead the partition any more, or is gone. False: it was not known to.
+    pub(crate) fn forget(&self, partition: u32, node: NodeId) -> bool {
+        let Some(known) = self.known.get(partition as usize) else { return false };
         let mut present = known.load(Ordering::Acquire);
         while present & ((1 << NODE_BITS) - 1) == u64::from(node.0) && node.0 != 0 {
             let without = present >> NODE_BITS << NODE_BITS;
             match known.compare_exchange_weak(present, without, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return self.changed.send_modify(|changes| *changes += 1),
+                Ok(_) => return true,
                 Err(changed) => present = changed,
             }
         }
+        false
     }
 
-    pub(crate) fn forget_node(&self, node: NodeId) {
-        for partition in 0..self.known.len() as u32 {
-            self.forget(partition, node);
-        }
-    }
-
-    /// Hears of every change.
-    pub(crate) fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
-        self.changed.subscribe()
+    pub(crate) fn forget_node(&self, node: NodeId) -> bool {
+        let partitions = 0..self.known.len() as u32;
+        partitions.fold(false, |any, partition| self.forget(partition, node) || any)
     }
 }
 

@@ -32,12 +32,24 @@ fn bytes_column(name: &str) -> Column {
 
 /// The hidden table `id` of an index of `base`.
 pub fn unique_table_schema(base: &TableSchema, index: &Index, id: TableId) -> TableSchema {
+    let name = format!("{}.{}.{}", base.database, base.name, index.name);
+    bytes_table_schema(id, &name, &base.options.engine, IndexMethod::Hash, base.options.created_at_s)
+}
+
+/// A table without a database that keeps bytes under a key of bytes.
+pub(crate) fn bytes_table_schema(
+    id: TableId,
+    name: &str,
+    engine: &str,
+    method: IndexMethod,
+    created_at_s: u64,
+) -> TableSchema {
     let primary = Index {
         id: IndexId(0),
         name: "PRIMARY".into(),
         columns: vec![IndexColumn { column: KEY_COLUMN, prefix_length: 0, descending: false }],
         unique: true,
-        method: IndexMethod::Hash,
+        method,
         invisible: false,
         comment: String::new(),
         unique_table: None,
@@ -46,19 +58,19 @@ pub fn unique_table_schema(base: &TableSchema, index: &Index, id: TableId) -> Ta
         id,
         version: 1,
         database: String::new(),
-        name: format!("{}.{}.{}", base.database, base.name, index.name),
+        name: name.to_owned(),
         columns: vec![bytes_column("key"), bytes_column("primary key")],
         indexes: vec![primary],
         partition_columns: vec![KEY_COLUMN],
         options: TableOptions {
-            engine: base.options.engine.clone(),
+            engine: engine.to_owned(),
             collation: Collation::BINARY,
             comment: String::new(),
             auto_increment: 1,
             partitioned_by_key: false,
             partitions: 0,
             other: Vec::new(),
-            created_at_s: base.options.created_at_s,
+            created_at_s,
         },
     }
 }

@@ -1,0 +1,314 @@
+//! The links to the other nodes: which frames there are, what arrives, and the router's remote half over them.
+//!
+//! | kind | way | payload |
+//! |---|---|---|
+//! | 1 Raft | one-way | partition u32, Raft message |
+//! | 2 news | one-way | [`News`](crate::live::News) |
+//! | 16 operation | request, or one-way when nobody wants the reply | a transaction's frame; the crate above knows it |
+//! | 17 service | request | one of [`services`](crate::services) |
+
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+
+use shoal_partition::decode_message;
+use shoal_transport::{Handler, Hello, Responder};
+use shoal_types::NodeId;
+
+use crate::live::Cluster;
+use crate::node::Node;
+use crate::remote::{Call, CallError, Place, Remote};
+use crate::topology::Roles;
+use crate::wait::lock;
+
+pub(crate) const FRAME_RAFT: u8 = 1;
+pub(crate) const FRAME_NEWS: u8 = 2;
+pub(crate) const FRAME_OPERATION: u8 = 16;
+pub(crate) const FRAME_SERVICE: u8 = 17;
+
+/// Clocks that are further apart than this are a fault of a host, not of the network.
+const CLOCK_DIFFERENCE_MAX_US: u64 = 60_000_000;
+
+/// What the crate above does with operations on partitions that this node leads.
+pub trait Operations: Send + Sync + 'static {
+    /// Executes a request on the link's thread. The reply goes into `reply` at once, or comes later.
+    fn serve(&self, from: NodeId, request: &[u8], reply: &mut Vec<u8>) -> Served;
+
+    /// The process of a coordinator is gone: what it had not prepared is rolled back.
+    fn coordinator_gone(&self, node: NodeId);
+}
+
+/// How an operation came to its reply.
+pub enum Served {
+    Done,
+    /// It has to wait for somebody: dropped, it is given up.
+    Later(Pin<Box<dyn Future<Output = Vec<u8>>>>),
+}
+
+/// What the links call.
+pub(crate) struct Receiver {
+    pub(crate) node: Weak<Node>,
+}
+
+/// What transactions call.
+pub(crate) struct Links {
+    pub(crate) cluster: Arc<Cluster>,
+}
+
+impl Handler for Receiver {
+    fn check(&self, theirs: &Hello) -> Result<(), String> {
+        let Some(node) = self.node.upgrade() else { return Err("the node is stopping; try again later".into()) };
+        match &node.cluster {
+            Some(cluster) => check_hello(cluster, theirs),
+            None => Err("this process is a database of its own and takes no nodes".into()),
+        }
+    }
+
+    fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]) {
+        let Some(node) = self.node.upgrade() else { return };
+        match kind {
+            FRAME_RAFT => node.receive_raft(payload),
+            FRAME_NEWS => node.hear_news(from, payload),
+            FRAME_OPERATION => {
+                if let Some(operations) = node.operations.get()
+                    && let Served::Later(rest) = operations.serve(from, payload, &mut Vec::new())
+                {
+                    tokio::task::spawn_local(async move {
+                        let _ = rest.await;
+                    });
+                }
+            }
+            _ => tracing::debug!(%from, kind, "a frame of an unknown kind was ignored"),
+        }
+    }
+
+    fn on_request(&self, from: NodeId, kind: u8, payload: &[u8], mut responder: Responder) {
+        let Some(node) = self.node.upgrade() else { return };
+        match kind {
+            FRAME_OPERATION => {
+                let Some(operations) = node.operations.get() else { return };
+                let mut reply = Vec::new();
+                match operations.serve(from, payload, &mut reply) {
+                    Served::Done => {
+                        responder.reply(0, |buffer| buffer.extend_from_slice(&reply));
+                    }
+                    Served::Later(rest) => {
+                        tokio::task::spawn_local(async move {
+                            let finished = tokio::select! {
+                                reply = rest => Some(reply),
+                                () = responder.cancelled() => None,
+                            };
+                            if let Some(reply) = finished {
+                                responder.reply(0, |buffer| buffer.extend_from_slice(&reply));
+                            }
+                        });
+                    }
+                }
+            }
+            FRAME_SERVICE => node.serve_request(from, payload, responder),
+            _ => responder.refuse("the request is of an unknown kind"),
+        }
+    }
+
+    fn on_up(&self, peer: NodeId, hello: &Hello) {
+        let Some(node) = self.node.upgrade() else { return };
+        let Some(cluster) = &node.cluster else { return };
+        {
+            let mut peers = lock(&cluster.peers);
+            let known = peers.entry(peer).or_default();
+            if known.incarnation != hello.incarnation {
+                known.amnesiac.clear();
+                known.catalog_version = 0;
+                known.started = false;
+            }
+            known.incarnation = hello.incarnation;
+            known.roles = Roles::from_bits(hello.roles);
+            known.is_up = true;
+            known.refused = None;
+        }
+        cluster.raise_map_version();
+        tracing::info!(%peer, "a node is connected");
+        node.log_event("connection", &format!("Node {peer} Connected"));
+        node.tell_news();
+    }
+
+    fn on_down(&self, peer: NodeId, incarnation: u64) {
+        let Some(node) = self.node.upgrade() else { return };
+        let Some(cluster) = &node.cluster else { return };
+        {
+            let mut peers = lock(&cluster.peers);
+            let Some(known) = peers.get_mut(&peer).filter(|known| known.incarnation == incarnation) else { return };
+            known.is_up = false;
+            known.started = false;
+        }
+        tracing::info!(%peer, "a node is not connected any more");
+        node.log_event("connection", &format!("Node {peer} Disconnected"));
+        cluster.leaders.forget_node(peer);
+        cluster.raise_map_version();
+        node.release_definitions_of(peer);
+        node.coordinator_gone(peer);
+    }
+
+    fn on_dead(&self, peer: NodeId, _incarnation: u64) {
+        let Some(node) = self.node.upgrade() else { return };
+        node.log_event("node", &format!("Node {peer} is dead: its process is gone"));
+        node.peer_died(peer);
+    }
+
+    fn on_refused(&self, peer: NodeId, reason: &str) {
+        let Some(node) = self.node.upgrade() else { return };
+        let Some(cluster) = &node.cluster else { return };
+        let mut peers = lock(&cluster.peers);
+        let known = peers.entry(peer).or_default();
+        if known.refused.as_deref() != Some(reason) {
+            tracing::warn!(%peer, reason, "a node refuses to talk");
+            node.log_event("connection", &format!("Node {peer} refuses this node: {reason}"));
+            known.refused = Some(reason.to_owned());
+            node.refused_by(peer, reason);
+        }
+    }
+}
+
+/// Why a process may not take part, in a sentence for its operator.
+fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
+    let options = &cluster.options;
+    if theirs.cluster != options.name {
+        return Err(format!(
+            "the cluster here is called '{}', not '{}'; check the Name in the [system] section of config.ini and the data directory",
+            options.name, theirs.cluster
+        ));
+    }
+    // Management clients.
+    if theirs.node.0 == 0 {
+        return Ok(());
+    }
+    let Some(known) = options.node(theirs.node) else {
+        return Err(format!(
+            "node {} is not in the configuration of node {}; add it to config.ini on all nodes, or start with another --node-id",
+            theirs.node, options.me
+        ));
+    };
+    if theirs.node == options.me {
+        return Err(format!("node {} is this very node; start the other process with another --node-id", options.me));
+    }
+    if Roles::from_bits(theirs.roles) != known.roles {
+        return Err(format!(
+            "node {} has the roles {} here, not {}; use the same config.ini on all nodes",
+            theirs.node,
+            known.roles,
+            Roles::from_bits(theirs.roles)
+        ));
+    }
+    if theirs.config_hash != options.config_hash {
+        return Err(format!(
+            "the configurations of node {} and node {} differ in what must be alike (nodes, replicas, partitions, heartbeats); \
+             copy one config.ini to all nodes and restart the one that is behind",
+            theirs.node, options.me
+        ));
+    }
+    let here = crate::clock::wall_micros();
+    if here.abs_diff(theirs.wall_clock_us) > CLOCK_DIFFERENCE_MAX_US {
+        return Err(format!(
+            "the clocks of node {} and node {} are {} seconds apart; set them right (NTP) and start again",
+            theirs.node,
+            options.me,
+            here.abs_diff(theirs.wall_clock_us) / 1_000_000
+        ));
+    }
+    Ok(())
+}
+
+impl Node {
+    fn receive_raft(&self, payload: &[u8]) {
+        let Some((partition, rest)) = payload.split_first_chunk::<4>() else { return };
+        let partition = u32::from_le_bytes(*partition);
+        let hosted = self.partitions.get(partition as usize).is_some_and(|cell| cell.hosted);
+        match decode_message(rest) {
+            Ok(message) if hosted => self.step_replica(partition, message),
+            Ok(_) => tracing::debug!(partition, "a message for a partition that is not here was ignored"),
+            Err(error) => tracing::warn!(partition, %error, "a replica's message is damaged"),
+        }
+    }
+
+    /// Proof that a process is gone: its groups need not wait for its leases to end.
+    fn peer_died(&self, peer: NodeId) {
+        for partition in self.hosted().collect::<Vec<_>>() {
+            let mut guard = self.partition(partition);
+            if guard.is_single() {
+                continue;
+            }
+            if let Err(error) = guard.peer_died(u64::from(peer.0), self.now()) {
+                tracing::warn!(partition, %error, "a dead leader could not be followed by another");
+            }
+            self.settle_and_release(partition, guard);
+        }
+    }
+
+    fn coordinator_gone(&self, peer: NodeId) {
+        if let Some(operations) = self.operations.get() {
+            operations.coordinator_gone(peer);
+        }
+    }
+}
+
+impl Remote for Links {
+    fn node(&self) -> NodeId {
+        self.cluster.options.me
+    }
+
+    fn place(&self, partition: u32) -> Place {
+        match self.cluster.leaders.of(partition) {
+            Some(node) if node == self.cluster.options.me => Place::Local,
+            Some(node) => Place::Remote(node),
+            None => Place::Unknown,
+        }
+    }
+
+    fn peers(&self) -> Vec<NodeId> {
+        let peers = lock(&self.cluster.peers);
+        let takes_part = |(_, peer): &(&NodeId, &crate::live::Peer)| peer.is_up && (peer.roles.data || peer.roles.sql);
+        peers.iter().filter(takes_part).map(|(&node, _)| node).collect()
+    }
+
+    fn call(&self, to: NodeId, request: &[u8]) -> Call {
+        let Some(transport) = self.cluster.transport.get() else {
+            return Box::pin(std::future::ready(Err(CallError::NotSent)));
+        };
+        let call = transport.call(to, FRAME_OPERATION, |buffer| buffer.extend_from_slice(request));
+        Box::pin(async move {
+            match call.await {
+                Ok(reply) => Ok(reply.payload),
+                Err(error) if error.was_sent() => Err(CallError::Lost),
+                Err(_) => Err(CallError::NotSent),
+            }
+        })
+    }
+
+    fn send(&self, to: NodeId, request: &[u8]) -> bool {
+        match self.cluster.transport.get() {
+            Some(transport) => transport.send_own_lane(to, FRAME_OPERATION, |buffer| buffer.extend_from_slice(request)),
+            None => false,
+        }
+    }
+
+    fn misplaced(&self, partition: u32, node: NodeId, hint: Option<NodeId>) {
+        self.cluster.forget_leader(partition, node);
+        if let Some(hint) = hint.filter(|&hint| hint != node) {
+            self.cluster.learn_leader(partition, hint, self.cluster.leaders.term_of(partition));
+        }
+    }
+
+    fn map_version(&self) -> u64 {
+        self.cluster.map_version()
+    }
+
+    fn map_changed(&self, seen: u64) -> Pin<Box<dyn Future<Output = ()>>> {
+        let mut changes = self.cluster.map_changes();
+        Box::pin(async move {
+            while *changes.borrow_and_update() == seen {
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        })
+    }
+}
