@@ -1,0 +1,147 @@
+//! Holds every written name and value against the table of parameters.
+
+use crate::defect::{Findings, nearest};
+use crate::parameters::{self, Effect, Parameter, SectionKind, ValueKind};
+use crate::text::{Entry, RawSection};
+
+/// A section whose names and values are known to be good.
+#[derive(Debug)]
+pub(crate) struct Section {
+    pub kind: SectionKind,
+    pub word: &'static str,
+    pub is_default: bool,
+    pub line: usize,
+    settings: Vec<Setting>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// As the table spells it.
+    pub name: &'static str,
+    pub value: Value,
+    pub line: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Number(u64),
+    Bool(bool),
+    Text(String),
+}
+
+impl Section {
+    pub fn get(&self, name: &str) -> Option<&Setting> {
+        debug_assert!(
+            parameters::find(self.kind, name).is_some_and(|parameter| parameter.effect == Effect::Used),
+            "{name} is read, so the table must say that it is used"
+        );
+        self.settings.iter().find(|setting| setting.name == name)
+    }
+}
+
+pub(crate) fn sections(raw: Vec<RawSection>, findings: &mut Findings) -> Vec<Section> {
+    raw.into_iter().map(|section| check(section, findings)).collect()
+}
+
+fn check(raw: RawSection, findings: &mut Findings) -> Section {
+    let RawSection { kind, word, is_default, line, entries } = raw;
+    let mut settings: Vec<Setting> = Vec::new();
+    for entry in entries {
+        let Some(parameter) = parameters::find(kind, &entry.name) else {
+            findings.defect(entry.line, unknown(kind, word, &entry.name));
+            continue;
+        };
+        if let Some(first) = settings.iter().find(|setting| setting.name == parameter.name) {
+            let message =
+                format!("{} is given twice in one section, first in line {}", parameter.name, first.line);
+            findings.defect(entry.line, message);
+            continue;
+        }
+        if let Effect::None(reason) = parameter.effect {
+            findings.note(entry.line, format!("{} has no effect: {reason}", parameter.name));
+        }
+        match value(parameter, &entry) {
+            Ok(value) => settings.push(Setting { name: parameter.name, value, line: entry.line }),
+            Err(message) => findings.defect(entry.line, message),
+        }
+    }
+    Section { kind, word, is_default, line, settings }
+}
+
+/// What to say about a name that the section's kind does not have: perhaps it belongs elsewhere, perhaps it is misspelt.
+fn unknown(kind: SectionKind, word: &str, name: &str) -> String {
+    let elsewhere = parameters::all().find(|parameter| parameter.name.eq_ignore_ascii_case(name));
+    if let Some(parameter) = elsewhere {
+        return format!(
+            "{} does not belong in [{word}]; it is a parameter of [{}]",
+            parameter.name,
+            parameter.section.word()
+        );
+    }
+    let of_kind = parameters::all().filter(|parameter| parameter.section == kind).map(|parameter| parameter.name);
+    match nearest(name, of_kind) {
+        Some(known) => format!("unknown parameter {name} in [{word}]; did you mean {known}?"),
+        None => format!("unknown parameter {name} in [{word}]; nothing of that kind has a similar name"),
+    }
+}
+
+fn value(parameter: &Parameter, entry: &Entry) -> Result<Value, String> {
+    let (name, text) = (parameter.name, entry.value.as_str());
+    match parameter.value {
+        ValueKind::Text => Ok(Value::Text(text.to_owned())),
+        ValueKind::Bool => boolean(text)
+            .map(Value::Bool)
+            .ok_or_else(|| format!("{name}={text}: expected true or false (1, 0, Y, N)")),
+        ValueKind::Choice(words) => words
+            .iter()
+            .find(|word| word.eq_ignore_ascii_case(text))
+            .map(|word| Value::Text((*word).to_owned()))
+            .ok_or_else(|| format!("{name}={text}: expected {}", words.join(" or "))),
+        ValueKind::Number { min, max } => {
+            let number = number(text).ok_or_else(|| {
+                format!("{name}={text}: expected a whole number, with K, M or G behind it if need be")
+            })?;
+            if (min..=max).contains(&number) {
+                return Ok(Value::Number(number));
+            }
+            Err(format!("{name}={text} is out of range; it takes {} to {}", size(min), size(max)))
+        }
+    }
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    let is_any = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
+    if is_any(&["1", "y", "yes", "true", "on"]) {
+        Some(true)
+    } else if is_any(&["0", "n", "no", "false", "off"]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// Decimal digits and one of K, M, G, T, with or without a B behind it.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    let digits_end = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits_end);
+    let number: u64 = digits.parse().ok()?;
+    let shift = match unit.trim_start().to_ascii_uppercase().as_str() {
+        "" => 0,
+        "K" | "KB" => 10,
+        "M" | "MB" => 20,
+        "G" | "GB" => 30,
+        "T" | "TB" => 40,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+/// The shortest way to write a number so that [`number`] reads it back.
+pub(crate) fn size(number: u64) -> String {
+    for (shift, unit) in [(40, "T"), (30, "G"), (20, "M"), (10, "K")] {
+        if number > 0 && number.trailing_zeros() >= shift {
+            return format!("{}{unit}", number >> shift);
+        }
+    }
+    number.to_string()
+}

@@ -1,0 +1,1 @@
+//! Makes a configuration from a few figures.
