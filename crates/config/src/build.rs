@@ -2,6 +2,7 @@
 
 mod nodes;
 mod rules;
+mod threads;
 
 use crate::check::{self, Section, Setting, Value};
 use crate::cluster::{ClusterConfig, Durability};
@@ -10,9 +11,9 @@ use crate::parameters::SectionKind;
 use crate::text;
 
 /// Partitions per data node when nothing is said about its threads: NDB's default number of execution threads.
-const EXECUTION_THREADS_DEFAULT: u64 = 2;
+const EXECUTION_THREADS_DEFAULT: u32 = 2;
 /// More partitions per node make range scans dearer and bring nothing.
-const PARTITIONS_PER_NODE_DEFAULT_MAX: u64 = 8;
+const PARTITIONS_PER_NODE_DEFAULT_MAX: u32 = 8;
 const HEARTBEAT_MS_DEFAULT: u64 = 100;
 /// NDB waits for many seconds by default; an election after tens of seconds of silence is no failover.
 const HEARTBEAT_MS_MAX: u64 = 500;
@@ -97,7 +98,6 @@ pub(crate) fn cluster(text: &str) -> Result<ClusterConfig, ConfigError> {
         Some("replicated") => Durability::Replicated,
         _ => Durability::Disk,
     };
-    let per_node = default_partitions_per_node(&sections);
     let mut config = ClusterConfig {
         name,
         nodes,
@@ -109,10 +109,13 @@ pub(crate) fn cluster(text: &str) -> Result<ClusterConfig, ConfigError> {
         durability,
         global_checkpoint_interval_ms: checkpoints.map_or(2000, |(ms, _)| ms),
         partitions: 0,
-        connection_pool: connection_pool(&sections, per_node, &mut findings),
+        connection_pool: 0,
         notes: Vec::new(),
     };
+    let per_node = default_partitions_per_node(&config);
     config.partitions = partitions(&sections, &config, per_node, &mut findings);
+    config.connection_pool = connection_pool(&sections, per_node, &mut findings);
+    repeated_defaults(&sections, &mut findings);
     rules::check(&sections, &config, &mut findings);
     config.notes = findings.finish()?;
     Ok(config)
@@ -146,15 +149,12 @@ fn times(sections: &Sections, findings: &mut Findings) -> (u64, u64) {
 
 /// As many as a data node has threads: each of them finds work of its own, and a scan dives into no more than that.
 /// The file decides and not the machine, so that every node comes to the same number.
-fn default_partitions_per_node(sections: &Sections) -> u64 {
-    let threads = sections
-        .of(SectionKind::Data)
-        .filter_map(|section| sections.setting(section, "MaxNoOfExecutionThreads")?.number())
-        .max();
+fn default_partitions_per_node(config: &ClusterConfig) -> u32 {
+    let threads = config.data_nodes().filter_map(|node| node.execution_threads).max();
     threads.unwrap_or(EXECUTION_THREADS_DEFAULT).clamp(1, PARTITIONS_PER_NODE_DEFAULT_MAX)
 }
 
-fn partitions(sections: &Sections, config: &ClusterConfig, per_node: u64, findings: &mut Findings) -> u32 {
+fn partitions(sections: &Sections, config: &ClusterConfig, per_node: u32, findings: &mut Findings) -> u32 {
     let data = SectionKind::Data;
     let given = sections.common_number(data, "NoOfPartitions", findings);
     let given_per_node = sections.common_number(data, "PartitionsPerNode", findings);
@@ -165,7 +165,7 @@ fn partitions(sections: &Sections, config: &ClusterConfig, per_node: u64, findin
         return count as u32;
     }
     let nodes = config.node_groups().iter().map(Vec::len).sum::<usize>() as u64;
-    let count = nodes * given_per_node.map_or(per_node, |(count, _)| count);
+    let count = nodes * given_per_node.map_or(u64::from(per_node), |(count, _)| count);
     if count > PARTITIONS_MAX {
         let line = given_per_node.map_or(0, |(_, line)| line);
         findings.defect(
@@ -177,10 +177,36 @@ fn partitions(sections: &Sections, config: &ClusterConfig, per_node: u64, findin
 }
 
 /// Connections between a pair of nodes: as asked for, else as many as a data node has partitions of its own to lead.
-fn connection_pool(sections: &Sections, per_node: u64, findings: &mut Findings) -> u32 {
+fn connection_pool(sections: &Sections, per_node: u32, findings: &mut Findings) -> u32 {
     let tcp = sections.common_number(SectionKind::Tcp, "ConnectionPool", findings);
     let api = sections.common_number(SectionKind::Api, "ConnectionPool", findings);
     let transporters = sections.common_number(SectionKind::Data, "NodeGroupTransporters", findings);
     let given = [tcp, api, transporters].into_iter().flatten().map(|(count, _)| count).find(|count| *count > 0);
-    given.unwrap_or(per_node) as u32
+    given.map_or(per_node, |count| count as u32)
+}
+
+/// A kind may have several sections of defaults, as long as they do not repeat each other. They hold for all sections of
+/// the kind, wherever they stand.
+fn repeated_defaults(sections: &Sections, findings: &mut Findings) {
+    let mut seen: Vec<(SectionKind, &Setting)> = Vec::new();
+    for section in sections.all.iter().filter(|section| section.is_default) {
+        for setting in section.settings() {
+            match seen.iter().find(|(kind, other)| *kind == section.kind && other.name == setting.name) {
+                Some((_, first)) => {
+                    let message =
+                        format!("{} has a default already, in line {}; give it once", setting.name, first.line);
+                    findings.defect(setting.line, message);
+                }
+                None => seen.push((section.kind, setting)),
+            }
+        }
+        let kind = section.kind;
+        if sections.of(kind).any(|other| other.line < section.line) {
+            let message = format!(
+                "[{} default] stands behind sections that it holds for as well; NDB would not apply it to them",
+                section.word
+            );
+            findings.note(section.line, message);
+        }
+    }
 }

@@ -29,13 +29,29 @@ pub(crate) enum Value {
     Text(String),
 }
 
+impl Value {
+    /// Whether a switch with this value is switched on.
+    fn is_on(&self) -> bool {
+        match self {
+            Value::Number(number) => *number != 0,
+            Value::Bool(is_on) => *is_on,
+            Value::Text(text) => !text.is_empty(),
+        }
+    }
+}
+
 impl Section {
+    /// What is written in this very section.
     pub fn get(&self, name: &str) -> Option<&Setting> {
         debug_assert!(
             parameters::find(self.kind, name).is_some_and(|parameter| parameter.effect == Effect::Used),
             "{name} is read, so the table must say that it is used"
         );
         self.settings.iter().find(|setting| setting.name == name)
+    }
+
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
     }
 }
 
@@ -57,13 +73,24 @@ fn check(raw: RawSection, findings: &mut Findings) -> Section {
             findings.defect(entry.line, message);
             continue;
         }
-        if let Effect::None(reason) = parameter.effect {
-            findings.note(entry.line, format!("{} has no effect: {reason}", parameter.name));
+        let value = match value(parameter, &entry) {
+            Ok(value) => value,
+            Err(message) => {
+                findings.defect(entry.line, message);
+                continue;
+            }
+        };
+        match parameter.effect {
+            Effect::Used => {}
+            Effect::None(reason) => {
+                findings.note(entry.line, format!("{} has no effect: {reason}", parameter.name))
+            }
+            Effect::Refused(reason) if value.is_on() => {
+                findings.defect(entry.line, format!("{}={}: {reason}", parameter.name, entry.value));
+            }
+            Effect::Refused(_) => {}
         }
-        match value(parameter, &entry) {
-            Ok(value) => settings.push(Setting { name: parameter.name, value, line: entry.line }),
-            Err(message) => findings.defect(entry.line, message),
-        }
+        settings.push(Setting { name: parameter.name, value, line: entry.line });
     }
     Section { kind, word, is_default, line, settings }
 }

@@ -46,6 +46,8 @@ pub struct NodeConfig {
     pub data_memory: Option<u64>,
     /// Bytes of a log segment; `None`: the log's own default.
     pub log_segment_bytes: Option<u64>,
+    /// How fast checkpoints are written; `None`: as fast as the disk goes.
+    pub checkpoint_bytes_per_second: Option<u64>,
     /// Worker threads; `None`: one a core.
     pub execution_threads: Option<u32>,
     /// Keep the process's memory from being swapped out.

@@ -5,8 +5,11 @@
 //! use for is accepted, checked against its range, and answered with a note that says why it has no effect.
 
 mod additions;
+mod connections;
 mod data;
-mod others;
+mod limits;
+mod nodes;
+mod storage;
 
 pub use crate::text::SectionKind;
 
@@ -42,11 +45,15 @@ pub enum Effect {
     Used,
     /// Accepted without effect, because of this.
     None(&'static str),
+    /// Asks for a protection that Shoal does not give, as said here: refused when it is switched on, because running without would be
+    /// a broken promise.
+    Refused(&'static str),
 }
 
 /// The whole table.
 pub fn all() -> impl Iterator<Item = &'static Parameter> {
-    [additions::TABLE, data::TABLE, others::TABLE].into_iter().flatten()
+    let tables = [additions::TABLE, data::TABLE, limits::TABLE, storage::TABLE, nodes::TABLE, connections::TABLE];
+    tables.into_iter().flatten()
 }
 
 /// The parameter that `name` means in a section of this kind, by its present or an older name. Case does not count.
@@ -71,8 +78,14 @@ const OLDER_NAMES: &[(SectionKind, &str, &str)] = &[
 ];
 
 const USED: Effect = Effect::Used;
-/// The largest of NDB's 32-bit numbers.
-const MAX: u64 = 0xffff_ff00;
+/// The largest of NDB's 32-bit numbers that a file may give.
+const MAX: u64 = 0xffff_feff;
+const MAX_32: u64 = 0xffff_ffff;
+const PORT_MAX: u64 = 65_535;
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
 
 const fn number(
     section: SectionKind,
@@ -99,4 +112,56 @@ const fn choice(
     effect: Effect,
 ) -> Parameter {
     Parameter { name, section, value: ValueKind::Choice(words), default: words[0], effect }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::check;
+
+    #[test]
+    fn a_name_means_one_thing_in_a_section_and_older_names_lead_somewhere() {
+        let mut seen = HashSet::new();
+        for parameter in all() {
+            assert!(
+                seen.insert((parameter.section, parameter.name.to_ascii_lowercase())),
+                "{} twice",
+                parameter.name
+            );
+            assert_eq!(
+                find(parameter.section, &parameter.name.to_ascii_uppercase()).map(|p| p.name),
+                Some(parameter.name)
+            );
+        }
+        for (section, older, present) in OLDER_NAMES {
+            assert_eq!(find(*section, older).map(|parameter| parameter.name), Some(*present));
+        }
+    }
+
+    #[test]
+    fn defaults_are_values_of_their_kind() {
+        for Parameter { name, value, default, .. } in all().filter(|parameter| !parameter.default.is_empty()) {
+            match value {
+                // Zero means "as the system sees fit" even where a file may not say so.
+                ValueKind::Number { min, max } => {
+                    let default = check::number(default).unwrap_or_else(|| panic!("{name}: {default}"));
+                    assert!(default == 0 || (*min..=*max).contains(&default), "{name}: {default}");
+                }
+                ValueKind::Bool => assert!(["true", "false"].contains(default), "{name}"),
+                ValueKind::Choice(words) => assert!(words.contains(default), "{name}"),
+                ValueKind::Text => {}
+            }
+        }
+    }
+
+    #[test]
+    fn reasons_are_sentences_that_follow_a_colon() {
+        for parameter in all() {
+            if let Effect::None(reason) | Effect::Refused(reason) = parameter.effect {
+                assert!(reason.len() > 10 && !reason.ends_with('.'), "{}: {reason}", parameter.name);
+            }
+        }
+    }
 }

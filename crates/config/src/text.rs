@@ -18,6 +18,7 @@ pub enum SectionKind {
     Api,
     Tcp,
     SharedMemory,
+    Sci,
 }
 
 /// Every word that may stand in brackets.
@@ -32,6 +33,7 @@ const SECTION_WORDS: &[(&str, SectionKind)] = &[
     ("api", SectionKind::Api),
     ("tcp", SectionKind::Tcp),
     ("shm", SectionKind::SharedMemory),
+    ("sci", SectionKind::Sci),
 ];
 
 impl SectionKind {
@@ -45,6 +47,7 @@ impl SectionKind {
             SectionKind::Api => "mysqld",
             SectionKind::Tcp => "tcp",
             SectionKind::SharedMemory => "shm",
+            SectionKind::Sci => "sci",
         }
     }
 }

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 use shoal_types::NodeId;
 
+use super::threads::threads;
 use super::{Sections, Setting};
-use crate::check::{Section, Value};
+use crate::check::Section;
 use crate::cluster::{NodeConfig, Roles};
 use crate::defect::{Findings, nearest};
 use crate::parameters::SectionKind;
@@ -86,7 +87,7 @@ pub(super) fn nodes(sections: &Sections, findings: &mut Findings) -> Vec<NodeCon
         }
     }
     let mut nodes: Vec<NodeConfig> = drafts.iter().map(|(id, draft)| node(*id, draft, findings)).collect();
-    default_ports(&mut nodes, &drafts);
+    default_ports(sections, &mut nodes);
     nodes
 }
 
@@ -176,7 +177,7 @@ fn roles(sections: &Sections, section: &Section, findings: &mut Findings) -> Rol
 fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
     let directory =
         draft.text("FileSystemPath").or_else(|| draft.text("DataDir")).unwrap_or_else(|| ".".to_owned());
-    let threads = draft.number("MaxNoOfExecutionThreads").map(|threads| threads as u32);
+    let threads = threads(|name| draft.setting(name), findings);
     let lock_pages = draft.number("LockPagesInMainMemory").is_some_and(|level| level > 0);
     let server_port = if draft.roles.mgm { draft.port("PortNumber") } else { None };
     NodeConfig {
@@ -188,40 +189,24 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         mysql_address: draft.text("MySQLAddress"),
         http_port: draft.port("HttpPort"),
         data_dir: PathBuf::from(directory).join(format!("shoal_{id}")),
-        data_memory: draft.number("DataMemory"),
+        // Indexes live in DataMemory; a file that gives them memory of their own means both together.
+        data_memory: draft.number("DataMemory").map(|data| data + draft.number("IndexMemory").unwrap_or(0)),
         log_segment_bytes: draft.number("FragmentLogFileSize"),
-        execution_threads: threads,
+        checkpoint_bytes_per_second: draft.number("MaxDiskWriteSpeed"),
+        execution_threads: threads.count,
         lock_pages,
-        cpus: draft.setting("LockExecuteThreadToCPU").map_or_else(Vec::new, |setting| cpus(setting, findings)),
+        cpus: threads.cpus,
         node_group: draft.number("NodeGroup").map(|group| group as u32),
         line: draft.line(),
     }
 }
 
-/// A list of CPUs and ranges of them: `0,2,4-7`.
-fn cpus(setting: &Setting, findings: &mut Findings) -> Vec<u32> {
-    let Value::Text(text) = &setting.value else { return Vec::new() };
-    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|cpu| *cpu < 65_536);
-    let mut cpus = Vec::new();
-    for part in text.split(',').filter(|part| !part.trim().is_empty()) {
-        let range = match part.split_once('-') {
-            Some((first, last)) => number(first).zip(number(last)).filter(|(first, last)| first <= last),
-            None => number(part).map(|cpu| (cpu, cpu)),
-        };
-        match range {
-            Some((first, last)) => cpus.extend(first..=last),
-            None => {
-                let message =
-                    format!("{}: `{}` is no CPU; write a list such as 0,2,4-7", setting.name, part.trim());
-                findings.defect(setting.line, message);
-            }
-        }
-    }
-    cpus
-}
-
 /// Fills in the ports that nobody gave: on each host they count up from the usual one, past those that are given.
-fn default_ports(nodes: &mut [NodeConfig], drafts: &BTreeMap<u32, Draft>) {
+/// `[tcp default] PortNumber` is what older files call the first port of the data nodes.
+fn default_ports(sections: &Sections, nodes: &mut [NodeConfig]) {
+    let base = sections.default_setting(SectionKind::Tcp, "PortNumber").and_then(Setting::number);
+    let server_base =
+        base.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0).unwrap_or(SERVER_PORT_DEFAULT);
     let mut taken: Vec<(String, u16)> = Vec::new();
     for node in nodes.iter() {
         let ports = [Some(node.server_port), node.mysql_port, node.http_port];
@@ -235,9 +220,8 @@ fn default_ports(nodes: &mut [NodeConfig], drafts: &BTreeMap<u32, Draft>) {
             taken.push((host.clone(), port));
             port
         };
-        debug_assert!(drafts.contains_key(&node.id.0));
         if node.server_port == 0 {
-            node.server_port = choose(if node.roles.mgm { MGM_PORT_DEFAULT } else { SERVER_PORT_DEFAULT });
+            node.server_port = choose(if node.roles.mgm { MGM_PORT_DEFAULT } else { server_base });
         }
         if node.mysql_port == Some(0) {
             node.mysql_port = Some(choose(MYSQL_PORT_DEFAULT));

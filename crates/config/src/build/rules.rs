@@ -152,7 +152,8 @@ fn ports(config: &ClusterConfig, findings: &mut Findings) {
 
 /// `[tcp]` and `[shm]` sections name two nodes that exist.
 fn connections(sections: &Sections, config: &ClusterConfig, findings: &mut Findings) {
-    for section in sections.of(SectionKind::Tcp).chain(sections.of(SectionKind::SharedMemory)) {
+    let kinds = [SectionKind::Tcp, SectionKind::SharedMemory, SectionKind::Sci];
+    for section in kinds.into_iter().flat_map(|kind| sections.of(kind)) {
         for name in ["NodeId1", "NodeId2"] {
             let Some(setting) = section.get(name) else {
                 findings.defect(section.line, format!("[{}] needs {name}", section.word));
