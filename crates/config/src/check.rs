@@ -4,6 +4,9 @@ use crate::defect::{Findings, nearest};
 use crate::parameters::{self, Effect, Parameter, SectionKind, ValueKind};
 use crate::text::{Entry, RawSection};
 
+/// Between a parameter's name and the reason why it does nothing.
+pub(crate) const NO_EFFECT: &str = " has no effect: ";
+
 /// A section whose names and values are known to be good.
 #[derive(Debug)]
 pub(crate) struct Section {
@@ -50,6 +53,12 @@ impl Section {
         self.settings.iter().find(|setting| setting.name == name)
     }
 
+    /// The same for a name that not every kind of section has.
+    pub fn get_if_known(&self, name: &str) -> Option<&Setting> {
+        parameters::find(self.kind, name)?;
+        self.get(name)
+    }
+
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
@@ -64,7 +73,8 @@ fn check(raw: RawSection, findings: &mut Findings) -> Section {
     let mut settings: Vec<Setting> = Vec::new();
     for entry in entries {
         let Some(parameter) = parameters::find(kind, &entry.name) else {
-            findings.defect(entry.line, unknown(kind, word, &entry.name));
+            let header = if is_default { format!("[{word} default]") } else { format!("[{word}]") };
+            findings.defect(entry.line, unknown(kind, &header, &entry.name));
             continue;
         };
         if let Some(first) = settings.iter().find(|setting| setting.name == parameter.name) {
@@ -82,9 +92,7 @@ fn check(raw: RawSection, findings: &mut Findings) -> Section {
         };
         match parameter.effect {
             Effect::Used => {}
-            Effect::None(reason) => {
-                findings.note(entry.line, format!("{} has no effect: {reason}", parameter.name))
-            }
+            Effect::None(reason) => findings.note(entry.line, format!("{}{NO_EFFECT}{reason}", parameter.name)),
             Effect::Refused(reason) if value.is_on() => {
                 findings.defect(entry.line, format!("{}={}: {reason}", parameter.name, entry.value));
             }
@@ -96,19 +104,19 @@ fn check(raw: RawSection, findings: &mut Findings) -> Section {
 }
 
 /// What to say about a name that the section's kind does not have: perhaps it belongs elsewhere, perhaps it is misspelt.
-fn unknown(kind: SectionKind, word: &str, name: &str) -> String {
+fn unknown(kind: SectionKind, header: &str, name: &str) -> String {
     let elsewhere = parameters::all().find(|parameter| parameter.name.eq_ignore_ascii_case(name));
     if let Some(parameter) = elsewhere {
         return format!(
-            "{} does not belong in [{word}]; it is a parameter of [{}]",
+            "{} does not belong in {header}; it is a parameter of [{}]",
             parameter.name,
             parameter.section.word()
         );
     }
     let of_kind = parameters::all().filter(|parameter| parameter.section == kind).map(|parameter| parameter.name);
     match nearest(name, of_kind) {
-        Some(known) => format!("unknown parameter {name} in [{word}]; did you mean {known}?"),
-        None => format!("unknown parameter {name} in [{word}]; nothing of that kind has a similar name"),
+        Some(known) => format!("unknown parameter {name} in {header}; did you mean {known}?"),
+        None => format!("unknown parameter {name} in {header}; nothing of that kind has a similar name"),
     }
 }
 
@@ -171,4 +179,39 @@ pub(crate) fn size(number: u64) -> String {
         }
     }
     number.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_take_units_and_nothing_else() {
+        assert_eq!(number("4096"), Some(4096));
+        assert_eq!(number("64k"), Some(64 << 10));
+        assert_eq!(number("512 M"), Some(512 << 20));
+        assert_eq!(number("16GB"), Some(16 << 30));
+        assert_eq!(number("1T"), Some(1 << 40));
+        for wrong in ["", "M", "-1", "1.5G", "1 000", "8 bits", "99999999999999999999", "99999999T"] {
+            assert_eq!(number(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_written_size_reads_back() {
+        for value in [0, 1, 1023, 1024, 1536, 98 << 20, 3 << 29, 16 << 40, u64::from(u32::MAX)] {
+            assert_eq!(number(&size(value)), Some(value));
+        }
+        assert_eq!(size(98 << 20), "98M");
+    }
+
+    #[test]
+    fn booleans_come_in_many_words() {
+        for (text, meaning) in
+            [("1", true), ("Y", true), ("True", true), ("n", false), ("FALSE", false), ("0", false)]
+        {
+            assert_eq!(boolean(text), Some(meaning), "{text}");
+        }
+        assert_eq!(boolean("2"), None);
+    }
 }

@@ -161,3 +161,13 @@ impl ClusterConfig {
         xxhash_rust::xxh3::xxh3_64(text.as_bytes())
     }
 }
+
+/// The same for all ways to write this machine. Free slots share a key: they are thought of as one host.
+pub(crate) fn host_key(host: Option<&str>) -> String {
+    let host = host.unwrap_or_default().to_ascii_lowercase();
+    if is_localhost(&host) { "localhost".to_owned() } else { host }
+}
+
+pub(crate) fn is_localhost(host: &str) -> bool {
+    ["localhost", "::1"].iter().any(|local| host.eq_ignore_ascii_case(local)) || host.starts_with("127.")
+}

@@ -55,10 +55,17 @@ impl Findings {
         self.notes.push(Note { line, message: message.into() });
     }
 
-    /// The notes, or every mistake.
+    /// The notes, or every mistake: each once, although a default is looked at once for every node that it holds for.
     pub fn finish(mut self) -> Result<Vec<Note>, ConfigError> {
-        self.defects.sort_by_key(|defect| defect.line);
-        self.notes.sort_by_key(|note| note.line);
+        for findings in [&mut self.defects, &mut self.notes] {
+            findings.sort_by_key(|finding| finding.line);
+            let mut seen: Vec<Defect> = Vec::new();
+            findings.retain(|finding| {
+                let is_first = !seen.contains(finding);
+                seen.extend(is_first.then(|| finding.clone()));
+                is_first
+            });
+        }
         if self.defects.is_empty() { Ok(self.notes) } else { Err(ConfigError { defects: self.defects }) }
     }
 }

@@ -9,13 +9,15 @@
 //! 4. [`placement`]: which partition lives where. It follows from the file alone, so every node works it out by
 //!    itself and [`ClusterConfig::hash`] tells whether two of them agree.
 //!
-//! [`generate`] goes the other way: a few figures to a commented file that passes all of this.
+//! [`generate`] goes the other way: a few figures to a commented file that passes all of this. [`ClusterConfig::describe`]
+//! tells a person what was understood.
 //! The crate reads no clock and no environment, and the only file it opens is the one it is asked to.
 
 mod build;
 mod check;
 mod cluster;
 mod defect;
+mod describe;
 pub mod generate;
 pub mod parameters;
 mod placement;

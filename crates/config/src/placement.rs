@@ -2,14 +2,15 @@
 //!
 //! Data nodes form groups of NoOfReplicas in the order of their ids, as in NDB (or as `NodeGroup` says). Partitions are dealt out
 //! over the groups; inside a group the preferred leader rotates, so that every node leads its share. With two replicas a
-//! third vote comes from a management node that holds no copy itself; those rotate too.
+//! third vote comes from a management node that holds no copy itself, on a host without a copy if there is one, so that the
+//! loss of a host takes one vote only; those rotate too.
 //! The partition after the last is the meta partition: the dictionary, kept by the management nodes.
 
 use std::fmt;
 
 use shoal_types::{NodeId, PartitionId};
 
-use crate::cluster::ClusterConfig;
+use crate::cluster::{ClusterConfig, host_key};
 
 /// One partition's Raft group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,19 +59,29 @@ impl ClusterConfig {
     /// Where each of the partitions lives that hold tables, in their order.
     pub fn partition_map(&self) -> Vec<PartitionPlacement> {
         let groups = self.node_groups();
-        let mgm: Vec<NodeId> = self.mgm_nodes().map(|node| node.id).collect();
         let place = |partition: u32| {
             let index = partition as usize;
             let group = &groups[index % groups.len()];
             let mut voters = group.clone();
             voters.rotate_left(index / groups.len() % group.len());
-            // A node with both roles cannot be the third vote of a group that it is in anyway.
-            let candidates: Vec<NodeId> = mgm.iter().copied().filter(|id| !voters.contains(id)).collect();
-            let witness =
-                (voters.len() == 2 && !candidates.is_empty()).then(|| candidates[index % candidates.len()]);
+            let candidates = if voters.len() == 2 { self.witness_candidates(&voters) } else { Vec::new() };
+            let witness = (!candidates.is_empty()).then(|| candidates[index % candidates.len()]);
             PartitionPlacement { partition: PartitionId(partition), voters, witness }
         };
         if groups.is_empty() { Vec::new() } else { (0..self.partitions).map(place).collect() }
+    }
+
+    /// The management nodes that can have the third vote beside these two. A node with both roles cannot if it is one of
+    /// them.
+    fn witness_candidates(&self, voters: &[NodeId]) -> Vec<NodeId> {
+        let host = |id: &NodeId| self.node(*id).map(|node| host_key(node.host.as_deref()));
+        let voter_hosts: Vec<Option<String>> = voters.iter().map(host).collect();
+        let (apart, beside): (Vec<NodeId>, Vec<NodeId>) = self
+            .mgm_nodes()
+            .map(|node| node.id)
+            .filter(|id| !voters.contains(id))
+            .partition(|id| !voter_hosts.contains(&host(id)));
+        if apart.is_empty() { beside } else { apart }
     }
 
     /// The meta partition: the management nodes.

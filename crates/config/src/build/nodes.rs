@@ -12,7 +12,7 @@ use shoal_types::NodeId;
 use super::threads::threads;
 use super::{Sections, Setting};
 use crate::check::Section;
-use crate::cluster::{NodeConfig, Roles};
+use crate::cluster::{NodeConfig, Roles, host_key};
 use crate::defect::{Findings, nearest};
 use crate::parameters::SectionKind;
 
@@ -227,16 +227,6 @@ fn default_ports(sections: &Sections, nodes: &mut [NodeConfig]) {
             node.mysql_port = Some(choose(MYSQL_PORT_DEFAULT));
         }
     }
-}
-
-/// The same for all ways to write this machine. Free slots share a key: they are thought of as one host.
-pub(super) fn host_key(host: Option<&str>) -> String {
-    let host = host.unwrap_or_default().to_ascii_lowercase();
-    if is_localhost(&host) { "localhost".to_owned() } else { host }
-}
-
-pub(super) fn is_localhost(host: &str) -> bool {
-    ["localhost", "::1"].iter().any(|local| host.eq_ignore_ascii_case(local)) || host.starts_with("127.")
 }
 
 fn is_same_host(a: &str, b: &str) -> bool {

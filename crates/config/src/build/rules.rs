@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::nodes::{host_key, is_localhost};
 use super::{Sections, Setting};
-use crate::cluster::ClusterConfig;
+use crate::cluster::{ClusterConfig, host_key, is_localhost};
 use crate::defect::Findings;
 use crate::parameters::SectionKind;
 use crate::placement::NO_NODE_GROUP;
@@ -12,6 +11,7 @@ use crate::placement::NO_NODE_GROUP;
 pub(super) fn check(sections: &Sections, config: &ClusterConfig, findings: &mut Findings) {
     management(config, findings);
     data(sections, config, findings);
+    shared_hosts(config, findings);
     groups(config, findings);
     hosts(sections, config, findings);
     ports(config, findings);
@@ -51,12 +51,16 @@ fn data(sections: &Sections, config: &ClusterConfig, findings: &mut Findings) {
         );
     } else if !count.is_multiple_of(replicas) {
         let message = format!(
-            "{count} data nodes cannot be grouped by NoOfReplicas={replicas}; add [ndbd] sections up to {}, or set \
+            "{count} data node{} cannot be grouped by NoOfReplicas={replicas}; add [ndbd] sections up to {}, or set \
              NoOfReplicas to {}",
+            if count == 1 { "" } else { "s" },
             count.next_multiple_of(replicas),
             if count.is_multiple_of(2) { "1 or 2" } else { "1" },
         );
         findings.defect(replicas_line, message);
+    }
+    for setting in sections.all.iter().filter_map(|section| section.get_if_known("IndexMemory")) {
+        findings.note(setting.line, "IndexMemory is added to DataMemory, where indexes live as well");
     }
     let no_third_vote =
         config.partition_map().iter().any(|placement| placement.voters.len() == 2 && placement.witness.is_none());
@@ -66,6 +70,23 @@ fn data(sections: &Sections, config: &ClusterConfig, findings: &mut Findings) {
             "no management node runs apart from the data nodes, so nobody has the third vote: the loss of one data node \
              stops its partitions; add a [ndb_mgmd] with an id of its own",
         );
+    }
+}
+
+/// The loss of a host should take one vote of three, not two.
+fn shared_hosts(config: &ClusterConfig, findings: &mut Findings) {
+    let host = |id| config.node(id).map(|node| host_key(node.host.as_deref())).unwrap_or_default();
+    for placement in config.partition_map() {
+        let Some(witness) = placement.witness else { continue };
+        let shared = host(witness);
+        let beside = placement.voters.iter().copied().find(|voter| host(*voter) == shared);
+        if let Some(voter) = beside.filter(|_| !is_localhost(&shared)) {
+            let message = format!(
+                "management node {witness} is on the host of data node {voter}: the loss of {shared} takes two votes \
+                 of three and stops partitions; put it on a host of its own, however small"
+            );
+            return findings.note(config.node(witness).map_or(0, |node| node.line), message);
+        }
     }
 }
 
@@ -91,7 +112,7 @@ fn groups(config: &ClusterConfig, findings: &mut Findings) {
     for (group, (size, line)) in sizes {
         if size != config.replicas {
             let message = format!(
-                "NodeGroup={group} has {size} data nodes; with NoOfReplicas={0} it needs {0}",
+                "NodeGroup={group} has {size} of the data nodes; with NoOfReplicas={0} it needs {0}",
                 config.replicas
             );
             findings.defect(line, message);
@@ -159,10 +180,9 @@ fn connections(sections: &Sections, config: &ClusterConfig, findings: &mut Findi
                 findings.defect(section.line, format!("[{}] needs {name}", section.word));
                 continue;
             };
-            let known = setting
-                .text()
-                .and_then(|text| text.parse().ok())
-                .is_some_and(|id| config.nodes.iter().any(|node| node.id.0 == id));
+            // An older form puts the system's name in front: `prod.3`.
+            let id: Option<u32> = setting.text().and_then(|text| text.rsplit('.').next()?.trim().parse().ok());
+            let known = id.is_some_and(|id| config.nodes.iter().any(|node| node.id.0 == id));
             if !known {
                 let message = format!("{name}={} is no node of this file", setting.text().unwrap_or_default());
                 findings.defect(setting.line, message);
