@@ -1,0 +1,173 @@
+//! The configuration as the rest of the system sees it.
+
+use std::path::{Path, PathBuf};
+
+use shoal_types::NodeId;
+
+use crate::build;
+use crate::defect::{ConfigError, Defect, Note};
+
+/// When a commit is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When it is on the disks of a majority of its replicas.
+    #[default]
+    Disk,
+    /// When it is in the memory of a majority; disks follow at every global checkpoint.
+    Replicated,
+}
+
+/// What a node does. None of them: a slot for a tool or a native client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Roles {
+    pub mgm: bool,
+    pub data: bool,
+    pub sql: bool,
+}
+
+/// One process of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConfig {
+    pub id: NodeId,
+    pub roles: Roles,
+    /// `None`: a free slot, for a node without the roles mgm and data, that may start on any host.
+    pub host: Option<String>,
+    /// Where other nodes connect to. A management node has one port for everything, its PortNumber.
+    pub server_port: u16,
+    /// MySQL clients; set where the sql role is.
+    pub mysql_port: Option<u16>,
+    /// The address to listen on for MySQL clients; `None`: all of the host's.
+    pub mysql_address: Option<String>,
+    /// The dashboard and metrics; `None`: no such door.
+    pub http_port: Option<u16>,
+    /// This node's own directory. Two nodes of one host never share it.
+    pub data_dir: PathBuf,
+    /// Bytes for rows and indexes; `None`: a share of the machine's memory.
+    pub data_memory: Option<u64>,
+    /// Bytes of a log segment; `None`: the log's own default.
+    pub log_segment_bytes: Option<u64>,
+    /// How fast checkpoints are written; `None`: as fast as the disk goes.
+    pub checkpoint_bytes_per_second: Option<u64>,
+    /// Worker threads; `None`: one a core.
+    pub execution_threads: Option<u32>,
+    /// Keep the process's memory from being swapped out.
+    pub lock_pages: bool,
+    /// The CPUs for the worker threads, in order; empty: wherever the system puts them.
+    pub cpus: Vec<u32>,
+    /// NodeGroup as written.
+    pub(crate) node_group: Option<u32>,
+    /// The line of the (first) section.
+    pub line: usize,
+}
+
+impl Roles {
+    /// The roles of both.
+    pub fn or(self, other: Roles) -> Roles {
+        Roles { mgm: self.mgm || other.mgm, data: self.data || other.data, sql: self.sql || other.sql }
+    }
+}
+
+impl std::fmt::Display for Roles {
+    /// `data,sql`; `api` where there is none.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let roles = [(self.mgm, "mgm"), (self.data, "data"), (self.sql, "sql")];
+        let words: Vec<&str> = roles.into_iter().filter(|(has, _)| *has).map(|(_, word)| word).collect();
+        f.write_str(if words.is_empty() { "api" } else { "" })?;
+        f.write_str(&words.join(","))
+    }
+}
+
+impl NodeConfig {
+    /// `host:port` for other nodes; nobody dials a node without a host.
+    pub fn server_address(&self) -> Option<String> {
+        let host = self.host.as_deref()?;
+        Some(if host.contains(':') {
+            format!("[{host}]:{}", self.server_port)
+        } else {
+            format!("{host}:{}", self.server_port)
+        })
+    }
+}
+
+/// A checked configuration: whatever it says can be relied on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterConfig {
+    pub name: String,
+    /// In the order of their ids.
+    pub nodes: Vec<NodeConfig>,
+    /// Copies of every partition on data nodes: 1, 2 or 3.
+    pub replicas: u32,
+    pub heartbeat_ms: u64,
+    /// A follower that hears nothing for so long asks for an election. At least four heartbeats.
+    pub election_timeout_ms: u64,
+    pub arbitration_timeout_ms: u64,
+    /// How long a statement waits for a row lock; `None`: as the session's `innodb_lock_wait_timeout` says.
+    pub lock_wait_timeout_ms: Option<u64>,
+    pub durability: Durability,
+    pub global_checkpoint_interval_ms: u64,
+    /// Partitions that hold tables; the meta partition comes on top of them.
+    pub partitions: u32,
+    /// Connections between every pair of nodes.
+    pub connection_pool: u32,
+    /// What was accepted and deserves a word, in the order of the lines.
+    pub notes: Vec<Note>,
+}
+
+impl ClusterConfig {
+    pub fn parse(text: &str) -> Result<ClusterConfig, ConfigError> {
+        build::cluster(text)
+    }
+
+    pub fn read(path: &Path) -> Result<ClusterConfig, ConfigError> {
+        let whole_file = |message| ConfigError { defects: vec![Defect { line: 0, message }] };
+        let bytes =
+            std::fs::read(path).map_err(|error| whole_file(format!("cannot read {}: {error}", path.display())))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| whole_file(format!("{} is not UTF-8 text; save it as such", path.display())))?;
+        ClusterConfig::parse(&text)
+    }
+
+    pub fn node(&self, id: NodeId) -> Option<&NodeConfig> {
+        self.nodes.iter().find(|node| node.id == id)
+    }
+
+    pub fn data_nodes(&self) -> impl Iterator<Item = &NodeConfig> {
+        self.nodes.iter().filter(|node| node.roles.data)
+    }
+
+    pub fn mgm_nodes(&self) -> impl Iterator<Item = &NodeConfig> {
+        self.nodes.iter().filter(|node| node.roles.mgm)
+    }
+
+    pub fn sql_nodes(&self) -> impl Iterator<Item = &NodeConfig> {
+        self.nodes.iter().filter(|node| node.roles.sql)
+    }
+
+    /// The same on all nodes that may run together. It covers what must agree between them at any moment: everything
+    /// in [`placement_hash`](ClusterConfig::placement_hash), and the times that leases and elections rest on. Whatever
+    /// may differ while nodes are restarted one after the other is left out: memory, threads, hosts, ports, durability,
+    /// and nodes that are neither mgm nor data.
+    pub fn hash(&self) -> u64 {
+        let times = format!("{};{};{}", self.placement_hash(), self.heartbeat_ms, self.election_timeout_ms);
+        xxhash_rust::xxh3::xxh3_64(times.as_bytes())
+    }
+
+    /// What a data directory is tied to from its creation on: the cluster's name and where every partition lives.
+    pub fn placement_hash(&self) -> u64 {
+        let mut text = format!("shoal placement 1;{};{}", self.name, self.replicas);
+        for placement in self.partition_map().iter().chain([&self.meta_placement()]) {
+            text.push_str(&format!(";{placement}"));
+        }
+        xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+    }
+}
+
+/// The same for all ways to write this machine. Free slots share a key: they are thought of as one host.
+pub(crate) fn host_key(host: Option<&str>) -> String {
+    let host = host.unwrap_or_default().to_ascii_lowercase();
+    if is_localhost(&host) { "localhost".to_owned() } else { host }
+}
+
+pub(crate) fn is_localhost(host: &str) -> bool {
+    ["localhost", "::1"].iter().any(|local| host.eq_ignore_ascii_case(local)) || host.starts_with("127.")
+}

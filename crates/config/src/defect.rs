@@ -1,0 +1,123 @@
+//! What is wrong with a file, or worth knowing about it, and where.
+
+use std::fmt;
+
+/// One mistake. `line` counts from 1; 0 stands for the file as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defect {
+    pub line: usize,
+    pub message: String,
+}
+
+/// Something accepted that the reader may not expect. `line` as in [`Defect`].
+pub type Note = Defect;
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.message),
+            line => write!(f, "line {line}: {}", self.message),
+        }
+    }
+}
+
+/// Every mistake that was found, in the order of their lines. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    pub defects: Vec<Defect>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, defect) in self.defects.iter().enumerate() {
+            let line_break = if position > 0 { "\n" } else { "" };
+            write!(f, "{line_break}{defect}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Collects mistakes and notes while a file is worked through.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub defects: Vec<Defect>,
+    pub notes: Vec<Note>,
+}
+
+impl Findings {
+    pub fn defect(&mut self, line: usize, message: impl Into<String>) {
+        self.defects.push(Defect { line, message: message.into() });
+    }
+
+    pub fn note(&mut self, line: usize, message: impl Into<String>) {
+        self.notes.push(Note { line, message: message.into() });
+    }
+
+    /// The notes, or every mistake: each once, although a default is looked at once for every node that it holds for.
+    pub fn finish(mut self) -> Result<Vec<Note>, ConfigError> {
+        for findings in [&mut self.defects, &mut self.notes] {
+            findings.sort_by_key(|finding| finding.line);
+            let mut seen: Vec<Defect> = Vec::new();
+            findings.retain(|finding| {
+                let is_first = !seen.contains(finding);
+                seen.extend(is_first.then(|| finding.clone()));
+                is_first
+            });
+        }
+        if self.defects.is_empty() { Ok(self.notes) } else { Err(ConfigError { defects: self.defects }) }
+    }
+}
+
+/// The candidate that `word` most likely was meant to be: few edits away, relative to its length. Case does not count.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase();
+    let limit = (word.chars().count() / 3).max(2);
+    candidates
+        .map(|candidate| (edit_distance(&word, &candidate.to_ascii_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, candidate)| (*distance, candidate.len()))
+        .map(|(_, candidate)| candidate)
+}
+
+/// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let substitution = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = substitution.min(last[j] + 1).min(row[j - 1] + 1);
+            let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if swapped {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("datamemory", "datamemory"), 0);
+        assert_eq!(edit_distance("datamemroy", "datamemory"), 1);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn the_nearest_name_is_near_or_nothing() {
+        let names = ["DataMemory", "DataDir", "IndexMemory"];
+        assert_eq!(nearest("datamemmory", names.into_iter()), Some("DataMemory"));
+        assert_eq!(nearest("DatDir", names.into_iter()), Some("DataDir"));
+        assert_eq!(nearest("Frobnicate", names.into_iter()), None);
+    }
+}

@@ -1,0 +1,28 @@
+//! Parameters that NDB does not have.
+
+use super::SectionKind::{Api, Data, Management, Tcp};
+use super::{PORT_MAX, Parameter, USED, choice, number, text};
+
+pub(super) const TABLE: &[Parameter] = &[
+    choice(Data, "CommitDurability", &["disk", "replicated"], USED),
+    number(Data, "NoOfPartitions", "", (1, 1024), USED),
+    number(Data, "ElectionTimeout", "", (50, 60_000), USED),
+    text(Data, "Roles", "data", USED),
+    number(Data, "MySQLPort", "3306", (1, PORT_MAX), USED),
+    text(Data, "MySQLAddress", "", USED),
+    number(Data, "HttpPort", "", (1, PORT_MAX), USED),
+    text(Management, "Roles", "mgm", USED),
+    number(Management, "MySQLPort", "3306", (1, PORT_MAX), USED),
+    text(Management, "MySQLAddress", "", USED),
+    number(Management, "HttpPort", "", (1, PORT_MAX), USED),
+    number(Management, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
+    text(Api, "Roles", "sql", USED),
+    number(Api, "ServerPort", "", (1, PORT_MAX), USED),
+    number(Api, "MySQLPort", "3306", (1, PORT_MAX), USED),
+    text(Api, "MySQLAddress", "", USED),
+    number(Api, "HttpPort", "", (1, PORT_MAX), USED),
+    text(Api, "DataDir", ".", USED),
+    number(Api, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
+    number(Api, "ConnectionPool", "", (1, 63), USED),
+    number(Tcp, "ConnectionPool", "", (1, 63), USED),
+];

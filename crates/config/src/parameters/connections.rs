@@ -1,0 +1,94 @@
+//! `[tcp]`, `[shm]` and `[sci]`: connections between nodes.
+
+use super::Effect::{self, None, Refused};
+use super::SectionKind::{Sci, SharedMemory, Tcp};
+use super::{GIB, KIB, MAX, PORT_MAX, Parameter, USED, flag, number, text};
+
+const OVER_TCP: Effect = None("nodes of one host talk over TCP");
+const BUFFERS_GROW: Effect = None("buffers of connections grow as they are needed, up to a bound");
+const CHECKED: Effect = None("every frame between nodes has a checksum");
+const NODE_ADDRESS: Effect = None("a node has one address for all others, its HostName");
+const SYSTEM_CHOOSES: Effect = None("the system chooses the sizes of its socket buffers");
+const BOTH_DIRECTIONS: Effect = None("who connects to whom follows from the nodes' roles and ids");
+const NO_SIGNALS: Effect = None("there are no signals and no trace files");
+
+pub(super) const TABLE: &[Parameter] = &[
+    text(Tcp, "NodeId1", "", USED),
+    text(Tcp, "NodeId2", "", USED),
+    text(Tcp, "HostName1", "", NODE_ADDRESS),
+    text(Tcp, "HostName2", "", NODE_ADDRESS),
+    // The base of the data nodes' ports in older files.
+    number(Tcp, "PortNumber", "", (0, PORT_MAX), USED),
+    number(Tcp, "Group", "55", (0, 200), BOTH_DIRECTIONS),
+    number(Tcp, "NodeIdServer", "", (1, 255), BOTH_DIRECTIONS),
+    text(Tcp, "NodeId1_System", "", BOTH_DIRECTIONS),
+    text(Tcp, "NodeId2_System", "", BOTH_DIRECTIONS),
+    text(Tcp, "Proxy", "", BOTH_DIRECTIONS),
+    flag(Tcp, "SendSignalId", "true", NO_SIGNALS),
+    flag(Tcp, "Checksum", "false", CHECKED),
+    flag(Tcp, "PreSendChecksum", "false", CHECKED),
+    number(Tcp, "SendBufferMemory", "2M", (64 * KIB, MAX), BUFFERS_GROW),
+    number(Tcp, "ReceiveBufferMemory", "2M", (16 * KIB, MAX), BUFFERS_GROW),
+    number(Tcp, "OverloadLimit", "0", (0, MAX), BUFFERS_GROW),
+    number(Tcp, "TCP_SND_BUF_SIZE", "0", (0, 2 * GIB), SYSTEM_CHOOSES),
+    number(Tcp, "TCP_RCV_BUF_SIZE", "0", (0, 2 * GIB), SYSTEM_CHOOSES),
+    number(Tcp, "TCP_MAXSEG_SIZE", "0", (0, 2 * GIB), SYSTEM_CHOOSES),
+    flag(Tcp, "TcpBind_INADDR_ANY", "false", None("nodes listen on all addresses of their host")),
+    number(
+        Tcp,
+        "TcpSpinTime",
+        "0",
+        (0, 2000),
+        None("threads sleep when they have nothing to do and wake at once"),
+    ),
+    number(Tcp, "PreferIPVersion", "4", (4, 6), None("the resolver's order of addresses is taken")),
+    flag(
+        Tcp,
+        "AllowUnresolvedHostNames",
+        "false",
+        None("a name that cannot be resolved is tried again when connecting"),
+    ),
+    flag(
+        Tcp,
+        "RequireLinkTls",
+        "false",
+        Refused("nodes do not talk over TLS; keep their network private and leave it out"),
+    ),
+    text(SharedMemory, "NodeId1", "", USED),
+    text(SharedMemory, "NodeId2", "", USED),
+    text(SharedMemory, "HostName1", "", OVER_TCP),
+    text(SharedMemory, "HostName2", "", OVER_TCP),
+    number(SharedMemory, "PortNumber", "0", (0, PORT_MAX), OVER_TCP),
+    number(SharedMemory, "Group", "35", (0, 200), OVER_TCP),
+    number(SharedMemory, "NodeIdServer", "", (1, 255), OVER_TCP),
+    text(SharedMemory, "NodeId1_System", "", OVER_TCP),
+    text(SharedMemory, "NodeId2_System", "", OVER_TCP),
+    flag(SharedMemory, "SendSignalId", "false", OVER_TCP),
+    flag(SharedMemory, "Checksum", "true", OVER_TCP),
+    flag(SharedMemory, "PreSendChecksum", "false", OVER_TCP),
+    number(SharedMemory, "Signum", "", (0, MAX), OVER_TCP),
+    number(SharedMemory, "ShmKey", "", (0, MAX), OVER_TCP),
+    number(SharedMemory, "ShmSize", "4M", (64 * KIB, MAX), OVER_TCP),
+    number(SharedMemory, "ShmSpinTime", "0", (0, 2000), OVER_TCP),
+    number(SharedMemory, "OverloadLimit", "0", (0, MAX), OVER_TCP),
+    number(SharedMemory, "SendBufferMemory", "2M", (64 * KIB, MAX), OVER_TCP),
+    text(Sci, "NodeId1", "", USED),
+    text(Sci, "NodeId2", "", USED),
+    text(Sci, "HostName1", "", OVER_TCP),
+    text(Sci, "HostName2", "", OVER_TCP),
+    number(Sci, "PortNumber", "0", (0, PORT_MAX), OVER_TCP),
+    number(Sci, "Group", "15", (0, 200), OVER_TCP),
+    number(Sci, "NodeIdServer", "", (1, 255), OVER_TCP),
+    number(Sci, "Host1SciId0", "", (0, MAX), OVER_TCP),
+    number(Sci, "Host1SciId1", "0", (0, MAX), OVER_TCP),
+    number(Sci, "Host2SciId0", "", (0, MAX), OVER_TCP),
+    number(Sci, "Host2SciId1", "0", (0, MAX), OVER_TCP),
+    text(Sci, "NodeId1_System", "", OVER_TCP),
+    text(Sci, "NodeId2_System", "", OVER_TCP),
+    flag(Sci, "SendSignalId", "true", OVER_TCP),
+    flag(Sci, "Checksum", "false", OVER_TCP),
+    flag(Sci, "PreSendChecksum", "false", OVER_TCP),
+    number(Sci, "SendLimit", "8K", (128, 32 * KIB), OVER_TCP),
+    number(Sci, "SharedBufferSize", "1M", (64 * KIB, MAX), OVER_TCP),
+    number(Sci, "OverloadLimit", "0", (0, MAX), OVER_TCP),
+];
