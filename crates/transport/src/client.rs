@@ -1,0 +1,156 @@
+//! A blocking client: one connection, one call at a time. For `shoal mgm` and other programs that are no node.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use crate::calls::{CallError, Reply};
+use crate::frame::{self, Class, Head, PAYLOAD_BYTES_MAX, TooLarge};
+use crate::hello::{HELLO_BYTES_MAX, Hello};
+
+/// Bytes of one read.
+const READ_BYTES: usize = 64 << 10;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("cannot connect to {address}: {source}")]
+    Connect { address: String, source: io::Error },
+    /// The node's sentence.
+    #[error("{address} refused the connection: {reason}")]
+    Refused { address: String, reason: String },
+    #[error("the connection to {address} broke: {source}")]
+    Broken { address: String, source: io::Error },
+    #[error("{address} did not answer within {timeout_ms} ms")]
+    TimedOut { address: String, timeout_ms: u128 },
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+#[derive(Debug)]
+pub struct Client {
+    address: String,
+    socket: TcpStream,
+    received: Vec<u8>,
+    node: Hello,
+    last_call: u64,
+}
+
+impl Client {
+    /// Connects to a node. `me` is what a node would say about itself; its node id should be `CLIENT`.
+    pub fn connect(address: &str, me: &Hello, timeout: Duration) -> Result<Client, ClientError> {
+        let connect_error = |source| ClientError::Connect { address: address.to_string(), source };
+        let socket = connect_any(address, timeout).map_err(connect_error)?;
+        socket.set_nodelay(true).map_err(connect_error)?;
+        let mut client = Client {
+            address: address.to_string(),
+            socket,
+            received: Vec::new(),
+            node: Hello::default(),
+            last_call: 0,
+        };
+        let deadline = Instant::now() + timeout;
+        let mut hello = Vec::new();
+        Hello { lane: 0, lanes: 1, ..me.clone() }.encode(&mut hello);
+        client.write(Head::of(Class::Hello), &hello)?;
+        let (head, payload) = client.read(HELLO_BYTES_MAX, deadline, timeout)?;
+        client.node = match head.class {
+            Class::Hello => Hello::decode(&payload).map_err(|reason| client.refused(reason))?,
+            Class::Refused => return Err(client.refused(String::from_utf8_lossy(&payload).into_owned())),
+            class => return Err(client.refused(format!("{class:?} came in place of a hello"))),
+        };
+        client.write(Head::of(Class::Ready), &[])?;
+        Ok(client)
+    }
+
+    /// What the node said about itself.
+    pub fn node(&self) -> &Hello {
+        &self.node
+    }
+
+    /// Calls the node. After any error but `Call` the connection is of no more use.
+    pub fn call(&mut self, kind: u8, payload: &[u8], timeout: Duration) -> Result<Reply, ClientError> {
+        let deadline = Instant::now() + timeout;
+        self.last_call += 1;
+        // Slot 0, and a generation of its own for every call.
+        let id = self.last_call << 32;
+        self.write(Head { class: Class::Request, kind, call: id }, payload)?;
+        loop {
+            let (head, payload) = self.read(PAYLOAD_BYTES_MAX, deadline, timeout)?;
+            match head.class {
+                Class::Reply if head.call == id => return Ok(Reply { kind: head.kind, payload }),
+                Class::Unanswered if head.call == id => {
+                    return Err(CallError::Unanswered(String::from_utf8_lossy(&payload).into_owned()).into());
+                }
+                Class::Refused => return Err(self.refused(String::from_utf8_lossy(&payload).into_owned())),
+                Class::Ping => self.write(Head::of(Class::Pong), &[])?,
+                _ => {}
+            }
+        }
+    }
+
+    fn refused(&self, reason: String) -> ClientError {
+        ClientError::Refused { address: self.address.clone(), reason }
+    }
+
+    fn broken(&self, source: io::Error) -> ClientError {
+        ClientError::Broken { address: self.address.clone(), source }
+    }
+
+    fn write(&mut self, head: Head, payload: &[u8]) -> Result<(), ClientError> {
+        let mut bytes = Vec::with_capacity(frame::HEADER_BYTES + payload.len());
+        frame::append(&mut bytes, head, |buffer| buffer.extend_from_slice(payload))
+            .map_err(|TooLarge(bytes)| CallError::TooLarge { bytes })?;
+        self.socket.write_all(&bytes).map_err(|source| self.broken(source))
+    }
+
+    fn read(
+        &mut self,
+        payload_bytes_max: usize,
+        deadline: Instant,
+        timeout: Duration,
+    ) -> Result<(Head, Vec<u8>), ClientError> {
+        loop {
+            let decoded = frame::decode(&self.received, payload_bytes_max);
+            let decoded = decoded.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
+            if let Some((frame, size)) = decoded.map_err(|source| self.broken(source))? {
+                let (head, payload) = (frame.head, frame.payload.to_vec());
+                self.received.drain(..size);
+                return Ok((head, payload));
+            }
+            self.read_some(deadline).map_err(|error| match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                    ClientError::TimedOut { address: self.address.clone(), timeout_ms: timeout.as_millis() }
+                }
+                _ => self.broken(error),
+            })?;
+        }
+    }
+
+    fn read_some(&mut self, deadline: Instant) -> io::Result<()> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.socket.set_read_timeout(Some(left))?;
+        let length = self.received.len();
+        self.received.resize(length + READ_BYTES, 0);
+        let result = self.socket.read(&mut self.received[length..]);
+        self.received.truncate(length + result.as_ref().map_or(0, |bytes| *bytes));
+        match result {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            result => result.map(|_| ()),
+        }
+    }
+}
+
+fn connect_any(address: &str, timeout: Duration) -> io::Result<TcpStream> {
+    let mut result = Err(io::ErrorKind::AddrNotAvailable.into());
+    for address in address.to_socket_addrs()? {
+        result = TcpStream::connect_timeout(&address, timeout);
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}

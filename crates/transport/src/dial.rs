@@ -1,0 +1,171 @@
+//! Links come up: dialling, accepting, and finding out whether a process that went away is dead.
+
+use std::io;
+use std::net::TcpListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{sleep, timeout};
+
+use crate::frame::Class;
+use crate::handshake::{Established, HandshakeError, read_frame, refuse};
+use crate::hello::{CLIENT, Hello};
+use crate::input::Input;
+use crate::peer::Peer;
+use crate::transport::{Arrival, Transport};
+
+/// The first pause after a link broke or an attempt failed; each one after is twice as long. A process that is killed
+/// closes its links and its listener within this time, so the second attempt mostly finds out that it is dead.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+/// Sockets that have not said hello yet; more are closed.
+const STRANGERS_MAX: usize = 256;
+/// Pause of the acceptor when the system has no socket for it (too many open files).
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+struct Pause {
+    next: Duration,
+    max: Duration,
+}
+
+impl Pause {
+    fn new(max: Duration) -> Pause {
+        Pause { next: PAUSE_MIN, max }
+    }
+
+    async fn wait(&mut self) {
+        sleep(self.next).await;
+        self.next = (self.next * 2).min(self.max);
+    }
+
+    fn reset(&mut self) {
+        self.next = PAUSE_MIN;
+    }
+}
+
+impl Transport {
+    /// Keeps one lane to a peer up.
+    pub(crate) async fn keep_dialled(self: Arc<Self>, peer: Arc<Peer>, lane: u16) {
+        let mut pause = Pause::new(self.options.redial_pause_max);
+        loop {
+            peer.unblocked().await;
+            match self.dial(&peer, lane).await {
+                Ok(established) => {
+                    pause.reset();
+                    self.serve(established).await;
+                    // The first attempt after a break comes at once.
+                    continue;
+                }
+                Err(HandshakeError::Refused(reason)) => peer.was_refused(&reason),
+                Err(HandshakeError::Io(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    peer.connection_was_refused();
+                }
+                Err(HandshakeError::Io(_)) => {}
+            }
+            peer.deliver(&*self.handler);
+            pause.wait().await;
+        }
+    }
+
+    async fn dial(&self, peer: &Arc<Peer>, lane: u16) -> Result<Established, HandshakeError> {
+        let socket = self.connect(peer).await?;
+        match timeout(self.options.handshake_timeout, self.greet(peer, lane, socket)).await {
+            Ok(result) => result,
+            Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+        }
+    }
+
+    async fn connect(&self, peer: &Peer) -> io::Result<TcpStream> {
+        let Some(address) = &peer.address else { return Err(io::ErrorKind::AddrNotAvailable.into()) };
+        let socket = timeout(self.options.connect_timeout, TcpStream::connect(address)).await??;
+        Transport::prepare(&socket)?;
+        Ok(socket)
+    }
+
+    /// Finds out whether a peer that dials this node, and does not any more, is dead: connects to where it listens.
+    pub(crate) async fn keep_probing(self: Arc<Self>, peer: Arc<Peer>) {
+        let mut changes = peer.changes();
+        loop {
+            // The sender lives as long as the peer.
+            while !peer.is_missing() {
+                let _ = changes.changed().await;
+            }
+            let mut pause = Pause::new(self.options.redial_pause_max);
+            while peer.is_missing() {
+                peer.unblocked().await;
+                let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+                if self.connect(&peer).await.is_err_and(|error| refused(&error)) {
+                    peer.connection_was_refused();
+                    peer.deliver(&*self.handler);
+                } else {
+                    pause.wait().await;
+                }
+            }
+        }
+    }
+
+    /// Accepts connections; each goes to the worker of its lane once it has said hello.
+    pub(crate) async fn accept(self: Arc<Self>, listener: TcpListener) {
+        let listener = listener.set_nonblocking(true).and_then(|()| tokio::net::TcpListener::from_std(listener));
+        let listener = match listener {
+            Ok(listener) => listener,
+            Err(error) => return eprintln!("transport: cannot accept connections: {error}"),
+        };
+        let strangers = Rc::new(Semaphore::new(STRANGERS_MAX));
+        loop {
+            let Ok((socket, _)) = listener.accept().await else {
+                sleep(ACCEPT_RETRY).await;
+                continue;
+            };
+            let transport = Arc::clone(&self);
+            let strangers = Rc::clone(&strangers);
+            self.spawn(async move {
+                let Ok(_permit) = strangers.try_acquire() else { return };
+                let hello = transport.hear(socket);
+                // One that does not say hello in time, or only looked whether somebody listens, is forgotten.
+                if let Ok(Ok(arrival)) = timeout(transport.options.handshake_timeout, hello).await {
+                    transport.hand_over(arrival);
+                }
+            });
+        }
+    }
+
+    async fn hear(&self, mut socket: TcpStream) -> Result<Arrival, HandshakeError> {
+        Transport::prepare(&socket)?;
+        let mut input = Input::default();
+        let hello = match read_frame(&mut socket, &mut input).await? {
+            (Class::Hello, payload) => Hello::decode(&payload),
+            (class, _) => Err(format!("{class:?} came in place of a hello")),
+        };
+        match hello {
+            Ok(hello) => Ok(Arrival { socket: socket.into_std()?, input, hello }),
+            Err(reason) => Err(refuse(&mut socket, reason).await),
+        }
+    }
+
+    /// Serves the accepted links of one worker.
+    pub(crate) async fn welcome_arrivals(self: Arc<Self>, mut arrivals: mpsc::UnboundedReceiver<Arrival>) {
+        while let Some(arrival) = arrivals.recv().await {
+            let transport = Arc::clone(&self);
+            self.spawn(async move { transport.welcome_arrival(arrival).await });
+        }
+    }
+
+    async fn welcome_arrival(&self, Arrival { socket, input, hello }: Arrival) {
+        let Ok(socket) = TcpStream::from_std(socket) else { return };
+        let peer = self.peer_of(&hello);
+        let welcome = async {
+            peer.unblocked().await;
+            self.welcome(&peer, socket, input, &hello).await
+        };
+        match timeout(self.options.handshake_timeout, welcome).await {
+            Ok(Ok(established)) => return self.serve(established).await,
+            Ok(Err(HandshakeError::Refused(reason))) if hello.node != CLIENT => peer.was_refused(&reason),
+            // The side that dialled tries again; clients are told why by the refusal itself.
+            _ => {}
+        }
+        peer.deliver(&*self.handler);
+    }
+}

@@ -1,0 +1,209 @@
+//! The handshake: two hellos, judged by both sides.
+//!
+//! ```text
+//! dialler                       acceptor
+//! Hello        ->
+//!                               judges it: handler, incarnation
+//!              <-               Hello, or Refused with a sentence
+//! judges it
+//! Ready        ->               the link is up on both sides
+//! (or Refused)
+//! ```
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_types::NodeId;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+
+use crate::frame::{self, Class, Head};
+use crate::hello::{CLIENT, HELLO_BYTES_MAX, Hello};
+use crate::input::Input;
+use crate::link::Link;
+use crate::peer::{OtherIncarnation, Peer};
+use crate::transport::Transport;
+
+/// How often a process is looked at that may or may not be gone.
+const ANSWER_POLL: Duration = Duration::from_millis(5);
+
+/// Why there is no link.
+#[derive(Debug)]
+pub(crate) enum HandshakeError {
+    /// The socket failed, or nothing came in time.
+    Io(io::Error),
+    /// One side refused: the sentence says why and what to do.
+    Refused(String),
+}
+
+impl From<io::Error> for HandshakeError {
+    fn from(error: io::Error) -> Self {
+        HandshakeError::Io(error)
+    }
+}
+
+/// A link that is up, and what its task needs.
+pub(crate) struct Established {
+    pub link: Arc<Link>,
+    pub socket: OwnedReadHalf,
+    pub input: Input,
+}
+
+/// The next frame of a handshake and its payload.
+pub(crate) async fn read_frame(
+    socket: &mut TcpStream,
+    input: &mut Input,
+) -> Result<(Class, Vec<u8>), HandshakeError> {
+    loop {
+        match input.next_frame(HELLO_BYTES_MAX) {
+            Ok(Some(frame)) => return Ok((frame.head.class, frame.payload.to_vec())),
+            Ok(None) => {}
+            Err(error) => return Err(HandshakeError::Refused(format!("this is not a Shoal node: {error}"))),
+        }
+        if input.fill(socket).await? == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+    }
+}
+
+async fn write_frame(socket: &mut TcpStream, class: Class, payload: &[u8]) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    frame::append(&mut bytes, Head::of(class), |buffer| buffer.extend_from_slice(payload))
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    socket.write_all(&bytes).await
+}
+
+/// Tells the other side that it is refused, and hands the sentence back as the error.
+pub(crate) async fn refuse(socket: &mut TcpStream, reason: String) -> HandshakeError {
+    let end = reason.floor_char_boundary(HELLO_BYTES_MAX);
+    // The refusal holds whether the other side hears it or not.
+    let _ = write_frame(socket, Class::Refused, &reason.as_bytes()[..end]).await;
+    HandshakeError::Refused(reason)
+}
+
+impl Transport {
+    /// The handshake of the side that dialled `peer` for `lane`.
+    pub(crate) async fn greet(
+        &self,
+        peer: &Arc<Peer>,
+        lane: u16,
+        mut socket: TcpStream,
+    ) -> Result<Established, HandshakeError> {
+        let mut bytes = Vec::new();
+        self.hello_for(lane, self.options.lanes).encode(&mut bytes);
+        write_frame(&mut socket, Class::Hello, &bytes).await?;
+        let mut input = Input::default();
+        let theirs = match read_frame(&mut socket, &mut input).await? {
+            (Class::Hello, payload) => Hello::decode(&payload).map_err(HandshakeError::Refused)?,
+            (Class::Refused, payload) => {
+                return Err(HandshakeError::Refused(String::from_utf8_lossy(&payload).into_owned()));
+            }
+            (class, _) => return Err(HandshakeError::Refused(format!("{class:?} came in place of a hello"))),
+        };
+        if let Err(reason) = self.judge(&theirs, Some(peer.node)) {
+            return Err(refuse(&mut socket, reason).await);
+        }
+        // The lane is this side's choice, whatever the other echoes.
+        let theirs = Hello { lane, lanes: self.options.lanes, ..theirs };
+        if let Err(reason) = self.make_way(peer, &theirs).await {
+            return Err(refuse(&mut socket, reason).await);
+        }
+        write_frame(&mut socket, Class::Ready, &[]).await?;
+        self.establish(peer, socket, input, &theirs)
+    }
+
+    /// The handshake of the side that was dialled, after the other's hello.
+    pub(crate) async fn welcome(
+        &self,
+        peer: &Arc<Peer>,
+        mut socket: TcpStream,
+        mut input: Input,
+        theirs: &Hello,
+    ) -> Result<Established, HandshakeError> {
+        if let Err(reason) = self.judge(theirs, None) {
+            return Err(refuse(&mut socket, reason).await);
+        }
+        if let Err(reason) = self.make_way(peer, theirs).await {
+            return Err(refuse(&mut socket, reason).await);
+        }
+        let mut bytes = Vec::new();
+        self.hello_for(theirs.lane, theirs.lanes).encode(&mut bytes);
+        write_frame(&mut socket, Class::Hello, &bytes).await?;
+        match read_frame(&mut socket, &mut input).await? {
+            (Class::Ready, _) => self.establish(peer, socket, input, theirs),
+            (Class::Refused, payload) => {
+                Err(HandshakeError::Refused(String::from_utf8_lossy(&payload).into_owned()))
+            }
+            (class, _) => Err(HandshakeError::Refused(format!("{class:?} came in place of the handshake's end"))),
+        }
+    }
+
+    fn judge(&self, theirs: &Hello, dialled: Option<NodeId>) -> Result<(), String> {
+        let ours = self.node();
+        if theirs.node == ours && ours != CLIENT {
+            return Err(format!(
+                "node id {ours} is the id of the node at this address; start every node with a --node-id of its own"
+            ));
+        }
+        if let Some(dialled) = dialled.filter(|dialled| *dialled != theirs.node) {
+            return Err(format!(
+                "node {} answers at the address of node {dialled}; correct HostName and port in config.ini",
+                theirs.node
+            ));
+        }
+        self.handler.check(theirs)
+    }
+
+    /// Sees to it that no link leads to another incarnation of the peer. If such a link still answers, two processes run
+    /// under one node id, and the one that says hello is refused.
+    async fn make_way(&self, peer: &Peer, theirs: &Hello) -> Result<(), String> {
+        if theirs.node == CLIENT {
+            return Ok(());
+        }
+        let is_other = |link: &Arc<Link>| link.incarnation != theirs.incarnation;
+        let others: Vec<(Arc<Link>, u64)> =
+            peer.links().into_iter().filter(is_other).map(|link| (Arc::clone(&link), link.pongs())).collect();
+        others.iter().for_each(|(link, _)| link.ping());
+        let deadline = tokio::time::Instant::now() + self.options.answer_deadline();
+        while others.iter().any(|(link, _)| !link.is_closed()) && tokio::time::Instant::now() < deadline {
+            if others.iter().any(|(link, pongs)| link.pongs() != *pongs) {
+                return Err(format!(
+                    "node id {} is in use by another process that is alive (started as {:x}); stop that one first, or \
+                     start this one with a --node-id of its own",
+                    theirs.node, others[0].0.incarnation
+                ));
+            }
+            tokio::time::sleep(ANSWER_POLL).await;
+        }
+        for (link, _) in others {
+            link.close("a newer process of the node has come, and this one does not answer");
+        }
+        Ok(())
+    }
+
+    fn establish(
+        &self,
+        peer: &Arc<Peer>,
+        socket: TcpStream,
+        input: Input,
+        theirs: &Hello,
+    ) -> Result<Established, HandshakeError> {
+        let (read, write) = socket.into_split();
+        let handler = Arc::clone(&self.handler);
+        let options = self.options.link();
+        let link = Link::new(Arc::clone(peer), theirs.lane, theirs.incarnation, handler, options, write);
+        match peer.add(&link, theirs) {
+            Ok(()) => {
+                peer.deliver(&*self.handler);
+                Ok(Established { link, socket: read, input })
+            }
+            Err(OtherIncarnation(links)) => Err(HandshakeError::Refused(format!(
+                "node id {} was taken by another process (started as {:x}) during the handshake",
+                theirs.node,
+                links.first().map_or(0, |link| link.incarnation)
+            ))),
+        }
+    }
+}

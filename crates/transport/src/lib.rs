@@ -1,0 +1,39 @@
+//! The transport: byte channels between nodes.
+//!
+//! A pair of nodes keeps a few TCP links, called lanes; lane k is read on worker k of both processes. On a link travel
+//! frames (`frame`): one-way messages, and calls with their replies. Any thread may send; what a worker's thread appends
+//! between two sleeps leaves in one write. Frames are handled where they are read, with no task or thread between.
+//!
+//! Invariants:
+//! - Frames of one lane arrive in the order in which they were sent, once or not at all. Nothing is sent twice.
+//! - A call ends: with the peer's reply, or with an error that says whether the peer may have seen it.
+//! - All links of a peer lead to one process of it (incarnation). That a process is dead is only said with proof.
+//! - Bytes from the network are bounded before memory is spent on them, and never reach an assertion.
+//!
+//! What it does not do: know partitions, find leaders, retry, encrypt.
+
+mod calls;
+mod client;
+mod dial;
+mod frame;
+mod handshake;
+mod hello;
+mod input;
+mod link;
+mod options;
+mod outbox;
+mod output;
+mod peer;
+mod responder;
+mod transport;
+
+pub use calls::{Call, CallError, Reply};
+pub use client::{Client, ClientError};
+pub use frame::{HEADER_BYTES, PAYLOAD_BYTES_MAX};
+pub use hello::{
+    CLIENT, CLUSTER_NAME_BYTES_MAX, DETAILS_BYTES_MAX, Hello, LANES_MAX, NODE_ID_MAX, PROTOCOL_VERSION,
+};
+pub use options::{PeerAddress, TransportOptions};
+pub use peer::{Block, PeerState};
+pub use responder::{Cancelled, Responder};
+pub use transport::{Handler, Transport};

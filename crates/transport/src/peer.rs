@@ -1,0 +1,309 @@
+//! What is known of one other node: its links by lane, which of its processes they lead to, and what the handler is told.
+//!
+//! All links of a peer lead to one incarnation. A hello of another one is let in only when the links to the old one are
+//! gone (`admit` in `handshake` sees to that). The handler hears of a peer in order and one thing at a time, and never
+//! under a lock: events wait in a queue, and whichever thread finds it unattended empties it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+use shoal_types::NodeId;
+use tokio::sync::watch;
+
+use crate::hello::Hello;
+use crate::link::Link;
+use crate::transport::Handler;
+
+/// A cut wire, for tests: bytes neither leave nor arrive, and nothing is closed because of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    pub inbound: bool,
+    pub outbound: bool,
+}
+
+/// What `Transport::peer_state` tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerState {
+    pub node: NodeId,
+    /// Where the peer listens, if it does.
+    pub address: Option<String>,
+    pub is_up: bool,
+    /// Links that are up.
+    pub links: usize,
+    /// The peer's process that was last connected; 0 before the first.
+    pub incarnation: u64,
+    /// There is proof that the process `incarnation` is gone.
+    pub is_dead: bool,
+    /// When it last went up or down.
+    pub since: Instant,
+    pub bytes_received: u64,
+    pub bytes_sent: u64,
+    /// Why the last link broke or was refused.
+    pub last_trouble: Option<String>,
+}
+
+enum Event {
+    Up(Box<Hello>),
+    Down(u64),
+    Dead(u64),
+    Refused(String),
+}
+
+struct State {
+    incarnation: u64,
+    is_dead: bool,
+    links: usize,
+    since: Instant,
+    last_trouble: Option<String>,
+    /// The refusal that the handler was told of; it is told again when it changes.
+    refusal: Option<String>,
+    events: VecDeque<Event>,
+    is_delivering: bool,
+    /// Links that were closed while nothing may leave: their sockets stay open until the block is lifted.
+    buried: Vec<Arc<Link>>,
+}
+
+pub(crate) struct Peer {
+    pub node: NodeId,
+    pub address: Option<String>,
+    state: Mutex<State>,
+    /// Changed under the lock of `state` only.
+    lanes: RwLock<Vec<Option<Arc<Link>>>>,
+    is_inbound_blocked: AtomicBool,
+    is_outbound_blocked: AtomicBool,
+    block: watch::Sender<Block>,
+    /// Counts changes of up, down and dead.
+    changes: watch::Sender<u64>,
+    bytes_received: AtomicU64,
+    bytes_sent: AtomicU64,
+}
+
+/// The peer has links to another incarnation: these.
+pub(crate) struct OtherIncarnation(pub Vec<Arc<Link>>);
+
+impl Peer {
+    pub(crate) fn new(node: NodeId, address: Option<String>) -> Arc<Peer> {
+        Arc::new(Peer {
+            node,
+            address,
+            state: Mutex::new(State {
+                incarnation: 0,
+                is_dead: false,
+                links: 0,
+                since: Instant::now(),
+                last_trouble: None,
+                refusal: None,
+                events: VecDeque::new(),
+                is_delivering: false,
+                buried: Vec::new(),
+            }),
+            lanes: RwLock::default(),
+            is_inbound_blocked: AtomicBool::new(false),
+            is_outbound_blocked: AtomicBool::new(false),
+            block: watch::Sender::default(),
+            changes: watch::Sender::default(),
+            bytes_received: AtomicU64::new(0),
+            bytes_sent: AtomicU64::new(0),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that panics runs under this lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The link of a lane; lanes beyond the peer's wrap around.
+    pub(crate) fn link(&self, lane: u16) -> Option<Arc<Link>> {
+        let lanes = self.lanes.read().unwrap_or_else(PoisonError::into_inner);
+        if lanes.is_empty() {
+            return None;
+        }
+        lanes[usize::from(lane) % lanes.len()].clone()
+    }
+
+    /// All links that are up, in the order of lanes.
+    pub(crate) fn links(&self) -> Vec<Arc<Link>> {
+        self.lanes.read().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect()
+    }
+
+    /// A link is up. It takes the place of an older one in its lane.
+    pub(crate) fn add(&self, link: &Arc<Link>, hello: &Hello) -> Result<(), OtherIncarnation> {
+        let mut state = self.state();
+        if state.incarnation != hello.incarnation {
+            if state.links > 0 {
+                return Err(OtherIncarnation(self.links()));
+            }
+            if state.incarnation != 0 && hello.incarnation > state.incarnation && !state.is_dead {
+                let old = state.incarnation;
+                state.events.push_back(Event::Dead(old));
+            }
+            state.incarnation = hello.incarnation;
+        }
+        state.is_dead = false;
+        state.refusal = None;
+        if state.links == 0 {
+            state.since = Instant::now();
+            state.last_trouble = None;
+            state.events.push_back(Event::Up(Box::new(hello.clone())));
+        }
+        let mut lanes = self.lanes.write().unwrap_or_else(PoisonError::into_inner);
+        if state.links == 0 {
+            lanes.clear();
+        }
+        let count = usize::from(hello.lanes).max(lanes.len());
+        lanes.resize(count, None);
+        let replaced = lanes[usize::from(link.lane)].replace(Arc::clone(link));
+        drop(lanes);
+        state.links += usize::from(replaced.is_none());
+        drop(state);
+        if let Some(replaced) = replaced {
+            replaced.close("a newer link took its lane");
+        }
+        self.changed();
+        Ok(())
+    }
+
+    /// A link was closed.
+    pub(crate) fn remove(&self, link: &Arc<Link>, reason: &str) {
+        let mut state = self.state();
+        let mut lanes = self.lanes.write().unwrap_or_else(PoisonError::into_inner);
+        let slot = lanes.get_mut(usize::from(link.lane));
+        let Some(slot) = slot.filter(|slot| slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, link)))
+        else {
+            return;
+        };
+        *slot = None;
+        drop(lanes);
+        state.links -= 1;
+        state.last_trouble = Some(reason.to_string());
+        if state.links == 0 {
+            state.since = Instant::now();
+            state.events.push_back(Event::Down(link.incarnation));
+        }
+        drop(state);
+        self.changed();
+    }
+
+    /// The peer's address refuses connections. With no link up that proves that the process is gone: it listens for as
+    /// long as it lives. Returns whether nothing is left to be found out.
+    pub(crate) fn connection_was_refused(&self) -> bool {
+        let mut state = self.state();
+        if state.links > 0 {
+            return false;
+        }
+        if state.incarnation != 0 && !state.is_dead {
+            state.is_dead = true;
+            let incarnation = state.incarnation;
+            state.events.push_back(Event::Dead(incarnation));
+            drop(state);
+            self.changed();
+        }
+        true
+    }
+
+    /// One side refused the other.
+    pub(crate) fn was_refused(&self, reason: &str) {
+        let mut state = self.state();
+        state.last_trouble = Some(reason.to_string());
+        if state.refusal.as_deref() != Some(reason) {
+            state.refusal = Some(reason.to_string());
+            state.events.push_back(Event::Refused(reason.to_string()));
+        }
+    }
+
+    /// Tells the handler what has happened, unless another thread is at it.
+    pub(crate) fn deliver(&self, handler: &dyn Handler) {
+        let mut state = self.state();
+        if state.is_delivering {
+            return;
+        }
+        state.is_delivering = true;
+        while let Some(event) = state.events.pop_front() {
+            drop(state);
+            match event {
+                Event::Up(hello) => handler.on_up(self.node, &hello),
+                Event::Down(incarnation) => handler.on_down(self.node, incarnation),
+                Event::Dead(incarnation) => handler.on_dead(self.node, incarnation),
+                Event::Refused(reason) => handler.on_refused(self.node, &reason),
+            }
+            state = self.state();
+        }
+        state.is_delivering = false;
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Down after it was up, and nobody knows yet whether the process lives.
+    pub(crate) fn is_missing(&self) -> bool {
+        let state = self.state();
+        state.incarnation != 0 && state.links == 0 && !state.is_dead
+    }
+
+    pub(crate) fn snapshot(&self) -> PeerState {
+        let state = self.state();
+        PeerState {
+            node: self.node,
+            address: self.address.clone(),
+            is_up: state.links > 0,
+            links: state.links,
+            incarnation: state.incarnation,
+            is_dead: state.is_dead,
+            since: state.since,
+            bytes_received: self.bytes_received.load(Ordering::Relaxed),
+            bytes_sent: self.bytes_sent.load(Ordering::Relaxed),
+            last_trouble: state.last_trouble.clone(),
+        }
+    }
+
+    pub(crate) fn count_received(&self, bytes: usize) {
+        self.bytes_received.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_sent(&self, bytes: usize) {
+        self.bytes_sent.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_block(&self, block: Block) {
+        self.is_inbound_blocked.store(block.inbound, Ordering::Relaxed);
+        self.is_outbound_blocked.store(block.outbound, Ordering::Relaxed);
+        self.block.send_replace(block);
+        if !block.outbound {
+            let buried = std::mem::take(&mut self.state().buried);
+            drop(buried);
+        }
+        for link in self.links() {
+            link.look_again();
+        }
+    }
+
+    pub(crate) fn is_inbound_blocked(&self) -> bool {
+        self.is_inbound_blocked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_outbound_blocked(&self) -> bool {
+        self.is_outbound_blocked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) async fn inbound_unblocked(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.block.subscribe().wait_for(|block| !block.inbound).await;
+    }
+
+    /// Resolves when nothing is blocked: no handshake passes a wire that is cut one way.
+    pub(crate) async fn unblocked(&self) {
+        let _ = self.block.subscribe().wait_for(|block| *block == Block::default()).await;
+    }
+
+    /// Keeps the socket of a closed link open until the block is lifted.
+    pub(crate) fn bury(&self, link: Arc<Link>) {
+        self.state().buried.push(link);
+    }
+}

@@ -1,0 +1,269 @@
+//! The transport of one node: its peers, its workers, and the public operations.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use shoal_types::NodeId;
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+
+use crate::calls::{Call, CallError};
+use crate::hello::{CLIENT, Hello, NODE_ID_MAX};
+use crate::input::Input;
+use crate::link::Link;
+use crate::options::TransportOptions;
+use crate::outbox;
+use crate::peer::{Block, Peer, PeerState};
+use crate::responder::Responder;
+
+/// What a node does with what comes in. The methods are called by the transport's own tasks on worker threads, never from
+/// within an operation of the transport, so they may take whatever locks callers of the transport hold. They must not
+/// block.
+pub trait Handler: Send + Sync + 'static {
+    /// Accepts or refuses a peer. The sentence tells an operator what to do; the peer reports it too.
+    fn check(&self, theirs: &Hello) -> Result<(), String>;
+
+    /// A one-way frame. Frames of one lane come in the order in which they were sent.
+    fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]);
+
+    /// A call. Answer at once, or `spawn_local` what answers later.
+    fn on_request(&self, from: NodeId, kind: u8, payload: &[u8], responder: Responder);
+
+    /// The first link to this incarnation of the peer is up.
+    fn on_up(&self, peer: NodeId, hello: &Hello);
+
+    /// The last link to this incarnation broke. It may live, unreachable; it may come back.
+    fn on_down(&self, peer: NodeId, incarnation: u64);
+
+    /// Proof that the process is gone: its address refuses connections while no link is up, or a newer incarnation has
+    /// come. Once an incarnation, after `on_down`.
+    fn on_dead(&self, peer: NodeId, incarnation: u64);
+
+    /// One side refused the other. Told again only when the reason changes.
+    fn on_refused(&self, peer: NodeId, reason: &str);
+}
+
+/// A socket that said hello, on its way to the worker of its lane.
+pub(crate) struct Arrival {
+    pub socket: std::net::TcpStream,
+    pub input: Input,
+    pub hello: Hello,
+}
+
+struct WorkerDoor {
+    sender: mpsc::UnboundedSender<Arrival>,
+    receiver: Mutex<Option<mpsc::UnboundedReceiver<Arrival>>>,
+}
+
+pub struct Transport {
+    /// Tells transports of one process apart.
+    id: u64,
+    pub(crate) options: TransportOptions,
+    pub(crate) handler: Arc<dyn Handler>,
+    me: Mutex<Hello>,
+    peers: Vec<OnceLock<Arc<Peer>>>,
+    listener: Mutex<Option<TcpListener>>,
+    workers: Vec<WorkerDoor>,
+    stopping: watch::Sender<bool>,
+}
+
+impl std::fmt::Debug for Transport {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Transport {{ node: {} }}", self.node())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+static TRANSPORTS: AtomicU64 = AtomicU64::new(0);
+
+impl Transport {
+    /// Panics if the options contradict themselves.
+    pub fn new(options: TransportOptions, handler: Arc<dyn Handler>) -> Arc<Transport> {
+        options.assert_valid();
+        let peers: Vec<OnceLock<Arc<Peer>>> = (0..=NODE_ID_MAX).map(|_| OnceLock::new()).collect();
+        for peer in &options.peers {
+            peers[peer.node.0 as usize].get_or_init(|| Peer::new(peer.node, peer.address.clone()));
+        }
+        let worker = || {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            WorkerDoor { sender, receiver: Mutex::new(Some(receiver)) }
+        };
+        Arc::new(Transport {
+            id: TRANSPORTS.fetch_add(1, Ordering::Relaxed),
+            handler,
+            me: Mutex::new(options.me.clone()),
+            peers,
+            listener: Mutex::new(None),
+            workers: (0..options.workers).map(|_| worker()).collect(),
+            stopping: watch::Sender::default(),
+            options,
+        })
+    }
+
+    /// Where other nodes dial. To be given before worker 0 starts.
+    pub fn listen(&self, listener: TcpListener) {
+        *lock(&self.listener) = Some(listener);
+    }
+
+    /// Serves the lanes of a worker; to be called once for each of `options.workers`, inside the worker's `LocalRuntime`.
+    pub fn start_worker(self: &Arc<Self>, worker: usize) {
+        let Some(arrivals) = lock(&self.workers[worker].receiver).take() else {
+            panic!("worker {worker} of the transport was started twice")
+        };
+        // Not stopped with the others: what the last frames say must leave.
+        tokio::task::spawn_local(outbox::work(self.id, worker as u16));
+        self.spawn(Arc::clone(self).welcome_arrivals(arrivals));
+        for peer in &self.options.peers {
+            let Some(known) = self.peer(peer.node) else { continue };
+            let lanes = (0..self.options.lanes).filter(|lane| usize::from(*lane) % self.workers.len() == worker);
+            for lane in lanes.filter(|_| peer.dial) {
+                self.spawn(Arc::clone(self).keep_dialled(Arc::clone(&known), lane));
+            }
+            if worker == 0 && !peer.dial && peer.address.is_some() {
+                self.spawn(Arc::clone(self).keep_probing(known));
+            }
+        }
+        if worker == 0
+            && let Some(listener) = lock(&self.listener).take()
+        {
+            self.spawn(Arc::clone(self).accept(listener));
+        }
+    }
+
+    /// Spawns a local task that ends when the transport stops.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        let mut stopping = self.stopping.subscribe();
+        tokio::task::spawn_local(async move {
+            tokio::select! {
+                biased;
+                _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
+                () = task => {}
+            }
+        });
+    }
+
+    /// Closes the listener and all links, for good. The workers do it as soon as they run.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+        for peer in self.known_peers() {
+            for link in peer.links() {
+                link.flush();
+                link.close("this node stops");
+            }
+        }
+    }
+
+    /// Changes what this node says about itself in handshakes to come.
+    pub fn update_hello(&self, change: impl FnOnce(&mut Hello)) {
+        let mut me = lock(&self.me);
+        change(&mut me);
+        TransportOptions { me: me.clone(), ..self.options.clone() }.assert_valid();
+    }
+
+    pub fn node(&self) -> NodeId {
+        self.options.me.node
+    }
+
+    pub(crate) fn hello_for(&self, lane: u16, lanes: u16) -> Hello {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let wall_clock_us = since.map_or(0, |since| since.as_micros() as u64);
+        Hello { lane, lanes, wall_clock_us, ..lock(&self.me).clone() }
+    }
+
+    pub(crate) fn peer(&self, node: NodeId) -> Option<Arc<Peer>> {
+        self.peers.get(node.0 as usize)?.get().cloned()
+    }
+
+    /// The peer of a hello, which may be a node that the options do not name. Clients are peers of their own, each.
+    pub(crate) fn peer_of(&self, hello: &Hello) -> Arc<Peer> {
+        if hello.node == CLIENT {
+            return Peer::new(CLIENT, None);
+        }
+        Arc::clone(self.peers[hello.node.0 as usize].get_or_init(|| Peer::new(hello.node, None)))
+    }
+
+    fn known_peers(&self) -> impl Iterator<Item = &Arc<Peer>> {
+        self.peers.iter().filter_map(OnceLock::get)
+    }
+
+    fn link(&self, to: NodeId, lane: u16) -> Option<Arc<Link>> {
+        self.peers.get(to.0 as usize)?.get()?.link(lane)
+    }
+
+    /// The worker of a lane takes over an accepted socket.
+    pub(crate) fn hand_over(&self, arrival: Arrival) {
+        let worker = usize::from(arrival.hello.lane) % self.workers.len();
+        // A worker that has gone takes its lane with it.
+        let _ = self.workers[worker].sender.send(arrival);
+    }
+
+    /// Sends a one-way frame; `payload` appends its payload and must not use the transport. False: it was dropped because
+    /// the lane has no link, too much waits on it, or the payload is too large.
+    pub fn send(&self, to: NodeId, lane: u16, kind: u8, payload: impl FnOnce(&mut Vec<u8>)) -> bool {
+        self.link(to, lane).is_some_and(|link| link.send_message(kind, payload))
+    }
+
+    /// Calls a peer on the lane of the current worker, or on another one if that is down or this is no worker. `payload`
+    /// appends the request and must not use the transport.
+    pub fn call(&self, to: NodeId, kind: u8, payload: impl FnOnce(&mut Vec<u8>)) -> Call {
+        let lane = outbox::lane_of(self.id).unwrap_or(0);
+        let link = self.link(to, lane).or_else(|| self.peer(to)?.links().into_iter().next());
+        match link {
+            Some(link) => Call::start(link, kind, payload),
+            None => Call::failed(CallError::NoLink),
+        }
+    }
+
+    /// The lane that calls of the current thread prefer; none outside this transport's workers.
+    pub fn own_lane(&self) -> Option<u16> {
+        outbox::lane_of(self.id)
+    }
+
+    /// Writes what this thread has appended. For the hook that a worker calls before it sleeps.
+    pub fn flush(&self) {
+        outbox::flush();
+    }
+
+    pub fn is_up(&self, node: NodeId) -> bool {
+        self.peer_state(node).is_some_and(|state| state.is_up)
+    }
+
+    /// `None` for nodes that nobody has heard of.
+    pub fn peer_state(&self, node: NodeId) -> Option<PeerState> {
+        Some(self.peer(node)?.snapshot())
+    }
+
+    pub fn peer_states(&self) -> Vec<PeerState> {
+        self.known_peers().map(|peer| peer.snapshot()).collect()
+    }
+
+    /// Closes all links to a node. The side that dials comes back at once.
+    pub fn close_peer(&self, node: NodeId, reason: &str) {
+        for link in self.peer(node).map_or(Vec::new(), |peer| peer.links()) {
+            link.close(reason);
+        }
+    }
+
+    /// Cuts the wire to a node, or mends it. What was on its way waits, as it does in a network that comes back; links
+    /// that are silent for too long meanwhile are closed, and the peer does not learn of it.
+    pub fn block(&self, node: NodeId, block: Block) {
+        if let Some(peer) = self.peer(node) {
+            peer.set_block(block);
+        }
+    }
+
+    /// Serves a link that is up until it closes.
+    pub(crate) async fn serve(&self, established: crate::handshake::Established) {
+        established.link.serve(established.socket, established.input).await;
+    }
+
+    pub(crate) fn prepare(socket: &TcpStream) -> std::io::Result<()> {
+        socket.set_nodelay(true)?;
+        socket2::SockRef::from(socket).set_keepalive(true)
+    }
+}

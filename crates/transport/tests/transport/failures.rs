@@ -1,0 +1,258 @@
+//! Links that break: reconnecting, refusals, proof of death, incarnations, cut wires.
+
+use std::net::TcpStream;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use shoal_transport::{Block, CallError, TransportOptions};
+use shoal_types::NodeId;
+
+use crate::common::{DEADLINE, ECHO, Event, HOLD, Node, answer, listener, options, pair, peer, until};
+use crate::raw;
+
+#[test]
+fn a_closed_link_fails_its_calls_and_comes_back_by_itself() {
+    let (one, two) = pair(|options| options.lanes = 2);
+    let call = one.call(2, HOLD, b"held");
+    two.recorder.held(1);
+    one.transport.close_peer(NodeId(2), "for the test");
+    assert_eq!(answer(call), Err(CallError::LinkLost));
+    one.recorder.expect(&[Event::Down(2, 200), Event::Up(2, 200)]);
+    until("both lanes are up again", || one.transport.peer_state(NodeId(2)).unwrap().links == 2);
+    assert_eq!(answer(one.call(2, ECHO, b"again")).unwrap().payload, b"again");
+    let cancelled = |event: &Event| *event == Event::Cancelled(b"held".to_vec());
+    until("the held request is cancelled", || two.recorder.events_so_far().iter().any(cancelled));
+    assert!(!one.recorder.events_so_far().iter().any(|event| matches!(event, Event::Dead(..))));
+}
+
+#[test]
+fn a_process_that_is_gone_is_proven_dead_on_both_sides() {
+    let (one, two) = pair(|options| (options.lanes, options.workers) = (2, 2));
+    drop(two);
+    one.recorder.expect(&[Event::Down(2, 200), Event::Dead(2, 200)]);
+    let state = one.transport.peer_state(NodeId(2)).unwrap();
+    assert!(state.is_dead && !state.is_up);
+
+    let (one, two) = pair(|options| (options.lanes, options.workers) = (2, 2));
+    drop(one);
+    two.recorder.expect(&[Event::Down(1, 100), Event::Dead(1, 100)]);
+}
+
+#[test]
+fn a_process_that_still_listens_is_not_dead() {
+    let (first_listener, first) = listener();
+    let (still_listening, second) = listener();
+    let one = Node::start(options(1, 100, vec![peer(2, &second, false)]), Some(first_listener));
+    let two = Node::start(options(2, 200, vec![peer(1, &first, true)]), None);
+    one.recorder.expect(&[Event::Up(2, 200)]);
+    drop(two);
+    one.recorder.expect(&[Event::Down(2, 200)]);
+    // Several probes have come: the first at once.
+    for _ in 0..4 {
+        still_listening.accept().unwrap();
+    }
+    assert_eq!(one.recorder.events_so_far(), []);
+    drop(still_listening);
+    one.recorder.expect(&[Event::Dead(2, 200)]);
+}
+
+#[test]
+fn a_newer_incarnation_proves_that_the_older_one_is_gone() {
+    let (first_listener, first) = listener();
+    // Node 2 listens nowhere, so nothing else can prove it.
+    let one = Node::start(options(1, 100, vec![]), Some(first_listener));
+    let start = |incarnation| Node::start(options(2, incarnation, vec![peer(1, &first, true)]), None);
+    let two = start(200);
+    one.recorder.expect(&[Event::Up(2, 200)]);
+    drop(two);
+    one.recorder.expect(&[Event::Down(2, 200)]);
+    let two = start(201);
+    one.recorder.expect(&[Event::Dead(2, 200), Event::Up(2, 201)]);
+    drop(two);
+    // A clock that was set back: let in, but no proof.
+    let _two = start(150);
+    one.recorder.expect(&[Event::Down(2, 201), Event::Up(2, 150)]);
+}
+
+#[test]
+fn a_second_live_process_with_the_same_node_id_is_refused() {
+    let (first_listener, first) = listener();
+    let one = Node::start(options(1, 100, vec![]), Some(first_listener));
+    let two = Node::start(options(2, 200, vec![peer(1, &first, true)]), None);
+    one.recorder.expect(&[Event::Up(2, 200)]);
+    let twin = Node::start(options(2, 300, vec![peer(1, &first, true)]), None);
+    for (node, of) in [(&one, 2), (&twin, 1)] {
+        let Event::Refused(peer, reason) = node.recorder.next() else { panic!() };
+        assert_eq!(peer, of);
+        assert!(reason.contains("node id 2 is in use by another process that is alive"), "{reason}");
+        assert!(reason.contains("--node-id"), "{reason}");
+    }
+    assert_eq!(answer(two.call(1, ECHO, b"unharmed")).unwrap().payload, b"unharmed");
+    assert!(one.recorder.events_so_far().is_empty(), "told once, and the first process stays");
+    // The place is free when the first one is gone.
+    drop(two);
+    one.recorder.expect(&[Event::Down(2, 200), Event::Dead(2, 200), Event::Up(2, 300)]);
+}
+
+#[test]
+fn a_hello_takes_the_place_of_a_process_that_does_not_answer() {
+    let (first_listener, first) = listener();
+    let one = Node::start(options(1, 100, vec![]), Some(first_listener));
+    let two = Node::start(options(2, 200, vec![peer(1, &first, true)]), None);
+    one.recorder.expect(&[Event::Up(2, 200)]);
+    // The worker of node 2 is stuck, as a stopped process is.
+    let (release, released) = mpsc::channel::<()>();
+    two.on_worker(0, move || {
+        let _ = released.recv();
+    });
+    let _next = Node::start(options(2, 300, vec![peer(1, &first, true)]), None);
+    one.recorder.expect(&[Event::Down(2, 200), Event::Dead(2, 200), Event::Up(2, 300)]);
+    drop(release);
+}
+
+#[test]
+fn a_refusal_is_reported_on_both_sides_once_and_lifted_when_its_cause_is() {
+    let (first_listener, first) = listener();
+    let one = Node::start(options(1, 100, vec![]), Some(first_listener));
+    one.recorder.refuse_with("cluster `a` meets cluster `b`; correct the configuration of node 2");
+    let two = Node::start(options(2, 200, vec![peer(1, &first, true)]), None);
+    let reason = "cluster `a` meets cluster `b`; correct the configuration of node 2".to_string();
+    two.recorder.expect(&[Event::Refused(1, reason.clone())]);
+    one.recorder.expect(&[Event::Refused(2, reason.clone())]);
+    assert_eq!(two.transport.peer_state(NodeId(1)).unwrap().last_trouble, Some(reason));
+    drop(two);
+
+    // The side that dials refuses.
+    let (first_listener, first) = listener();
+    let two = Node::start(options(2, 200, vec![peer(1, &first, true)]), None);
+    two.recorder.refuse_with("node 1 is too old; upgrade it");
+    let one = Node::start(options(1, 100, vec![]), Some(first_listener));
+    two.recorder.expect(&[Event::Refused(1, "node 1 is too old; upgrade it".into())]);
+    one.recorder.expect(&[Event::Refused(2, "node 1 is too old; upgrade it".into())]);
+}
+
+#[test]
+fn a_wrong_node_at_an_address_is_told_to_the_operator() {
+    let (first_listener, first) = listener();
+    let _one = Node::start(options(1, 100, vec![]), Some(first_listener));
+    let two = Node::start(options(2, 200, vec![peer(3, &first, true)]), None);
+    let Event::Refused(3, reason) = two.recorder.next() else { panic!() };
+    assert!(reason.contains("node 1 answers at the address of node 3"), "{reason}");
+    let same = Node::start(options(1, 200, vec![peer(3, &first, true)]), None);
+    let Event::Refused(3, reason) = same.recorder.next() else { panic!() };
+    assert!(reason.contains("node id 1 is the id of the node at this address"), "{reason}");
+}
+
+#[test]
+fn a_node_that_starts_late_is_found() {
+    let (first_listener, first) = listener();
+    drop(first_listener);
+    let two = Node::start(options(2, 200, vec![peer(1, &first, true)]), None);
+    assert!(!two.send(1, 0, b"nobody there"));
+    let address: std::net::SocketAddr = first.parse().unwrap();
+    let _one = Node::start(options(1, 100, vec![]), Some(std::net::TcpListener::bind(address).unwrap()));
+    two.recorder.expect(&[Event::Up(1, 100)]);
+}
+
+fn fast_heartbeats(options: &mut TransportOptions) {
+    options.heartbeat = Duration::from_millis(20);
+    options.heartbeats_missed_max = 10;
+}
+
+#[test]
+fn a_silent_link_is_closed_and_a_cut_wire_mended() {
+    let (one, two) = pair(fast_heartbeats);
+    let cut = Block { inbound: true, outbound: true };
+    let call = one.call(2, HOLD, b"");
+    two.recorder.held(1);
+    one.transport.block(NodeId(2), cut);
+    assert_eq!(answer(call), Err(CallError::LinkLost));
+    // Both sides notice by silence alone, and silence proves nothing.
+    one.recorder.expect(&[Event::Down(2, 200)]);
+    let trouble = one.transport.peer_state(NodeId(2)).unwrap().last_trouble.unwrap();
+    assert!(trouble.contains("nothing came for"), "{trouble}");
+    let down = |event: &Event| *event == Event::Down(1, 100);
+    until("node 2 notices", || two.recorder.events_so_far().iter().any(down));
+    let trouble = two.transport.peer_state(NodeId(1)).unwrap().last_trouble.unwrap();
+    assert!(trouble.contains("nothing came for"), "{trouble}");
+    one.transport.block(NodeId(2), Block::default());
+    one.recorder.expect(&[Event::Up(2, 200)]);
+    assert_eq!(answer(one.call(2, ECHO, b"mended")).unwrap().payload, b"mended");
+    assert!(!two.recorder.events_so_far().iter().any(|event| matches!(event, Event::Dead(..))));
+}
+
+#[test]
+fn what_a_short_cut_held_up_arrives_in_order() {
+    let (one, two) = pair(|options| options.heartbeat = Duration::from_secs(60));
+    one.transport.block(NodeId(2), Block { inbound: false, outbound: true });
+    for number in 0..100_u8 {
+        assert!(one.send(2, 0, &[number]));
+    }
+    // The other direction works.
+    assert!(two.send(1, 0, b"against the cut"));
+    assert_eq!(one.recorder.messages(1), [b"against the cut"]);
+    assert_eq!(two.recorder.message_count(), 0);
+    one.transport.block(NodeId(2), Block::default());
+    assert_eq!(two.recorder.messages(100), (0..100_u8).map(|number| vec![number]).collect::<Vec<_>>());
+
+    two.transport.block(NodeId(1), Block { inbound: true, outbound: false });
+    assert!(one.send(2, 0, b"waits"));
+    assert!(two.send(1, 0, b"leaves"));
+    assert_eq!(one.recorder.messages(1), [b"leaves"]);
+    assert_eq!(two.recorder.message_count(), 0);
+    two.transport.block(NodeId(1), Block::default());
+    assert_eq!(two.recorder.messages(1), [b"waits"]);
+}
+
+#[test]
+fn a_link_that_only_receives_is_not_taken_for_silent() {
+    let (one, two) = pair(fast_heartbeats);
+    let before = two.transport.peer_state(NodeId(1)).unwrap();
+    until("many heartbeats passed", || {
+        one.send(2, 0, b"x");
+        two.recorder.message_count() > 100 && before.since.elapsed() > Duration::from_millis(500)
+    });
+    assert_eq!(one.recorder.events_so_far(), []);
+    assert_eq!(two.recorder.events_so_far(), []);
+}
+
+#[test]
+fn a_handler_may_take_locks_that_a_sender_holds() {
+    // A sender that finds the link broken under a lock must not run the handler, which wants the same lock.
+    let (socket, address) = listener();
+    let one = Node::start(options(1, 100, vec![]), Some(socket));
+    let peer = raw::slow_peer(&address);
+    one.recorder.expect(&[Event::Up(2, 1)]);
+    // Only the sender can find it broken: the worker is busy.
+    let (release, released) = mpsc::channel::<()>();
+    one.on_worker(0, move || {
+        let _ = released.recv();
+    });
+    drop(peer);
+    let (sender, receiver) = mpsc::channel();
+    let (transport, recorder) = (Arc::clone(&one.transport), Arc::clone(&one.recorder));
+    std::thread::spawn(move || {
+        let _gate = recorder.gate.lock().unwrap();
+        while transport.send(NodeId(2), 0, 0, |buffer| buffer.resize(buffer.len() + 1000, 0)) {}
+        sender.send(()).unwrap();
+    });
+    receiver.recv_timeout(DEADLINE).unwrap();
+    drop(release);
+    one.recorder.expect(&[Event::Down(2, 1)]);
+    let trouble = one.transport.peer_state(NodeId(2)).unwrap().last_trouble.unwrap();
+    assert!(trouble.contains("cannot be written to"), "{trouble}");
+}
+
+#[test]
+fn a_stopped_transport_closes_links_and_listener_and_dials_no_more() {
+    let (one, two) = pair(|_| ());
+    let (socket, address) = listener();
+    let three = Node::start(options(3, 300, vec![]), Some(socket));
+    assert!(one.send(2, 0, b"last words"));
+    one.transport.stop();
+    assert_eq!(two.recorder.messages(1), [b"last words"]);
+    two.recorder.expect(&[Event::Down(1, 100), Event::Dead(1, 100)]);
+    three.transport.stop();
+    let is_refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+    until("nobody listens", || TcpStream::connect(&address).is_err_and(is_refused));
+}
