@@ -64,7 +64,7 @@ pub fn unique_table_schema(base: &TableSchema, index: &Index, id: TableId) -> Ta
 }
 
 /// All hidden tables' rows look alike.
-fn layout() -> &'static RowLayout {
+pub fn layout() -> &'static RowLayout {
     static LAYOUT: std::sync::OnceLock<RowLayout> = std::sync::OnceLock::new();
     LAYOUT.get_or_init(|| RowLayout::new(vec![bytes_column("").sql_type, bytes_column("").sql_type]))
 }
