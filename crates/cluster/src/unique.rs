@@ -76,7 +76,7 @@ pub(crate) fn bytes_table_schema(
 }
 
 /// All hidden tables' rows look alike.
-fn layout() -> &'static RowLayout {
+pub fn layout() -> &'static RowLayout {
     static LAYOUT: std::sync::OnceLock<RowLayout> = std::sync::OnceLock::new();
     LAYOUT.get_or_init(|| RowLayout::new(vec![bytes_column("").sql_type, bytes_column("").sql_type]))
 }

@@ -215,6 +215,11 @@ impl Partition {
         self.horizon = self.horizon.max(horizon);
     }
 
+    /// Snapshots before this do not find all of their versions here any more.
+    pub fn gc_horizon(&self) -> Timestamp {
+        self.horizon
+    }
+
     /// The horizon, as far as checkpoints let it.
     pub(crate) fn effective_horizon(&self) -> Timestamp {
         self.pins.iter().fold(self.horizon, |horizon, &pin| horizon.min(pin))

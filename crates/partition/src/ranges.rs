@@ -13,7 +13,7 @@ use crate::api::{KeyRange, WaitToken};
 
 /// A range lock, named so that the scan that took it can extend it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RangeLockId(u64);
+pub(crate) struct RangeLockId(pub(crate) u64);
 
 struct RangeLock {
     id: RangeLockId,
@@ -118,7 +118,9 @@ impl RangeLockTable {
         range: KeyRange,
     ) -> bool {
         let ranges = self.indexes.entry((table, index)).or_default();
-        if let Some(lock) = id.and_then(|id| ranges.locks.iter_mut().find(|lock| lock.id == id)) {
+        if let Some(lock) =
+            id.and_then(|id| ranges.locks.iter_mut().find(|lock| lock.id == id && lock.owner == owner))
+        {
             lock.range = range;
             return false;
         }

@@ -9,6 +9,7 @@
 //! they are about to enter. So neither side can slip a phantom past the other.
 
 mod merge;
+mod place;
 
 use std::ops::Bound;
 

@@ -7,6 +7,7 @@
 mod api;
 mod merge;
 mod participants;
+mod protocol;
 mod read;
 mod scan;
 mod transaction;

@@ -1,0 +1,233 @@
+//! Replies.
+
+use shoal_types::{Error, ErrorCode, IndexId, NodeId, Outcome, Result, Timestamp, TransactionId};
+
+use super::wire::*;
+
+/// How work has ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Status<'a> {
+    /// All of it is done; what was read.
+    Done(&'a [u8]),
+    /// This one of the writes met a row (or none) and did nothing; those before it are staged, nothing came after it.
+    Stopped(u32, WriteStop<'a>),
+    Failed(Error),
+    /// The partition has no leader here; nothing was done. Who may lead it.
+    NotLeader(Option<NodeId>),
+    /// What the transaction had here is gone, or not what its coordinator takes it to be; nothing was done.
+    Lost,
+}
+
+const DONE: u8 = 0;
+const STOPPED: u8 = 1;
+const FAILED: u8 = 2;
+const NOT_LEADER: u8 = 3;
+const LOST: u8 = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteStop<'a> {
+    /// The row has the key of this unique index.
+    Duplicate {
+        index: IndexId,
+        row: &'a [u8],
+    },
+    NotFound,
+}
+
+/// What every reply to work begins with.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkReply<'a> {
+    /// The term in which the transaction takes part here.
+    pub term: u64,
+    /// The writes it has staged here by now.
+    pub staged: u32,
+    pub status: Status<'a>,
+}
+
+/// Begins a reply to work; what was read follows.
+pub(crate) fn put_done(out: &mut Vec<u8>, term: u64, staged: u32) {
+    put_reply(out, DONE, term, staged);
+}
+
+fn put_reply(out: &mut Vec<u8>, status: u8, term: u64, staged: u32) {
+    out.push(status);
+    put_u64(out, term);
+    put_u32(out, staged);
+}
+
+pub(crate) fn put_stopped(out: &mut Vec<u8>, term: u64, staged: u32, number: u32, stop: WriteStop<'_>) {
+    put_reply(out, STOPPED, term, staged);
+    put_u32(out, number);
+    match stop {
+        WriteStop::Duplicate { index, row } => {
+            out.push(1);
+            put_u32(out, index.0);
+            put_bytes(out, row);
+        }
+        WriteStop::NotFound => out.push(0),
+    }
+}
+
+pub(crate) fn put_failed(out: &mut Vec<u8>, term: u64, staged: u32, error: &Error) {
+    put_reply(out, FAILED, term, staged);
+    put_error(out, error);
+}
+
+pub(crate) fn put_not_leader(out: &mut Vec<u8>, hint: Option<NodeId>) {
+    put_reply(out, NOT_LEADER, 0, 0);
+    put_u32(out, hint.map_or(0, |node| node.0));
+}
+
+pub(crate) fn put_lost(out: &mut Vec<u8>) {
+    put_reply(out, LOST, 0, 0);
+}
+
+fn put_error(out: &mut Vec<u8>, error: &Error) {
+    put_u32(out, u32::from(error.errno()));
+    out.push(match error.outcome() {
+        Outcome::NotCommitted => 0,
+        Outcome::Committed => 1,
+        Outcome::Unknown => 2,
+    });
+    out.push(u8::from(error.rolls_back_transaction()));
+    put_bytes(out, error.message().as_bytes());
+}
+
+fn read_error(reader: &mut Reader<'_>) -> Result<Error> {
+    let errno = u16::try_from(reader.u32()?).map_err(|_| malformed())?;
+    let outcome = match reader.u8()? {
+        0 => Outcome::NotCommitted,
+        1 => Outcome::Committed,
+        2 => Outcome::Unknown,
+        _ => return Err(malformed()),
+    };
+    let rolls_back = reader.bool()?;
+    let message = String::from_utf8_lossy(reader.bytes()?).into_owned();
+    let code = ErrorCode::from_errno(errno).unwrap_or(ErrorCode::UnknownError);
+    let error = Error::new(code, message).with_outcome(outcome);
+    Ok(if rolls_back { error.rolling_back_transaction() } else { error })
+}
+
+impl<'a> WorkReply<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<WorkReply<'a>> {
+        let mut reader = Reader::new(bytes);
+        let status = reader.u8()?;
+        let (term, staged) = (reader.u64()?, reader.u32()?);
+        let status = match status {
+            DONE => return Ok(WorkReply { term, staged, status: Status::Done(reader.rest()) }),
+            STOPPED => {
+                let number = reader.u32()?;
+                let stop = match reader.bool()? {
+                    true => WriteStop::Duplicate { index: IndexId(reader.u32()?), row: reader.bytes()? },
+                    false => WriteStop::NotFound,
+                };
+                Status::Stopped(number, stop)
+            }
+            FAILED => Status::Failed(read_error(&mut reader)?),
+            NOT_LEADER => Status::NotLeader(Some(NodeId(reader.u32()?)).filter(|&node| node != NodeId(0))),
+            LOST => Status::Lost,
+            _ => return Err(malformed()),
+        };
+        reader.end()?;
+        Ok(WorkReply { term, staged, status })
+    }
+}
+
+/// What a read found.
+#[derive(Debug)]
+pub(crate) struct FoundRows<'a> {
+    /// Keys that were looked up; those behind them must be asked for again.
+    pub keys_done: u32,
+    /// Rows with the places of their keys in the request.
+    pub rows: List<'a, (u32, &'a [u8])>,
+}
+
+impl<'a> FoundRows<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<FoundRows<'a>> {
+        let mut reader = Reader::new(bytes);
+        let found = FoundRows { keys_done: reader.u32()?, rows: reader.list()? };
+        reader.end()?;
+        Ok(found)
+    }
+}
+
+/// What a scan found.
+#[derive(Debug)]
+pub(crate) struct ScannedRows<'a> {
+    /// Ranges that are exhausted.
+    pub ranges_done: u32,
+    /// Where to go on in the range behind those; empty: at its start.
+    pub place: &'a [u8],
+    pub rows: List<'a, &'a [u8]>,
+}
+
+impl<'a> ScannedRows<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<ScannedRows<'a>> {
+        let mut reader = Reader::new(bytes);
+        let scanned = ScannedRows { ranges_done: reader.u32()?, place: reader.bytes()?, rows: reader.list()? };
+        reader.end()?;
+        Ok(scanned)
+    }
+}
+
+pub(crate) fn put_edges(out: &mut Vec<u8>, edges: &[(TransactionId, TransactionId)]) {
+    put_list(out, edges.iter(), |out, (waiter, holder)| {
+        put_u64(out, waiter.0);
+        put_u64(out, holder.0);
+    });
+}
+
+pub(crate) fn read_edges(bytes: &[u8], edges: &mut Vec<(TransactionId, TransactionId)>) -> Result<()> {
+    let mut reader = Reader::new(bytes);
+    let list: List<'_, (u64, u64)> = reader.list()?;
+    reader.end()?;
+    edges.extend(list.iter().map(|(waiter, holder)| (TransactionId(waiter), TransactionId(holder))));
+    Ok(())
+}
+
+pub(crate) fn read_timestamp(bytes: &[u8]) -> Result<Timestamp> {
+    let mut reader = Reader::new(bytes);
+    let timestamp = Timestamp(reader.u64()?);
+    reader.end()?;
+    Ok(timestamp)
+}
+
+/// Rows of a table in a partition, by the leader's count.
+pub(crate) type TableRows = ((u32, u32), u64);
+
+/// The answer to a pulse: the newest visible timestamp, and how many rows the tables have in the partitions led there.
+#[derive(Debug)]
+pub(crate) struct PulseReply<'a> {
+    pub visible: Timestamp,
+    /// Partition and table, rows.
+    pub rows: List<'a, TableRows>,
+}
+
+pub(crate) fn put_pulse_reply(out: &mut Vec<u8>, visible: Timestamp, rows: impl Iterator<Item = TableRows>) {
+    put_u64(out, visible.0);
+    put_list(out, rows, |out, ((partition, table), rows)| {
+        put_u32(out, partition);
+        put_u32(out, table);
+        put_u64(out, rows);
+    });
+}
+
+impl<'a> PulseReply<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<PulseReply<'a>> {
+        let mut reader = Reader::new(bytes);
+        let reply = PulseReply { visible: Timestamp(reader.u64()?), rows: reader.list()? };
+        reader.end()?;
+        Ok(reply)
+    }
+}
+
+pub(crate) fn put_ended(out: &mut Vec<u8>, transactions: impl Iterator<Item = u64>) {
+    put_list(out, transactions, put_u64);
+}
+
+pub(crate) fn read_ended(bytes: &[u8]) -> Result<Vec<TransactionId>> {
+    let mut reader = Reader::new(bytes);
+    let list: List<'_, u64> = reader.list()?;
+    reader.end()?;
+    Ok(list.iter().map(TransactionId).collect())
+}

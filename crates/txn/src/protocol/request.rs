@@ -1,0 +1,356 @@
+//! Requests.
+
+use shoal_partition::{Direction, LockMode, LockPolicy, LockRequest, SavepointMark};
+use shoal_types::{IndexId, Result, TableId, Timestamp, TransactionId};
+
+use super::wire::*;
+
+/// A request, borrowed from its frame.
+#[derive(Debug)]
+pub(crate) enum Request<'a> {
+    Work(Work<'a>),
+    /// Let go of the locks of these rows; no reply.
+    Unlock {
+        partition: u32,
+        transaction: TransactionId,
+        table: TableId,
+        keys: List<'a, &'a [u8]>,
+    },
+    /// Take back the writes since the marks, partition by partition; no reply.
+    RollBackTo {
+        transaction: TransactionId,
+        marks: List<'a, (u32, u32)>,
+    },
+    /// End the transaction's part in these partitions without its writes; no reply.
+    RollBack {
+        transaction: TransactionId,
+        partitions: List<'a, u32>,
+    },
+    /// Who waits for whom.
+    WaitEdges,
+    /// What is the newest visible timestamp? The asker reads no snapshot before `horizon` any more.
+    Pulse {
+        horizon: Timestamp,
+    },
+    /// The newest visible timestamp alone.
+    Visible,
+    /// Which of these transactions of the node asked have ended?
+    EndedAmong {
+        transactions: List<'a, u64>,
+    },
+}
+
+const WORK: u8 = 1;
+const UNLOCK: u8 = 2;
+const ROLL_BACK_TO: u8 = 3;
+const ROLL_BACK: u8 = 4;
+const WAIT_EDGES: u8 = 5;
+const PULSE: u8 = 6;
+const VISIBLE: u8 = 7;
+const ENDED_AMONG: u8 = 8;
+
+/// Writes to be staged, and what is to be done then, all in one partition.
+#[derive(Debug)]
+pub(crate) struct Work<'a> {
+    pub head: WorkHead,
+    pub writes: List<'a, Write<'a>>,
+    pub then: Then<'a>,
+}
+
+/// For whom and in what state of the world work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WorkHead {
+    pub partition: u32,
+    /// `None` for a read that neither locks nor has writes of its own to see.
+    pub transaction: Option<TransactionId>,
+    /// The leader's term when the transaction joined; 0: it joins now.
+    pub term: u64,
+    /// The writes it has staged here so far.
+    pub staged: u32,
+    /// What a read without a lock sees.
+    pub snapshot: Timestamp,
+    pub own_writes_before: SavepointMark,
+    pub lock_wait_ms: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteKind {
+    Insert,
+    Update,
+    Delete,
+}
+
+/// A row, or the primary key of the row that goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Write<'a> {
+    pub kind: WriteKind,
+    pub table: TableId,
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Item<'a> for Write<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Write<'a>> {
+        let kind = match reader.u8()? {
+            1 => WriteKind::Insert,
+            2 => WriteKind::Update,
+            3 => WriteKind::Delete,
+            _ => return Err(malformed()),
+        };
+        Ok(Write { kind, table: TableId(reader.u32()?), bytes: reader.bytes()? })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Then<'a> {
+    Nothing,
+    Read {
+        table: TableId,
+        lock: Option<LockRequest>,
+        keys: List<'a, &'a [u8]>,
+    },
+    Scan(Scan<'a>),
+    /// Commit in this partition alone; the sequences that the transaction has used, with their next values.
+    Commit {
+        sequences: List<'a, (u32, u64)>,
+    },
+}
+
+const NOTHING: u8 = 0;
+const READ: u8 = 1;
+const SCAN: u8 = 2;
+const COMMIT: u8 = 3;
+
+/// A scan over ranges, from a place in the first of them on.
+#[derive(Debug)]
+pub(crate) struct Scan<'a> {
+    pub head: ScanHead,
+    /// Start and exclusive end; empty: unbounded.
+    pub ranges: List<'a, (&'a [u8], &'a [u8])>,
+    /// As the reply before gave it; empty at the start of a range.
+    pub place: &'a [u8],
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScanHead {
+    pub table: TableId,
+    pub index: IndexId,
+    pub direction: Direction,
+    pub lock: Option<LockRequest>,
+    pub rows_max: u32,
+}
+
+const LOCK: u8 = 1;
+const LOCK_EXCLUSIVE: u8 = 2;
+const LOCK_NO_WAIT: u8 = 4;
+const LOCK_SKIP: u8 = 8;
+const LOCK_GAPS: u8 = 16;
+
+fn put_lock(out: &mut Vec<u8>, lock: Option<LockRequest>) {
+    out.push(lock.map_or(0, |lock| {
+        let exclusive = if lock.mode == LockMode::Exclusive { LOCK_EXCLUSIVE } else { 0 };
+        let policy = match lock.policy {
+            LockPolicy::Wait => 0,
+            LockPolicy::NoWait => LOCK_NO_WAIT,
+            LockPolicy::SkipLocked => LOCK_SKIP,
+        };
+        let gaps = if lock.lock_gaps { LOCK_GAPS } else { 0 };
+        LOCK | exclusive | policy | gaps
+    }));
+}
+
+fn read_lock(reader: &mut Reader<'_>) -> Result<Option<LockRequest>> {
+    let flags = reader.u8()?;
+    if flags == 0 {
+        return Ok(None);
+    }
+    let policy = match flags & (LOCK_NO_WAIT | LOCK_SKIP) {
+        0 => LockPolicy::Wait,
+        LOCK_NO_WAIT => LockPolicy::NoWait,
+        LOCK_SKIP => LockPolicy::SkipLocked,
+        _ => return Err(malformed()),
+    };
+    if flags & LOCK == 0 || flags >= LOCK_GAPS << 1 {
+        return Err(malformed());
+    }
+    let mode = if flags & LOCK_EXCLUSIVE != 0 { LockMode::Exclusive } else { LockMode::Shared };
+    Ok(Some(LockRequest { mode, policy, lock_gaps: flags & LOCK_GAPS != 0 }))
+}
+
+/// Begins a work frame: its head and its writes. One of the `put_then_` functions must follow.
+pub(crate) fn put_work<'w>(out: &mut Vec<u8>, head: &WorkHead, writes: impl Iterator<Item = Write<'w>>) {
+    out.push(WORK);
+    put_u32(out, head.partition);
+    put_u64(out, head.transaction.map_or(0, |id| id.0));
+    put_u64(out, head.term);
+    put_u32(out, head.staged);
+    put_u64(out, head.snapshot.0);
+    put_u32(out, head.own_writes_before.0);
+    put_u32(out, head.lock_wait_ms);
+    put_list(out, writes, |out, write| {
+        out.push(match write.kind {
+            WriteKind::Insert => 1,
+            WriteKind::Update => 2,
+            WriteKind::Delete => 3,
+        });
+        put_u32(out, write.table.0);
+        put_bytes(out, write.bytes);
+    });
+}
+
+pub(crate) fn put_then_nothing(out: &mut Vec<u8>) {
+    out.push(NOTHING);
+}
+
+pub(crate) fn put_then_read<'k>(
+    out: &mut Vec<u8>,
+    table: TableId,
+    lock: Option<LockRequest>,
+    keys: impl Iterator<Item = &'k [u8]>,
+) {
+    out.push(READ);
+    put_u32(out, table.0);
+    put_lock(out, lock);
+    put_list(out, keys, put_bytes);
+}
+
+pub(crate) fn put_then_scan<'k>(
+    out: &mut Vec<u8>,
+    head: &ScanHead,
+    ranges: impl Iterator<Item = (&'k [u8], &'k [u8])>,
+    place: &[u8],
+) {
+    out.push(SCAN);
+    put_u32(out, head.table.0);
+    put_u32(out, head.index.0);
+    out.push(u8::from(head.direction == Direction::Backward));
+    put_lock(out, head.lock);
+    put_u32(out, head.rows_max);
+    put_list(out, ranges, |out, (start, end)| {
+        put_bytes(out, start);
+        put_bytes(out, end);
+    });
+    put_bytes(out, place);
+}
+
+pub(crate) fn put_then_commit(out: &mut Vec<u8>, sequences: impl Iterator<Item = (TableId, u64)>) {
+    out.push(COMMIT);
+    put_list(out, sequences, |out, (table, next)| {
+        put_u32(out, table.0);
+        put_u64(out, next);
+    });
+}
+
+pub(crate) fn put_unlock<'k>(
+    out: &mut Vec<u8>,
+    partition: u32,
+    transaction: TransactionId,
+    table: TableId,
+    keys: impl Iterator<Item = &'k [u8]>,
+) {
+    out.push(UNLOCK);
+    put_u32(out, partition);
+    put_u64(out, transaction.0);
+    put_u32(out, table.0);
+    put_list(out, keys, put_bytes);
+}
+
+pub(crate) fn put_roll_back_to(
+    out: &mut Vec<u8>,
+    transaction: TransactionId,
+    marks: impl Iterator<Item = (u32, SavepointMark)>,
+) {
+    out.push(ROLL_BACK_TO);
+    put_u64(out, transaction.0);
+    put_list(out, marks, |out, (partition, mark)| {
+        put_u32(out, partition);
+        put_u32(out, mark.0);
+    });
+}
+
+pub(crate) fn put_roll_back(out: &mut Vec<u8>, transaction: TransactionId, partitions: impl Iterator<Item = u32>) {
+    out.push(ROLL_BACK);
+    put_u64(out, transaction.0);
+    put_list(out, partitions, put_u32);
+}
+
+pub(crate) fn put_wait_edges(out: &mut Vec<u8>) {
+    out.push(WAIT_EDGES);
+}
+
+pub(crate) fn put_pulse(out: &mut Vec<u8>, horizon: Timestamp) {
+    out.push(PULSE);
+    put_u64(out, horizon.0);
+}
+
+pub(crate) fn put_visible(out: &mut Vec<u8>) {
+    out.push(VISIBLE);
+}
+
+pub(crate) fn put_ended_among(out: &mut Vec<u8>, transactions: impl Iterator<Item = TransactionId>) {
+    out.push(ENDED_AMONG);
+    put_list(out, transactions, |out, id| put_u64(out, id.0));
+}
+
+impl<'a> Request<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<Request<'a>> {
+        let mut reader = Reader::new(bytes);
+        let request = match reader.u8()? {
+            WORK => Request::Work(Work::read(&mut reader)?),
+            UNLOCK => Request::Unlock {
+                partition: reader.u32()?,
+                transaction: TransactionId(reader.u64()?),
+                table: TableId(reader.u32()?),
+                keys: reader.list()?,
+            },
+            ROLL_BACK_TO => {
+                Request::RollBackTo { transaction: TransactionId(reader.u64()?), marks: reader.list()? }
+            }
+            ROLL_BACK => {
+                Request::RollBack { transaction: TransactionId(reader.u64()?), partitions: reader.list()? }
+            }
+            WAIT_EDGES => Request::WaitEdges,
+            PULSE => Request::Pulse { horizon: Timestamp(reader.u64()?) },
+            VISIBLE => Request::Visible,
+            ENDED_AMONG => Request::EndedAmong { transactions: reader.list()? },
+            _ => return Err(malformed()),
+        };
+        reader.end()?;
+        Ok(request)
+    }
+}
+
+impl<'a> Work<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Work<'a>> {
+        let head = WorkHead {
+            partition: reader.u32()?,
+            transaction: Some(TransactionId(reader.u64()?)).filter(|&id| id != TransactionId(0)),
+            term: reader.u64()?,
+            staged: reader.u32()?,
+            snapshot: Timestamp(reader.u64()?),
+            own_writes_before: SavepointMark(reader.u32()?),
+            lock_wait_ms: reader.u32()?,
+        };
+        Ok(Work { head, writes: reader.list()?, then: Then::read(reader)? })
+    }
+}
+
+impl<'a> Then<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Then<'a>> {
+        Ok(match reader.u8()? {
+            NOTHING => Then::Nothing,
+            READ => Then::Read { table: TableId(reader.u32()?), lock: read_lock(reader)?, keys: reader.list()? },
+            SCAN => {
+                let head = ScanHead {
+                    table: TableId(reader.u32()?),
+                    index: IndexId(reader.u32()?),
+                    direction: if reader.bool()? { Direction::Backward } else { Direction::Forward },
+                    lock: read_lock(reader)?,
+                    rows_max: reader.u32()?,
+                };
+                Then::Scan(Scan { head, ranges: reader.list()?, place: reader.bytes()? })
+            }
+            COMMIT => Then::Commit { sequences: reader.list()? },
+            _ => return Err(malformed()),
+        })
+    }
+}
