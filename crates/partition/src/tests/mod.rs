@@ -5,6 +5,7 @@ mod locking;
 mod model;
 mod recovery;
 mod replicas;
+mod two_phase;
 
 use std::ops::Bound;
 use std::sync::Arc;
