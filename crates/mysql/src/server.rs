@@ -54,11 +54,12 @@ pub struct Options {
 }
 
 /// A running server.
-#[derive(Debug)]
-pub struct Server {
+pub struct Server<F: Frontend> {
+    frontend: Arc<F>,
     stopping: watch::Sender<Stopping>,
-    acceptor: thread::JoinHandle<()>,
+    acceptors: Vec<thread::JoinHandle<()>>,
     workers: Vec<thread::JoinHandle<()>>,
+    doors: Vec<mpsc::UnboundedSender<Arrival<F>>>,
 }
 
 /// A listening socket for `address`; port 0 is any free one.
@@ -71,7 +72,17 @@ pub fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Starts to serve `frontend`. Connections are accepted when this returns.
-pub fn start<F>(frontend: Arc<F>, listeners: Listeners, options: Options) -> io::Result<Server>
+pub fn start<F>(frontend: Arc<F>, listeners: Listeners, options: Options) -> io::Result<Server<F>>
+where
+    F: Frontend + Send + Sync,
+{
+    let mut server = start_workers(frontend, options)?;
+    server.listen(listeners)?;
+    Ok(server)
+}
+
+/// Starts the worker threads alone: nobody is let in before [`Server::listen`].
+pub fn start_workers<F>(frontend: Arc<F>, options: Options) -> io::Result<Server<F>>
 where
     F: Frontend + Send + Sync,
 {
@@ -96,24 +107,34 @@ where
         let name = format!("mysql-{number}");
         workers.push(thread::Builder::new().name(name).spawn(move || worker_thread.run())?);
     }
-    let acceptor = Acceptor { frontend: door.frontend, workers: senders, stopping: stopping.subscribe() };
-    let accepting = thread::Builder::new().name("mysql-accept".into());
-    let acceptor = accepting.spawn(move || acceptor.run(listeners))?;
-    Ok(Server { stopping, acceptor, workers })
+    Ok(Server { frontend: door.frontend, stopping, acceptors: Vec::new(), workers, doors: senders })
 }
 
-impl Server {
+impl<F: Frontend + Send + Sync> Server<F> {
+    /// Accepts connections here as well.
+    pub fn listen(&mut self, listeners: Listeners) -> io::Result<()> {
+        let acceptor = Acceptor {
+            frontend: Arc::clone(&self.frontend),
+            workers: self.doors.clone(),
+            stopping: self.stopping.subscribe(),
+        };
+        let accepting = thread::Builder::new().name("mysql-accept".into());
+        self.acceptors.push(accepting.spawn(move || acceptor.run(listeners))?);
+        Ok(())
+    }
+
     /// Stops: waits up to `patience` for statements that run, then cuts them off. Returns when all connections are
     /// closed.
     pub fn stop(self, patience: Duration) {
         self.stopping.send_replace(Stopping::Draining);
         let deadline = Instant::now() + patience;
-        let is_done = |server: &Server| server.workers.iter().all(thread::JoinHandle::is_finished);
+        let is_done = |server: &Server<F>| server.workers.iter().all(thread::JoinHandle::is_finished);
         while !is_done(&self) && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
         self.stopping.send_replace(Stopping::Now);
-        for thread in self.workers.into_iter().chain([self.acceptor]) {
+        drop(self.doors);
+        for thread in self.workers.into_iter().chain(self.acceptors) {
             let _ = thread.join();
         }
     }
