@@ -11,6 +11,7 @@ use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::budget::MemoryBudget;
 use crate::outputs::HardState;
+use crate::time::Timing;
 
 /// Chosen by the caller of an operation that may have to wait; handed back in [`Outputs::woken`] when the operation
 /// is worth running again.
@@ -166,31 +167,55 @@ pub enum CommitStart {
     ReadOnly,
 }
 
+/// What a replica is in its group just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Leader,
+    Candidate,
+    Follower,
+}
+
+/// What the leader knows of a replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplicaProgress {
+    pub replica: u64,
+    /// The last entry that it is known to hold.
+    pub matched: u64,
+    /// It was heard within the last election timeout.
+    pub active: bool,
+    pub is_witness: bool,
+}
+
 /// What a partition is made from.
 #[derive(Clone)]
 pub struct PartitionConfig {
     pub id: PartitionId,
     /// This replica's id in the Raft group; not zero.
     pub replica: u64,
-    /// All voters of the group, this replica included.
+    /// All voters of the group, this replica included; the preferred leader comes first.
     pub voters: Vec<u64>,
-    /// Ticks without a word from the leader before an election.
-    pub election_ticks: usize,
-    pub heartbeat_ticks: usize,
+    /// The voter that keeps no rows.
+    pub witness: Option<u64>,
+    pub timing: Timing,
     /// The vote and term that were made durable last.
     pub hard_state: HardState,
     pub budget: Arc<MemoryBudget>,
 }
 
 impl PartitionConfig {
+    /// This replica is the witness.
+    pub fn is_witness(&self) -> bool {
+        self.witness == Some(self.replica)
+    }
+
     /// A group of one.
     pub fn single(id: PartitionId, budget: Arc<MemoryBudget>) -> PartitionConfig {
         PartitionConfig {
             id,
             replica: 1,
             voters: vec![1],
-            election_ticks: 10,
-            heartbeat_ticks: 2,
+            witness: None,
+            timing: Timing::default(),
             hard_state: HardState::default(),
             budget,
         }

@@ -125,10 +125,9 @@ impl Partition {
     /// Applies a committed entry: from the proposal if it is ours, else from its bytes.
     pub(crate) fn apply_committed(&mut self, entry: &Entry) -> Result<()> {
         let mut ours = None;
-        // Terms rise along a log: what was proposed in an earlier term than this entry's and has not come by now has been
-        // overwritten.
-        let is_over = |proposal: &Proposal| proposal.index <= entry.index || proposal.term < entry.term;
-        while self.proposals.front().is_some_and(is_over) {
+        // Terms only rise along a log: an older term's proposal behind this entry has no place in it either.
+        let overtaken = |proposal: &Proposal| proposal.index <= entry.index || proposal.term < entry.term;
+        while self.proposals.front().is_some_and(overtaken) {
             let Some(proposal) = self.proposals.pop_front() else { break };
             if (proposal.index, proposal.term) == (entry.index, entry.term) {
                 ours = Some(proposal);

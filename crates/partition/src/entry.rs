@@ -224,6 +224,10 @@ impl<'a> Reader<'a> {
         self.bytes.is_empty()
     }
 
+    pub(crate) fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(count).ok_or_else(damaged)?;
         self.bytes = rest;

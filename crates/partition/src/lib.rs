@@ -7,7 +7,8 @@
 //! - storage: `fragment` (rows and versions of one table) on `slab`, `hash_index` and `btree`; `budget` pays for it
 //! - concurrency: `locks` (rows), `ranges` (no phantoms), `workspace` (what a transaction has staged)
 //! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `checkpoint`
-//! - replication: `group` (Raft), `entry` (the log's format), `outputs`
+//! - replication: `group` (Raft) over `tail`, `time`, `lease`, `leadership`; `entry` (the log's format), `message`,
+//!   `outputs`
 
 mod api;
 mod btree;
@@ -18,13 +19,18 @@ mod entry;
 mod fragment;
 mod group;
 mod hash_index;
+mod leadership;
+mod lease;
 mod locks;
+mod message;
 mod outputs;
 mod partition;
 mod ranges;
 mod read;
 mod scan;
 mod slab;
+mod tail;
+mod time;
 mod transaction;
 mod two_phase;
 mod workspace;
@@ -36,7 +42,10 @@ mod tests;
 pub use api::*;
 pub use budget::MemoryBudget;
 pub use checkpoint::CheckpointCursor;
-pub use outputs::{HardState, LogEntry, Outputs, ReadState};
+pub use message::{decode_message, encode_message};
+pub use outputs::{HardState, Leadership, LogEntry, LogStart, Outputs, ReadState};
 pub use partition::{Activity, Partition};
+pub use raft::eraftpb::Message;
 pub use scan::Cursor;
+pub use time::{Millis, Timing};
 pub use two_phase::{Confirmation, Decision, DecisionStart, HomeOutcome, Unconfirmed};

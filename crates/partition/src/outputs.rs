@@ -1,8 +1,17 @@
 //! What the partition wants done outside: entries made durable, messages sent, sleepers woken.
 //!
-//! The caller drains the vectors while it holds the partition (`drain(..)` keeps their buffers). Entries must become
-//! durable in order; the caller then reports [`Outputs::number`] as it was when it drained them with
-//! `Partition::persisted`.
+//! The caller drains the vectors while it holds the partition (`drain(..)` keeps their buffers), and then:
+//!
+//! 1. sends `messages`, in any order, at once;
+//! 2. writes `log_start`, `hard_state` and `append` to its log, in this order and behind what earlier drains gave. All
+//!    of it may share one sync. A vote or term is synced before step 3 whatever the durability is; entries alone
+//!    count as persisted in memory where commits are `replicated` and not yet on disk;
+//! 3. reports [`Outputs::number`], as it was when it drained, with `Partition::persisted`;
+//! 4. then, and not before step 3 is done, sends `messages_after_persist` of that drain.
+//!
+//! Messages may be lost, doubled and overtake each other. But between two lives of one replica's process there is an
+//! order: what the earlier life sent never arrives after `Partition::peer_died` was called for it, nor after anything
+//! that the later life sent.
 
 use raft::eraftpb::{Entry, Message};
 
@@ -16,10 +25,16 @@ pub struct Outputs {
     pub committed: Vec<CommitToken>,
     /// Proposals that another leader's log has overwritten: surely not committed, rolled back.
     pub lost: Vec<CommitToken>,
-    /// Entries to append to the log.
-    pub append: Vec<LogEntry>,
-    /// Vote and term to make durable with (or before) `append`.
+    /// Proposals that this replica will never learn the fate of: it fell behind, and its state came from elsewhere.
+    pub unknown: Vec<CommitToken>,
+    /// The log begins anew behind this place: whatever it held before is void. Given back with
+    /// `Partition::recover_from` when the log is read.
+    pub log_start: Option<LogStart>,
+    /// Vote and term.
     pub hard_state: Option<HardState>,
+    /// Entries to append to the log. In groups of several an entry overwrites an earlier one of the same index and
+    /// all that follow that.
+    pub append: Vec<LogEntry>,
     /// The number of the newest batch of things to make durable.
     pub number: u64,
     /// To other replicas, at once.
@@ -28,13 +43,30 @@ pub struct Outputs {
     pub messages_after_persist: Vec<Message>,
     /// Read index requests that may be answered as soon as `index` is applied.
     pub read_states: Vec<ReadState>,
+    /// Who leads, if that has changed.
+    pub leadership: Option<Leadership>,
 }
 
 impl Outputs {
     /// There is something to make durable.
     pub fn must_persist(&self) -> bool {
-        !self.append.is_empty() || self.hard_state.is_some()
+        !self.append.is_empty() || self.hard_state.is_some() || self.log_start.is_some()
     }
+}
+
+/// The entry that a log begins behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogStart {
+    pub index: u64,
+    pub term: u64,
+}
+
+/// What a replica knows of its leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leadership {
+    pub term: u64,
+    /// This replica itself, another one, or nobody that is known.
+    pub leader: Option<u64>,
 }
 
 /// Raft's durable vote.

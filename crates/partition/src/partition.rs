@@ -25,7 +25,7 @@ use crate::commit::Proposal;
 use crate::fragment::Fragment;
 use crate::group::{Decided, Group};
 use crate::locks::{Grant, LockTable};
-use crate::outputs::Outputs;
+use crate::outputs::{LogStart, Outputs};
 use crate::ranges::RangeLockTable;
 use crate::two_phase::TwoPhase;
 use crate::workspace::Transaction;
@@ -66,6 +66,8 @@ pub struct Partition {
     pub(crate) installing: Installing,
     pub(crate) key_buffer: Vec<u8>,
     pub(crate) scratch: Vec<u8>,
+    /// The term in which transactions here have joined, or zero.
+    pub(crate) led_term: u64,
 }
 
 pub(crate) fn no_such_table(table: TableId) -> Error {
@@ -112,6 +114,7 @@ impl Partition {
             installing: Installing::default(),
             key_buffer: Vec::new(),
             scratch: Vec::new(),
+            led_term: 0,
         }
     }
 
@@ -124,16 +127,17 @@ impl Partition {
         &mut self.outputs
     }
 
-    // ---- replication ----
+    // ---- recovery ----
 
-    /// Reads one log entry back after a restart, in log order; entries that the checkpoint covers are ignored. A
-    /// group of one applies it at once, since its durable entries are all committed.
+    /// Reads one log entry back after a restart, in log order; entries that the checkpoint covers change nothing. A
+    /// group of one applies it at once, since its durable entries are all committed; a larger one when it has learnt
+    /// that it is committed.
     pub fn replay(&mut self, index: u64, term: u64, data: &[u8]) -> Result<()> {
         self.check_installed()?;
-        if index <= self.applied_index {
+        let apply = self.group.is_single();
+        if apply && index <= self.applied_index {
             return Ok(());
         }
-        let apply = self.group.is_single();
         self.group.replay(index, term, data, apply)?;
         if apply {
             self.apply_encoded(index, term, data)?;
@@ -141,38 +145,28 @@ impl Partition {
         Ok(())
     }
 
+    /// Reads an [`Outputs::log_start`] back, in log order: all entries read before are void.
+    pub fn recover_from(&mut self, start: LogStart) -> Result<()> {
+        self.check_installed()?;
+        if start.index > self.applied_index {
+            if !self.config.is_witness() {
+                return Err(Error::unknown(format!(
+                    "the log of partition {} begins behind entry {}, but the newest checkpoint ends at {}: a checkpoint \
+                     file is missing; start this node with an empty data directory, so that it fetches everything \
+                     from the other nodes",
+                    self.config.id, start.index, self.applied_index
+                )));
+            }
+            (self.applied_index, self.applied_term) = (start.index, start.term);
+        }
+        self.group.recover_from(self.applied_index, self.applied_term)
+    }
+
     /// Ends recovery and joins the group. A group of one leads from here on; its outputs want the usual treatment.
     pub fn start(&mut self) -> Result<()> {
         self.check_installed()?;
         self.group.start(self.applied_index)?;
         self.pump()
-    }
-
-    /// Everything handed out up to this [`Outputs::number`] is durable.
-    pub fn persisted(&mut self, number: u64) -> Result<()> {
-        self.group.persisted(number)?;
-        self.pump()
-    }
-
-    /// Logical time passes. A group of one does not need it.
-    pub fn tick(&mut self) -> Result<()> {
-        self.group.tick()?;
-        self.pump()
-    }
-
-    pub fn step_message(&mut self, message: raft::eraftpb::Message) -> Result<()> {
-        self.group.step(message)?;
-        self.pump()
-    }
-
-    /// Asks for the index that a linearizable read must see applied; answered in [`Outputs::read_states`].
-    pub fn read_index(&mut self, context: Vec<u8>) -> Result<()> {
-        self.group.read_index(context)?;
-        self.pump()
-    }
-
-    pub fn is_leader(&self) -> bool {
-        self.group.is_leader()
     }
 
     /// Does what Raft wants until it wants nothing more.
@@ -183,7 +177,10 @@ impl Partition {
                 self.apply_committed(&entry)?;
             }
             self.decided.committed = committed;
-            self.group.applied(self.applied_index)?;
+            self.group.applied(self.applied_index, self.applied_term)?;
+        }
+        if !self.group.is_single() {
+            self.note_leadership();
         }
         Ok(())
     }

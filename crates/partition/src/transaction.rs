@@ -25,8 +25,11 @@ impl Partition {
         self.transactions.get(&id).map(|transaction| &**transaction)
     }
 
-    /// The transaction, begun if need be. An error if its commit is under way.
+    /// The transaction, begun if need be: at the leader alone. An error if its commit is under way.
     pub(crate) fn active(&mut self, id: TransactionId) -> Result<&mut Transaction> {
+        if !self.group.is_established() && !self.transactions.contains_key(&id) {
+            return Err(self.group.refusal());
+        }
         let idle = &mut self.idle;
         let transaction = self.transactions.entry(id).or_insert_with(|| begun(idle, id));
         match transaction.state {

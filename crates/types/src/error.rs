@@ -6,6 +6,8 @@ mod code;
 
 pub use code::ErrorCode;
 
+use crate::NodeId;
+
 /// What the sender of a failed request may conclude about its effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Outcome {
@@ -16,6 +18,18 @@ pub enum Outcome {
     Committed,
     /// Nobody can tell: the connection to the decision was lost.
     Unknown,
+}
+
+/// Why a request was refused that may well succeed elsewhere, or here a little later. Nothing of it took effect, and
+/// what its transaction had staged and locked at the place that answers so is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transient {
+    /// Another replica leads the partition: this node's, as far as is known there.
+    NotLeader { leader: Option<NodeId> },
+    /// The replica leads, but may not serve now: its lease has run out, or its term is just beginning.
+    NotServing,
+    /// The leader is handing the partition over to another node.
+    HandingOver,
 }
 
 /// An error that ends a statement. Cheap to pass (one pointer).
@@ -29,6 +43,7 @@ struct ErrorBody {
     message: String,
     outcome: Outcome,
     rolls_back_transaction: bool,
+    transient: Option<Transient>,
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -42,7 +57,15 @@ impl Error {
             message: message.into(),
             outcome: Outcome::NotCommitted,
             rolls_back_transaction: matches!(code, ErrorCode::LockDeadlock),
+            transient: None,
         }))
+    }
+
+    /// Errno 1297: refused for a reason that passes.
+    pub fn transient(why: Transient, message: impl Into<String>) -> Error {
+        let mut error = Error::new(ErrorCode::GetTemporaryErrmsg, message);
+        error.0.transient = Some(why);
+        error
     }
 
     /// Errno 1235: the statement was understood, the feature is not there. `feature` is its name.
@@ -91,6 +114,11 @@ impl Error {
 
     pub fn rolls_back_transaction(&self) -> bool {
         self.0.rolls_back_transaction
+    }
+
+    /// Set if the request may be repeated: elsewhere, or after a moment.
+    pub fn why_transient(&self) -> Option<Transient> {
+        self.0.transient
     }
 }
 

@@ -3,6 +3,7 @@
 mod behaviour;
 mod locking;
 mod model;
+mod network;
 mod recovery;
 mod replicas;
 mod two_phase;

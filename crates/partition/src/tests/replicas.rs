@@ -1,166 +1,491 @@
 //! Groups of three: the same code with more voters.
 
+use raft::eraftpb::MessageType;
+
+use super::network::*;
 use super::*;
 
-/// Three replicas of one partition; messages and fsyncs take no time, but a replica can be cut off.
-struct Cluster {
-    replicas: Vec<Partition>,
-    cut_off: Vec<bool>,
-    committed: Vec<Vec<CommitToken>>,
-    lost: Vec<Vec<CommitToken>>,
-    codec: Codec,
-    clock: u64,
+/// What the tests do with rows over a network of replicas.
+pub(crate) struct Rows {
+    pub(crate) codec: Codec,
+    pub(crate) clock: u64,
 }
 
-impl Cluster {
-    fn new() -> Cluster {
-        let replica = |id| {
-            let config = PartitionConfig { replica: id, voters: vec![1, 2, 3], ..single(1 << 30) };
-            let mut partition = Partition::new(config);
-            partition.start().unwrap();
-            partition
-        };
-        Cluster {
-            replicas: (1..=3).map(replica).collect(),
-            cut_off: vec![false; 3],
-            committed: vec![Vec::new(); 3],
-            lost: vec![Vec::new(); 3],
-            codec: Codec::new(&schema(IndexMethod::BTree)),
-            clock: 1,
-        }
+impl Rows {
+    /// The network's leader, with the test table everywhere.
+    pub(crate) fn over(network: &mut Network) -> (Rows, u64) {
+        let leader = network.elect();
+        let schema = schema(IndexMethod::BTree);
+        let rows = Rows { codec: Codec::new(&schema), clock: 1 };
+        network.at(leader).create_fragment(Arc::new(schema), CommitToken(1)).unwrap();
+        // The followers learn with the next heartbeat that it is committed.
+        network.advance(HEARTBEAT_MS);
+        network.site(leader).committed.clear();
+        (rows, leader)
     }
 
-    /// Persists and delivers until nothing moves.
-    fn settle(&mut self) {
-        loop {
-            let mut moved = false;
-            for from in 0..3 {
-                let replica = &mut self.replicas[from];
-                let outputs = replica.outputs();
-                let number = outputs.number;
-                let must_persist = outputs.must_persist();
-                outputs.append.clear();
-                outputs.hard_state = None;
-                if must_persist {
-                    replica.persisted(number).unwrap();
-                }
-                let outputs = replica.outputs();
-                self.committed[from].append(&mut outputs.committed);
-                self.lost[from].append(&mut outputs.lost);
-                let messages: Vec<_> =
-                    outputs.messages.drain(..).chain(outputs.messages_after_persist.drain(..)).collect();
-                moved |= must_persist || !messages.is_empty();
-                for message in messages {
-                    let to = message.to as usize - 1;
-                    if !self.cut_off[from] && !self.cut_off[to] {
-                        self.replicas[to].step_message(message).unwrap();
-                    }
-                }
-            }
-            if !moved {
-                return;
-            }
-        }
-    }
-
-    /// Time passes until one replica that is not cut off leads.
-    fn elect(&mut self) -> usize {
-        for _ in 0..200 {
-            for replica in &mut self.replicas {
-                replica.tick().unwrap();
-            }
-            self.settle();
-            let leads = |id: &usize| self.replicas[*id].is_leader() && !self.cut_off[*id];
-            if let Some(leader) = (0..3).find(leads) {
-                return leader;
-            }
-        }
-        panic!("no leader after 200 ticks");
-    }
-
-    fn insert(&mut self, at: usize, transaction: u64, row: &TestRow) {
+    pub(crate) fn stage(&mut self, partition: &mut Partition, transaction: u64, row: &TestRow) {
         let bytes = self.codec.encode(row);
-        let transaction = TransactionId(transaction);
-        assert!(self.replicas[at].insert(transaction, TABLE, &bytes, TOKEN).unwrap().is_ready());
+        assert!(partition.insert(TransactionId(transaction), TABLE, &bytes, TOKEN).unwrap().is_ready());
+    }
+
+    /// Inserts and proposes; the transaction's number is also the token.
+    pub(crate) fn insert(&mut self, partition: &mut Partition, transaction: u64, row: &TestRow) {
+        self.stage(partition, transaction, row);
         self.clock += 1;
-        let start =
-            self.replicas[at].propose_commit(transaction, Timestamp(self.clock), CommitToken(transaction.0));
+        let token = CommitToken(transaction);
+        let start = partition.propose_commit(TransactionId(transaction), Timestamp(self.clock), token);
         assert_eq!(start.unwrap(), CommitStart::Proposed);
     }
 }
 
-#[test]
-fn followers_apply_what_the_leader_commits() {
-    let mut cluster = Cluster::new();
-    let leader = cluster.elect();
-    let schema = Arc::new(schema(IndexMethod::BTree));
-    cluster.replicas[leader].create_fragment(schema, CommitToken(1)).unwrap();
-    cluster.settle();
-    for id in 0..20 {
-        cluster.insert(leader, 100 + id as u64, &row(id, id));
-    }
-    cluster.settle();
-    assert_eq!(cluster.committed[leader].len(), 21);
-    // The commit index travels with the next heartbeat.
-    cluster.elect();
-    for _ in 0..4 {
-        for replica in &mut cluster.replicas {
-            replica.tick().unwrap();
+fn why(error: Error) -> Transient {
+    assert_eq!((error.errno(), error.outcome()), (1297, Outcome::NotCommitted));
+    error.why_transient().unwrap()
+}
+
+fn why_not<T>(result: Result<T>) -> Transient {
+    why(result.err().expect("refused"))
+}
+
+fn others(leader: u64) -> [u64; 2] {
+    [leader % 3 + 1, (leader + 1) % 3 + 1]
+}
+
+/// Rows everywhere are these, and nothing is left of any transaction.
+pub(crate) fn assert_everywhere(network: &mut Network, expected: &[TestRow]) {
+    network.advance(HEARTBEAT_MS * 2);
+    let replicas: Vec<u64> = network.sites.keys().copied().filter(|&id| network.is_up(id)).collect();
+    for replica in replicas {
+        let partition = network.at(replica);
+        if partition.config().is_witness() {
+            continue;
         }
-        cluster.settle();
+        assert_eq!(all_rows(partition), expected, "at {replica}");
+        let activity = Activity { old_versions: 0, ..partition.activity() };
+        assert_eq!(activity, Activity::default(), "at {replica}");
+        let bytes = partition.usage(TABLE).unwrap().bytes;
+        assert_eq!(partition.config().budget.used_bytes(), bytes, "at {replica}");
     }
+}
+
+#[test]
+fn the_preferred_leader_is_elected_and_followers_apply_what_it_commits() {
+    let mut network = Network::new(3);
+    let (mut rows, leader) = Rows::over(&mut network);
+    assert_eq!(leader, 1);
+    for id in 0..20 {
+        rows.insert(network.at(leader), 100 + id as u64, &row(id, id));
+    }
+    network.settle();
+    assert_eq!(network.site(leader).committed.len(), 20);
     let expected: Vec<TestRow> = (0..20).map(|id| row(id, id)).collect();
-    for replica in &mut cluster.replicas {
-        assert_eq!(all_rows(replica), expected);
-        assert_eq!(replica.activity(), Activity { old_versions: 0, ..Activity::default() });
+    assert_everywhere(&mut network, &expected);
+    let term = network.at(leader).term();
+    for replica in 1..=3 {
+        assert_eq!(network.at(replica).leader(), Some(1));
+        assert_eq!(network.site(replica).leadership, Some(Leadership { term, leader: Some(1) }));
+        let role = if replica == 1 { Role::Leader } else { Role::Follower };
+        assert_eq!((network.at(replica).role(), network.at(replica).is_single()), (role, false));
     }
 }
 
 #[test]
 fn a_proposal_that_only_a_deposed_leader_had_is_lost_and_rolled_back() {
-    let mut cluster = Cluster::new();
-    let old_leader = cluster.elect();
-    let schema = Arc::new(schema(IndexMethod::BTree));
-    cluster.replicas[old_leader].create_fragment(schema, CommitToken(1)).unwrap();
-    cluster.settle();
-
-    cluster.cut_off[old_leader] = true;
-    cluster.insert(old_leader, 50, &row(1, 1));
-    cluster.settle();
-    let new_leader = cluster.elect();
-    assert_ne!(new_leader, old_leader);
-    cluster.insert(new_leader, 60, &row(2, 2));
-    cluster.settle();
-    assert_eq!(cluster.committed[new_leader], [CommitToken(60)]);
-
-    cluster.cut_off[old_leader] = false;
-    for _ in 0..6 {
-        for replica in &mut cluster.replicas {
-            replica.tick().unwrap();
-        }
-        cluster.settle();
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    network.isolate(old);
+    // More entries than the new leader writes: those behind its entry are lost as well.
+    for id in 1..8 {
+        rows.insert(network.at(old), 50 + id as u64, &row(id, id));
     }
-    assert_eq!(cluster.lost[old_leader], [CommitToken(50)]);
-    assert_eq!(all_rows(&mut cluster.replicas[old_leader]), [row(2, 2)]);
-    let activity = cluster.replicas[old_leader].activity();
-    assert_eq!((activity.transactions, activity.row_locks), (0, 0));
-    let bytes = cluster.replicas[old_leader].usage(TABLE).unwrap().bytes;
-    assert_eq!(cluster.replicas[old_leader].config().budget.used_bytes(), bytes);
+    network.settle();
+    let new = network.elect_other_than(old);
+    rows.insert(network.at(new), 60, &row(20, 2));
+    network.settle();
+    assert_eq!(network.site(new).committed, [CommitToken(60)]);
+    assert!(network.site(old).lost.is_empty());
+
+    network.heal();
+    assert_everywhere(&mut network, &[row(20, 2)]);
+    assert_eq!(network.site(old).lost, (51..58).map(CommitToken).collect::<Vec<_>>());
+    assert!(network.site(old).committed.is_empty());
 }
 
 #[test]
-fn a_follower_refuses_proposals_and_answers_read_index_through_the_leader() {
-    let mut cluster = Cluster::new();
-    let leader = cluster.elect();
-    let follower = (leader + 1) % 3;
-    let schema = Arc::new(schema(IndexMethod::BTree));
-    assert!(cluster.replicas[follower].create_fragment(schema.clone(), CommitToken(1)).is_err());
-    cluster.replicas[leader].create_fragment(schema, CommitToken(1)).unwrap();
-    cluster.settle();
-    cluster.replicas[follower].read_index(b"who".to_vec()).unwrap();
-    cluster.settle();
-    let states = std::mem::take(&mut cluster.replicas[follower].outputs().read_states);
-    assert_eq!(states.len(), 1);
-    assert_eq!(states[0].context, b"who");
-    assert_eq!(states[0].index, cluster.replicas[leader].applied_index());
+fn a_proposal_that_a_later_leader_completes_is_committed_for_the_one_who_made_it() {
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    let [one, other] = others(old);
+    // One follower gets the entry, no answer comes back.
+    network.cut.extend([(old, other), (other, old), (one, old)]);
+    rows.insert(network.at(old), 50, &row(1, 1));
+    network.settle();
+    assert!(network.site(old).committed.is_empty());
+    network.isolate(old);
+    assert_eq!(network.elect_other_than(old), one);
+    // The old leader does not know.
+    assert!(network.site(old).committed.is_empty() && network.site(old).lost.is_empty());
+    assert_eq!(network.at(old).activity().proposals, 1);
+    network.heal();
+    assert_everywhere(&mut network, &[row(1, 1)]);
+    assert_eq!(network.site(old).committed, [CommitToken(50)]);
+    assert!(network.site(old).lost.is_empty());
+}
+
+#[test]
+fn a_follower_refuses_to_join_and_names_the_leader() {
+    let mut network = Network::new(3);
+    let (rows, leader) = Rows::over(&mut network);
+    let [follower, _] = others(leader);
+    let now = network.now;
+    let hint = Transient::NotLeader { leader: Some(NodeId(leader as u32)) };
+    let bytes = rows.codec.encode(&row(1, 1));
+    let partition = network.at(follower);
+    assert_eq!(why_not(partition.check_serves(now)), hint);
+    assert_eq!(why_not(partition.insert(TransactionId(9), TABLE, &bytes, TOKEN)), hint);
+    assert_eq!(why_not(partition.get(&newest(TransactionId(9)), TABLE, &key(1), Some(EXCLUSIVE))), hint);
+    assert_eq!(why_not(partition.drop_fragment(TABLE, CommitToken(1))), hint);
+    assert_eq!(partition.activity(), Activity::default());
+    // A transaction that did nothing here ends without fuss.
+    let start = partition.propose_commit(TransactionId(9), Timestamp(99), CommitToken(9));
+    assert_eq!(start.unwrap(), CommitStart::ReadOnly);
+    network.isolate(follower);
+    network.advance(ELECTION_MS * 2);
+    let now = network.now;
+    assert_eq!(why_not(network.at(follower).check_serves(now)), Transient::NotLeader { leader: None });
+}
+
+#[test]
+fn read_index_is_answered_through_the_leader_to_each_who_asks() {
+    let mut network = Network::new(3);
+    let (_, leader) = Rows::over(&mut network);
+    for replica in 1..=3 {
+        // The same words from all of them, twice.
+        network.at(replica).read_index(b"who".to_vec()).unwrap();
+        network.at(replica).read_index(b"who".to_vec()).unwrap();
+    }
+    network.settle();
+    let index = network.at(leader).applied_index();
+    let answer = ReadState { index, context: b"who".to_vec() };
+    for replica in 1..=3 {
+        assert_eq!(network.site(replica).read_states, [answer.clone(), answer.clone()], "at {replica}");
+    }
+    // A leader that is alone does not answer.
+    network.isolate(leader);
+    network.at(leader).read_index(b"again".to_vec()).unwrap();
+    network.settle();
+    assert_eq!(network.site(leader).read_states.len(), 2);
+}
+
+#[test]
+fn a_leader_that_is_cut_off_stops_serving_before_another_one_begins() {
+    let mut network = Network::new(3);
+    let (_, old) = Rows::over(&mut network);
+    network.isolate(old);
+    let mut stopped_at = None;
+    let start = network.now;
+    loop {
+        // Asserts that no two of them serve.
+        match network.server() {
+            Some(server) if server != old => break,
+            Some(_) => assert_eq!(stopped_at, None),
+            None => stopped_at = stopped_at.or(Some(network.now)),
+        }
+        network.advance(HEARTBEAT_MS / 2);
+    }
+    let timing = Timing::new(HEARTBEAT_MS, ELECTION_MS).unwrap();
+    let served_ms = stopped_at.unwrap().since(start);
+    assert!(served_ms <= timing.lease_ms() + HEARTBEAT_MS, "{served_ms}");
+    // It does not even know that it no longer leads.
+    let now = network.now;
+    assert_eq!(why_not(network.at(old).check_serves(now)), Transient::NotServing);
+    network.advance(ELECTION_MS);
+    let now = network.now;
+    assert_eq!(why_not(network.at(old).check_serves(now)), Transient::NotLeader { leader: None });
+}
+
+#[test]
+fn a_leader_that_was_paused_does_not_serve_when_it_wakes() {
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    network.site(old).paused = true;
+    network.advance(ELECTION_MS * 3);
+    let new = network.elect();
+    rows.insert(network.at(new), 5, &row(5, 5));
+    network.settle();
+    // Its first look at the clock is enough, no message has come yet.
+    let now = network.now;
+    let refused = why_not(network.at(old).check_serves(now));
+    assert_eq!(refused, Transient::NotServing);
+    assert_eq!(network.at(old).role(), Role::Leader);
+    network.resume(old);
+    network.advance(HEARTBEAT_MS * 2);
+    assert_eq!((network.server(), network.at(old).leader()), (Some(new), Some(new)));
+    assert_everywhere(&mut network, &[row(5, 5)]);
+}
+
+#[test]
+fn a_follower_that_restarts_keeps_the_promise_it_no_longer_remembers() {
+    let mut network = Network::new(3);
+    let (_, old) = Rows::over(&mut network);
+    let [restarted, candidate] = others(old);
+    // The candidate hears nobody; the leader goes on with the other follower.
+    network.cut.extend([(old, candidate), (candidate, old)]);
+    network.advance(ELECTION_MS / 2);
+    network.holds = |message| message.msg_type == MessageType::MsgRequestPreVote;
+    network.advance(ELECTION_MS);
+    assert_eq!(network.server(), Some(old));
+    network.isolate(old);
+    network.cut.remove(&(restarted, candidate));
+    network.crash(restarted);
+    network.restart(restarted);
+    network.release();
+    assert!(network.sent(MessageType::MsgRequestPreVote, candidate, restarted) > 0);
+    // The lease still holds, and the candidate must wait.
+    assert_eq!(network.server(), Some(old));
+    assert_ne!(network.at(candidate).role(), Role::Leader);
+    // Asserts on the way that no two of them serve.
+    network.elect_other_than(old);
+}
+
+#[test]
+fn a_slow_disk_at_the_follower_does_not_cost_the_leader_its_lease() {
+    let mut network = Network::new(3);
+    let (mut rows, leader) = Rows::over(&mut network);
+    for follower in others(leader) {
+        network.site(follower).disk_stalls = true;
+    }
+    rows.insert(network.at(leader), 7, &row(7, 7));
+    network.advance(ELECTION_MS * 3);
+    assert_eq!(network.server(), Some(leader));
+    // Nothing is committed on the strength of disks that have not written.
+    assert!(network.site(leader).committed.is_empty());
+    let [one, _] = others(leader);
+    network.site(one).disk_stalls = false;
+    network.settle();
+    assert_eq!(network.site(leader).committed, [CommitToken(7)]);
+}
+
+#[test]
+fn a_new_leader_serves_only_when_it_has_applied_everything_from_before() {
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    let [one, other] = others(old);
+    network.cut.extend([(old, other), (other, old)]);
+    rows.insert(network.at(old), 5, &row(5, 5));
+    network.settle();
+    assert_eq!(network.site(old).committed, [CommitToken(5)]);
+    // The follower that has the entry does not know that it is committed.
+    assert!(all_rows(network.at(one)).is_empty());
+    network.isolate(old);
+    network.holds = |message| message.msg_type == MessageType::MsgAppendResponse;
+    network.advance(ELECTION_MS * 2);
+    assert_eq!((network.at(one).role(), network.server()), (Role::Leader, None));
+    let bytes = rows.codec.encode(&row(6, 6));
+    let joined = network.at(one).insert(TransactionId(6), TABLE, &bytes, TOKEN);
+    assert_eq!(why_not(joined.map(|_| ())), Transient::NotServing);
+    network.release();
+    assert_eq!(network.elect(), one);
+    assert_eq!(all_rows(network.at(one)), [row(5, 5)]);
+}
+
+#[test]
+fn the_death_of_the_leader_is_answered_by_an_election_at_once() {
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    rows.insert(network.at(old), 5, &row(5, 5));
+    network.settle();
+    network.crash(old);
+    network.announce_death(old);
+    // No time has passed.
+    assert_eq!(network.server(), Some(2));
+    assert_eq!(all_rows(network.at(2)), [row(5, 5)]);
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    // The next in line lacks an entry: the other one campaigns in its turn.
+    network.cut.extend([(1, 2), (2, 1)]);
+    rows.insert(network.at(old), 5, &row(5, 5));
+    network.settle();
+    network.crash(old);
+    network.heal();
+    network.announce_death(old);
+    assert_eq!(network.server(), None);
+    let before = network.now;
+    assert_eq!(network.elect(), 3);
+    assert!(network.now.since(before) < ELECTION_MS / 2, "{:?}", network.now.since(before));
+    assert_eq!(all_rows(network.at(3)), [row(5, 5)]);
+}
+
+#[test]
+fn leadership_is_handed_over_without_an_interregnum() {
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    let [to, _] = others(old);
+    // A transaction in the middle of its work, one that waits for it, and a proposal on its way.
+    rows.stage(network.at(old), 70, &row(7, 7));
+    let bytes = rows.codec.encode(&row(7, 8));
+    let waiter = network.at(old).insert(TransactionId(71), TABLE, &bytes, WaitToken(71)).unwrap();
+    assert!(!waiter.is_ready());
+    network.holds = |message| message.msg_type == MessageType::MsgAppendResponse;
+    rows.insert(network.at(old), 60, &row(6, 6));
+    network.settle();
+    network.at(old).transfer_leader(to).unwrap();
+    network.settle();
+    let refused = network.at(old).propose_commit(TransactionId(70), Timestamp(999), CommitToken(70));
+    assert_eq!(why_not(refused), Transient::HandingOver);
+    network.release();
+    assert_eq!(network.site(old).committed, [CommitToken(60)]);
+    assert_eq!(network.server(), Some(to));
+    // The waiter was woken and learns why.
+    assert_eq!(network.site(old).woken, [WaitToken(71)]);
+    let again = network.at(old).insert(TransactionId(71), TABLE, &bytes, WaitToken(71)).map(|_| ());
+    assert_eq!(why_not(again), Transient::NotLeader { leader: Some(NodeId(to as u32)) });
+    assert_everywhere(&mut network, &[row(6, 6)]);
+    assert!(why_not(network.at(old).transfer_leader(to)) != Transient::HandingOver);
+    assert!(network.at(to).transfer_leader(9).is_err());
+}
+
+#[test]
+fn a_leader_that_has_told_another_to_take_over_never_serves_in_that_term_again() {
+    let mut network = Network::new(3);
+    let (_, old) = Rows::over(&mut network);
+    let [to, _] = others(old);
+    let term = network.at(old).term();
+    network.holds = |message| message.msg_type == MessageType::MsgTimeoutNow;
+    network.at(old).transfer_leader(to).unwrap();
+    network.settle();
+    assert_eq!(network.held.len(), 1);
+    assert_eq!(network.server(), None);
+    let server = network.elect();
+    assert!(network.at(server).term() > term);
+    // The order arrives at last, and moves nobody.
+    network.release();
+    network.advance(HEARTBEAT_MS);
+    assert_eq!(network.server(), Some(server));
+}
+
+#[test]
+fn a_transfer_that_cannot_be_completed_is_given_up() {
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    let [to, _] = others(old);
+    network.cut.extend([(old, to), (to, old)]);
+    rows.insert(network.at(old), 5, &row(5, 5));
+    network.settle();
+    network.at(old).transfer_leader(to).unwrap();
+    assert_eq!(why_not(network.at(old).drop_fragment(TABLE, CommitToken(2))), Transient::HandingOver);
+    network.advance(ELECTION_MS + HEARTBEAT_MS);
+    assert_eq!(network.server(), Some(old));
+    rows.insert(network.at(old), 6, &row(6, 6));
+    network.settle();
+    assert_eq!(network.site(old).committed, [CommitToken(5), CommitToken(6)]);
+}
+
+#[test]
+fn the_leader_knows_how_far_the_others_are() {
+    let mut network = Network::new(3);
+    let (mut rows, leader) = Rows::over(&mut network);
+    let [one, other] = others(leader);
+    network.isolate(other);
+    rows.insert(network.at(leader), 5, &row(5, 5));
+    network.advance(ELECTION_MS * 2);
+    let last = network.at(leader).last_index().0;
+    let progress = network.at(leader).replica_progress();
+    let of = |replica| *progress.iter().find(|known| known.replica == replica).unwrap();
+    assert_eq!((of(leader).matched, of(leader).active), (last, true));
+    assert_eq!((of(one).matched, of(one).active), (last, true));
+    assert_eq!((of(other).matched, of(other).active), (last - 1, false));
+    assert!(network.at(leader).is_caught_up(one) && !network.at(leader).is_caught_up(other));
+    assert!(network.at(one).replica_progress().is_empty() && !network.at(one).is_caught_up(leader));
+}
+
+#[test]
+fn crashed_replicas_come_back_with_what_they_acknowledged() {
+    let mut network = Network::new(3);
+    let (mut rows, leader) = Rows::over(&mut network);
+    for id in 0..5 {
+        rows.insert(network.at(leader), 10 + id as u64, &row(id, id));
+        network.settle();
+    }
+    let term = network.at(leader).term();
+    for replica in 1..=3 {
+        network.crash(replica);
+    }
+    for replica in 1..=3 {
+        network.restart(replica);
+        assert!(network.at(replica).term() >= term);
+        // Entries are applied when they are known to be committed.
+        assert_eq!(network.at(replica).tables(), []);
+    }
+    let leader = network.elect();
+    let expected: Vec<TestRow> = (0..5).map(|id| row(id, id)).collect();
+    assert_everywhere(&mut network, &expected);
+    rows.clock += 100;
+    rows.insert(network.at(leader), 99, &row(99, 9));
+    network.settle();
+    assert_eq!(network.site(leader).committed.last(), Some(&CommitToken(99)));
+}
+
+#[test]
+fn a_vote_survives_a_restart() {
+    let mut network = Network::new(3);
+    let (_, leader) = Rows::over(&mut network);
+    let [voter, _] = others(leader);
+    network.crash(voter);
+    network.restart(voter);
+    let state = network.at(voter).config().hard_state;
+    assert_eq!((state.term, state.vote), (network.at(leader).term(), leader));
+}
+
+#[test]
+fn a_tail_that_was_overwritten_is_read_back_as_it_was_last() {
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    network.isolate(old);
+    for id in 1..6 {
+        rows.insert(network.at(old), 50 + id as u64, &row(id, id));
+    }
+    network.settle();
+    let new = network.elect_other_than(old);
+    rows.insert(network.at(new), 60, &row(20, 2));
+    network.settle();
+    network.heal();
+    network.advance(HEARTBEAT_MS * 2);
+    let last = network.at(old).last_index();
+    assert_eq!(last, network.at(new).last_index());
+    // Its log has five entries that were overwritten by two.
+    network.crash(old);
+    network.restart(old);
+    assert_eq!(network.at(old).last_index(), last);
+    assert_everywhere(&mut network, &[row(20, 2)]);
+}
+
+#[test]
+fn messages_from_outside_the_group_are_ignored() {
+    let mut network = Network::new(3);
+    let (_, leader) = Rows::over(&mut network);
+    let term = network.at(leader).term();
+    for (from, to) in [(9, leader), (others(leader)[0], 9), (leader, leader)] {
+        let heartbeat = MessageType::MsgHeartbeat;
+        let message = Message { msg_type: heartbeat, from, to, term: term + 5, ..Message::default() };
+        network.at(leader).step_message(message).unwrap();
+    }
+    network.settle();
+    assert_eq!((network.at(leader).term(), network.server()), (term, Some(leader)));
+}
+
+#[test]
+fn a_replica_whose_disk_was_exchanged_says_so_instead_of_voting() {
+    let mut network = Network::new(3);
+    let (_, leader) = Rows::over(&mut network);
+    let [follower, _] = others(leader);
+    let (term, commit) = (network.at(leader).term(), network.at(leader).applied_index());
+    let config = network.at(follower).config().clone();
+    let mut empty = Partition::new(config);
+    empty.start().unwrap();
+    let heartbeat = MessageType::MsgHeartbeat;
+    let message = Message { msg_type: heartbeat, from: leader, to: follower, term, commit, ..Message::default() };
+    let error = empty.step_message(message).unwrap_err();
+    assert!(error.message().contains("has lost entries"), "{error}");
 }

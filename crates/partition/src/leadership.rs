@@ -1,0 +1,146 @@
+//! Leading and following: when this replica serves, and what becomes of transactions when it stops leading.
+//!
+//! A transaction joins a partition at its leader, with its first lock or write, and lives there in memory until its
+//! writes are in the log. A replica that stops leading therefore drops all transactions that are still active and
+//! wakes whoever waits, so that nobody waits for something that cannot come; operations then get a transient error.
+//! Proposals stay: whether they are committed is known once a committed entry has taken their place or gone past it.
+//!
+//! What the caller has to do: ask [`Partition::check_serves`] before each operation and again when a waiting one is
+//! woken, and refuse operations of a transaction that joined in another term than [`Partition::term`].
+
+use raft::eraftpb::Message;
+use shoal_types::{Result, TransactionId};
+
+use crate::api::*;
+use crate::partition::Partition;
+use crate::time::Millis;
+use crate::workspace::State;
+
+impl Partition {
+    /// Everything handed out up to this [`Outputs::number`] is durable.
+    ///
+    /// [`Outputs::number`]: crate::Outputs::number
+    pub fn persisted(&mut self, number: u64) -> Result<()> {
+        self.group.persisted(number)?;
+        self.pump()
+    }
+
+    /// Time passes. Call it about every [`Timing::tick_ms`]. A group of one does not need it.
+    ///
+    /// [`Timing::tick_ms`]: crate::Timing::tick_ms
+    pub fn tick(&mut self, now: Millis) -> Result<()> {
+        self.group.tick(now)?;
+        self.pump()
+    }
+
+    /// Takes another replica's message. One from outside the group is ignored. An error is fatal for this replica.
+    pub fn step_message(&mut self, message: Message) -> Result<()> {
+        self.group.step(message)?;
+        self.pump()
+    }
+
+    /// Asks for the index that a linearizable read must see applied; answered in [`Outputs::read_states`], or never:
+    /// the caller asks again after a while.
+    ///
+    /// [`Outputs::read_states`]: crate::Outputs::read_states
+    pub fn read_index(&mut self, context: Vec<u8>) -> Result<()> {
+        self.group.read_index(&context)?;
+        self.pump()
+    }
+
+    /// The group has this one replica: it leads as soon as it has started, and serves always.
+    pub fn is_single(&self) -> bool {
+        self.group.is_single()
+    }
+
+    pub fn role(&self) -> Role {
+        self.group.role()
+    }
+
+    pub fn is_leader(&self) -> bool {
+        self.group.is_leader()
+    }
+
+    /// The replica that leads, as far as is known here.
+    pub fn leader(&self) -> Option<u64> {
+        self.group.leader()
+    }
+
+    /// The newest term that this replica knows of.
+    pub fn term(&self) -> u64 {
+        self.group.term()
+    }
+
+    /// Reads and writes here are those of the one true leader: it leads, has applied everything from before its term,
+    /// and its lease holds.
+    pub fn serves(&self, now: Millis) -> bool {
+        self.group.serves(now)
+    }
+
+    /// The transient error for what only a serving leader may do, if this is none.
+    pub fn check_serves(&self, now: Millis) -> Result<()> {
+        if self.serves(now) { Ok(()) } else { Err(self.group.refusal()) }
+    }
+
+    /// Hands leadership to another data replica: proposals are refused from now on, and as soon as it has all
+    /// entries it is told to take over. If it does not within an election timeout, this replica goes on, or steps
+    /// down if the other may have been told.
+    pub fn transfer_leader(&mut self, to: u64) -> Result<()> {
+        self.group.transfer_leader(to)?;
+        self.pump()
+    }
+
+    /// There is proof that the replica's process is gone, so that it neither leads nor serves any more. If it led,
+    /// the others elect a new leader at once. See [`Outputs`] for the order that this keeps with messages.
+    ///
+    /// [`Outputs`]: crate::Outputs
+    pub fn peer_died(&mut self, replica: u64) -> Result<()> {
+        self.group.peer_died(replica)?;
+        self.pump()
+    }
+
+    /// What the leader knows of all replicas; empty elsewhere.
+    pub fn replica_progress(&self) -> Vec<ReplicaProgress> {
+        let known = |&replica: &u64| {
+            let (matched, active) = self.group.progress(replica)?;
+            Some(ReplicaProgress { replica, matched, active, is_witness: self.config.witness == Some(replica) })
+        };
+        self.config.voters.iter().filter_map(known).collect()
+    }
+
+    /// The leader knows that the replica is alive and holds everything committed.
+    pub fn is_caught_up(&self, replica: u64) -> bool {
+        let commit = self.group.commit_index();
+        self.group.progress(replica).is_some_and(|(matched, active)| active && matched >= commit)
+    }
+
+    /// After each turn: has this replica begun or ceased to lead?
+    pub(crate) fn note_leadership(&mut self) {
+        let leading = self.group.leading();
+        if leading != self.led_term {
+            if self.led_term != 0 {
+                self.drop_active_transactions();
+            }
+            self.led_term = leading;
+        }
+    }
+
+    fn drop_active_transactions(&mut self) {
+        let active = self.transactions.iter().filter(|(_, transaction)| transaction.state == State::Active);
+        let mut active: Vec<TransactionId> = active.map(|(&id, _)| id).collect();
+        active.sort_unstable();
+        for id in active {
+            if let Some(transaction) = self.transactions.get(&id) {
+                self.outputs.woken.extend(transaction.waits.iter().map(|&(token, _)| token));
+            }
+            self.rollback(id);
+        }
+        // Snapshot readers that wait for commits whose fate may take long to be known.
+        let mut waiters = Vec::new();
+        for transaction in self.transactions.values_mut() {
+            waiters.append(&mut transaction.apply_waiters);
+        }
+        waiters.sort_unstable();
+        self.outputs.woken.append(&mut waiters);
+    }
+}

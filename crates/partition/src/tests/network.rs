@@ -1,0 +1,326 @@
+//! Several replicas of one partition, their disks, and a network that does what the test says.
+//!
+//! Time stands still unless the test advances it. Messages go through the codec and arrive in the order they were sent,
+//! unless the way is cut. A disk is as fast as the network unless it is told to stall; a crash loses what it has not
+//! synced. Only the partition's public face is used.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use shoal_types::PartitionId;
+
+use crate::*;
+
+pub(crate) const HEARTBEAT_MS: u64 = 20;
+pub(crate) const ELECTION_MS: u64 = 200;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Record {
+    Entry { index: u64, term: u64, data: Vec<u8> },
+    Vote(HardState),
+    Start(LogStart),
+}
+
+/// What waits for the disk: a number to report and messages to send afterwards.
+struct Unsynced {
+    number: u64,
+    messages: Vec<Message>,
+}
+
+pub(crate) struct Site {
+    config: PartitionConfig,
+    partition: Option<Partition>,
+    log: Vec<Record>,
+    synced: usize,
+    unsynced: VecDeque<Unsynced>,
+    pub(crate) disk_stalls: bool,
+    pub(crate) paused: bool,
+    pub(crate) committed: Vec<CommitToken>,
+    pub(crate) lost: Vec<CommitToken>,
+    pub(crate) unknown: Vec<CommitToken>,
+    pub(crate) woken: Vec<WaitToken>,
+    pub(crate) read_states: Vec<ReadState>,
+    pub(crate) leadership: Option<Leadership>,
+}
+
+pub(crate) struct Network {
+    pub(crate) sites: BTreeMap<u64, Site>,
+    pub(crate) now: Millis,
+    /// Ways (from, to) on which messages are lost.
+    pub(crate) cut: BTreeSet<(u64, u64)>,
+    /// Messages that the test keeps back.
+    pub(crate) held: Vec<Message>,
+    pub(crate) holds: fn(&Message) -> bool,
+    on_the_way: VecDeque<Message>,
+    /// Messages sent, by kind and way.
+    pub(crate) sent: BTreeMap<(u8, u64, u64), u64>,
+}
+
+impl Site {
+    pub(crate) fn partition(&mut self) -> &mut Partition {
+        self.partition.as_mut().expect("the replica is up")
+    }
+
+    /// Reads checkpoint-less logs back.
+    fn start(&mut self) {
+        let mut config = self.config.clone();
+        for record in &self.log {
+            if let Record::Vote(state) = record {
+                config.hard_state = *state;
+            }
+        }
+        config.budget = Arc::new(MemoryBudget::new(1 << 30));
+        let mut partition = Partition::new(config);
+        for record in &self.log {
+            match record {
+                Record::Entry { index, term, data } => partition.replay(*index, *term, data).unwrap(),
+                Record::Start(start) => partition.recover_from(*start).unwrap(),
+                Record::Vote(_) => {}
+            }
+        }
+        partition.start().unwrap();
+        self.partition = Some(partition);
+    }
+
+    /// Takes the outputs; true if there were any. Appends what may be sent at once.
+    fn drain(&mut self, messages: &mut Vec<Message>) -> bool {
+        let Some(partition) = self.partition.as_mut() else { return false };
+        let outputs = partition.outputs();
+        self.committed.append(&mut outputs.committed);
+        self.lost.append(&mut outputs.lost);
+        self.unknown.append(&mut outputs.unknown);
+        self.woken.append(&mut outputs.woken);
+        self.read_states.append(&mut outputs.read_states);
+        self.leadership = outputs.leadership.take().or(self.leadership);
+        let moved =
+            outputs.must_persist() || !outputs.messages.is_empty() || !outputs.messages_after_persist.is_empty();
+        self.log.extend(outputs.log_start.take().map(Record::Start));
+        self.log.extend(outputs.hard_state.take().map(Record::Vote));
+        self.log.extend(outputs.append.drain(..).map(|entry| Record::Entry {
+            index: entry.index(),
+            term: entry.term(),
+            data: entry.data().to_vec(),
+        }));
+        messages.append(&mut outputs.messages);
+        if moved {
+            let messages = std::mem::take(&mut outputs.messages_after_persist);
+            self.unsynced.push_back(Unsynced { number: outputs.number, messages });
+        }
+        moved
+    }
+
+    /// The disk has written everything; true if there was something. Appends what may be sent now.
+    fn sync(&mut self, messages: &mut Vec<Message>) -> bool {
+        self.synced = self.log.len();
+        let batches = std::mem::take(&mut self.unsynced);
+        let moved = !batches.is_empty();
+        for mut batch in batches {
+            self.partition().persisted(batch.number).unwrap();
+            messages.append(&mut batch.messages);
+        }
+        moved
+    }
+}
+
+impl Network {
+    /// Replicas 1 to `voters`.
+    pub(crate) fn new(voters: u64) -> Network {
+        Network::with(|replica| PartitionConfig {
+            replica,
+            voters: (1..=voters).collect(),
+            timing: Timing::new(HEARTBEAT_MS, ELECTION_MS).unwrap(),
+            ..PartitionConfig::single(PartitionId(3), Arc::new(MemoryBudget::new(1 << 30)))
+        })
+    }
+
+    pub(crate) fn with(config: impl Fn(u64) -> PartitionConfig) -> Network {
+        let mut network = Network {
+            sites: BTreeMap::new(),
+            now: Millis(1_000_000),
+            cut: BTreeSet::new(),
+            held: Vec::new(),
+            holds: |_| false,
+            on_the_way: VecDeque::new(),
+            sent: BTreeMap::new(),
+        };
+        for replica in config(1).voters {
+            let mut site = Site {
+                config: config(replica),
+                partition: None,
+                log: Vec::new(),
+                synced: 0,
+                unsynced: VecDeque::new(),
+                disk_stalls: false,
+                paused: false,
+                committed: Vec::new(),
+                lost: Vec::new(),
+                unknown: Vec::new(),
+                woken: Vec::new(),
+                read_states: Vec::new(),
+                leadership: None,
+            };
+            site.start();
+            network.sites.insert(replica, site);
+        }
+        network
+    }
+
+    pub(crate) fn site(&mut self, replica: u64) -> &mut Site {
+        self.sites.get_mut(&replica).unwrap()
+    }
+
+    pub(crate) fn at(&mut self, replica: u64) -> &mut Partition {
+        self.site(replica).partition()
+    }
+
+    pub(crate) fn is_up(&self, replica: u64) -> bool {
+        self.sites[&replica].partition.is_some()
+    }
+
+    fn send(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            let mut bytes = Vec::new();
+            encode_message(&message, &mut bytes);
+            let message = decode_message(&bytes).unwrap();
+            *self.sent.entry((message.msg_type as u8, message.from, message.to)).or_default() += 1;
+            if (self.holds)(&message) {
+                self.held.push(message);
+            } else {
+                self.on_the_way.push_back(message);
+            }
+        }
+    }
+
+    /// Lets the messages that were held go, and holds no more.
+    pub(crate) fn release(&mut self) {
+        self.holds = |_| false;
+        self.on_the_way.extend(self.held.drain(..));
+        self.settle();
+    }
+
+    /// Writes and delivers until nothing moves.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            let mut moved = false;
+            let mut messages = Vec::new();
+            for site in self.sites.values_mut().filter(|site| site.partition.is_some() && !site.paused) {
+                moved |= site.drain(&mut messages);
+                if !site.disk_stalls {
+                    moved |= site.sync(&mut messages);
+                }
+            }
+            self.send(messages);
+            if !moved && self.on_the_way.is_empty() {
+                return;
+            }
+            while let Some(message) = self.on_the_way.pop_front() {
+                self.deliver(message);
+            }
+        }
+    }
+
+    fn deliver(&mut self, message: Message) {
+        if self.cut.contains(&(message.from, message.to)) {
+            return;
+        }
+        let site = self.sites.get_mut(&message.to).unwrap();
+        if site.paused {
+            self.held.push(message);
+        } else if let Some(partition) = site.partition.as_mut() {
+            partition.step_message(message).unwrap();
+        }
+    }
+
+    /// Time passes.
+    pub(crate) fn advance(&mut self, ms: u64) {
+        let end = self.now.plus(ms);
+        while self.now < end {
+            self.now = self.now.plus(HEARTBEAT_MS / 2);
+            let now = self.now;
+            for site in self.sites.values_mut().filter(|site| !site.paused) {
+                if let Some(partition) = site.partition.as_mut() {
+                    partition.tick(now).unwrap();
+                }
+            }
+            self.settle();
+        }
+    }
+
+    /// The replica that serves now.
+    pub(crate) fn server(&mut self) -> Option<u64> {
+        let now = self.now;
+        let serving =
+            |site: &Site| site.partition.as_ref().is_some_and(|partition| !site.paused && partition.serves(now));
+        let servers: Vec<u64> = self.sites.iter().filter(|(_, site)| serving(site)).map(|(&id, _)| id).collect();
+        assert!(servers.len() <= 1, "{servers:?} all serve");
+        servers.first().copied()
+    }
+
+    /// Time passes until a replica serves.
+    pub(crate) fn elect(&mut self) -> u64 {
+        self.elect_other_than(0)
+    }
+
+    /// Time passes until another replica than `old` serves.
+    pub(crate) fn elect_other_than(&mut self, old: u64) -> u64 {
+        for _ in 0..400 {
+            if let Some(server) = self.server().filter(|&server| server != old) {
+                return server;
+            }
+            self.advance(HEARTBEAT_MS / 2);
+        }
+        let states: Vec<_> = self.sites.iter_mut().map(|(id, site)| (*id, site.leadership)).collect();
+        panic!("nobody serves after 4 s: {states:?}");
+    }
+
+    /// All ways from and to the replica.
+    pub(crate) fn isolate(&mut self, replica: u64) {
+        for other in self.sites.keys().copied().filter(|&other| other != replica) {
+            self.cut.insert((replica, other));
+            self.cut.insert((other, replica));
+        }
+    }
+
+    pub(crate) fn heal(&mut self) {
+        self.cut.clear();
+    }
+
+    /// The process ends at once; the disk keeps what it has synced.
+    pub(crate) fn crash(&mut self, replica: u64) {
+        let site = self.site(replica);
+        site.partition = None;
+        site.log.truncate(site.synced);
+        site.unsynced.clear();
+        site.paused = false;
+        self.on_the_way.retain(|message| message.from != replica && message.to != replica);
+    }
+
+    /// The others get proof that the replica's process is gone.
+    pub(crate) fn announce_death(&mut self, replica: u64) {
+        for site in self.sites.values_mut() {
+            if let Some(partition) = site.partition.as_mut() {
+                partition.peer_died(replica).unwrap();
+            }
+        }
+        self.settle();
+    }
+
+    pub(crate) fn restart(&mut self, replica: u64) {
+        self.site(replica).start();
+        self.settle();
+    }
+
+    /// Lets a paused replica go on: first its clock, then what has arrived meanwhile.
+    pub(crate) fn resume(&mut self, replica: u64) {
+        let now = self.now;
+        self.site(replica).paused = false;
+        self.at(replica).tick(now).unwrap();
+        let held = std::mem::take(&mut self.held);
+        self.on_the_way.extend(held);
+        self.settle();
+    }
+
+    pub(crate) fn sent(&self, kind: raft::eraftpb::MessageType, from: u64, to: u64) -> u64 {
+        self.sent.get(&(kind as u8, from, to)).copied().unwrap_or(0)
+    }
+}
