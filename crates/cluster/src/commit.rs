@@ -263,8 +263,17 @@ impl Node {
         if signals == 0 {
             return Ok(Appending::NOTHING);
         }
-        sequencer.raise_sequences(tables);
+        if self.cluster.is_none() {
+            sequencer.raise_sequences(tables);
+        }
         let appending = self.append_batch(&mut sequencer)?;
+        drop(sequencer);
+        if self.cluster.is_some() {
+            for (partition, guard) in guards.iter_mut() {
+                self.remember_unsent(*partition, guard);
+                self.send_messages(*partition, guard);
+            }
+        }
         Ok(Appending { signals, ..appending })
     }
 
@@ -309,9 +318,17 @@ impl Node {
     /// For threads that serve many sessions, whenever they have nothing left to do: flushes what the sessions have appended since,
     /// all of it at once. From the first call on sessions in this thread rely on it.
     pub fn flush_before_sleep(&self) {
+        let transport = self.cluster.as_ref().and_then(|cluster| cluster.transport.get());
+        // What others have to make durable leaves before this node blocks for its own disk.
+        if let Some(transport) = transport {
+            transport.flush();
+        }
         if FLUSH_BEFORE_SLEEP.replace(FlushBeforeSleep::Clean) == FlushBeforeSleep::Due {
             // What went wrong has stopped the node; that is how the sessions learn it.
             let _ = self.flush_now();
+            if let Some(transport) = transport {
+                transport.flush();
+            }
         }
     }
 

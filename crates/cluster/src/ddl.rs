@@ -5,7 +5,6 @@
 //! whether the session that asked for it still waits or not.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use prost::Message;

@@ -140,7 +140,7 @@ mod tests {
             placements: vec![Placement { replicas: vec![NodeId(1), NodeId(2)], witness: None }],
             config_hash: 0,
             heartbeat: Duration::from_millis(100),
-            election_timeout: Duration::from_millis(1000),
+            timing: shoal_partition::Timing::default(),
             lanes: 1,
         }
     }

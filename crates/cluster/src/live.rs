@@ -18,6 +18,8 @@ use crate::management::Events;
 use crate::mesh::FRAME_NEWS;
 use crate::meta_group::MetaState;
 use crate::node::Node;
+#[allow(unused)]
+use crate::shim::Pending;
 use crate::transfer::Transfers;
 use crate::topology::{ClusterOptions, Leaders, Roles};
 use crate::wait::lock;
@@ -37,6 +39,8 @@ pub struct Cluster {
     pub(crate) initialised: AtomicBool,
     /// The newest version of the dictionary that anybody has told of.
     pub(crate) newest_catalog: AtomicU64,
+    /// This node has had the dictionary as its leader had it at some moment since this node started.
+    pub(crate) knows_catalog: AtomicBool,
     /// The dictionary is being fetched.
     pub(crate) following: AtomicBool,
     pub(crate) jobs: mpsc::UnboundedSender<Job>,
@@ -103,6 +107,7 @@ impl Cluster {
             incarnation,
             initialised: AtomicBool::new(initialised),
             newest_catalog: AtomicU64::new(0),
+            knows_catalog: AtomicBool::new(false),
             following: AtomicBool::new(false),
             jobs,
             first_jobs: Mutex::new(Some(first_jobs)),

@@ -97,7 +97,8 @@ impl Node {
         let me = cluster.options.me;
         for partition in self.hosted() {
             let mut guard = self.partition(partition);
-            guard.compact(guard.applied_index());
+            let applied = guard.applied_index();
+            guard.compact(applied);
             let Some(&preferred) = cluster.options.placement(partition).replicas.first() else { continue };
             let hands_over = preferred != me
                 && guard.is_leader()
@@ -111,6 +112,16 @@ impl Node {
                 self.settle_and_release(partition, guard);
             }
         }
+    }
+
+    /// This node leads a partition that another could lead.
+    pub fn leads_for_others(&self) -> bool {
+        let Some(cluster) = &self.cluster else { return false };
+        self.hosted().any(|partition| {
+            let guard = self.partition(partition);
+            let mut others = cluster.options.placement(partition).replicas.into_iter();
+            guard.is_leader() && others.any(|node| node != cluster.options.me && cluster.is_up(node))
+        })
     }
 
     /// Before an orderly stop: others lead what this node leads, as far as there are any.

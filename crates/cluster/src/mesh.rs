@@ -11,13 +11,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
 use shoal_partition::decode_message;
-use shoal_transport::{Handler, Hello, Responder};
+use shoal_transport::{Handler, Hello, PeerAddress, Responder, Transport, TransportOptions};
 use shoal_types::NodeId;
 
 use crate::live::Cluster;
 use crate::node::Node;
 use crate::remote::{Call, CallError, Place, Remote};
-use crate::topology::Roles;
+use crate::topology::{ClusterOptions, NodeEntry, Roles};
 use crate::wait::lock;
 
 pub(crate) const FRAME_RAFT: u8 = 1;
@@ -27,6 +27,9 @@ pub(crate) const FRAME_SERVICE: u8 = 17;
 
 /// Clocks that are further apart than this are a fault of a host, not of the network.
 const CLOCK_DIFFERENCE_MAX_US: u64 = 60_000_000;
+
+/// What nodes must have in common beside the frames' own version: raised when they cannot work together any more.
+const PROGRAM_VERSION: u32 = 1;
 
 /// What the crate above does with operations on partitions that this node leads.
 pub trait Operations: Send + Sync + 'static {
@@ -198,6 +201,12 @@ fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
             Roles::from_bits(theirs.roles)
         ));
     }
+    if theirs.version != PROGRAM_VERSION {
+        return Err(format!(
+            "node {} runs another version of Shoal than node {} ({} and {PROGRAM_VERSION}); install the same one on all nodes",
+            theirs.node, options.me, theirs.version
+        ));
+    }
     if theirs.config_hash != options.config_hash {
         return Err(format!(
             "the configurations of node {} and node {} differ in what must be alike (nodes, replicas, partitions, heartbeats); \
@@ -217,7 +226,57 @@ fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
     Ok(())
 }
 
+/// Of two nodes that can both be reached, the one with the higher id dials; one that cannot be reached dials itself.
+fn dials(options: &ClusterOptions, peer: &NodeEntry) -> bool {
+    let reachable = |node: Option<&NodeEntry>| node.is_some_and(|node| node.address.is_some());
+    let i_am_reachable = reachable(options.node(options.me));
+    peer.address.is_some() && (!i_am_reachable || options.me > peer.id)
+}
+
 impl Node {
+    /// Makes the links to the other nodes. `listener` is where they reach this one. Every worker thread then calls
+    /// `Transport::start_worker`.
+    pub fn open_links(
+        self: &Arc<Self>,
+        workers: usize,
+        listener: Option<std::net::TcpListener>,
+    ) -> shoal_types::Result<Arc<Transport>> {
+        let cluster = self.cluster.as_ref();
+        let cluster = cluster.ok_or_else(|| shoal_types::Error::unknown("internal: this process is no cluster"))?;
+        let options = &cluster.options;
+        let others = options.nodes.iter().filter(|node| node.id != options.me);
+        let peers = others.map(|node| PeerAddress {
+            node: node.id,
+            address: node.address.clone(),
+            dial: dials(options, node),
+        });
+        let me = Hello {
+            cluster: options.name.clone(),
+            node: options.me,
+            roles: options.roles().bits(),
+            version: PROGRAM_VERSION,
+            config_hash: options.config_hash,
+            incarnation: cluster.incarnation,
+            ..Hello::default()
+        };
+        let transport = Transport::new(
+            TransportOptions {
+                me,
+                peers: peers.collect(),
+                lanes: options.lanes,
+                workers,
+                heartbeat: options.heartbeat,
+                ..TransportOptions::default()
+            },
+            Arc::new(Receiver { node: Arc::downgrade(self) }),
+        );
+        if let Some(listener) = listener {
+            transport.listen(listener);
+        }
+        let _ = cluster.transport.set(Arc::clone(&transport));
+        Ok(transport)
+    }
+
     fn receive_raft(&self, payload: &[u8]) {
         let Some((partition, rest)) = payload.split_first_chunk::<4>() else { return };
         let partition = u32::from_le_bytes(*partition);
@@ -236,7 +295,7 @@ impl Node {
             if guard.is_single() {
                 continue;
             }
-            if let Err(error) = guard.peer_died(u64::from(peer.0), self.now()) {
+            if let Err(error) = guard.peer_died(u64::from(peer.0)) {
                 tracing::warn!(partition, %error, "a dead leader could not be followed by another");
             }
             self.settle_and_release(partition, guard);
@@ -285,7 +344,10 @@ impl Remote for Links {
 
     fn send(&self, to: NodeId, request: &[u8]) -> bool {
         match self.cluster.transport.get() {
-            Some(transport) => transport.send_own_lane(to, FRAME_OPERATION, |buffer| buffer.extend_from_slice(request)),
+            Some(transport) => {
+                let lane = transport.own_lane().unwrap_or(0);
+                transport.send(to, lane, FRAME_OPERATION, |buffer| buffer.extend_from_slice(request))
+            }
             None => false,
         }
     }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prost::Message;
-use shoal_partition::{CommitToken, Cursor, Direction, KeyRange, ReadView, ScanState, Step, Visit, WaitToken};
+use shoal_partition::{Cursor, Direction, KeyRange, ReadView, ScanState, Step, Visit, WaitToken};
 use shoal_types::{Error, IndexId, IndexMethod, NodeId, Outcome, Result, TableId, TableSchema, TransactionId};
 use tokio::time::Instant;
 
@@ -421,14 +421,19 @@ impl Node {
 
     /// Has at least this version of the dictionary, and what its leader has beyond it.
     pub(crate) async fn fetch_catalog(&self, version: u64) -> Result<()> {
-        let (_, meta, _) = self.meta_state()?;
+        let (cluster, meta, _) = self.meta_state()?;
         let _one_at_a_time = meta.fetching.lock().await;
-        while self.catalog_version() < version {
+        let knows = &cluster.knows_catalog;
+        while self.catalog_version() < version || !knows.load(Ordering::Acquire) {
             let (_, reply) = self.ask_meta_leader(Ask::FetchCatalog(self.catalog_version())).await?;
-            if reply.changes.is_empty() {
+            if !reply.changes.is_empty() {
+                self.take_changes(reply)?;
+                continue;
+            }
+            knows.store(true, Ordering::Release);
+            if self.catalog_version() < version {
                 return Err(temporary(format!("dictionary version {version} is not to be had yet")));
             }
-            self.take_changes(reply)?;
         }
         Ok(())
     }

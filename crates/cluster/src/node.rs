@@ -38,7 +38,7 @@ pub(crate) struct PartitionCell {
     pub(crate) partition: Mutex<Partition>,
     /// This node is a voter of the partition's group.
     pub(crate) hosted: bool,
-    pub(crate) unsent: Unsent,
+    pub(crate) unsent: Mutex<Unsent>,
 }
 
 /// One process's share of the database.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use prost::Message;
 use shoal_log::checkpoint::CheckpointStore;
 use shoal_log::{Log, LogHooks, LogOptions, RecordRef};
-use shoal_partition::{MemoryBudget, Partition, PartitionConfig};
+use shoal_partition::{LogStart, MemoryBudget, Partition, PartitionConfig};
 use shoal_types::{Error, PartitionId, Result, Timestamp};
 
 use crate::clock::{HybridClock, wall_micros};
@@ -30,7 +30,6 @@ use crate::metadata_lock::MetadataLocks;
 use crate::node::{Node, PartitionCell, first_transaction_id};
 use crate::options::{Durability, NodeOptions, RecoveryProgress};
 use crate::remote::PeerHorizons;
-use crate::replication::Unsent;
 use crate::router::{PARTITIONS_MAX, Router};
 use crate::snapshot::Snapshots;
 use crate::topology::ClusterOptions;
@@ -232,9 +231,7 @@ impl ReplicaPlan {
             replica,
             voters,
             witness: witness.map(|node| u64::from(node.0)),
-            heartbeat_ms: cluster.heartbeat.as_millis() as u64,
-            election_timeout_ms: cluster.election_timeout.as_millis() as u64,
-            amnesia: self.amnesia,
+            timing: cluster.timing,
             ..single
         }
     }
@@ -251,7 +248,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
     let cells = partitions.into_iter().enumerate().map(|(number, partition)| PartitionCell {
         partition: Mutex::new(partition),
         hosted: is_hosted(number as u32),
-        unsent: Unsent::default(),
+        unsent: Mutex::default(),
     });
     let cells: Box<[PartitionCell]> = cells.collect();
     let newest = cells.iter().map(|cell| lock(&cell.partition).newest_timestamp()).max().unwrap_or(Timestamp::ZERO);
@@ -529,7 +526,9 @@ fn recover_partitions(
             start = record.end;
             match record.kind {
                 KIND_VOTE => partition.recover_hard_state(read_vote(record.term, payload)?)?,
-                KIND_LOG_START => partition.recover_log_start(record.index, record.term)?,
+                KIND_LOG_START => {
+                    partition.recover_from(LogStart { index: record.index, term: record.term })?;
+                }
                 _ => {
                     // Nobody will ask for a state before the end of the log.
                     partition.set_gc_horizon(partition.newest_timestamp());

@@ -5,9 +5,8 @@
 //! the number of the output batch and leaves when the log has reported it durable.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
-use shoal_partition::{Millis, encode_message};
+use shoal_partition::{Message, Millis, encode_message};
 use shoal_types::{NodeId, Result, Timestamp};
 
 use crate::commit::Appending;
@@ -16,7 +15,11 @@ use crate::node::{Node, PartitionGuard};
 use crate::wait::lock;
 
 /// Messages that wait until everything up to the output batch of their number is durable.
-pub(crate) type Unsent = Mutex<VecDeque<(u64, raft::eraftpb::Message)>>;
+#[derive(Default)]
+pub(crate) struct Unsent {
+    queue: VecDeque<(u64, Message)>,
+    durable: u64,
+}
 
 impl Node {
     /// This process's monotonic clock.
@@ -41,12 +44,8 @@ impl Node {
                 self.waits.signal(token.0);
             }
         }
-        for token in outputs.lost.drain(..) {
+        for token in outputs.lost.drain(..).chain(outputs.unknown.drain(..)) {
             self.waits.signal_lost(token.0);
-        }
-        if !outputs.wants_checkpoint.is_empty() {
-            let wanted = std::mem::take(&mut outputs.wants_checkpoint);
-            self.want_checkpoints(partition, &wanted);
         }
         if !outputs.must_persist() {
             return Ok(Appending::NOTHING);
@@ -59,8 +58,9 @@ impl Node {
     /// What `complete` does with a replicated partition after it has told it of an output batch.
     pub(crate) fn settle_persisted(&self, partition: u32, mut guard: PartitionGuard<'_>, number: u64) -> Option<Appending> {
         let mut unsent = lock(&self.partitions[partition as usize].unsent);
-        while unsent.front().is_some_and(|&(wanted, _)| wanted <= number) {
-            if let Some((_, message)) = unsent.pop_front() {
+        unsent.durable = unsent.durable.max(number);
+        while unsent.queue.front().is_some_and(|&(wanted, _)| wanted <= number) {
+            if let Some((_, message)) = unsent.queue.pop_front() {
                 self.send_raft(partition, &message);
             }
         }
@@ -89,14 +89,19 @@ impl Node {
         self.complete(appending.end);
     }
 
-    fn remember_unsent(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
+    pub(crate) fn remember_unsent(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
         let outputs = guard.outputs();
         if outputs.messages_after_persist.is_empty() {
             return;
         }
         let number = outputs.number;
         let mut unsent = lock(&self.partitions[partition as usize].unsent);
-        unsent.extend(outputs.messages_after_persist.drain(..).map(|message| (number, message)));
+        for message in outputs.messages_after_persist.drain(..) {
+            match number <= unsent.durable {
+                true => self.send_raft(partition, &message),
+                false => unsent.queue.push_back((number, message)),
+            }
+        }
     }
 
     pub(crate) fn send_messages(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
@@ -105,7 +110,7 @@ impl Node {
         }
     }
 
-    fn send_raft(&self, partition: u32, message: &raft::eraftpb::Message) {
+    fn send_raft(&self, partition: u32, message: &Message) {
         let Some(cluster) = &self.cluster else { return };
         cluster.send(NodeId(message.to as u32), partition, FRAME_RAFT, |buffer| {
             buffer.extend_from_slice(&partition.to_le_bytes());
@@ -114,9 +119,9 @@ impl Node {
     }
 
     /// A message of another replica.
-    pub(crate) fn step_replica(&self, partition: u32, message: raft::eraftpb::Message) {
+    pub(crate) fn step_replica(&self, partition: u32, message: Message) {
         let mut guard = self.partition(partition);
-        let stepped = guard.step_message(message, self.now());
+        let stepped = guard.step_message(message);
         if let Err(error) = stepped {
             tracing::debug!(partition, %error, "a replica's message was refused");
         }

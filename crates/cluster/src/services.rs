@@ -134,7 +134,7 @@ impl ServiceReply {
 
     fn error(error: &Error) -> ServiceReply {
         let error = ServiceError {
-            code: u32::from(error.code().errno()),
+            code: u32::from(error.errno()),
             message: error.message().to_owned(),
             unknown_outcome: error.outcome() == Outcome::Unknown,
         };
@@ -163,7 +163,8 @@ impl Node {
     pub(crate) async fn ask(&self, to: NodeId, ask: Ask) -> Result<ServiceReply> {
         let Some(cluster) = &self.cluster else { return Err(temporary("this node is alone")) };
         if to == cluster.options.me {
-            return self.answer(to, ask).await;
+            // Some answers ask others in turn.
+            return Box::pin(self.answer(to, ask)).await;
         }
         let transport = cluster.transport.get().ok_or_else(|| temporary("the links are not up yet"))?;
         let service = Service { ask: Some(ask) };

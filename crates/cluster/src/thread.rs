@@ -11,10 +11,10 @@ use tokio::time::MissedTickBehavior;
 
 use crate::live::Job;
 use crate::node::Node;
+#[allow(unused)]
+use crate::shim::Pending;
 use crate::wait::lock;
 
-/// Ticks between two heartbeats.
-const TICKS_PER_HEARTBEAT: u32 = 4;
 const TICK_MIN: Duration = Duration::from_millis(5);
 /// News are told again after so many ticks even if nothing has changed.
 const TICKS_PER_NEWS: u32 = 4;
@@ -25,7 +25,7 @@ impl Node {
         let Some(cluster) = &self.cluster else { return Ok(()) };
         let jobs = lock(&cluster.first_jobs).take();
         let Some(jobs) = jobs else { return Ok(()) };
-        let period = (cluster.options.heartbeat / TICKS_PER_HEARTBEAT).max(TICK_MIN);
+        let period = Duration::from_millis(cluster.options.timing.tick_ms()).max(TICK_MIN);
         let node = Arc::downgrade(self);
         let body = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -53,7 +53,9 @@ impl Node {
             self.tell_news();
         }
         self.balance_leaders(turn);
-        if cluster.newest_catalog.load(Ordering::Acquire) > self.catalog_version() {
+        let meta_leader = cluster.leaders.of(cluster.options.meta_partition().0);
+        let behind = cluster.newest_catalog.load(Ordering::Acquire) > self.catalog_version();
+        if meta_leader.is_some() && (behind || !cluster.knows_catalog.load(Ordering::Acquire)) {
             self.follow_catalog();
         }
         if let Some(transport) = cluster.transport.get() {

@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use shoal_partition::Timing;
 use shoal_types::{NodeId, PartitionId};
 
 /// What a node is for; any mix.
@@ -74,8 +75,9 @@ pub struct ClusterOptions {
     pub placements: Vec<Placement>,
     /// Nodes whose configuration differs in what must be alike have other values here.
     pub config_hash: u64,
+    /// Heartbeats, elections and leases.
+    pub timing: Timing,
     pub heartbeat: Duration,
-    pub election_timeout: Duration,
     /// Links between two nodes.
     pub lanes: u16,
 }

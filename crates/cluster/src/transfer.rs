@@ -13,6 +13,8 @@ use shoal_types::{Error, NodeId, Result};
 use crate::commit::log_error;
 use crate::meta::group_of;
 use crate::node::Node;
+#[allow(unused)]
+use crate::shim::Pending;
 use crate::services::{Ask, CheckpointPiece, ServiceReply, temporary};
 use crate::wait::lock;
 
@@ -155,7 +157,7 @@ impl Node {
             }
         }
         let mut guard = self.partition(partition);
-        guard.finish_install(self.now())?;
+        guard.finish_install()?;
         self.settle_and_release(partition, guard);
         Ok(())
     }

@@ -154,6 +154,28 @@ impl Group {
         Ok(())
     }
 
+    /// The newest vote and term that were made durable.
+    pub(crate) fn recover_hard_state(&mut self, hard_state: HardState) -> Result<()> {
+        let HardState { term, vote, commit } = hard_state;
+        self.recovering()?.hard_state = raft::eraftpb::HardState { term, vote, commit, ..Default::default() };
+        Ok(())
+    }
+
+    /// Puts what must be in the log besides a checkpoint up to `covered` into the outputs.
+    pub(crate) fn log_again(&mut self, covered: u64, is_witness: bool, outputs: &mut Outputs) {
+        if self.single {
+            return;
+        }
+        let tail = self.tail();
+        if is_witness {
+            let (index, term) = tail.start();
+            outputs.log_start = Some(crate::outputs::LogStart { index, term });
+        }
+        let state = &tail.hard_state;
+        outputs.hard_state = Some(HardState { term: state.term, vote: state.vote, commit: state.commit });
+        outputs.append.splice(0..0, tail.entries_behind(covered).map(LogEntry));
+    }
+
     /// Reads one entry back; `applied` entries of a group of one need not be kept. In a larger group an entry may
     /// overwrite earlier ones.
     pub(crate) fn replay(&mut self, index: u64, term: u64, data: &[u8], applied: bool) -> Result<()> {

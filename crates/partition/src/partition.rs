@@ -25,7 +25,7 @@ use crate::commit::Proposal;
 use crate::fragment::Fragment;
 use crate::group::{Decided, Group};
 use crate::locks::{Grant, LockTable};
-use crate::outputs::{LogStart, Outputs};
+use crate::outputs::{HardState, LogStart, Outputs};
 use crate::ranges::RangeLockTable;
 use crate::two_phase::TwoPhase;
 use crate::workspace::Transaction;
@@ -160,6 +160,27 @@ impl Partition {
             (self.applied_index, self.applied_term) = (start.index, start.term);
         }
         self.group.recover_from(self.applied_index, self.applied_term)
+    }
+
+    /// Reads a vote back, in log order: the newest counts.
+    pub fn recover_hard_state(&mut self, hard_state: HardState) -> Result<()> {
+        self.group.recover_hard_state(hard_state)
+    }
+
+    /// Puts the vote and all entries behind `covered` into the outputs once more, so that the log before them can go. What a
+    /// witness keeps begins with where its log begins.
+    pub fn log_again(&mut self, covered: u64) {
+        self.group.log_again(covered, self.config.is_witness(), &mut self.outputs);
+    }
+
+    /// This replica votes and keeps no rows.
+    pub fn is_witness(&self) -> bool {
+        self.config.is_witness()
+    }
+
+    /// The newest commit whose effects are in the rows.
+    pub fn applied_timestamp(&self) -> Timestamp {
+        self.applied
     }
 
     /// Ends recovery and joins the group. A group of one leads from here on; its outputs want the usual treatment.

@@ -61,6 +61,10 @@ impl Tail {
         }
     }
 
+    pub(crate) fn entries_behind(&self, index: u64) -> impl Iterator<Item = Entry> + '_ {
+        self.entries.iter().filter(move |entry| entry.index > index).cloned()
+    }
+
     /// Forgets entries up to `index`.
     pub(crate) fn compact(&mut self, index: u64) {
         while self.entries.front().is_some_and(|entry| entry.index <= index) {

@@ -1,24 +1,19 @@
 //! `shoal dev`: every role in one process.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
-use shoal_cluster::{Node, NodeOptions, RecoveryProgress};
+use shoal_cluster::NodeOptions;
 use shoal_mysql::server::{Listeners, Options, bind_tcp, start};
 use shoal_sql::server::{Server, SharedServer};
 use shoal_sql::variables::Globals;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::process::{DRAIN_PATIENCE, StopSignals, open};
 use crate::settings;
-
-/// How long running statements may go on once the server was told to stop.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Args)]
 pub struct DevArguments {
@@ -72,7 +67,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         listeners.unix.push(socket);
     }
     // Before anybody hears that the server is ready: from then on a signal means an orderly end.
-    let stop_signals = runtime.block_on(async { StopSignals::listen() })?;
+    let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
     let mysql_options = Options { workers: arguments.workers, ..Options::default() };
     let doors = start(Arc::new(SharedServer(server)), listeners, mysql_options)
         .map_err(|error| format!("cannot start the MySQL door: {error}"))?;
@@ -86,54 +81,10 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     node.close().map_err(|error| error.to_string())
 }
 
-/// Opens the node, with a progress bar when recovery takes long and somebody watches.
-fn open(options: NodeOptions) -> Result<Arc<Node>, String> {
-    let bar = ProgressBar::hidden();
-    let watched = std::io::stderr().is_terminal();
-    let progress = |progress: RecoveryProgress| {
-        if watched && progress.total_bytes > 0 {
-            if bar.length().is_none() || bar.is_hidden() {
-                bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
-                if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes} {eta}") {
-                    bar.set_style(style);
-                }
-            }
-            bar.set_message("reading back the data");
-            bar.set_length(progress.total_bytes);
-            bar.set_position(progress.done_bytes);
-        }
-    };
-    let node = Node::open_with_progress(options, progress).map_err(|error| error.message().to_owned());
-    bar.finish_and_clear();
-    node
-}
-
 /// The line that other tools wait for, and a hint for people.
 fn announce(address: SocketAddr) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "shoal is ready: mysql {address}");
     let _ = out.flush();
     eprintln!("connect with: mariadb -h {} -P {} -u root", address.ip(), address.port());
-}
-
-struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl StopSignals {
-    fn listen() -> Result<StopSignals, String> {
-        let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
-        Ok(StopSignals {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn wait(mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }

@@ -1,7 +1,9 @@
 //! The command line: wires roles together, nothing else.
 
 mod dev;
+mod process;
 mod settings;
+mod start;
 
 use std::process::ExitCode;
 
@@ -26,11 +28,14 @@ struct CommandLine {
 enum Command {
     /// Run every role in one process on loopback: for laptops, tests and single machines
     Dev(dev::DevArguments),
+    /// Run one node of a cluster, as config.ini has it
+    Start(start::StartArguments),
 }
 
 fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
         Command::Dev(arguments) => dev::run(&arguments),
+        Command::Start(arguments) => start::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

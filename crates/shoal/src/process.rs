@@ -1,0 +1,56 @@
+//! What every way of running has in common: opening the data with a progress bar, signals.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use shoal_cluster::{Node, NodeOptions, RecoveryProgress};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How long running statements may go on once the server was told to stop.
+pub const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Opens the node, with a progress bar when recovery takes long and somebody watches.
+pub fn open(options: NodeOptions) -> Result<Arc<Node>, String> {
+    let bar = ProgressBar::hidden();
+    let watched = std::io::stderr().is_terminal();
+    let progress = |progress: RecoveryProgress| {
+        if watched && progress.total_bytes > 0 {
+            if bar.length().is_none() || bar.is_hidden() {
+                bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+                if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes} {eta}") {
+                    bar.set_style(style);
+                }
+            }
+            bar.set_message("reading back the data");
+            bar.set_length(progress.total_bytes);
+            bar.set_position(progress.done_bytes);
+        }
+    };
+    let node = Node::open_with_progress(options, progress).map_err(|error| error.message().to_owned());
+    bar.finish_and_clear();
+    node
+}
+
+pub struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    pub fn listen() -> Result<StopSignals, String> {
+        let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
+        Ok(StopSignals {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    pub async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `shoal start`: one node of a cluster.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use shoal_cluster::{ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Timing};
+use shoal_config::{ClusterConfig, NodeConfig};
+use shoal_mysql::server::{Listeners, Options, bind_tcp, start_workers};
+use shoal_sql::server::{Server, SharedServer};
+use shoal_sql::variables::Globals;
+use shoal_types::NodeId;
+
+use crate::process::{DRAIN_PATIENCE, StopSignals, open};
+use crate::settings;
+
+/// How long others are given to take over what this node leads before it stops.
+const HAND_OVER_PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Args)]
+pub struct StartArguments {
+    /// The cluster's configuration, in the format of NDB's config.ini; the same file on all nodes
+    #[arg(long, value_name = "FILE", default_value = "config.ini")]
+    config: PathBuf,
+
+    /// Which of the nodes in the configuration this process is
+    #[arg(long, value_name = "N")]
+    node_id: u32,
+
+    /// A setting of this node alone, as in `shoal dev`. May be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+}
+
+/// Runs until SIGTERM or SIGINT.
+pub fn run(arguments: &StartArguments) -> Result<(), String> {
+    let config = ClusterConfig::read(&arguments.config)
+        .map_err(|error| format!("{}:\n{error}", arguments.config.display()))?;
+    let me = config.node(NodeId(arguments.node_id)).ok_or_else(|| {
+        let ids: Vec<String> = config.nodes.iter().map(|node| node.id.to_string()).collect();
+        format!(
+            "node {} is not in {}; it has the nodes {}: choose one of them with --node-id",
+            arguments.node_id,
+            arguments.config.display(),
+            ids.join(", ")
+        )
+    })?;
+    let mut options = node_options(&config, me)?;
+    let mut globals = Globals::default();
+    for setting in &arguments.settings {
+        settings::apply(setting, &mut options, &mut globals)?;
+    }
+    let server_listener = listen_for_nodes(me)?;
+    let mysql_listener = match me.mysql_port {
+        Some(port) if me.roles.sql => Some(listen_for_clients(me, port)?),
+        _ => None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start the runtime: {error}"))?;
+    let node = open(options)?;
+    let server = Server::new(Arc::clone(&node), globals);
+    let workers = worker_count(me);
+    shoal_txn::serve_cluster(&node);
+    let transport = node.open_links(workers, server_listener).map_err(|error| error.message().to_owned())?;
+    let on_start = {
+        let transport = Arc::clone(&transport);
+        Arc::new(move |worker| transport.start_worker(worker))
+    };
+    let mysql_options = Options { workers, on_worker_start: Some(on_start) };
+    let mut doors = start_workers(Arc::new(SharedServer(Arc::clone(&server))), mysql_options)
+        .map_err(|error| format!("cannot start the worker threads: {error}"))?;
+    node.start_cluster_thread().map_err(|error| error.message().to_owned())?;
+    let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
+    let ready = runtime.block_on(async {
+        tokio::select! {
+            ready = become_ready(&node, &server, me) => ready.map(|()| true),
+            () = stop_signals.wait() => Ok(false),
+        }
+    })?;
+    if ready {
+        let mut mysql = None;
+        if let Some(listener) = mysql_listener {
+            let address = listener.local_addr().map_err(|error| error.to_string())?;
+            server.set_listening(address.port(), &me.data_dir);
+            doors
+                .listen(Listeners { tcp: vec![listener], unix: Vec::new() })
+                .map_err(|error| format!("cannot start the MySQL door: {error}"))?;
+            mysql = Some(address);
+        }
+        node.set_serving(mysql.map(|address| address.to_string()));
+        announce(me, mysql);
+        runtime.block_on(stop_signals.wait());
+    }
+    eprintln!("node {}: stopping: waiting for running statements", me.id);
+    hand_over(&node);
+    doors.stop(DRAIN_PATIENCE);
+    transport.stop();
+    node.close().map_err(|error| error.message().to_owned())
+}
+
+async fn become_ready(node: &Arc<Node>, server: &Server, me: &NodeConfig) -> Result<(), String> {
+    let report = |missing: &str| eprintln!("node {}: waiting for {missing}", me.id);
+    node.wait_until_ready(report).await.map_err(|error| error.message().to_owned())?;
+    if me.roles.sql {
+        server.bootstrap().await.map_err(|error| format!("cannot prepare the accounts: {}", error.message()))?;
+    }
+    Ok(())
+}
+
+/// Others lead what this node leads, so that its stopping is not noticed.
+fn hand_over(node: &Arc<Node>) {
+    node.hand_over_leaders();
+    let deadline = Instant::now() + HAND_OVER_PATIENCE;
+    while node.leads_for_others() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn worker_count(me: &NodeConfig) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    me.execution_threads.map_or_else(cores, |threads| threads.max(1) as usize)
+}
+
+fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, String> {
+    let mut options = NodeOptions::new(&me.data_dir);
+    options.data_memory = me.data_memory;
+    options.durability = match config.durability {
+        shoal_config::Durability::Disk => Durability::Disk,
+        shoal_config::Durability::Replicated => Durability::Replicated,
+    };
+    options.global_checkpoint_interval = Duration::from_millis(config.global_checkpoint_interval_ms);
+    if let Some(bytes) = me.log_segment_bytes {
+        options.log_segment_bytes = bytes;
+    }
+    options.cluster = Some(cluster_options(config, me.id)?);
+    Ok(options)
+}
+
+fn cluster_options(config: &ClusterConfig, me: NodeId) -> Result<ClusterOptions, String> {
+    let timing = Timing::new(config.heartbeat_ms, config.election_timeout_ms);
+    let nodes = config.nodes.iter().map(|node| NodeEntry {
+        id: node.id,
+        roles: Roles { management: node.roles.mgm, data: node.roles.data, sql: node.roles.sql },
+        address: node.server_address(),
+    });
+    let placements = config.partition_map().into_iter();
+    let placements = placements.map(|placed| Placement { replicas: placed.voters, witness: placed.witness });
+    Ok(ClusterOptions {
+        name: config.name.clone(),
+        me,
+        nodes: nodes.collect(),
+        placements: placements.collect(),
+        config_hash: config.hash(),
+        timing: timing.map_err(|error| error.message().to_owned())?,
+        heartbeat: Duration::from_millis(config.heartbeat_ms),
+        lanes: config.connection_pool.clamp(1, u32::from(shoal_cluster::LANES_MAX)) as u16,
+    })
+}
+
+fn listen_for_nodes(me: &NodeConfig) -> Result<Option<TcpListener>, String> {
+    let Some(address) = me.server_address() else { return Ok(None) };
+    let resolved = address.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+    let resolved = resolved.ok_or_else(|| {
+        format!("the host of node {} in `{address}` has no address; check HostName in config.ini", me.id)
+    })?;
+    let listener = bind_tcp(resolved).map_err(|error| {
+        format!(
+            "cannot listen for other nodes on {address}: {error}; is node {} running already, or is this another host than its \
+             HostName says?",
+            me.id
+        )
+    })?;
+    Ok(Some(listener))
+}
+
+fn listen_for_clients(me: &NodeConfig, port: u16) -> Result<TcpListener, String> {
+    let host = me.mysql_address.as_deref().unwrap_or("0.0.0.0");
+    let address = (host, port).to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+    let address: SocketAddr = address.ok_or_else(|| format!("MySQLAddress `{host}` of node {} has no address", me.id))?;
+    bind_tcp(address).map_err(|error| {
+        format!("cannot listen for MySQL clients on {address}: {error}; choose another MySQLPort in config.ini")
+    })
+}
+
+/// The line that other tools wait for.
+fn announce(me: &NodeConfig, mysql: Option<SocketAddr>) {
+    let mysql = mysql.map_or_else(|| "-".into(), |address| address.to_string());
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "shoal is ready: node {} roles={} mysql={mysql}", me.id, me.roles);
+    let _ = out.flush();
+}
