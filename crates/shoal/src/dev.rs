@@ -12,6 +12,7 @@ use shoal_mysql::server::{Listeners, Options, bind_tcp, start};
 use shoal_sql::server::{Server, SharedServer};
 use shoal_sql::variables::Globals;
 
+use crate::dev_cluster::{self, Plan};
 use crate::process::{DRAIN_PATIENCE, StopSignals, open};
 use crate::settings;
 
@@ -37,10 +38,42 @@ pub struct DevArguments {
     /// May be given several times
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
+
+    /// A cluster of so many data nodes, each a process of its own with the sql role too
+    #[arg(long, value_name = "N", help_heading = "Cluster")]
+    data_nodes: Option<u32>,
+
+    /// Management nodes of the cluster: 1 or 3
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Cluster")]
+    mgm_nodes: u32,
+
+    /// Nodes of the cluster with the sql role alone
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Cluster")]
+    sql_nodes: u32,
+
+    /// Copies of every row: 1, 2 or 3; as many as there are data nodes, at most 2, if not given
+    #[arg(long, value_name = "N", help_heading = "Cluster")]
+    replicas: Option<u32>,
+
+    /// Leave a node of the cluster dead that has died
+    #[arg(long, help_heading = "Cluster")]
+    no_restart: bool,
 }
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &DevArguments) -> Result<(), String> {
+    if let Some(data_nodes) = arguments.data_nodes {
+        return dev_cluster::run(&Plan {
+            data_dir: arguments.data_dir.clone(),
+            mysql_port: arguments.mysql_port,
+            data_nodes,
+            mgm_nodes: arguments.mgm_nodes,
+            sql_nodes: arguments.sql_nodes,
+            replicas: arguments.replicas.unwrap_or(data_nodes.min(2)),
+            restart: !arguments.no_restart,
+            settings: arguments.settings.clone(),
+        });
+    }
     let mut options = NodeOptions::new(&arguments.data_dir);
     let mut globals = Globals::default();
     for setting in &arguments.settings {

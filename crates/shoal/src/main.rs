@@ -1,6 +1,7 @@
 //! The command line: wires roles together, nothing else.
 
 mod dev;
+mod dev_cluster;
 mod process;
 mod settings;
 mod start;

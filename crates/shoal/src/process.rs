@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use shoal_cluster::{Node, NodeOptions, RecoveryProgress};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 
 /// How long running statements may go on once the server was told to stop.
 pub const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -36,6 +37,7 @@ pub fn open(options: NodeOptions) -> Result<Arc<Node>, String> {
 pub struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
+    input_ended: Arc<Notify>,
 }
 
 impl StopSignals {
@@ -44,13 +46,26 @@ impl StopSignals {
         Ok(StopSignals {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,
+            input_ended: Arc::default(),
         })
+    }
+
+    /// The end of the standard input counts as a signal.
+    pub fn stop_when_input_ends(&self) -> Result<(), String> {
+        let ended = Arc::clone(&self.input_ended);
+        let watch = move || {
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            ended.notify_one();
+        };
+        let thread = std::thread::Builder::new().name("input".into()).spawn(watch);
+        thread.map(|_| ()).map_err(|error| format!("cannot start a thread: {error}"))
     }
 
     pub async fn wait(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            () = self.input_ended.notified() => {}
         }
     }
 }

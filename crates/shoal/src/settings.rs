@@ -9,6 +9,11 @@ use shoal_sql::variables::Globals;
 const NODE_SETTINGS: &[&str] =
     &["DataMemory", "CommitDurability", "TimeBetweenGlobalCheckpoints", "NoOfPartitions", "FragmentLogFileSize"];
 
+/// The node itself reads it.
+pub fn is_node_setting(name: &str) -> bool {
+    NODE_SETTINGS.iter().any(|known| known.eq_ignore_ascii_case(&name.replace('_', "")))
+}
+
 /// Puts one `NAME=VALUE` where it belongs.
 pub fn apply(setting: &str, node: &mut NodeOptions, globals: &mut Globals) -> Result<(), String> {
     let (name, value) = setting.split_once('=').ok_or_else(|| format!("--set {setting}: expected NAME=VALUE"))?;

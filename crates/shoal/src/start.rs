@@ -33,6 +33,10 @@ pub struct StartArguments {
     /// A setting of this node alone, as in `shoal dev`. May be given several times
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
+
+    /// Stop when the standard input ends, as on SIGTERM
+    #[arg(long, hide = true)]
+    until_input_ends: bool,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -65,7 +69,7 @@ pub fn run(arguments: &StartArguments) -> Result<(), String> {
     let node = open(options)?;
     let server = Server::new(Arc::clone(&node), globals);
     let workers = worker_count(me);
-    shoal_txn::serve_cluster(&node);
+    // shoal_txn::serve_cluster(&node);
     let transport = node.open_links(workers, server_listener).map_err(|error| error.message().to_owned())?;
     let on_start = {
         let transport = Arc::clone(&transport);
@@ -76,6 +80,9 @@ pub fn run(arguments: &StartArguments) -> Result<(), String> {
         .map_err(|error| format!("cannot start the worker threads: {error}"))?;
     node.start_cluster_thread().map_err(|error| error.message().to_owned())?;
     let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
+    if arguments.until_input_ends {
+        stop_signals.stop_when_input_ends()?;
+    }
     let ready = runtime.block_on(async {
         tokio::select! {
             ready = become_ready(&node, &server, me) => ready.map(|()| true),

@@ -68,8 +68,7 @@ impl Server {
 
     /// Makes what a new data directory lacks: the account root@localhost without a password.
     pub async fn bootstrap(&self) -> Result<()> {
-        let changes = crate::account::bootstrap(&self.node.catalog());
-        if changes.is_empty() { Ok(()) } else { self.node.change(changes).await }
+        crate::ddl::publish::change(&self.node, |catalog| Ok((crate::account::bootstrap(catalog), ()))).await
     }
 
     pub fn uptime_s(&self) -> u64 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_cluster::{ExclusiveTables, Table};
+use shoal_cluster::{HeldTables, Table};
 use shoal_types::{Result, TableId};
 
 use crate::session::Session;
@@ -11,7 +11,7 @@ use crate::session::Session;
 /// Locks that are given back when this is dropped.
 pub struct TableLocks {
     ids: Vec<TableId>,
-    _exclusive: Option<ExclusiveTables>,
+    _exclusive: Option<HeldTables>,
 }
 
 impl TableLocks {

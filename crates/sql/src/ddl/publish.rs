@@ -20,6 +20,7 @@ static ABANDONED: Mutex<Vec<(usize, TableId)>> = Mutex::new(Vec::new());
 /// the changes are durable.
 pub async fn change<T>(node: &Arc<Node>, plan: impl FnOnce(&Catalog) -> Result<(Vec<Change>, T)>) -> Result<T> {
     let _one_at_a_time = DEFINITIONS.lock().await;
+    let _in_the_cluster = node.definition_lock().await?;
     let catalog = node.catalog();
     let (mut changes, result) = plan(&catalog)?;
     for id in take_abandoned(node) {

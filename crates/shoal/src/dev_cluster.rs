@@ -1,0 +1,334 @@
+//! `shoal dev --data-nodes N`: a whole cluster of local processes, for trying failover on a laptop.
+//!
+//! This process writes a config.ini into the data directory, starts every node as a process of its own, tells where each is,
+//! and starts again what dies, until it is told to stop.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use shoal_config::parameters::{SectionKind, find};
+
+use crate::process::StopSignals;
+
+/// A node that died is started again after so long.
+const RESTART_AFTER: Duration = Duration::from_secs(2);
+/// How long the nodes may take to become ready, and to stop.
+const START_PATIENCE: Duration = Duration::from_secs(120);
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the cluster is made of.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub data_dir: PathBuf,
+    pub mysql_port: u16,
+    pub data_nodes: u32,
+    pub mgm_nodes: u32,
+    pub sql_nodes: u32,
+    pub replicas: u32,
+    pub restart: bool,
+    /// `NAME=VALUE`, for every node.
+    pub settings: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Management,
+    Data,
+    Sql,
+}
+
+struct Member {
+    id: u32,
+    kind: Kind,
+    process: Option<Child>,
+    /// When it is started again.
+    due: Option<Instant>,
+    mysql: Option<String>,
+    ready: bool,
+}
+
+/// What a node's process says.
+enum Told {
+    Ready { node: u32, mysql: Option<String> },
+}
+
+impl Member {
+    fn roles(&self) -> &'static str {
+        match self.kind {
+            Kind::Management => "mgm",
+            Kind::Data => "data,sql",
+            Kind::Sql => "sql",
+        }
+    }
+
+    fn pid(&self) -> u32 {
+        self.process.as_ref().map_or(0, Child::id)
+    }
+}
+
+/// Runs until SIGTERM or SIGINT.
+pub fn run(plan: &Plan) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start the runtime: {error}"))?;
+    let mut signals = runtime.block_on(async { StopSignals::listen() })?;
+    std::fs::create_dir_all(&plan.data_dir)
+        .map_err(|error| format!("cannot make the directory {}: {error}", plan.data_dir.display()))?;
+    let mut members = members(plan);
+    let config = write_config(plan, &members)?;
+    let (sender, told) = channel();
+    let mut supervisor = Supervisor { plan: plan.clone(), config, told, sender };
+    for member in &mut members {
+        supervisor.start(member)?;
+    }
+    let deadline = Instant::now() + START_PATIENCE;
+    let mut announced = false;
+    loop {
+        let stop = runtime.block_on(async {
+            tokio::select! {
+                () = signals.wait() => true,
+                () = tokio::time::sleep(Duration::from_millis(20)) => false,
+            }
+        });
+        if stop {
+            break;
+        }
+        supervisor.look_after(&mut members, announced)?;
+        if !announced && members.iter().all(|member| member.ready) {
+            announced = true;
+            announce(&members);
+        }
+        if !announced && Instant::now() > deadline {
+            stop_all(&mut members);
+            return Err(format!(
+                "the nodes were not ready within {} seconds; their logs are {}/node-*.log",
+                START_PATIENCE.as_secs(),
+                plan.data_dir.display()
+            ));
+        }
+    }
+    eprintln!("stopping the nodes");
+    stop_all(&mut members);
+    Ok(())
+}
+
+fn members(plan: &Plan) -> Vec<Member> {
+    let kinds = std::iter::repeat_n(Kind::Data, plan.data_nodes as usize)
+        .chain(std::iter::repeat_n(Kind::Management, plan.mgm_nodes as usize))
+        .chain(std::iter::repeat_n(Kind::Sql, plan.sql_nodes as usize));
+    let member = |(place, kind)| Member {
+        id: place as u32 + 1,
+        kind,
+        process: None,
+        due: None,
+        mysql: None,
+        ready: false,
+    };
+    kinds.enumerate().map(member).collect()
+}
+
+/// Ports that nobody listens on just now. They are all held until the last one is found, so that they differ.
+fn free_ports(count: usize) -> Result<Vec<u16>, String> {
+    let sockets: Result<Vec<TcpListener>, _> =
+        (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect();
+    let sockets = sockets.map_err(|error| format!("cannot find free ports: {error}"))?;
+    let ports = sockets.iter().map(|socket| socket.local_addr().map(|address| address.port()));
+    ports.collect::<Result<_, _>>().map_err(|error| format!("cannot find free ports: {error}"))
+}
+
+fn write_config(plan: &Plan, members: &[Member]) -> Result<PathBuf, String> {
+    let mut ports = free_ports(members.len() * 2)?.into_iter();
+    let mut next_port = || ports.next().ok_or("internal: too few ports were found");
+    let mut text = format!(
+        "# Made by `shoal dev --data-nodes {}`; written anew at every start.\n[system]\nName=dev\n\n\
+         [ndbd default]\nNoOfReplicas={}\n",
+        plan.data_nodes, plan.replicas
+    );
+    for setting in &plan.settings {
+        if let Some((name, value)) = setting.split_once('=')
+            && is_of_data_nodes(name)
+        {
+            text.push_str(&format!("{name}={value}\n"));
+        }
+    }
+    let mut mysql_port = plan.mysql_port;
+    for member in members {
+        let section = match member.kind {
+            Kind::Management => "ndb_mgmd",
+            Kind::Data => "ndbd",
+            Kind::Sql => "mysqld",
+        };
+        let port_name = if member.kind == Kind::Management { "PortNumber" } else { "ServerPort" };
+        let directory = std::path::absolute(plan.data_dir.join(format!("node-{}", member.id)))
+            .map_err(|error| format!("the data directory has no absolute path: {error}"))?;
+        text.push_str(&format!(
+            "\n[{section}]\nNodeId={}\nHostName=127.0.0.1\n{port_name}={}\nDataDir={}\n",
+            member.id,
+            next_port()?,
+            directory.display()
+        ));
+        let free = next_port()?;
+        if member.kind == Kind::Data {
+            text.push_str("Roles=data,sql\n");
+        }
+        if member.kind != Kind::Management {
+            let port = if mysql_port == 0 { free } else { mysql_port };
+            mysql_port = mysql_port.saturating_add(u16::from(mysql_port != 0));
+            text.push_str(&format!("MySQLPort={port}\nMySQLAddress=127.0.0.1\n"));
+        }
+    }
+    let path = plan.data_dir.join("config.ini");
+    std::fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    Ok(path)
+}
+
+/// Whether a setting belongs into config.ini. The others are system variables of the nodes with sessions.
+fn is_of_data_nodes(name: &str) -> bool {
+    crate::settings::is_node_setting(name) || find(SectionKind::Data, name).is_some()
+}
+
+struct Supervisor {
+    plan: Plan,
+    config: PathBuf,
+    told: Receiver<Told>,
+    sender: Sender<Told>,
+}
+
+impl Supervisor {
+    fn start(&self, member: &mut Member) -> Result<(), String> {
+        let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+        let log = self.plan.data_dir.join(format!("node-{}.log", member.id));
+        let log = open_log(&log)?;
+        let mut command = Command::new(program);
+        command.arg("start").arg("--config").arg(&self.config).arg("--node-id").arg(member.id.to_string());
+        for setting in &self.plan.settings {
+            let name = setting.split_once('=').map_or(setting.as_str(), |(name, _)| name);
+            if !is_of_data_nodes(name) {
+                command.arg("--set").arg(setting);
+            }
+        }
+        // The node stops in an orderly way when its input ends: with this process, however that ends.
+        command.arg("--until-input-ends").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::from(log));
+        let mut process =
+            command.spawn().map_err(|error| format!("cannot start node {}: {error}", member.id))?;
+        if let Some(out) = process.stdout.take() {
+            let (sender, node) = (self.sender.clone(), member.id);
+            let listen = move || listen(node, BufReader::new(out), &sender);
+            std::thread::Builder::new()
+                .name(format!("node-{node}"))
+                .spawn(listen)
+                .map_err(|error| format!("cannot start a thread: {error}"))?;
+        }
+        member.process = Some(process);
+        member.due = None;
+        member.ready = false;
+        Ok(())
+    }
+
+    fn look_after(&mut self, members: &mut [Member], announced: bool) -> Result<(), String> {
+        while let Ok(Told::Ready { node, mysql }) = self.told.try_recv() {
+            let Some(member) = members.iter_mut().find(|member| member.id == node) else { continue };
+            member.ready = true;
+            member.mysql = mysql;
+            if announced {
+                print(&node_line(member));
+            }
+        }
+        for member in members {
+            if let Some(process) = &mut member.process
+                && let Ok(Some(status)) = process.try_wait()
+            {
+                member.process = None;
+                let log = self.plan.data_dir.join(format!("node-{}.log", member.id));
+                if !announced && !status.success() {
+                    return Err(format!("node {} ended: {status}; {}", member.id, last_line(&log)));
+                }
+                // An orderly end was wanted by somebody: SHUTDOWN or STOP of the management client.
+                let again = self.plan.restart && !status.success();
+                member.due = again.then(|| Instant::now() + RESTART_AFTER);
+                eprintln!(
+                    "node {} ended: {status}{}",
+                    member.id,
+                    if again { "; it is started again in 2 seconds" } else { "" }
+                );
+            }
+            if member.due.is_some_and(|due| due <= Instant::now()) {
+                self.start(member)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn open_log(path: &Path) -> Result<std::fs::File, String> {
+    std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+fn last_line(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    text.lines().rev().find(|line| !line.is_empty()).unwrap_or("it said nothing").to_owned()
+}
+
+/// `shoal is ready: node 1 roles=data,sql mysql=127.0.0.1:3306`
+fn listen(node: u32, out: impl BufRead, sender: &Sender<Told>) {
+    for line in out.lines().map_while(Result::ok) {
+        if line.starts_with("shoal is ready:") {
+            let mysql = line.split_ascii_whitespace().find_map(|word| word.strip_prefix("mysql="));
+            let mysql = mysql.filter(|&address| address != "-").map(str::to_owned);
+            if sender.send(Told::Ready { node, mysql }).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn node_line(member: &Member) -> String {
+    let mysql = member.mysql.as_deref().unwrap_or("-");
+    format!("node {} roles={} pid={} mysql={mysql} http=-", member.id, member.roles(), member.pid())
+}
+
+fn print(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}");
+    let _ = out.flush();
+}
+
+fn announce(members: &[Member]) {
+    for member in members {
+        print(&node_line(member));
+    }
+    let first = members.iter().find_map(|member| member.mysql.as_deref()).unwrap_or("-");
+    print(&format!("shoal is ready: mysql {first}"));
+    if let Some((host, port)) = first.rsplit_once(':') {
+        eprintln!("connect with: mariadb -h {host} -P {port} -u root");
+    }
+}
+
+fn stop_all(members: &mut [Member]) {
+    for member in members.iter_mut() {
+        if let Some(process) = &mut member.process {
+            drop(process.stdin.take());
+        }
+    }
+    let deadline = Instant::now() + STOP_PATIENCE;
+    for member in members.iter_mut() {
+        let Some(process) = &mut member.process else { continue };
+        while let Ok(None) = process.try_wait() {
+            if Instant::now() > deadline {
+                let _ = process.kill();
+                let _ = process.wait();
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
