@@ -2,7 +2,7 @@
 //!
 //! On a worker's thread frames are gathered: everything that is appended while the worker runs leaves in one write a
 //! link. The worker's hook calls `flush` before it sleeps; a local task does the same a little earlier when the queue
-//! of ready tasks does not become empty. Other threads gather nothing.
+//! of ready tasks does not become empty. Other threads gather nothing, unless they say so (`gather`).
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -19,6 +19,8 @@ struct Outbox {
     spare: Vec<Arc<Link>>,
     /// Wakes the task that flushes; none: this thread is no worker.
     waker: Option<Waker>,
+    /// Calls of `gather` that run.
+    gathering: usize,
     /// The lane of this worker by transport.
     lanes: Vec<(u64, u16)>,
 }
@@ -37,9 +39,11 @@ pub(crate) fn appended(link: &Arc<Link>) {
 
 impl Outbox {
     fn remember(&mut self, link: &Arc<Link>) -> bool {
-        let Some(waker) = &self.waker else { return false };
-        if self.unwritten.is_empty() {
-            waker.wake_by_ref();
+        match &self.waker {
+            Some(waker) if self.unwritten.is_empty() => waker.wake_by_ref(),
+            Some(_) => {}
+            None if self.gathering > 0 => {}
+            None => return false,
         }
         if !self.unwritten.iter().any(|unwritten| Arc::ptr_eq(unwritten, link)) {
             self.unwritten.push(Arc::clone(link));
@@ -60,6 +64,29 @@ pub(crate) fn flush() {
         link.flush();
     }
     let _ = OUTBOX.try_with(|outbox| outbox.borrow_mut().spare = unwritten);
+}
+
+/// Writes what is left when the outermost `gather` ends, however it ends.
+struct Gathering;
+
+impl Drop for Gathering {
+    fn drop(&mut self) {
+        let end = |outbox: &RefCell<Outbox>| {
+            let mut outbox = outbox.borrow_mut();
+            outbox.gathering -= 1;
+            outbox.gathering == 0 && outbox.waker.is_none()
+        };
+        if OUTBOX.try_with(end).unwrap_or(false) {
+            flush();
+        }
+    }
+}
+
+/// What `work` appends leaves in one write a link when it returns; on a worker, when the worker writes anyway.
+pub(crate) fn gather<T>(work: impl FnOnce() -> T) -> T {
+    OUTBOX.with(|outbox| outbox.borrow_mut().gathering += 1);
+    let _gathering = Gathering;
+    work()
 }
 
 /// The lane of the current thread in `transport`, if it is one of its workers.

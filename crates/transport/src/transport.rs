@@ -229,6 +229,12 @@ impl Transport {
         outbox::flush();
     }
 
+    /// For threads that are no workers, which write every frame at once: what `work` sends leaves in one write a link when
+    /// it returns. Good also for not writing to sockets under a lock.
+    pub fn gather<T>(&self, work: impl FnOnce() -> T) -> T {
+        outbox::gather(work)
+    }
+
     pub fn is_up(&self, node: NodeId) -> bool {
         self.peer_state(node).is_some_and(|state| state.is_up)
     }

@@ -107,6 +107,22 @@ fn messages_appended_together_on_a_worker_leave_in_few_writes() {
 }
 
 #[test]
+fn a_thread_that_is_no_worker_writes_at_once_unless_it_gathers() {
+    let (one, two) = pair(|options| options.heartbeat = Duration::from_secs(60));
+    let sent = || one.transport.peer_state(NodeId(2)).unwrap().bytes_sent;
+    let before = sent();
+    assert!(one.send(2, 0, b"a"));
+    assert_eq!(sent() - before, HEADER_BYTES as u64 + 1);
+    one.transport.gather(|| {
+        assert!(one.send(2, 0, b"b"));
+        one.transport.gather(|| assert!(one.send(2, 0, b"c")));
+        assert_eq!(sent() - before, HEADER_BYTES as u64 + 1);
+    });
+    assert_eq!(sent() - before, 3 * (HEADER_BYTES as u64 + 1));
+    assert_eq!(two.recorder.messages(3), [b"a", b"b", b"c"]);
+}
+
+#[test]
 fn a_dropped_call_is_cancelled_at_the_peer() {
     let (one, two) = pair(|_| ());
     let first = one.call(2, HOLD, b"first");
