@@ -6,6 +6,7 @@ mod model;
 mod recovery;
 mod replicas;
 mod two_phase;
+mod undecided;
 
 use std::ops::Bound;
 use std::sync::Arc;
