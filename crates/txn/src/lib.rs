@@ -2,7 +2,8 @@
 //!
 //! A [`Transaction`] talks to partitions through the node's router. Reads without a lock see a snapshot (or the newest
 //! committed version), writes are staged in the partitions' workspaces, commit makes one log batch of them.
-//! Every call may wait (locks, fsync); none of them holds a partition while it waits.
+//! Every call may wait (locks, fsync); none of them holds a partition while it waits. `two_phase` is the commit over
+//! partitions that different nodes lead.
 
 mod api;
 mod merge;
@@ -11,6 +12,7 @@ mod protocol;
 mod read;
 mod scan;
 mod transaction;
+pub mod two_phase;
 mod wait;
 mod write;
 

@@ -7,6 +7,7 @@ mod network;
 mod recovery;
 mod replicas;
 mod two_phase;
+mod undecided;
 
 use std::ops::Bound;
 use std::sync::Arc;
