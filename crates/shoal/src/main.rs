@@ -1,5 +1,6 @@
 //! The command line: wires roles together, nothing else.
 
+mod config;
 mod dev;
 mod settings;
 
@@ -26,11 +27,15 @@ struct CommandLine {
 enum Command {
     /// Run every role in one process on loopback: for laptops, tests and single machines
     Dev(dev::DevArguments),
+
+    /// Check a cluster's config.ini, or make one
+    Config(config::ConfigArguments),
 }
 
 fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
         Command::Dev(arguments) => dev::run(&arguments),
+        Command::Config(arguments) => config::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
