@@ -43,6 +43,21 @@ fn a_manager_and_a_client_node_with_one_id_are_one_process() {
 }
 
 #[test]
+fn api_nodes_serve_mysql_clients_where_no_node_is_called_mysqld() {
+    let old = parse(&format!("{SMALL}[api]\n[api]\n"));
+    assert_eq!(old.sql_nodes().count(), 2);
+    let with_mysqld = parse(&format!("{SMALL}[mysqld]\n[api]\n[api]\nMySQLPort=3310\n"));
+    let roles: Vec<String> = with_mysqld.nodes.iter().skip(2).map(|node| node.roles.to_string()).collect();
+    assert_eq!(roles, ["sql", "api", "sql"]);
+    let without = parse(SMALL);
+    assert!(
+        without.notes.iter().any(|note| note.message.contains("no node has the role sql")),
+        "{:?}",
+        without.notes
+    );
+}
+
+#[test]
 fn one_id_on_two_hosts_or_of_one_kind_is_refused() {
     let other_host = refusal(&format!("{SMALL}[mysqld]\nNodeId=1\nHostName=elsewhere\n"));
     assert!(other_host.starts_with("line 9: NodeId=1 is also that of line 1, on another host"), "{other_host}");

@@ -1,5 +1,6 @@
 //! The command line: wires roles together, nothing else.
 
+mod config;
 mod dev;
 mod dev_cluster;
 mod process;
@@ -31,12 +32,16 @@ enum Command {
     Dev(dev::DevArguments),
     /// Run one node of a cluster, as config.ini has it
     Start(start::StartArguments),
+
+    /// Check a cluster's config.ini, or make one
+    Config(config::ConfigArguments),
 }
 
 fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
         Command::Dev(arguments) => dev::run(&arguments),
         Command::Start(arguments) => start::run(&arguments),
+        Command::Config(arguments) => config::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -42,7 +42,7 @@ pub fn apply(setting: &str, node: &mut NodeOptions, globals: &mut Globals) -> Re
 }
 
 /// A size such as `64M`, `2G` or `1048576`.
-fn bytes(name: &str, text: &str) -> Result<u64, String> {
+pub fn bytes(name: &str, text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
         Some(b'K') => (&text[..text.len() - 1], 10),
         Some(b'M') => (&text[..text.len() - 1], 20),

@@ -146,10 +146,7 @@ fn roles(sections: &Sections, section: &Section, findings: &mut Findings) -> Rol
     let kind_role = match section.kind {
         SectionKind::Data => Roles { data: true, ..Roles::default() },
         SectionKind::Management => Roles { mgm: true, ..Roles::default() },
-        // [api] is a slot for tools and native clients, unless it says that it has a door for MySQL clients.
-        _ if section.word == "mysqld" || section.get("MySQLPort").is_some() => {
-            Roles { sql: true, ..Roles::default() }
-        }
+        _ if serves_mysql_clients(sections, section) => Roles { sql: true, ..Roles::default() },
         _ => Roles::default(),
     };
     let Some(setting) = sections.setting(section, "Roles") else { return kind_role };
@@ -172,6 +169,13 @@ fn roles(sections: &Sections, section: &Section, findings: &mut Findings) -> Rol
         findings.defect(setting.line, "a data node needs a [ndbd] section; put Roles=data,... there");
     }
     roles
+}
+
+/// NDB takes [mysqld] and [api] for the same. Here [api] is a slot for tools and native clients, unless it has a door for
+/// MySQL clients, or the file knows no [mysqld] at all.
+fn serves_mysql_clients(sections: &Sections, section: &Section) -> bool {
+    let is_mysqld = |section: &Section| section.word == "mysqld";
+    is_mysqld(section) || section.get("MySQLPort").is_some() || !sections.all.iter().any(is_mysqld)
 }
 
 fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {

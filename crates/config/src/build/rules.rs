@@ -11,6 +11,13 @@ use crate::placement::NO_NODE_GROUP;
 pub(super) fn check(sections: &Sections, config: &ClusterConfig, findings: &mut Findings) {
     management(config, findings);
     data(sections, config, findings);
+    if config.sql_nodes().next().is_none() {
+        findings.note(
+            0,
+            "no node has the role sql, so MySQL clients have nowhere to connect; add a section [mysqld], or \
+             Roles=data,sql to [ndbd default]",
+        );
+    }
     shared_hosts(config, findings);
     groups(config, findings);
     hosts(sections, config, findings);
