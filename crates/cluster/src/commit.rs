@@ -372,7 +372,7 @@ impl Node {
         let end = end.min(last.end);
         let newest = taken.iter().map(|in_flight| in_flight.timestamp).max();
         self.snapshots().set_visible(newest.unwrap_or(Timestamp::ZERO));
-        numbers.resize(self.partition_count() as usize, 0);
+        numbers.resize(self.partitions.len(), 0);
         for in_flight in taken.drain(..) {
             match in_flight.what {
                 Appended::Partition(partition, number) => {
