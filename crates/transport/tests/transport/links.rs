@@ -148,7 +148,8 @@ fn a_request_that_is_dropped_or_refused_is_answered_with_a_reason() {
 
 #[test]
 fn payloads_up_to_the_bound_pass_and_larger_ones_are_refused() {
-    let (one, _two) = pair(|_| ());
+    // The workers are busy for longer than some heartbeats.
+    let (one, _two) = pair(|options| options.heartbeat = Duration::from_secs(60));
     let size = 9 << 20;
     let reply = answer(one.call(2, ECHO, &vec![3; size])).unwrap();
     assert!(reply.payload == vec![3; size]);
