@@ -23,7 +23,7 @@ use crate::frame::{self, Class, Head};
 use crate::hello::{CLIENT, HELLO_BYTES_MAX, Hello};
 use crate::input::Input;
 use crate::link::Link;
-use crate::peer::Peer;
+use crate::peer::{NotAdded, Peer};
 use crate::transport::Transport;
 
 /// How often a process is looked at that may or may not be gone.
@@ -197,10 +197,17 @@ impl Transport {
         let handler = Arc::clone(&self.handler);
         let options = self.options.link();
         let link = Link::new(Arc::clone(peer), theirs.lane, theirs.incarnation, handler, options, write);
-        if let Err(error) = peer.add(&link, theirs, greeted) {
-            return Err(HandshakeError::Refused(error.to_string()));
+        match peer.add(&link, theirs, greeted) {
+            Ok(()) => {
+                peer.deliver(&*self.handler);
+                Ok(Established { link, socket: read, input })
+            }
+            Err(NotAdded::OtherIncarnation(incarnation)) => Err(HandshakeError::Refused(format!(
+                "node id {} was taken by another process (started as {incarnation:x}) during the handshake",
+                theirs.node
+            ))),
+            // The last words of a process that was killed. One that lives tries again.
+            Err(NotAdded::Dead) => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
         }
-        peer.deliver(&*self.handler);
-        Ok(Established { link, socket: read, input })
     }
 }

@@ -82,11 +82,11 @@ pub(crate) struct Peer {
 }
 
 /// Why a link is not taken, after all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotAdded {
-    #[error("another process (started as {0:x}) took this node id during the handshake")]
+    /// The peer has links to this incarnation, which is another one.
     OtherIncarnation(u64),
-    #[error("the process was found to be gone during the handshake")]
+    /// The process was found to be gone since the link's handshake began.
     Dead,
 }
 

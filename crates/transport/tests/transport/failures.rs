@@ -70,8 +70,6 @@ fn a_link_of_a_dead_process_that_comes_late_does_not_bring_it_back() {
     raw::ready(&mut late);
     late.set_read_timeout(Some(DEADLINE)).unwrap();
     assert!(!matches!(late.read(&mut [0]), Ok(1..)), "the link is up");
-    let Event::Refused(2, reason) = one.recorder.next() else { panic!() };
-    assert!(reason.contains("found to be gone"), "{reason}");
     // One that answers now was not dead after all.
     let _alive = raw::slow_peer(&first);
     one.recorder.expect(&[Event::Up(2, 1)]);
