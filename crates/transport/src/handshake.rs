@@ -12,7 +12,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shoal_types::NodeId;
 use tokio::io::AsyncWriteExt;
@@ -23,7 +23,7 @@ use crate::frame::{self, Class, Head};
 use crate::hello::{CLIENT, HELLO_BYTES_MAX, Hello};
 use crate::input::Input;
 use crate::link::Link;
-use crate::peer::{OtherIncarnation, Peer};
+use crate::peer::{NotAdded, Peer};
 use crate::transport::Transport;
 
 /// How often a process is looked at that may or may not be gone.
@@ -93,6 +93,7 @@ impl Transport {
     ) -> Result<Established, HandshakeError> {
         let mut bytes = Vec::new();
         self.hello_for(lane, self.options.lanes).encode(&mut bytes);
+        let greeted = Instant::now();
         write_frame(&mut socket, Class::Hello, &bytes).await?;
         let mut input = Input::default();
         let theirs = match read_frame(&mut socket, &mut input).await? {
@@ -111,7 +112,7 @@ impl Transport {
             return Err(refuse(&mut socket, reason).await);
         }
         write_frame(&mut socket, Class::Ready, &[]).await?;
-        self.establish(peer, socket, input, &theirs)
+        self.establish(peer, socket, input, &theirs, greeted)
     }
 
     /// The handshake of the side that was dialled, after the other's hello.
@@ -130,9 +131,10 @@ impl Transport {
         }
         let mut bytes = Vec::new();
         self.hello_for(theirs.lane, theirs.lanes).encode(&mut bytes);
+        let greeted = Instant::now();
         write_frame(&mut socket, Class::Hello, &bytes).await?;
         match read_frame(&mut socket, &mut input).await? {
-            (Class::Ready, _) => self.establish(peer, socket, input, theirs),
+            (Class::Ready, _) => self.establish(peer, socket, input, theirs, greeted),
             (Class::Refused, payload) => {
                 Err(HandshakeError::Refused(String::from_utf8_lossy(&payload).into_owned()))
             }
@@ -189,21 +191,23 @@ impl Transport {
         socket: TcpStream,
         input: Input,
         theirs: &Hello,
+        greeted: Instant,
     ) -> Result<Established, HandshakeError> {
         let (read, write) = socket.into_split();
         let handler = Arc::clone(&self.handler);
         let options = self.options.link();
         let link = Link::new(Arc::clone(peer), theirs.lane, theirs.incarnation, handler, options, write);
-        match peer.add(&link, theirs) {
+        match peer.add(&link, theirs, greeted) {
             Ok(()) => {
                 peer.deliver(&*self.handler);
                 Ok(Established { link, socket: read, input })
             }
-            Err(OtherIncarnation(links)) => Err(HandshakeError::Refused(format!(
-                "node id {} was taken by another process (started as {:x}) during the handshake",
-                theirs.node,
-                links.first().map_or(0, |link| link.incarnation)
+            Err(NotAdded::OtherIncarnation(incarnation)) => Err(HandshakeError::Refused(format!(
+                "node id {} was taken by another process (started as {incarnation:x}) during the handshake",
+                theirs.node
             ))),
+            // The last words of a process that was killed. One that lives tries again.
+            Err(NotAdded::Dead) => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
         }
     }
 }

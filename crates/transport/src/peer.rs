@@ -53,7 +53,8 @@ enum Event {
 
 struct State {
     incarnation: u64,
-    is_dead: bool,
+    /// When the process `incarnation` was found to be gone.
+    dead_since: Option<Instant>,
     links: usize,
     since: Instant,
     last_trouble: Option<String>,
@@ -80,8 +81,14 @@ pub(crate) struct Peer {
     bytes_sent: AtomicU64,
 }
 
-/// The peer has links to another incarnation: these.
-pub(crate) struct OtherIncarnation(pub Vec<Arc<Link>>);
+/// Why a link is not taken, after all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotAdded {
+    /// The peer has links to this incarnation, which is another one.
+    OtherIncarnation(u64),
+    /// The process was found to be gone since the link's handshake began.
+    Dead,
+}
 
 impl Peer {
     pub(crate) fn new(node: NodeId, address: Option<String>) -> Arc<Peer> {
@@ -90,7 +97,7 @@ impl Peer {
             address,
             state: Mutex::new(State {
                 incarnation: 0,
-                is_dead: false,
+                dead_since: None,
                 links: 0,
                 since: Instant::now(),
                 last_trouble: None,
@@ -128,20 +135,23 @@ impl Peer {
         self.lanes.read().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect()
     }
 
-    /// A link is up. It takes the place of an older one in its lane.
-    pub(crate) fn add(&self, link: &Arc<Link>, hello: &Hello) -> Result<(), OtherIncarnation> {
+    /// A link is up. It takes the place of an older one in its lane. `alive_at`: a moment at which the peer's process
+    /// was alive, because it has answered something that was sent then.
+    pub(crate) fn add(&self, link: &Arc<Link>, hello: &Hello, alive_at: Instant) -> Result<(), NotAdded> {
         let mut state = self.state();
         if state.incarnation != hello.incarnation {
             if state.links > 0 {
-                return Err(OtherIncarnation(self.links()));
+                return Err(NotAdded::OtherIncarnation(state.incarnation));
             }
-            if state.incarnation != 0 && hello.incarnation > state.incarnation && !state.is_dead {
+            if state.incarnation != 0 && hello.incarnation > state.incarnation && state.dead_since.is_none() {
                 let old = state.incarnation;
                 state.events.push_back(Event::Dead(old));
             }
             state.incarnation = hello.incarnation;
+        } else if state.dead_since.is_some_and(|dead_since| dead_since >= alive_at) {
+            return Err(NotAdded::Dead);
         }
-        state.is_dead = false;
+        state.dead_since = None;
         state.refusal = None;
         if state.links == 0 {
             state.since = Instant::now();
@@ -193,8 +203,8 @@ impl Peer {
         if state.links > 0 {
             return false;
         }
-        if state.incarnation != 0 && !state.is_dead {
-            state.is_dead = true;
+        if state.incarnation != 0 && state.dead_since.is_none() {
+            state.dead_since = Some(Instant::now());
             let incarnation = state.incarnation;
             state.events.push_back(Event::Dead(incarnation));
             drop(state);
@@ -244,7 +254,7 @@ impl Peer {
     /// Down after it was up, and nobody knows yet whether the process lives.
     pub(crate) fn is_missing(&self) -> bool {
         let state = self.state();
-        state.incarnation != 0 && state.links == 0 && !state.is_dead
+        state.incarnation != 0 && state.links == 0 && state.dead_since.is_none()
     }
 
     pub(crate) fn snapshot(&self) -> PeerState {
@@ -255,7 +265,7 @@ impl Peer {
             is_up: state.links > 0,
             links: state.links,
             incarnation: state.incarnation,
-            is_dead: state.is_dead,
+            is_dead: state.dead_since.is_some(),
             since: state.since,
             bytes_received: self.bytes_received.load(Ordering::Relaxed),
             bytes_sent: self.bytes_sent.load(Ordering::Relaxed),

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{ECHO, Event, HOLD, Node, answer, listener, options, peer};
+use common::{ECHO, Event, HOLD, Node, answer, listener, options, peer, until};
 use shoal_transport::{CallError, TransportOptions};
 use shoal_types::NodeId;
 
@@ -59,6 +59,7 @@ fn start() -> (Node, Process) {
     fast_heartbeats(&mut options);
     let node = Node::start(options, Some(socket));
     node.recorder.expect(&[Event::Up(2, 200)]);
+    until("both lanes are up", || node.transport.peer_state(NodeId(2)).unwrap().links == 2);
     assert_eq!(answer(node.call(2, ECHO, b"hello")).unwrap().payload, b"hello");
     (node, Process(child))
 }
@@ -82,7 +83,8 @@ fn a_killed_process_is_proven_dead() {
 fn a_stopped_process_is_down_by_silence_and_comes_back_as_the_same() {
     let (node, process) = start();
     process.signal(libc::SIGSTOP);
-    let call = node.call(2, ECHO, b"");
+    // Never answered: the process may still run for a moment.
+    let call = node.call(2, HOLD, b"");
     assert_eq!(answer(call), Err(CallError::LinkLost));
     node.recorder.expect(&[Event::Down(2, 200)]);
     let trouble = node.transport.peer_state(NodeId(2)).unwrap().last_trouble.unwrap();

@@ -1,5 +1,6 @@
 //! Links that break: reconnecting, refusals, proof of death, incarnations, cut wires.
 
+use std::io::Read;
 use std::net::TcpStream;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -12,13 +13,12 @@ use crate::raw;
 
 #[test]
 fn a_closed_link_fails_its_calls_and_comes_back_by_itself() {
-    let (one, two) = pair(|options| options.lanes = 2);
+    let (one, two) = pair(|_| ());
     let call = one.call(2, HOLD, b"held");
     two.recorder.held(1);
     one.transport.close_peer(NodeId(2), "for the test");
     assert_eq!(answer(call), Err(CallError::LinkLost));
     one.recorder.expect(&[Event::Down(2, 200), Event::Up(2, 200)]);
-    until("both lanes are up again", || one.transport.peer_state(NodeId(2)).unwrap().links == 2);
     assert_eq!(answer(one.call(2, ECHO, b"again")).unwrap().payload, b"again");
     let cancelled = |event: &Event| *event == Event::Cancelled(b"held".to_vec());
     until("the held request is cancelled", || two.recorder.events_so_far().iter().any(cancelled));
@@ -54,6 +54,25 @@ fn a_process_that_still_listens_is_not_dead() {
     assert_eq!(one.recorder.events_so_far(), []);
     drop(still_listening);
     one.recorder.expect(&[Event::Dead(2, 200)]);
+}
+
+#[test]
+fn a_link_of_a_dead_process_that_comes_late_does_not_bring_it_back() {
+    let ((first_listener, first), (second_listener, second)) = (listener(), listener());
+    let one = Node::start(options(1, 100, vec![peer(2, &second, false)]), Some(first_listener));
+    let link = raw::slow_peer(&first);
+    one.recorder.expect(&[Event::Up(2, 1)]);
+    let mut late = TcpStream::connect(&first).unwrap();
+    raw::greet(&mut late, &raw::second_node());
+    drop(second_listener);
+    drop(link);
+    one.recorder.expect(&[Event::Down(2, 1), Event::Dead(2, 1)]);
+    raw::ready(&mut late);
+    late.set_read_timeout(Some(DEADLINE)).unwrap();
+    assert!(!matches!(late.read(&mut [0]), Ok(1..)), "the link is up");
+    // One that answers now was not dead after all.
+    let _alive = raw::slow_peer(&first);
+    one.recorder.expect(&[Event::Up(2, 1)]);
 }
 
 #[test]

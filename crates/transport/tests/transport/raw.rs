@@ -6,11 +6,15 @@ use std::net::TcpStream;
 use shoal_transport::Hello;
 use shoal_types::NodeId;
 
+pub fn second_node() -> Hello {
+    Hello { cluster: "test".into(), node: NodeId(2), incarnation: 1, ..Hello::default() }
+}
+
 /// Node 2, incarnation 1, which reads only when it is told to.
 pub fn slow_peer(address: &str) -> TcpStream {
     let mut socket = TcpStream::connect(address).unwrap();
-    let hello = Hello { cluster: "test".into(), node: NodeId(2), incarnation: 1, ..Hello::default() };
-    handshake(&mut socket, &hello);
+    greet(&mut socket, &second_node());
+    ready(&mut socket);
     socket
 }
 
@@ -56,8 +60,12 @@ pub fn read(socket: &mut TcpStream) -> (u8, Vec<u8>) {
     (header[8], payload)
 }
 
-pub fn handshake(socket: &mut TcpStream, theirs: &Hello) {
+/// The handshake but for its last word.
+pub fn greet(socket: &mut TcpStream, theirs: &Hello) {
     socket.write_all(&frame(7, &hello(theirs))).unwrap();
     assert_eq!(read(socket).0, 7, "a hello");
+}
+
+pub fn ready(socket: &mut TcpStream) {
     socket.write_all(&frame(8, b"")).unwrap();
 }
