@@ -97,12 +97,13 @@ fn ids<'a>(sections: &'a Sections, findings: &mut Findings) -> Vec<(u32, &'a Sec
     let given = |section: &Section| section.get("NodeId").and_then(Setting::number).map(|id| id as u32);
     let parts: Vec<&Section> =
         sections.all.iter().filter(|section| !section.is_default && node_kinds.contains(&section.kind)).collect();
-    let taken: Vec<u32> = parts.iter().filter_map(|section| given(section)).collect();
+    let mut taken: Vec<u32> = parts.iter().filter_map(|section| given(section)).collect();
     let mut next = 1;
     let mut numbered = Vec::new();
     for section in parts {
         let id = given(section).unwrap_or_else(|| (next..).find(|id| !taken.contains(id)).unwrap_or(u32::MAX));
         next = id.saturating_add(1);
+        taken.push(id);
         let max = if section.kind == SectionKind::Data { DATA_NODE_ID_MAX } else { NODE_ID_MAX };
         if id > max {
             let message =
