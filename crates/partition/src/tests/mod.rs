@@ -1,11 +1,13 @@
 //! Whole-partition tests, and the table, rows and log that they share.
 
 mod behaviour;
+mod catch_up;
 mod locking;
 mod model;
 mod network;
 mod recovery;
 mod replicas;
+mod witness;
 
 use std::ops::Bound;
 use std::sync::Arc;
