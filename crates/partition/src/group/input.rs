@@ -88,7 +88,8 @@ impl Group {
         match message.msg_type {
             _ if asks_for_vote(message) => {
                 let refuses = raft.state != StateRole::Leader && message.term > raft.term;
-                Ok(!amnesiac && !(refuses && self.promise.defers(message, tick, election_ticks)))
+                let ignored = amnesiac || (refuses && self.promise.defers(message, tick, election_ticks));
+                Ok(!ignored)
             }
             MessageType::MsgTimeoutNow => Ok(may_campaign && !is_witness),
             // Rows do not come this way.
