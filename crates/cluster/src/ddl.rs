@@ -164,7 +164,11 @@ fn fragment_changes(old: &Catalog, new: &Catalog) -> Vec<FragmentChange> {
 
 /// What brings a partition's fragments in line with the dictionary: tables that it lacks, definitions that are older, tables that
 /// were dropped. `own` is a table that every partition has.
-pub(crate) fn fragment_differences(partition: &Partition, catalog: &Catalog, own: &TableSchema) -> Vec<FragmentChange> {
+pub(crate) fn fragment_differences(
+    partition: &Partition,
+    catalog: &Catalog,
+    own: &TableSchema,
+) -> Vec<FragmentChange> {
     let mut differences = Vec::new();
     let wanted = catalog.tables_by_id.values().map(|table| &table.schema).chain([own]);
     for schema in wanted {

@@ -59,16 +59,24 @@ impl Identity {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 if directory.join("log").exists() {
-                    let remedy = "start it with `shoal dev --data-dir`, or give the node a directory of its own in DataDir";
+                    let remedy =
+                        "start it with `shoal dev --data-dir`, or give the node a directory of its own in DataDir";
                     return Err(refused(directory, "belongs to a database that is no cluster", remedy));
                 }
                 wanted.write()?;
                 return Ok(wanted);
             }
-            Err(error) => return Err(refused(directory, &format!("cannot be read: {error}"), "see to its permissions")),
+            Err(error) => {
+                return Err(refused(directory, &format!("cannot be read: {error}"), "see to its permissions"));
+            }
         };
-        let found = Identity::parse(&path, &text)
-            .ok_or_else(|| refused(directory, "has a damaged file `identity`", "restore it from another start of the node, or start the node with an empty directory"))?;
+        let found = Identity::parse(&path, &text).ok_or_else(|| {
+            refused(
+                directory,
+                "has a damaged file `identity`",
+                "restore it from another start of the node, or start the node with an empty directory",
+            )
+        })?;
         if found.cluster != wanted.cluster {
             let reason = format!("belongs to the cluster '{}', not to '{}'", found.cluster, wanted.cluster);
             return Err(refused(directory, &reason, "check DataDir and the Name of the cluster in config.ini"));
@@ -154,7 +162,8 @@ mod tests {
         identity.clean = false;
         identity.write().unwrap();
         assert_eq!(Identity::open(directory.path(), &options("reef", 1)).unwrap(), identity);
-        let other = |options: ClusterOptions| Identity::open(directory.path(), &options).unwrap_err().message().to_owned();
+        let other =
+            |options: ClusterOptions| Identity::open(directory.path(), &options).unwrap_err().message().to_owned();
         assert!(other(options("atoll", 1)).contains("belongs to the cluster 'reef', not to 'atoll'"));
         assert!(other(options("reef", 2)).contains("belongs to node 1, not to node 2"));
         let mut more = options("reef", 1);

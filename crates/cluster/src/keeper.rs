@@ -17,8 +17,6 @@ use std::sync::atomic::Ordering;
 use crate::commit::log_error;
 use crate::meta::{META_GROUP, StoredDictionary, group_of};
 use crate::node::Node;
-#[allow(unused)]
-use crate::shim::Pending;
 use crate::wait::lock;
 
 /// How often there is a look at what is to be done.

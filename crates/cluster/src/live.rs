@@ -18,10 +18,8 @@ use crate::management::Events;
 use crate::mesh::FRAME_NEWS;
 use crate::meta_group::MetaState;
 use crate::node::Node;
-#[allow(unused)]
-use crate::shim::Pending;
-use crate::transfer::Transfers;
 use crate::topology::{ClusterOptions, Leaders, Roles};
+use crate::transfer::Transfers;
 use crate::wait::lock;
 
 /// Something to do on the cluster's thread.
@@ -234,7 +232,8 @@ impl Node {
         for (&partition, &term) in news.leads.iter().zip(&news.terms) {
             cluster.learn_leader(partition, from, term);
         }
-        let led_before = (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(from));
+        let led_before =
+            (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(from));
         for partition in led_before.filter(|one| !news.leads.contains(one)).collect::<Vec<_>>() {
             cluster.forget_leader(partition, from);
         }

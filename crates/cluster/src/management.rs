@@ -97,8 +97,6 @@ impl Node {
         let me = cluster.options.me;
         for partition in self.hosted() {
             let mut guard = self.partition(partition);
-            let applied = guard.applied_index();
-            guard.compact(applied);
             let Some(&preferred) = cluster.options.placement(partition).replicas.first() else { continue };
             let hands_over = preferred != me
                 && guard.is_leader()

@@ -139,7 +139,9 @@ impl Handler for Receiver {
         let Some(cluster) = &node.cluster else { return };
         {
             let mut peers = lock(&cluster.peers);
-            let Some(known) = peers.get_mut(&peer).filter(|known| known.incarnation == incarnation) else { return };
+            let Some(known) = peers.get_mut(&peer).filter(|known| known.incarnation == incarnation) else {
+                return;
+            };
             known.is_up = false;
             known.started = false;
         }
@@ -191,7 +193,10 @@ fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
         ));
     };
     if theirs.node == options.me {
-        return Err(format!("node {} is this very node; start the other process with another --node-id", options.me));
+        return Err(format!(
+            "node {} is this very node; start the other process with another --node-id",
+            options.me
+        ));
     }
     if Roles::from_bits(theirs.roles) != known.roles {
         return Err(format!(
@@ -242,7 +247,8 @@ impl Node {
         listener: Option<std::net::TcpListener>,
     ) -> shoal_types::Result<Arc<Transport>> {
         let cluster = self.cluster.as_ref();
-        let cluster = cluster.ok_or_else(|| shoal_types::Error::unknown("internal: this process is no cluster"))?;
+        let cluster =
+            cluster.ok_or_else(|| shoal_types::Error::unknown("internal: this process is no cluster"))?;
         let options = &cluster.options;
         let others = options.nodes.iter().filter(|node| node.id != options.me);
         let peers = others.map(|node| PeerAddress {
@@ -324,7 +330,8 @@ impl Remote for Links {
 
     fn peers(&self) -> Vec<NodeId> {
         let peers = lock(&self.cluster.peers);
-        let takes_part = |(_, peer): &(&NodeId, &crate::live::Peer)| peer.is_up && (peer.roles.data || peer.roles.sql);
+        let takes_part =
+            |(_, peer): &(&NodeId, &crate::live::Peer)| peer.is_up && (peer.roles.data || peer.roles.sql);
         peers.iter().filter(takes_part).map(|(&node, _)| node).collect()
     }
 

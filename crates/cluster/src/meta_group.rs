@@ -26,9 +26,13 @@ use crate::live::Cluster;
 use crate::meta::StoredChanges;
 use crate::metadata_lock::ExclusiveTables;
 use crate::node::Node;
-use crate::services::{Ask, CatalogChange, ChangeCatalog, ExclusiveTablesOf, SequenceBlock, ServiceReply, temporary};
+use crate::services::{
+    Ask, CatalogChange, ChangeCatalog, ExclusiveTablesOf, SequenceBlock, ServiceReply, temporary,
+};
 use crate::table::Table;
-use crate::unique::{base_primary_key as second_column, bytes_table_schema, hidden_primary_key, unique_row as bytes_row};
+use crate::unique::{
+    base_primary_key as second_column, bytes_table_schema, hidden_primary_key, unique_row as bytes_row,
+};
 use crate::wait::lock;
 
 /// The meta partition's table of changes.
@@ -107,7 +111,8 @@ fn not_followed(version: u64) -> Error {
 
 impl Node {
     fn meta_state(&self) -> Result<(&Arc<Cluster>, &MetaState, u32)> {
-        let cluster = self.cluster.as_ref().ok_or_else(|| Error::unknown("internal: this process is no cluster"))?;
+        let cluster =
+            self.cluster.as_ref().ok_or_else(|| Error::unknown("internal: this process is no cluster"))?;
         Ok((cluster, &cluster.meta, cluster.options.partition_count()))
     }
 
@@ -404,7 +409,9 @@ impl Node {
                 None => temporary(format!("partition {partition} has no leader just now")),
                 Some(leader) => match self.ask_within(leader, ask.clone(), PATIENCE).await {
                     Ok(reply) => return Ok((leader, reply)),
-                    Err(error) if crate::remote::is_not_leader(&error) && error.outcome() == Outcome::NotCommitted => {
+                    Err(error)
+                        if crate::remote::is_not_leader(&error) && error.outcome() == Outcome::NotCommitted =>
+                    {
                         error
                     }
                     Err(error) => return Err(error),

@@ -7,7 +7,6 @@ use std::time::Duration;
 use shoal_types::Result;
 
 use crate::node::Node;
-use crate::shim::Pending;
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 

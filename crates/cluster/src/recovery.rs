@@ -196,6 +196,7 @@ struct Assembly {
 pub(crate) struct ReplicaPlan {
     cluster: Option<ClusterOptions>,
     amnesia: bool,
+    life: u64,
 }
 
 impl ReplicaPlan {
@@ -205,7 +206,7 @@ impl ReplicaPlan {
         let amnesia = identity.is_some_and(|identity| {
             !identity.initialised || (!identity.clean && options.durability == Durability::Replicated)
         });
-        ReplicaPlan { cluster: options.cluster.clone(), amnesia }
+        ReplicaPlan { cluster: options.cluster.clone(), amnesia, life: wall_micros() }
     }
 
     /// Partitions with the meta partition of a cluster.
@@ -232,6 +233,8 @@ impl ReplicaPlan {
             voters,
             witness: witness.map(|node| u64::from(node.0)),
             timing: cluster.timing,
+            amnesia: self.amnesia,
+            life: self.life,
             ..single
         }
     }
@@ -251,7 +254,8 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         unsent: Mutex::default(),
     });
     let cells: Box<[PartitionCell]> = cells.collect();
-    let newest = cells.iter().map(|cell| lock(&cell.partition).newest_timestamp()).max().unwrap_or(Timestamp::ZERO);
+    let newest =
+        cells.iter().map(|cell| lock(&cell.partition).newest_timestamp()).max().unwrap_or(Timestamp::ZERO);
     let snapshots = Snapshots::default();
     snapshots.set_visible(newest);
     let completed = AtomicU64::new(log.durable_lsn().0);
@@ -417,7 +421,16 @@ impl Replay {
         plan: Arc<ReplicaPlan>,
     ) -> Replay {
         let (ended, done) = channel();
-        Replay { plan, recovery_threads, store, budget, threads: Vec::new(), done_bytes: Arc::default(), done, ended }
+        Replay {
+            plan,
+            recovery_threads,
+            store,
+            budget,
+            threads: Vec::new(),
+            done_bytes: Arc::default(),
+            done,
+            ended,
+        }
     }
 
     /// Starts the threads. Partition `p` belongs to thread `p % threads`.
@@ -433,7 +446,8 @@ impl Replay {
             let handle = std::thread::Builder::new()
                 .name("shoal-recovery".into())
                 .spawn(move || {
-                    let recovered = recover_partitions(&plan, &store, &budget, &done_bytes, &own, count, &receiver);
+                    let recovered =
+                        recover_partitions(&plan, &store, &budget, &done_bytes, &own, count, &receiver);
                     let _ = ended.send(());
                     recovered
                 })

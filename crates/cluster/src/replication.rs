@@ -30,7 +30,12 @@ impl Node {
 
     /// Does what a replicated partition wants done. The caller passes the result on to `see_to` when it has let go of
     /// the partition.
-    pub(crate) fn settle(&self, partition: u32, guard: &mut PartitionGuard<'_>, timestamp: Timestamp) -> Result<Appending> {
+    pub(crate) fn settle(
+        &self,
+        partition: u32,
+        guard: &mut PartitionGuard<'_>,
+        timestamp: Timestamp,
+    ) -> Result<Appending> {
         self.send_messages(partition, guard);
         self.remember_unsent(partition, guard);
         let applied = guard.applied_timestamp();
@@ -47,6 +52,10 @@ impl Node {
         for token in outputs.lost.drain(..).chain(outputs.unknown.drain(..)) {
             self.waits.signal_lost(token.0);
         }
+        if !outputs.wants_checkpoint.is_empty() {
+            let wanted = std::mem::take(&mut outputs.wants_checkpoint);
+            self.want_checkpoints(partition, &wanted);
+        }
         if !outputs.must_persist() {
             return Ok(Appending::NOTHING);
         }
@@ -56,7 +65,12 @@ impl Node {
     }
 
     /// What `complete` does with a replicated partition after it has told it of an output batch.
-    pub(crate) fn settle_persisted(&self, partition: u32, mut guard: PartitionGuard<'_>, number: u64) -> Option<Appending> {
+    pub(crate) fn settle_persisted(
+        &self,
+        partition: u32,
+        mut guard: PartitionGuard<'_>,
+        number: u64,
+    ) -> Option<Appending> {
         let mut unsent = lock(&self.partitions[partition as usize].unsent);
         unsent.durable = unsent.durable.max(number);
         while unsent.queue.front().is_some_and(|&(wanted, _)| wanted <= number) {

@@ -175,7 +175,9 @@ impl Node {
         match call.await {
             Ok(reply) => {
                 let reply = ServiceReply::decode(reply.payload.as_slice());
-                reply.map_err(|_| Error::unknown(format!("node {to} answers in a way this version does not know")))?.into_result()
+                reply
+                    .map_err(|_| Error::unknown(format!("node {to} answers in a way this version does not know")))?
+                    .into_result()
             }
             Err(error) if error.was_sent() => {
                 Err(temporary(format!("node {to}: {error}")).with_outcome(Outcome::Unknown))
@@ -188,12 +190,20 @@ impl Node {
     pub(crate) async fn ask_within(&self, to: NodeId, ask: Ask, patience: Duration) -> Result<ServiceReply> {
         match tokio::time::timeout(patience, self.ask(to, ask)).await {
             Ok(reply) => reply,
-            Err(_) => Err(temporary(format!("node {to} did not answer within {patience:?}")).with_outcome(Outcome::Unknown)),
+            Err(_) => {
+                Err(temporary(format!("node {to} did not answer within {patience:?}"))
+                    .with_outcome(Outcome::Unknown))
+            }
         }
     }
 
     /// On a link's thread.
-    pub(crate) fn serve_request(self: std::sync::Arc<Self>, from: NodeId, payload: &[u8], mut responder: Responder) {
+    pub(crate) fn serve_request(
+        self: std::sync::Arc<Self>,
+        from: NodeId,
+        payload: &[u8],
+        mut responder: Responder,
+    ) {
         let Ok(Service { ask: Some(ask) }) = Service::decode(payload) else {
             return responder.refuse("the request is damaged or of a newer version");
         };
@@ -212,7 +222,9 @@ impl Node {
     async fn answer(&self, from: NodeId, ask: Ask) -> Result<ServiceReply> {
         match ask {
             Ask::FetchCatalog(since) => self.changes_since(since),
-            Ask::ChangeCatalog(change) => self.change_as_leader(change.base, &change.changes).await.map(ServiceReply::value),
+            Ask::ChangeCatalog(change) => {
+                self.change_as_leader(change.base, &change.changes).await.map(ServiceReply::value)
+            }
             Ask::LockDefinitions(token) => self.lock_definitions_for(from, token).await.map(ServiceReply::value),
             Ask::UnlockDefinitions(token) => {
                 self.unlock_definitions_of(from, token);

@@ -11,8 +11,6 @@ use tokio::time::MissedTickBehavior;
 
 use crate::live::Job;
 use crate::node::Node;
-#[allow(unused)]
-use crate::shim::Pending;
 use crate::wait::lock;
 
 const TICK_MIN: Duration = Duration::from_millis(5);

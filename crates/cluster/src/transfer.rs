@@ -13,8 +13,6 @@ use shoal_types::{Error, NodeId, Result};
 use crate::commit::log_error;
 use crate::meta::group_of;
 use crate::node::Node;
-#[allow(unused)]
-use crate::shim::Pending;
 use crate::services::{Ask, CheckpointPiece, ServiceReply, temporary};
 use crate::wait::lock;
 
@@ -54,9 +52,13 @@ impl Node {
                 let Some(node) = node.upgrade() else { return };
                 node.log_event("restart", &format!("Node {to} gets a copy of partition {partition}"));
                 match node.send_checkpoint(partition, to).await {
-                    Ok(bytes) => node
-                        .log_event("restart", &format!("Node {to} has got a copy of partition {partition}: {bytes} bytes")),
-                    Err(error) => tracing::warn!(partition, %to, %error, "a replica could not be brought up to date"),
+                    Ok(bytes) => node.log_event(
+                        "restart",
+                        &format!("Node {to} has got a copy of partition {partition}: {bytes} bytes"),
+                    ),
+                    Err(error) => {
+                        tracing::warn!(partition, %to, %error, "a replica could not be brought up to date")
+                    }
                 }
                 if let Some(cluster) = &node.cluster {
                     lock(&cluster.transfers.outgoing).remove(&(partition, to));
@@ -112,11 +114,19 @@ impl Node {
     }
 
     /// One piece of a checkpoint that another node sends.
-    pub(crate) async fn take_checkpoint_piece(&self, from: NodeId, piece: CheckpointPiece) -> Result<ServiceReply> {
-        let cluster = self.cluster.as_ref().ok_or_else(|| Error::unknown("internal: this process is no cluster"))?;
+    pub(crate) async fn take_checkpoint_piece(
+        &self,
+        from: NodeId,
+        piece: CheckpointPiece,
+    ) -> Result<ServiceReply> {
+        let cluster =
+            self.cluster.as_ref().ok_or_else(|| Error::unknown("internal: this process is no cluster"))?;
         let partition = piece.partition;
         if !cluster.options.placement(partition).replicas.contains(&cluster.options.me) {
-            return Err(Error::unknown(format!("partition {partition} is not kept by node {}", cluster.options.me)));
+            return Err(Error::unknown(format!(
+                "partition {partition} is not kept by node {}",
+                cluster.options.me
+            )));
         }
         let mut writer = match piece.first {
             true => {

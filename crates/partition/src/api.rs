@@ -199,8 +199,20 @@ pub struct PartitionConfig {
     pub timing: Timing,
     /// The vote and term that were made durable last.
     pub hard_state: HardState,
+    /// Another number in each life of the process.
+    pub life: u64,
+    /// This replica may have lost the end of its log: it counts entries as persisted that are in memory alone, and the
+    /// process did not end in good order; or its data directory is a new one. It neither votes nor campaigns until it
+    /// has caught up.
+    pub amnesia: bool,
+    /// The log is kept in memory for replicas that are away as long as it takes no more than this; those that are away
+    /// for longer are sent a checkpoint.
+    pub tail_bytes_max: u64,
     pub budget: Arc<MemoryBudget>,
 }
+
+/// The default of [`PartitionConfig::tail_bytes_max`].
+pub const TAIL_BYTES_MAX: u64 = 64 << 20;
 
 impl PartitionConfig {
     /// This replica is the witness.
@@ -217,6 +229,9 @@ impl PartitionConfig {
             witness: None,
             timing: Timing::default(),
             hard_state: HardState::default(),
+            life: 0,
+            amnesia: false,
+            tail_bytes_max: TAIL_BYTES_MAX,
             budget,
         }
     }

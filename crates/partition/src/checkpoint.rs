@@ -65,6 +65,8 @@ impl Pin {
 
 /// A checkpoint in the making.
 pub struct CheckpointCursor {
+    /// The partition's, when the checkpoint was begun.
+    epoch: u64,
     index: u64,
     term: u64,
     timestamp: Timestamp,
@@ -94,16 +96,6 @@ enum Place {
     Hash(Option<(u32, u32)>),
 }
 
-/// What has been read of a checkpoint that is being installed.
-#[derive(Default)]
-pub(crate) struct Installing {
-    begun: bool,
-    ended: bool,
-    table: Option<TableId>,
-    rows: u64,
-    undecided: u64,
-}
-
 impl CheckpointCursor {
     /// The last log entry whose effects the checkpoint holds.
     pub fn index(&self) -> u64 {
@@ -130,6 +122,7 @@ impl Partition {
         tables.sort_unstable_by_key(|schema| std::cmp::Reverse(schema.id));
         let undecided = self.undecided_records();
         CheckpointCursor {
+            epoch: self.epoch,
             index: self.applied_index,
             term: self.applied_term,
             timestamp,
@@ -179,6 +172,9 @@ impl Partition {
         if cursor.stage == Stage::Ended {
             return Ok(false);
         }
+        if cursor.epoch != self.epoch {
+            return Err(Error::unknown("the partition's state was replaced while a checkpoint of it was written"));
+        }
         let limit = out.len() + max_bytes.max(1);
         if cursor.stage == Stage::Header {
             out.extend_from_slice(&[HEADER, VERSION]);
@@ -223,6 +219,9 @@ impl Partition {
 
     /// Unpins the state.
     pub fn end_checkpoint(&mut self, cursor: CheckpointCursor) {
+        if cursor.epoch != self.epoch {
+            return;
+        }
         self.pins.retain(|pin| pin.number != cursor.pin_number);
         if self.pins.is_empty() {
             for fragment in self.retired.drain(..) {
@@ -237,7 +236,8 @@ impl Partition {
         fragment.map(|fragment| &**fragment).ok_or_else(|| Error::unknown("internal: a pinned table is gone"))
     }
 
-    /// Takes the next block of a checkpoint, in order, into an empty partition before `replay` and `start`.
+    /// Takes the next block of a checkpoint, in order: into an empty partition before `replay` and `start`, or between
+    /// `begin_install` and `finish_install`.
     pub fn install_checkpoint_block(&mut self, block: &[u8]) -> Result<()> {
         let mut reader = Reader::new(block);
         while !reader.is_empty() {
@@ -296,13 +296,10 @@ impl Partition {
             let id = self.config.id;
             return Err(Error::unknown(format!("the checkpoint of partition {partition} was given to {id}")));
         }
-        if self.applied_index != 0 || !self.fragments.is_empty() {
-            return Err(Error::unknown("internal: a checkpoint can only be installed into an empty partition"));
-        }
-        (self.applied_index, self.applied_term) = (reader.u64()?, reader.u64()?);
-        self.applied = Timestamp(reader.u64()?);
-        self.newest = self.applied;
-        self.group.recover_from(self.applied_index, self.applied_term)?;
+        let (index, term, timestamp) = (reader.u64()?, reader.u64()?, Timestamp(reader.u64()?));
+        self.begin_state(index, term)?;
+        (self.applied_index, self.applied_term) = (index, term);
+        (self.applied, self.newest) = (timestamp, timestamp);
         self.installing.begun = true;
         Ok(())
     }
@@ -321,14 +318,6 @@ impl Partition {
         if let Some(fragment) = self.installing.table.take().and_then(|table| self.fragments.get_mut(&table)) {
             fragment.finish_install();
         }
-    }
-
-    /// A checkpoint that was begun must be whole before anything else goes on.
-    pub(crate) fn check_installed(&self) -> Result<()> {
-        if self.installing.begun && !self.installing.ended {
-            return Err(Error::unknown("the checkpoint ends too early"));
-        }
-        Ok(())
     }
 }
 

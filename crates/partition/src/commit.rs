@@ -124,6 +124,14 @@ impl Partition {
 
     /// Applies a committed entry: from the proposal if it is ours, else from its bytes.
     pub(crate) fn apply_committed(&mut self, entry: &Entry) -> Result<()> {
+        if entry.index <= self.applied_index {
+            // A checkpoint has brought its effects.
+            return Ok(());
+        }
+        if self.config.is_witness() {
+            (self.applied_index, self.applied_term) = (entry.index, entry.term);
+            return Ok(());
+        }
         let mut ours = None;
         // Terms only rise along a log: an older term's proposal behind this entry has no place in it either.
         let overtaken = |proposal: &Proposal| proposal.index <= entry.index || proposal.term < entry.term;
@@ -143,6 +151,20 @@ impl Partition {
             None => self.apply_encoded(entry.index, entry.term, &entry.data)?,
         }
         Ok(())
+    }
+
+    /// The state has been replaced by that of a later entry: what became of the proposals?
+    pub(crate) fn settle_proposals(&mut self, index: u64, term: u64) {
+        for proposal in self.proposals.drain(..) {
+            // This replica was the only leader of its terms, so an entry of such a term follows all proposals of it.
+            if proposal.index <= index && proposal.term == term {
+                self.outputs.committed.push(proposal.token);
+            } else if proposal.index > index && proposal.term < term {
+                self.outputs.lost.push(proposal.token);
+            } else {
+                self.outputs.unknown.push(proposal.token);
+            }
+        }
     }
 
     /// Another leader's entry is in the proposal's place: it will never be committed.

@@ -12,6 +12,7 @@ use raft::eraftpb::Message;
 use shoal_types::{Result, TransactionId};
 
 use crate::api::*;
+use crate::group::ReadKind;
 use crate::partition::Partition;
 use crate::time::Millis;
 use crate::workspace::State;
@@ -29,7 +30,7 @@ impl Partition {
     ///
     /// [`Timing::tick_ms`]: crate::Timing::tick_ms
     pub fn tick(&mut self, now: Millis) -> Result<()> {
-        self.group.tick(now)?;
+        self.group.tick(now, &mut self.outputs)?;
         self.pump()
     }
 
@@ -44,7 +45,7 @@ impl Partition {
     ///
     /// [`Outputs::read_states`]: crate::Outputs::read_states
     pub fn read_index(&mut self, context: Vec<u8>) -> Result<()> {
-        self.group.read_index(&context)?;
+        self.group.read_index(ReadKind::Caller, &context)?;
         self.pump()
     }
 
@@ -97,6 +98,17 @@ impl Partition {
     pub fn peer_died(&mut self, replica: u64) -> Result<()> {
         self.group.peer_died(replica)?;
         self.pump()
+    }
+
+    /// This replica may have lost the end of its log and has not caught up yet: it neither votes nor campaigns.
+    pub fn is_amnesiac(&self) -> bool {
+        self.group.is_amnesiac()
+    }
+
+    /// For a start of the whole cluster: all processes were gone, and it was decided outside that what this replica
+    /// holds is what there is.
+    pub fn forget_amnesia(&mut self) {
+        self.group.forget_amnesia();
     }
 
     /// What the leader knows of all replicas; empty elsewhere.

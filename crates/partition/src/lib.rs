@@ -7,7 +7,7 @@
 //! - storage: `fragment` (rows and versions of one table) on `slab`, `hash_index` and `btree`; `budget` pays for it
 //! - concurrency: `locks` (rows), `ranges` (no phantoms), `workspace` (what a transaction has staged)
 //! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `checkpoint`
-//! - replication: `group` (Raft) over `tail`, `time`, `lease`, `leadership`; `entry` (the log's format), `message`,
+//! - replication: `group` (Raft) over `tail`, `time`, `lease`, `leadership`, `install`; `entry` (the log's format), `message`,
 //!   `outputs`
 
 mod api;
@@ -19,6 +19,7 @@ mod entry;
 mod fragment;
 mod group;
 mod hash_index;
+mod install;
 mod leadership;
 mod lease;
 mod locks;

@@ -97,8 +97,7 @@ pub fn decode_message(bytes: &[u8]) -> Result<Message> {
 }
 
 fn decode(reader: &mut Reader<'_>, bytes: &[u8]) -> Result<Message> {
-    let mut message = Message::default();
-    message.msg_type = kind_of(reader.byte()?).ok_or_else(malformed)?;
+    let msg_type = kind_of(reader.byte()?).ok_or_else(malformed)?;
     let present = u16::from_le_bytes([reader.byte()?, reader.byte()?]);
     let flags = reader.byte()?;
     if present >> FIELDS != 0 || flags & !(REJECT | SNAPSHOT) != 0 {
@@ -112,16 +111,25 @@ fn decode(reader: &mut Reader<'_>, bytes: &[u8]) -> Result<Message> {
         }
     }
     let [from, to, term, log_term, index, commit, commit_term, request_snapshot, reject_hint] = fields;
-    (message.from, message.to, message.term) = (from, to, term);
-    (message.log_term, message.index) = (log_term, index);
-    (message.commit, message.commit_term) = (commit, commit_term);
-    (message.request_snapshot, message.reject_hint) = (request_snapshot, reject_hint);
-    message.reject = flags & REJECT != 0;
     let context = reader.sized()?;
     if context.len() > CONTEXT_BYTES_MAX {
         return Err(malformed());
     }
-    message.context = context.to_vec().into();
+    let mut message = Message {
+        msg_type,
+        from,
+        to,
+        term,
+        log_term,
+        index,
+        commit,
+        commit_term,
+        request_snapshot,
+        reject_hint,
+        reject: flags & REJECT != 0,
+        context: context.to_vec().into(),
+        ..Message::default()
+    };
     if flags & SNAPSHOT != 0 {
         message.snapshot = Some(decode_snapshot(reader)?).into();
     }
@@ -154,17 +162,13 @@ fn decode_entries(reader: &mut Reader<'_>, bytes: &[u8], message: &mut Message) 
     if count > rest / ENTRY_HEADER_BYTES {
         return Err(malformed());
     }
-    let mut whole = Entry::default();
-    whole.data = bytes[bytes.len() - rest..].to_vec().into();
+    let whole = Entry { data: bytes[bytes.len() - rest..].to_vec().into(), ..Entry::default() };
     let mut entries = Vec::with_capacity(count);
     for _ in 0..count {
-        let mut entry = Entry::default();
-        entry.term = reader.u64()?;
-        entry.index = reader.u64()?;
+        let (term, index) = (reader.u64()?, reader.u64()?);
         let length = reader.sized()?.len();
         let end = rest - reader.remaining();
-        entry.data = whole.data.slice(end - length..end);
-        entries.push(entry);
+        entries.push(Entry { term, index, data: whole.data.slice(end - length..end), ..Entry::default() });
     }
     message.entries = entries.into();
     Ok(())

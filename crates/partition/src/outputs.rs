@@ -27,8 +27,8 @@ pub struct Outputs {
     pub lost: Vec<CommitToken>,
     /// Proposals that this replica will never learn the fate of: it fell behind, and its state came from elsewhere.
     pub unknown: Vec<CommitToken>,
-    /// The log begins anew behind this place: whatever it held before is void. Given back with
-    /// `Partition::recover_from` when the log is read.
+    /// The log begins behind this entry, and what it held before is void unless it follows that very entry. Given back
+    /// with `Partition::recover_from` when the log is read.
     pub log_start: Option<LogStart>,
     /// Vote and term.
     pub hard_state: Option<HardState>,
@@ -43,6 +43,9 @@ pub struct Outputs {
     pub messages_after_persist: Vec<Message>,
     /// Read index requests that may be answered as soon as `index` is applied.
     pub read_states: Vec<ReadState>,
+    /// Replicas, as of the last tick, that lack entries which this leader no longer has: they need a checkpoint. See
+    /// `Partition::begin_install`.
+    pub wants_checkpoint: Vec<u64>,
     /// Who leads, if that has changed.
     pub leadership: Option<Leadership>,
 }

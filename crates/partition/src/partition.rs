@@ -20,10 +20,11 @@ use hashbrown::HashMap;
 use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, TableSchema, Timestamp, TransactionId};
 
 use crate::api::*;
-use crate::checkpoint::{Installing, Pin};
+use crate::checkpoint::Pin;
 use crate::commit::Proposal;
 use crate::fragment::Fragment;
 use crate::group::{Decided, Group};
+use crate::install::Installing;
 use crate::locks::{Grant, LockTable};
 use crate::outputs::{HardState, LogStart, Outputs};
 use crate::ranges::RangeLockTable;
@@ -64,6 +65,8 @@ pub struct Partition {
     /// Rows with versions to drop once the horizon has reached the timestamp.
     pub(crate) garbage: VecDeque<(Timestamp, TableId, u32)>,
     pub(crate) installing: Installing,
+    /// How often the state was replaced.
+    pub(crate) epoch: u64,
     pub(crate) key_buffer: Vec<u8>,
     pub(crate) scratch: Vec<u8>,
     /// The term in which transactions here have joined, or zero.
@@ -112,6 +115,7 @@ impl Partition {
             pins: Vec::new(),
             garbage: VecDeque::new(),
             installing: Installing::default(),
+            epoch: 0,
             key_buffer: Vec::new(),
             scratch: Vec::new(),
             led_term: 0,
@@ -193,12 +197,23 @@ impl Partition {
     /// Does what Raft wants until it wants nothing more.
     pub(crate) fn pump(&mut self) -> Result<()> {
         while self.group.turn(&mut self.outputs, &mut self.decided)? {
+            if let Some(start) = self.decided.log_start.take()
+                && self.config.is_witness()
+            {
+                (self.applied_index, self.applied_term) = (start.index, start.term);
+            }
             let mut committed = std::mem::take(&mut self.decided.committed);
-            for entry in committed.drain(..) {
-                self.apply_committed(&entry)?;
+            if self.installing.holds_back(&mut committed) {
+                continue;
+            }
+            if let Some(last) = committed.last() {
+                let (index, term) = (last.index, last.term);
+                for entry in committed.drain(..) {
+                    self.apply_committed(&entry)?;
+                }
+                self.group.applied(index, term)?;
             }
             self.decided.committed = committed;
-            self.group.applied(self.applied_index, self.applied_term)?;
         }
         if !self.group.is_single() {
             self.note_leadership();
@@ -222,11 +237,6 @@ impl Partition {
     /// The first index of the log that is kept in memory.
     pub fn first_index(&self) -> u64 {
         self.group.first_index()
-    }
-
-    /// A durable checkpoint covers the log up to `index`.
-    pub fn compact(&mut self, index: u64) {
-        self.group.compact(index.min(self.applied_index));
     }
 
     // ---- clocks ----

@@ -94,6 +94,19 @@ impl Tail {
         (self.start_index, self.start_term) = (index, term);
     }
 
+    /// The log begins behind an entry; what follows it stays if the tail holds that very entry. A tail that begins even
+    /// later stays as it is: the records before it have been cut off.
+    pub(crate) fn begin_at(&mut self, index: u64, term: u64) {
+        if index < self.start_index {
+            return;
+        }
+        if self.term(index).is_ok_and(|known| known == term) {
+            self.compact(index);
+        } else {
+            self.restart_at(index, term);
+        }
+    }
+
     /// A snapshot at index and term, without data.
     pub(crate) fn metadata_snapshot(&self, index: u64, term: u64) -> Snapshot {
         let mut snapshot = Snapshot::default();

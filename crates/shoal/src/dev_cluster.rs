@@ -121,14 +121,8 @@ fn members(plan: &Plan) -> Vec<Member> {
     let kinds = std::iter::repeat_n(Kind::Data, plan.data_nodes as usize)
         .chain(std::iter::repeat_n(Kind::Management, plan.mgm_nodes as usize))
         .chain(std::iter::repeat_n(Kind::Sql, plan.sql_nodes as usize));
-    let member = |(place, kind)| Member {
-        id: place as u32 + 1,
-        kind,
-        process: None,
-        due: None,
-        mysql: None,
-        ready: false,
-    };
+    let member =
+        |(place, kind)| Member { id: place as u32 + 1, kind, process: None, due: None, mysql: None, ready: false };
     kinds.enumerate().map(member).collect()
 }
 
@@ -214,8 +208,7 @@ impl Supervisor {
         }
         // The node stops in an orderly way when its input ends: with this process, however that ends.
         command.arg("--until-input-ends").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::from(log));
-        let mut process =
-            command.spawn().map_err(|error| format!("cannot start node {}: {error}", member.id))?;
+        let mut process = command.spawn().map_err(|error| format!("cannot start node {}: {error}", member.id))?;
         if let Some(out) = process.stdout.take() {
             let (sender, node) = (self.sender.clone(), member.id);
             let listen = move || listen(node, BufReader::new(out), &sender);

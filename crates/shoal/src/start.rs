@@ -188,7 +188,8 @@ fn listen_for_nodes(me: &NodeConfig) -> Result<Option<TcpListener>, String> {
 fn listen_for_clients(me: &NodeConfig, port: u16) -> Result<TcpListener, String> {
     let host = me.mysql_address.as_deref().unwrap_or("0.0.0.0");
     let address = (host, port).to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
-    let address: SocketAddr = address.ok_or_else(|| format!("MySQLAddress `{host}` of node {} has no address", me.id))?;
+    let address: SocketAddr =
+        address.ok_or_else(|| format!("MySQLAddress `{host}` of node {} has no address", me.id))?;
     bind_tcp(address).map_err(|error| {
         format!("cannot listen for MySQL clients on {address}: {error}; choose another MySQLPort in config.ini")
     })

@@ -1,6 +1,7 @@
 //! Whole-partition tests, and the table, rows and log that they share.
 
 mod behaviour;
+mod catch_up;
 mod locking;
 mod model;
 mod network;
@@ -8,6 +9,7 @@ mod recovery;
 mod replicas;
 mod two_phase;
 mod undecided;
+mod witness;
 
 use std::ops::Bound;
 use std::sync::Arc;

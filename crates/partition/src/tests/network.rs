@@ -32,7 +32,14 @@ pub(crate) struct Site {
     partition: Option<Partition>,
     log: Vec<Record>,
     synced: usize,
+    /// What the next sync writes.
+    due: usize,
     unsynced: VecDeque<Unsynced>,
+    /// The blocks of the newest durable checkpoint.
+    pub(crate) checkpoint: Vec<Vec<u8>>,
+    lives: u64,
+    /// Entries count as persisted in memory, and a crash loses those that were not synced.
+    pub(crate) replicated: bool,
     pub(crate) disk_stalls: bool,
     pub(crate) paused: bool,
     pub(crate) committed: Vec<CommitToken>,
@@ -61,9 +68,12 @@ impl Site {
         self.partition.as_mut().expect("the replica is up")
     }
 
-    /// Reads checkpoint-less logs back.
+    /// Reads checkpoint and log back.
     fn start(&mut self) {
         let mut config = self.config.clone();
+        config.amnesia = self.replicated && self.lives > 0;
+        config.life = self.lives;
+        self.lives += 1;
         for record in &self.log {
             if let Record::Vote(state) = record {
                 config.hard_state = *state;
@@ -71,6 +81,9 @@ impl Site {
         }
         config.budget = Arc::new(MemoryBudget::new(1 << 30));
         let mut partition = Partition::new(config);
+        for block in &self.checkpoint {
+            partition.install_checkpoint_block(block).unwrap();
+        }
         for record in &self.log {
             match record {
                 Record::Entry { index, term, data } => partition.replay(*index, *term, data).unwrap(),
@@ -94,6 +107,7 @@ impl Site {
         self.leadership = outputs.leadership.take().or(self.leadership);
         let moved =
             outputs.must_persist() || !outputs.messages.is_empty() || !outputs.messages_after_persist.is_empty();
+        let votes = outputs.hard_state.is_some() || outputs.log_start.is_some();
         self.log.extend(outputs.log_start.take().map(Record::Start));
         self.log.extend(outputs.hard_state.take().map(Record::Vote));
         self.log.extend(outputs.append.drain(..).map(|entry| Record::Entry {
@@ -104,6 +118,10 @@ impl Site {
         messages.append(&mut outputs.messages);
         if moved {
             let messages = std::mem::take(&mut outputs.messages_after_persist);
+            // Votes are never left unsynced.
+            if votes || !self.replicated {
+                self.due = self.log.len();
+            }
             self.unsynced.push_back(Unsynced { number: outputs.number, messages });
         }
         moved
@@ -111,7 +129,7 @@ impl Site {
 
     /// The disk has written everything; true if there was something. Appends what may be sent now.
     fn sync(&mut self, messages: &mut Vec<Message>) -> bool {
-        self.synced = self.log.len();
+        self.synced = self.due;
         let batches = std::mem::take(&mut self.unsynced);
         let moved = !batches.is_empty();
         for mut batch in batches {
@@ -149,7 +167,11 @@ impl Network {
                 partition: None,
                 log: Vec::new(),
                 synced: 0,
+                due: 0,
                 unsynced: VecDeque::new(),
+                checkpoint: Vec::new(),
+                lives: 0,
+                replicated: false,
                 disk_stalls: false,
                 paused: false,
                 committed: Vec::new(),
@@ -290,9 +312,38 @@ impl Network {
         let site = self.site(replica);
         site.partition = None;
         site.log.truncate(site.synced);
+        site.due = site.synced;
         site.unsynced.clear();
         site.paused = false;
         self.on_the_way.retain(|message| message.from != replica && message.to != replica);
+    }
+
+    /// A crashed replica's data directory is gone; it knows that it starts with a new one.
+    pub(crate) fn lose_everything(&mut self, replica: u64) {
+        let site = self.site(replica);
+        site.log.clear();
+        site.checkpoint.clear();
+        (site.synced, site.due) = (0, 0);
+        site.replicated = true;
+    }
+
+    /// Everybody's disk writes what is there, whether it has to or not.
+    pub(crate) fn sync_all(&mut self) {
+        for site in self.sites.values_mut() {
+            site.due = site.log.len();
+            site.sync(&mut Vec::new());
+        }
+    }
+
+    /// Drops a crashed replica's records of entries before `index` from the front of its log.
+    pub(crate) fn cut_log(&mut self, replica: u64, index: u64) {
+        let site = self.site(replica);
+        let stays = |record: &Record| matches!(record, Record::Entry { index: at, .. } if *at >= index);
+        let first = site.log.iter().position(stays).unwrap();
+        let votes: Vec<Record> =
+            site.log.drain(..first).filter(|record| matches!(record, Record::Vote(_))).collect();
+        site.log.splice(..0, votes);
+        (site.synced, site.due) = (site.log.len(), site.log.len());
     }
 
     /// The others get proof that the replica's process is gone.
@@ -308,6 +359,38 @@ impl Network {
     pub(crate) fn restart(&mut self, replica: u64) {
         self.site(replica).start();
         self.settle();
+    }
+
+    /// A checkpoint of `from` is streamed to `to`, made durable there and installed.
+    pub(crate) fn stream_checkpoint(&mut self, from: u64, to: u64, block_bytes: usize) {
+        let mut cursor = self.at(from).begin_checkpoint();
+        self.at(from).pin_log(cursor.index());
+        self.at(to).begin_install().unwrap();
+        let mut blocks = Vec::new();
+        loop {
+            let mut block = Vec::new();
+            if !self.at(from).next_checkpoint_block(&mut cursor, block_bytes, &mut block).unwrap() {
+                break;
+            }
+            self.at(to).install_checkpoint_block(&block).unwrap();
+            blocks.push(block);
+            self.advance(HEARTBEAT_MS / 2);
+        }
+        self.site(to).checkpoint = blocks;
+        self.at(to).finish_install().unwrap();
+        self.settle();
+        self.at(from).unpin_log(cursor.index());
+        self.at(from).end_checkpoint(cursor);
+    }
+
+    /// Makes a checkpoint of the replica's present state durable.
+    pub(crate) fn checkpoint(&mut self, replica: u64) {
+        let partition = self.at(replica);
+        let mut cursor = partition.begin_checkpoint();
+        let mut block = Vec::new();
+        while partition.next_checkpoint_block(&mut cursor, 1 << 20, &mut block).unwrap() {}
+        partition.end_checkpoint(cursor);
+        self.site(replica).checkpoint = vec![block];
     }
 
     /// Lets a paused replica go on: first its clock, then what has arrived meanwhile.

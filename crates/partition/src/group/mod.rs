@@ -4,25 +4,35 @@
 //! place among the voters chooses, and a group of one campaigns as soon as it starts. A group of one needs no time,
 //! no lease and keeps no applied entry in memory.
 //!
-//! What Raft leaves open is decided beside it: when a leader may serve without asking (`lease`), and which of a
-//! follower's messages need not wait for its disk. Batches to persist are numbered; [`Group::persisted`] takes the
-//! numbers back in order.
+//! What Raft leaves open is decided beside it: when a leader may serve without asking (`lease`), which of a follower's
+//! messages need not wait for its disk, what the witness gets to see (`witness`), how much of the log is kept for
+//! replicas that are away and how they get what is not (`catch_up`), and what a replica that may have lost the end of
+//! its log must not do (`amnesia`). Batches to persist are numbered; [`Group::persisted`] takes the numbers back in
+//! order.
+
+mod amnesia;
+mod catch_up;
+mod input;
+mod leader;
+mod witness;
+
+pub(crate) use self::input::ReadKind;
 
 use raft::eraftpb::{Entry, Message, MessageType};
 use raft::{Config, INVALID_ID, RawNode, ReadOnlyOption, StateRole};
-use shoal_types::{Error, NodeId, PartitionId, Result, Transient};
+use shoal_types::{Error, PartitionId, Result};
 
-use crate::api::{PartitionConfig, Role};
-use crate::lease::{Lease, Promise, asks_for_vote, stamp, take_stamp};
-use crate::outputs::{HardState, Leadership, LogEntry, Outputs, ReadState};
+use self::amnesia::Amnesia;
+use self::witness::Feeding;
+use crate::api::PartitionConfig;
+use crate::lease::{Lease, Promise, stamp};
+use crate::outputs::{HardState, Leadership, LogEntry, LogStart, Outputs};
 use crate::tail::Tail;
-use crate::time::{Millis, Ticker, Timing};
+use crate::time::{Ticker, Timing};
 
 /// Entries handed to one follower in one message.
 const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 const MESSAGES_IN_FLIGHT_MAX: usize = 256;
-/// Ticks between the campaigns of replicas that saw their leader die at the same time.
-const CAMPAIGN_STAGGER_TICKS: usize = 2;
 
 /// Before `start` a log is read back into the tail; afterwards Raft owns it.
 enum Phase {
@@ -35,7 +45,10 @@ pub(crate) struct Group {
     partition: PartitionId,
     replica: u64,
     voters: Vec<u64>,
+    witness: Option<u64>,
     single: bool,
+    life: u64,
+    tail_bytes_max: u64,
     timing: Timing,
     ticker: Ticker,
     /// The number of the newest batch that has to become durable, of the newest that did, and of the newest with a
@@ -49,16 +62,28 @@ pub(crate) struct Group {
     leading: u64,
     /// The term in which another replica was told to take over; this one never serves in it again.
     ceded: u64,
-    /// The term of the newest applied entry.
+    /// Index and term of the newest applied entry.
+    applied_index: u64,
     applied_term: u64,
     /// Makes the contexts of reads unique.
     reads: u64,
+    feeding: Feeding,
+    amnesia: Option<Amnesia>,
+    /// Entries behind these are kept for checkpoints under way to other replicas.
+    pins: Vec<u64>,
+    /// The rows are being replaced, or this entry at which the log began anew is not durable yet.
+    installing: bool,
+    restarting_at: Option<u64>,
+    /// Entries read back now follow one that the checkpoint has disproved.
+    void: bool,
 }
 
 /// What one turn of Raft has decided.
 #[derive(Default)]
 pub(crate) struct Decided {
     pub(crate) committed: Vec<Entry>,
+    /// The log begins anew here.
+    pub(crate) log_start: Option<LogStart>,
 }
 
 fn raft_error(error: raft::Error) -> Error {
@@ -89,7 +114,10 @@ impl Group {
             partition: config.id,
             replica: config.replica,
             voters: config.voters.clone(),
+            witness: config.witness,
             single: config.voters == [config.replica],
+            life: config.life,
+            tail_bytes_max: config.tail_bytes_max,
             timing: config.timing,
             ticker: Ticker::default(),
             wanted: 0,
@@ -99,8 +127,15 @@ impl Group {
             promise,
             leading: 0,
             ceded: 0,
+            applied_index: 0,
             applied_term: 0,
             reads: 0,
+            feeding: Feeding::default(),
+            amnesia: config.amnesia.then(Amnesia::default),
+            pins: Vec::new(),
+            installing: false,
+            restarting_at: None,
+            void: false,
         }
     }
 
@@ -147,10 +182,11 @@ impl Group {
 
     // ---- recovery ----
 
-    /// The log begins behind a checkpoint, or behind a place from which on a witness keeps it.
+    /// The log begins behind a checkpoint, or behind a place from which on it is kept. Later entries that were read
+    /// already stay if they follow that very entry.
     pub(crate) fn recover_from(&mut self, index: u64, term: u64) -> Result<()> {
-        self.applied_term = term;
-        self.recovering()?.restart_at(index, term);
+        (self.applied_index, self.applied_term, self.void) = (index, term, false);
+        self.recovering()?.begin_at(index, term);
         Ok(())
     }
 
@@ -179,13 +215,30 @@ impl Group {
     /// Reads one entry back; `applied` entries of a group of one need not be kept. In a larger group an entry may
     /// overwrite earlier ones.
     pub(crate) fn replay(&mut self, index: u64, term: u64, data: &[u8], applied: bool) -> Result<()> {
+        let keeps_no_rows = self.is_witness();
+        let was_void = self.void;
         let tail = self.recovering()?;
-        if index > tail.last().0 + 1 {
+        let (start_index, start_term) = tail.start();
+        if keeps_no_rows && tail.last().0 == 0 && index > 1 {
+            // The log was cut; where it begins is yet to be read.
+            tail.restart_at(index - 1, 0);
+        }
+        if index > tail.last().0 + 1 && !was_void {
             let last = tail.last().0;
             return Err(Error::unknown(format!("the log has a gap: entry {index} follows entry {last}")));
         }
         let data = if applied { Vec::new() } else { data.to_vec() };
-        tail.append(Entry { index, term, data: data.into(), ..Entry::default() });
+        let entry = Entry { index, term, data: data.into(), ..Entry::default() };
+        if index <= start_index {
+            tail.append(entry);
+            // What follows an entry that was overwritten by a checkpoint has no place behind the checkpoint.
+            self.void = index == start_index && term != start_term;
+            return Ok(());
+        }
+        if was_void {
+            return Ok(());
+        }
+        tail.append(entry);
         if applied {
             tail.compact(index);
         }
@@ -196,6 +249,10 @@ impl Group {
     pub(crate) fn start(&mut self, applied: u64) -> Result<()> {
         let mut tail = std::mem::take(self.recovering()?);
         let (last_index, last_term) = tail.last();
+        if tail.start().0 > 0 && tail.start().1 == 0 {
+            let id = self.partition;
+            return Err(Error::unknown(format!("the log of partition {id} does not say where it begins")));
+        }
         tail.hard_state.term = tail.hard_state.term.max(last_term);
         tail.hard_state.commit = tail.hard_state.commit.clamp(applied, last_index);
         let election_tick = self.timing.election_ticks as usize;
@@ -225,207 +282,19 @@ impl Group {
         Ok(())
     }
 
-    /// One value to draw from, another for each replica, so that they do not all campaign at once; the preferred
-    /// leader's is the shortest.
-    fn election_timeout_ticks(&self) -> usize {
-        let election_ticks = self.timing.election_ticks as usize;
-        let place = self.voters.iter().position(|&voter| voter == self.replica).unwrap_or(0);
-        election_ticks + place * election_ticks.div_ceil(4)
-    }
-
-    // ---- who leads ----
-
-    pub(crate) fn role(&self) -> Role {
-        match self.running().map(|node| node.raft.state) {
-            Some(StateRole::Leader) => Role::Leader,
-            Some(StateRole::Candidate | StateRole::PreCandidate) => Role::Candidate,
-            _ => Role::Follower,
-        }
-    }
-
-    pub(crate) fn is_leader(&self) -> bool {
-        self.role() == Role::Leader
-    }
-
-    pub(crate) fn term(&self) -> u64 {
-        match &self.phase {
-            Phase::Recovering(tail) => tail.hard_state.term.max(tail.last().1),
-            Phase::Running(node) => node.raft.term,
-        }
-    }
-
-    pub(crate) fn leader(&self) -> Option<u64> {
-        self.running().map(|node| node.raft.leader_id).filter(|&leader| leader != INVALID_ID)
-    }
-
-    /// The term in which this replica leads, or zero, as of the last turn.
-    pub(crate) fn leading(&self) -> u64 {
-        self.leading
-    }
-
-    /// Leads, and everything from before its term is applied: transactions may join. Leaves the lease open.
-    pub(crate) fn is_established(&self) -> bool {
-        self.single || (self.leading != 0 && self.applied_term == self.leading && self.ceded != self.leading)
-    }
-
-    pub(crate) fn serves(&self, now: Millis) -> bool {
-        self.single || (self.is_established() && self.lease.holds(now))
-    }
-
-    /// Why this replica does not do what only a serving leader may do.
-    pub(crate) fn refusal(&self) -> Error {
-        let id = self.partition;
-        if self.leading == 0 {
-            let leader = self.leader().filter(|&leader| leader != self.replica).map(|id| NodeId(id as u32));
-            let text = match leader {
-                Some(leader) => format!("partition {id} is led by node {leader}; try again there"),
-                None => format!("partition {id} has no leader at the moment; try again"),
-            };
-            return Error::transient(Transient::NotLeader { leader }, text);
-        }
-        if self.is_handing_over() {
-            let text = format!("partition {id} is being handed over to another node; try again");
-            return Error::transient(Transient::HandingOver, text);
-        }
-        let text =
-            format!("partition {id} is not ready to serve: its leader waits for the other nodes; try again");
-        Error::transient(Transient::NotServing, text)
-    }
-
-    fn is_handing_over(&self) -> bool {
-        self.ceded == self.leading || self.running().is_some_and(|node| node.raft.lead_transferee.is_some())
-    }
-
-    /// Hands an entry to the group; returns its index and term if this replica leads.
-    pub(crate) fn propose(&mut self, data: Vec<u8>) -> Result<(u64, u64)> {
-        if !self.single && (!self.is_established() || self.is_handing_over()) {
-            return Err(self.refusal());
-        }
-        let node = self.node()?;
-        node.propose(Vec::new(), data).map_err(raft_error)?;
-        Ok((node.raft.raft_log.last_index(), node.raft.term))
-    }
-
-    /// Tells another replica to take over once it has everything.
-    pub(crate) fn transfer_leader(&mut self, to: u64) -> Result<()> {
-        if self.leading == 0 {
-            return Err(self.refusal());
-        }
-        if !self.voters.contains(&to) {
-            return Err(Error::unknown(format!("node {to} holds no replica of partition {}", self.partition)));
-        }
-        if to != self.replica {
-            self.node()?.transfer_leader(to);
-        }
-        Ok(())
-    }
-
-    /// The replica's process is gone for certain.
-    pub(crate) fn peer_died(&mut self, replica: u64) -> Result<()> {
-        self.promise.void(replica);
-        self.lease.forget(replica);
-        let others = self.voters.iter().filter(|&&voter| voter != replica);
-        let place = others.take_while(|&&voter| voter != self.replica).count();
-        let node = self.node()?;
-        if node.raft.state == StateRole::Leader {
-            node.report_unreachable(replica);
-        } else if node.raft.leader_id == replica {
-            node.raft.leader_id = INVALID_ID;
-            if place == 0 {
-                node.campaign().map_err(raft_error)?;
-            } else {
-                let timeout = node.raft.randomized_election_timeout();
-                let elapsed = timeout.saturating_sub(place * CAMPAIGN_STAGGER_TICKS);
-                node.raft.election_elapsed = node.raft.election_elapsed.max(elapsed);
-            }
-        }
-        self.answer_deferred()
-    }
-
-    // ---- time and messages ----
-
-    pub(crate) fn tick(&mut self, now: Millis) -> Result<()> {
-        if self.single {
-            return Ok(());
-        }
-        let ticks = self.ticker.advance(now, self.timing.tick_ms);
-        let ceded = self.ceded;
-        let node = self.node()?;
-        for _ in 0..ticks {
-            node.tick();
-        }
-        let raft = &mut node.raft;
-        if raft.state == StateRole::Leader && raft.term == ceded && raft.lead_transferee.is_none() {
-            // The one that was told to take over did not. It may still, so this term cannot be served in again.
-            let term = raft.term;
-            raft.become_follower(term, INVALID_ID);
-        }
-        self.answer_deferred()
-    }
-
-    fn answer_deferred(&mut self) -> Result<()> {
-        for request in self.promise.due(self.ticker.count(), self.timing.election_ticks) {
-            self.node()?.step(request).map_err(raft_error)?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn step(&mut self, mut message: Message) -> Result<()> {
-        if message.to != self.replica || message.from == self.replica || !self.voters.contains(&message.from) {
-            return Ok(());
-        }
-        let (tick, election_ticks) = (self.ticker.count(), self.timing.election_ticks);
-        let (kind, from) = (message.msg_type, message.from);
-        let node = self.node()?;
-        match kind {
-            _ if asks_for_vote(&message) => {
-                let refuses = node.raft.state != StateRole::Leader && message.term > node.raft.term;
-                if refuses && self.promise.defers(&message, tick, election_ticks) {
-                    return Ok(());
-                }
-            }
-            MessageType::MsgHeartbeat if message.term >= node.raft.term => {
-                let last = node.raft.raft_log.last_index();
-                if message.commit > last {
-                    return Err(lost_entries(self.partition, message.commit, last));
-                }
-            }
-            MessageType::MsgHeartbeatResponse => {
-                let sent = take_stamp(&mut message);
-                if let Some(sent) = sent.filter(|_| self.leading != 0 && message.term == self.leading) {
-                    self.lease.extend(from, sent, self.voters.len() / 2, self.timing.lease_ms);
-                }
-            }
-            _ => {}
-        }
-        let term = message.term;
-        let node = self.node()?;
-        node.step(message).map_err(raft_error)?;
-        let follows =
-            node.raft.state == StateRole::Follower && node.raft.leader_id == from && node.raft.term == term;
-        if kind == MessageType::MsgHeartbeat && follows {
-            self.promise.give(from, tick);
-        }
-        Ok(())
-    }
-
-    /// Asks for the index that a linearizable read must see; the answer may never come.
-    pub(crate) fn read_index(&mut self, context: &[u8]) -> Result<()> {
-        self.reads += 1;
-        // Raft takes equal contexts for the same request.
-        let mut unique = Vec::with_capacity(READ_HEADER_BYTES + context.len());
-        unique.extend_from_slice(&self.replica.to_le_bytes());
-        unique.extend_from_slice(&self.reads.to_le_bytes());
-        unique.extend_from_slice(context);
-        self.node()?.read_index(unique);
-        Ok(())
-    }
-
     // ---- turns ----
 
     pub(crate) fn persisted(&mut self, number: u64) -> Result<()> {
         self.persisted = self.persisted.max(number);
-        self.node()?.on_persist_ready(number);
+        let restarting_at = self.restarting_at;
+        let node = self.node()?;
+        node.on_persist_ready(number);
+        if let Some(index) = restarting_at
+            && node.raft.raft_log.persisted >= index
+        {
+            node.advance_apply_to(index.max(node.raft.raft_log.applied));
+            self.restarting_at = None;
+        }
         Ok(())
     }
 
@@ -436,6 +305,7 @@ impl Group {
         if leading != self.leading {
             self.leading = leading;
             self.lease.clear();
+            self.feeding = Feeding::default();
             // Heartbeats at once, for the lease.
             node.ping();
         }
@@ -458,6 +328,14 @@ impl Group {
             let leader = Some(node.raft.leader_id).filter(|&leader| leader != INVALID_ID);
             outputs.leadership = Some(Leadership { term: node.raft.term, leader });
         }
+        let snapshot = ready.snapshot().get_metadata();
+        let log_start = LogStart { index: snapshot.index, term: snapshot.term };
+        if log_start.index > 0 {
+            node.mut_store().restart_at(log_start.index, log_start.term);
+            outputs.append.clear();
+            outputs.log_start = Some(log_start);
+            decided.log_start = Some(log_start);
+        }
         let mut votes = false;
         if let Some(state) = ready.hs() {
             let old = &node.store().hard_state;
@@ -472,9 +350,7 @@ impl Group {
             outputs.append.push(LogEntry(entry.clone()));
             node.mut_store().append(entry);
         }
-        for state in ready.take_read_states() {
-            outputs.read_states.extend(answered_read(state));
-        }
+        let answers = ready.take_read_states();
         let (messages, after_persist) = (ready.take_messages(), ready.take_persisted_messages());
         let must_sync = ready.must_sync();
         node.advance_append_async(ready);
@@ -488,7 +364,11 @@ impl Group {
             // Nothing to write and nothing under way: the batch is as durable as it will be.
             node.on_persist_ready(number);
         }
+        if log_start.index > 0 {
+            self.restarting_at = Some(log_start.index);
+        }
         self.send(messages, after_persist, outputs);
+        self.take_answers(answers, outputs);
         Ok(true)
     }
 
@@ -513,7 +393,9 @@ impl Group {
 
     /// The entry has been applied, with all before it.
     pub(crate) fn applied(&mut self, index: u64, term: u64) -> Result<()> {
-        self.applied_term = term;
+        if index >= self.applied_index {
+            (self.applied_index, self.applied_term) = (index, term);
+        }
         let single = self.single;
         let node = self.node()?;
         if index <= node.raft.raft_log.applied {
@@ -524,14 +406,6 @@ impl Group {
             node.mut_store().compact(index);
         }
         Ok(())
-    }
-
-    /// Entries up to `index` (applied ones) are not needed in memory any more.
-    pub(crate) fn compact(&mut self, index: u64) {
-        match &mut self.phase {
-            Phase::Recovering(tail) => tail.compact(index),
-            Phase::Running(node) => node.mut_store().compact(index),
-        }
     }
 
     // ---- the other replicas ----
@@ -554,20 +428,4 @@ impl Group {
             Phase::Running(node) => node.raft.raft_log.committed,
         }
     }
-}
-
-/// Replica and number, before a read's own context.
-const READ_HEADER_BYTES: usize = 16;
-
-fn answered_read(state: raft::ReadState) -> Option<ReadState> {
-    let context = state.request_ctx.get(READ_HEADER_BYTES..)?.to_vec();
-    Some(ReadState { index: state.index, context })
-}
-
-fn lost_entries(partition: PartitionId, known: u64, last: u64) -> Error {
-    Error::unknown(format!(
-        "partition {partition} has lost entries of its log: the leader knows that this node held entry {known}, and the \
-         log ends at {last}; was the data directory exchanged or restored? Start this node with an empty data \
-         directory, so that it fetches everything from the other nodes"
-    ))
 }

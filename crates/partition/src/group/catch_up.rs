@@ -1,0 +1,116 @@
+//! Replicas that were away: how much of the log the others keep for them, and checkpoints for those that need more.
+//!
+//! Entries that are applied are kept in memory only for others to fetch. A leader keeps what each data replica lacks,
+//! within `tail_bytes_max` for one that is away and four times as much for one that answers; beyond that the replica
+//! gets a checkpoint. A follower cannot know what others lack and keeps the newest entries, in case it is to lead. The
+//! witness holds its log for others alone; when that passes the bound, the older half goes.
+//!
+//! A checkpoint is streamed beside Raft's messages. For Raft its installation is a snapshot that has come: the log
+//! begins anew behind it, unless it holds that very entry already.
+
+use raft::eraftpb::{Message, MessageType};
+use raft::{INVALID_ID, StateRole};
+use shoal_types::{Error, Result};
+
+use super::Group;
+use crate::outputs::{LogStart, Outputs};
+
+/// A replica that answers may lack so many times `tail_bytes_max`.
+const BYTES_FOR_ACTIVE: u64 = 4;
+/// A follower keeps this part of `tail_bytes_max`.
+const FOLLOWER_KEEPS_PART: u64 = 4;
+
+impl Group {
+    /// Finds the data replicas that the log in memory no longer reaches.
+    pub(super) fn mind_followers(&mut self, outputs: &mut Outputs) {
+        outputs.wants_checkpoint.clear();
+        let Some(node) = self.running().filter(|_| self.leading != 0 && !self.is_witness()) else { return };
+        let start = node.store().start().0;
+        let behind = |&replica: &u64| {
+            let progress = node.raft.prs().get(replica);
+            let out_of_reach = progress.is_some_and(|progress| progress.next_idx <= start);
+            out_of_reach && self.progress(replica).is_some_and(|(_, active)| active)
+        };
+        outputs.wants_checkpoint.extend(self.data_peers().filter(behind));
+    }
+
+    /// Forgets entries that nobody is going to ask for.
+    pub(super) fn trim(&mut self, outputs: &mut Outputs) {
+        let bytes = self.tail().bytes();
+        let within = |bytes| self.tail().index_within(bytes);
+        let bound = self.tail_bytes_max;
+        let mut limit = self.pins.iter().fold(self.applied_index, |limit, &pin| limit.min(pin));
+        if self.is_witness() {
+            if bytes <= bound {
+                return;
+            }
+            limit = limit.min(within(bound / 2));
+        } else if self.leading != 0 {
+            for replica in self.data_peers() {
+                let (matched, active) = self.progress(replica).unwrap_or_default();
+                let bound = if active { bound * BYTES_FOR_ACTIVE } else { bound };
+                limit = limit.min(matched.max(within(bound)));
+            }
+        } else {
+            limit = limit.min(within(bound / FOLLOWER_KEEPS_PART));
+        }
+        let keeps_no_rows = self.is_witness();
+        let Ok(node) = self.node() else { return };
+        let before = node.store().start();
+        node.mut_store().compact(limit);
+        let (index, term) = node.store().start();
+        if keeps_no_rows && (index, term) != before {
+            outputs.log_start = Some(LogStart { index, term });
+        }
+    }
+
+    pub(crate) fn pin_log(&mut self, index: u64) {
+        self.pins.push(index);
+    }
+
+    pub(crate) fn unpin_log(&mut self, index: u64) {
+        if let Some(position) = self.pins.iter().position(|&pin| pin == index) {
+            self.pins.swap_remove(position);
+        }
+    }
+
+    /// The rows are about to be replaced: no campaigns until they are.
+    pub(crate) fn begin_install(&mut self) -> Result<()> {
+        if self.is_leader() || self.single || self.is_witness() {
+            let id = self.partition;
+            return Err(Error::unknown(format!(
+                "internal: partition {id} does not follow, it takes no checkpoint"
+            )));
+        }
+        let raft = &mut self.node()?.raft;
+        if raft.state != StateRole::Follower {
+            let term = raft.term;
+            raft.become_follower(term, INVALID_ID);
+        }
+        self.installing = true;
+        Ok(())
+    }
+
+    /// No rows were touched.
+    pub(crate) fn abort_install(&mut self) {
+        self.installing = false;
+    }
+
+    /// The rows are those of this entry; its checkpoint is durable. The leader is told, and goes on from there.
+    pub(crate) fn finish_install(&mut self, index: u64, term: u64) -> Result<()> {
+        self.installing = false;
+        (self.applied_index, self.applied_term) = (index, term);
+        let replica = self.replica;
+        let node = self.node()?;
+        let snapshot = node.store().metadata_snapshot(index, term);
+        // False where the log holds that entry already: then it is known to be committed now.
+        node.raft.restore(snapshot);
+        let (to, term, commit) = (node.raft.leader_id, node.raft.term, node.raft.raft_log.committed);
+        if to != INVALID_ID {
+            let kind = MessageType::MsgAppendResponse;
+            let answer = Message { msg_type: kind, from: replica, to, term, index, commit, ..Message::default() };
+            node.raft.msgs.push(answer);
+        }
+        Ok(())
+    }
+}

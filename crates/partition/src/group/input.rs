@@ -1,0 +1,157 @@
+//! What comes in: time, the other replicas' messages, questions.
+
+use raft::eraftpb::{Message, MessageType};
+use raft::{INVALID_ID, StateRole};
+use shoal_types::{Error, PartitionId, Result};
+
+use super::{Group, raft_error};
+use crate::lease::{asks_for_vote, take_stamp};
+use crate::outputs::{Outputs, ReadState};
+use crate::time::Millis;
+
+/// Replica, its life, number and kind, before a read's own context.
+pub(super) const READ_HEADER_BYTES: usize = 25;
+
+/// Who wants to know the read index.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadKind {
+    Caller = 0,
+    /// A replica that wants to know when it has caught up.
+    Amnesiac = 1,
+}
+
+impl Group {
+    pub(crate) fn tick(&mut self, now: Millis, outputs: &mut Outputs) -> Result<()> {
+        if self.single {
+            return Ok(());
+        }
+        let ticks = self.ticker.advance(now, self.timing.tick_ms);
+        let (ceded, may_campaign) = (self.ceded, self.may_campaign());
+        let node = self.node()?;
+        for _ in 0..ticks {
+            let raft = &mut node.raft;
+            if !may_campaign && raft.election_elapsed + 1 >= raft.randomized_election_timeout() {
+                // No campaign, but nobody to follow either.
+                (raft.election_elapsed, raft.leader_id) = (0, INVALID_ID);
+            }
+            node.tick();
+        }
+        let raft = &mut node.raft;
+        if raft.state == StateRole::Leader && raft.term == ceded && raft.lead_transferee.is_none() {
+            // The one that was told to take over did not. It may still, so this term cannot be served in again.
+            let term = raft.term;
+            raft.become_follower(term, INVALID_ID);
+        }
+        if ticks > 0 {
+            self.note_leadership();
+            self.mind_witness()?;
+            self.mind_amnesia()?;
+            self.mind_followers(outputs);
+            self.trim(outputs);
+        }
+        self.answer_deferred()
+    }
+
+    pub(super) fn answer_deferred(&mut self) -> Result<()> {
+        for request in self.promise.due(self.ticker.count(), self.timing.election_ticks) {
+            self.node()?.step(request).map_err(raft_error)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn step(&mut self, mut message: Message) -> Result<()> {
+        if message.to != self.replica || message.from == self.replica || !self.voters.contains(&message.from) {
+            return Ok(());
+        }
+        let (kind, from, term) = (message.msg_type, message.from, message.term);
+        if !self.admits(&mut message)? {
+            return Ok(());
+        }
+        let node = self.node()?;
+        node.step(message).map_err(raft_error)?;
+        let follows =
+            node.raft.state == StateRole::Follower && node.raft.leader_id == from && node.raft.term == term;
+        match kind {
+            MessageType::MsgHeartbeat if follows => self.promise.give(from, self.ticker.count()),
+            MessageType::MsgAppendResponse if self.is_witness() => self.hand_over()?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What Raft is to know of a message; false if nothing.
+    fn admits(&mut self, message: &mut Message) -> Result<bool> {
+        let (tick, election_ticks) = (self.ticker.count(), self.timing.election_ticks);
+        let (may_campaign, amnesiac, is_witness) =
+            (self.may_campaign(), self.amnesia.is_some(), self.is_witness());
+        let raft = &self.node()?.raft;
+        match message.msg_type {
+            _ if asks_for_vote(message) => {
+                let refuses = raft.state != StateRole::Leader && message.term > raft.term;
+                let ignored = amnesiac || (refuses && self.promise.defers(message, tick, election_ticks));
+                Ok(!ignored)
+            }
+            MessageType::MsgTimeoutNow => Ok(may_campaign && !is_witness),
+            // Rows do not come this way.
+            MessageType::MsgSnapshot => Ok(is_witness),
+            MessageType::MsgHeartbeat if message.term >= raft.term => {
+                let (last, committed) = (raft.raft_log.last_index(), raft.raft_log.committed);
+                if amnesiac {
+                    // The leader still counts on entries that this replica may have lost.
+                    message.commit = message.commit.min(committed);
+                }
+                if message.commit > last {
+                    return Err(lost_entries(self.partition, message.commit, last));
+                }
+                Ok(true)
+            }
+            MessageType::MsgHeartbeatResponse => {
+                let sent = take_stamp(message);
+                if let Some(sent) = sent.filter(|_| self.leading != 0 && message.term == self.leading) {
+                    self.lease.extend(message.from, sent, self.voters.len() / 2, self.timing.lease_ms);
+                }
+                Ok(true)
+            }
+            MessageType::MsgReadIndex => {
+                self.heed_amnesiac(message);
+                Ok(true)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Asks for the index that a linearizable read must see; the answer may never come.
+    pub(crate) fn read_index(&mut self, kind: ReadKind, context: &[u8]) -> Result<()> {
+        self.reads += 1;
+        // Raft takes equal contexts for the same request.
+        let mut unique = Vec::with_capacity(READ_HEADER_BYTES + context.len());
+        for part in [self.replica, self.life, self.reads] {
+            unique.extend_from_slice(&part.to_le_bytes());
+        }
+        unique.push(kind as u8);
+        unique.extend_from_slice(context);
+        self.node()?.read_index(unique);
+        Ok(())
+    }
+
+    pub(super) fn take_answers(&mut self, answers: Vec<raft::ReadState>, outputs: &mut Outputs) {
+        for answer in answers {
+            match answer.request_ctx.split_at_checked(READ_HEADER_BYTES) {
+                Some((header, _)) if header[READ_HEADER_BYTES - 1] == ReadKind::Amnesiac as u8 => {
+                    self.learn_cure(header, answer.index);
+                }
+                Some((_, context)) => {
+                    outputs.read_states.push(ReadState { index: answer.index, context: context.to_vec() });
+                }
+                None => {}
+            }
+        }
+    }
+}
+fn lost_entries(partition: PartitionId, known: u64, last: u64) -> Error {
+    Error::unknown(format!(
+        "partition {partition} has lost entries of its log: the leader knows that this node held entry {known}, and the \
+         log ends at {last}; was the data directory exchanged or restored? Start this node with an empty data \
+         directory, so that it fetches everything from the other nodes"
+    ))
+}

@@ -1,0 +1,155 @@
+//! What the witness gets to see, and what it does with leadership.
+//!
+//! The witness votes and can be part of a majority, but while all data replicas keep up a majority does without it:
+//! then the leader sends it heartbeats and no entries. Once a data replica is silent or stalls, the witness is fed: from
+//! where its log ends, or, if the leader's memory no longer reaches back so far, from a snapshot that is only an index
+//! and a term. The leader keeps what the missing replica needs (`catch_up`), and so the witness comes to hold it: when
+//! the leader dies as well, the witness can complete the other one's log.
+//!
+//! Silence is one of Raft's own states: a follower that is being sent a snapshot gets no entries. The witness is put
+//! into it with a snapshot that never ends.
+//!
+//! A witness that leads, because it holds the longest log, takes no proposals, never serves, feeds the data replicas and
+//! hands over to the first that has everything.
+
+use std::collections::VecDeque;
+
+use raft::ProgressState;
+use shoal_types::Result;
+
+use super::Group;
+
+/// A data replica that has not answered for so many heartbeats, or that lacks what was in the log so long ago, does not
+/// keep up.
+const HEARTBEATS_MISSED_MAX: u64 = 3;
+/// Data replicas that keep up for so many heartbeats do not need the witness.
+const HEARTBEATS_UNTIL_SILENCE: u64 = 2;
+/// A snapshot on its way to the witness counts as lost after so many heartbeats.
+const HEARTBEATS_PER_SNAPSHOT: u64 = 4;
+/// The snapshot that never ends.
+const SILENCE: u64 = u64::MAX;
+
+/// The leader's care for the witness, anew in each term.
+#[derive(Default)]
+pub(super) struct Feeding {
+    silent: bool,
+    /// The tick since which all data replicas keep up.
+    healthy_since: Option<u64>,
+    /// The end of the log some heartbeats ago, and at each heartbeat since.
+    ends: VecDeque<u64>,
+    looked_at: u64,
+    /// The tick at which a snapshot was first seen to be on its way.
+    snapshot_since: Option<u64>,
+    /// The witness cannot vote until it has caught up; until when that was true at least.
+    ailing_until: u64,
+}
+
+impl Feeding {
+    pub(super) fn note_ailing(&mut self, tick: u64, heartbeat_ticks: u64) {
+        self.ailing_until = tick + heartbeat_ticks * HEARTBEATS_MISSED_MAX;
+    }
+}
+
+impl Group {
+    /// The other data replicas.
+    pub(super) fn data_peers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.voters.iter().copied().filter(|&voter| voter != self.replica && Some(voter) != self.witness)
+    }
+
+    /// Decides whether the witness is fed, if this replica leads and has one.
+    pub(super) fn mind_witness(&mut self) -> Result<()> {
+        if self.leading == 0 {
+            return Ok(());
+        }
+        let Some(witness) = self.witness.filter(|_| !self.is_witness()) else {
+            return self.hand_over();
+        };
+        let (tick, heartbeat_ticks) = (self.ticker.count(), self.timing.heartbeat_ticks);
+        self.note_end(tick, heartbeat_ticks);
+        let healthy = self.data_replicas_keep_up() && tick >= self.feeding.ailing_until;
+        if !healthy {
+            self.feeding.healthy_since = None;
+            if self.feeding.silent {
+                self.feeding.silent = false;
+                return self.resume_feeding(witness);
+            }
+            return self.repeat_lost_snapshot(witness, tick, heartbeat_ticks * HEARTBEATS_PER_SNAPSHOT);
+        }
+        let since = *self.feeding.healthy_since.get_or_insert(tick);
+        if !self.feeding.silent && tick - since >= heartbeat_ticks * HEARTBEATS_UNTIL_SILENCE {
+            self.feeding.silent = true;
+            if let Some(progress) = self.node()?.raft.mut_prs().get_mut(witness) {
+                progress.become_snapshot(SILENCE);
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers how long the log is, once a heartbeat.
+    fn note_end(&mut self, tick: u64, heartbeat_ticks: u64) {
+        let due = self.feeding.ends.is_empty() || tick - self.feeding.looked_at >= heartbeat_ticks;
+        if due {
+            let end = self.running().map_or(0, |node| node.raft.raft_log.last_index());
+            self.feeding.looked_at = tick;
+            self.feeding.ends.push_back(end);
+            if self.feeding.ends.len() as u64 > HEARTBEATS_MISSED_MAX {
+                self.feeding.ends.pop_front();
+            }
+        }
+    }
+
+    fn data_replicas_keep_up(&self) -> bool {
+        let patience_ms = HEARTBEATS_MISSED_MAX * self.timing.heartbeat_ticks * self.timing.tick_ms;
+        let now = self.ticker.now();
+        let end = self.feeding.ends.front().copied().unwrap_or(u64::MAX);
+        self.data_peers().all(|replica| {
+            let heard = self.lease.answered(replica).is_some_and(|heard| now.since(heard) <= patience_ms);
+            heard && self.progress(replica).is_some_and(|(matched, _)| matched >= end)
+        })
+    }
+
+    /// From where its log ends, as far as is known.
+    fn resume_feeding(&mut self, witness: u64) -> Result<()> {
+        let node = self.node()?;
+        let last = node.raft.raft_log.last_index();
+        if let Some(progress) = node.raft.mut_prs().get_mut(witness) {
+            progress.snapshot_failure();
+            progress.become_probe();
+            if progress.matched == 0 {
+                progress.next_idx = last + 1;
+            }
+            node.raft.send_append(witness);
+        }
+        Ok(())
+    }
+
+    fn repeat_lost_snapshot(&mut self, witness: u64, tick: u64, patience_ticks: u64) -> Result<()> {
+        let node = self.node()?;
+        let state = node.raft.prs().get(witness).map(|progress| progress.state);
+        if state != Some(ProgressState::Snapshot) {
+            self.feeding.snapshot_since = None;
+            return Ok(());
+        }
+        let since = *self.feeding.snapshot_since.get_or_insert(tick);
+        if tick - since < patience_ticks {
+            return Ok(());
+        }
+        self.feeding.snapshot_since = None;
+        self.resume_feeding(witness)
+    }
+
+    /// A witness that leads does so no longer than it must.
+    pub(super) fn hand_over(&mut self) -> Result<()> {
+        if !self.is_witness() || self.leading == 0 || self.ceded == self.leading {
+            return Ok(());
+        }
+        let last = self.last().0;
+        let heir = self
+            .data_peers()
+            .find(|&replica| self.progress(replica).is_some_and(|(matched, active)| active && matched == last));
+        if let Some(heir) = heir {
+            self.node()?.transfer_leader(heir);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! Two data replicas (1, 2) and a witness (3).
+
+use raft::eraftpb::MessageType;
+
+use super::network::*;
+use super::replicas::{Rows, assert_everywhere};
+use super::*;
+
+const WITNESS: u64 = 3;
+
+fn network(tail_bytes_max: u64) -> Network {
+    Network::with(|replica| PartitionConfig {
+        replica,
+        voters: vec![1, 2, WITNESS],
+        witness: Some(WITNESS),
+        timing: Timing::new(HEARTBEAT_MS, ELECTION_MS).unwrap(),
+        tail_bytes_max,
+        ..single(1 << 30)
+    })
+}
+
+/// Inserts `ids` one by one, with time between them; all are committed.
+fn fill(network: &mut Network, rows: &mut Rows, leader: u64, ids: std::ops::Range<i32>) {
+    for id in ids {
+        let before = network.site(leader).committed.len();
+        rows.insert(network.at(leader), 1000 + id as u64, &row(id, id));
+        for _ in 0..20 {
+            network.settle();
+            if network.site(leader).committed.len() > before {
+                break;
+            }
+            network.advance(HEARTBEAT_MS);
+        }
+        assert_eq!(network.site(leader).committed.len(), before + 1, "row {id} is not committed");
+        network.advance(HEARTBEAT_MS / 2);
+    }
+}
+
+fn expected(ids: std::ops::Range<i32>) -> Vec<TestRow> {
+    ids.map(|id| row(id, id)).collect()
+}
+
+#[test]
+fn the_witness_is_sent_no_entries_while_the_data_replicas_keep_up() {
+    let mut network = network(1 << 20);
+    let (mut rows, leader) = Rows::over(&mut network);
+    assert_eq!(leader, 1);
+    network.advance(HEARTBEAT_MS * 5);
+    let (appends, heartbeats) = (MessageType::MsgAppend, MessageType::MsgHeartbeat);
+    let before = (network.sent(appends, 1, WITNESS), network.sent(heartbeats, 1, WITNESS));
+    let end = network.at(WITNESS).last_index();
+    fill(&mut network, &mut rows, 1, 0..50);
+    assert_eq!(network.sent(appends, 1, WITNESS), before.0);
+    assert!(network.sent(heartbeats, 1, WITNESS) > before.1 + 10);
+    assert_eq!(network.at(WITNESS).last_index(), end);
+    let progress = network.at(1).replica_progress();
+    assert!(progress[2].is_witness && progress[2].active && progress[2].matched <= end.0);
+    assert_everywhere(&mut network, &expected(0..50));
+    assert_eq!(network.at(WITNESS).tables(), []);
+}
+
+#[test]
+fn the_witness_is_fed_when_a_data_replica_falls_silent_and_no_longer_when_it_is_back() {
+    let mut network = network(1 << 20);
+    let (mut rows, leader) = Rows::over(&mut network);
+    fill(&mut network, &mut rows, leader, 0..10);
+    network.isolate(2);
+    fill(&mut network, &mut rows, leader, 10..20);
+    assert_eq!(network.at(WITNESS).last_index(), network.at(leader).last_index());
+    network.heal();
+    network.advance(HEARTBEAT_MS * 8);
+    let end = network.at(WITNESS).last_index();
+    fill(&mut network, &mut rows, leader, 20..30);
+    assert_eq!(network.at(WITNESS).last_index(), end);
+    assert_everywhere(&mut network, &expected(0..30));
+}
+
+#[test]
+fn proof_that_the_other_data_replica_is_dead_feeds_the_witness_at_once() {
+    let mut network = network(1 << 20);
+    let (mut rows, leader) = Rows::over(&mut network);
+    fill(&mut network, &mut rows, leader, 0..10);
+    network.advance(HEARTBEAT_MS * 5);
+    network.crash(2);
+    rows.insert(network.at(leader), 5, &row(50, 5));
+    network.settle();
+    let before = network.site(leader).committed.len();
+    network.announce_death(2);
+    // No time has passed.
+    assert_eq!(network.site(leader).committed.len(), before + 1);
+}
+
+#[test]
+fn the_survivor_takes_over_at_once_with_the_witness_vote() {
+    let mut network = network(1 << 20);
+    let (mut rows, leader) = Rows::over(&mut network);
+    fill(&mut network, &mut rows, leader, 0..10);
+    network.crash(leader);
+    network.announce_death(leader);
+    assert_eq!(network.server(), Some(2));
+    rows.insert(network.at(2), 5, &row(50, 5));
+    network.settle();
+    assert_eq!(network.site(2).committed, [CommitToken(5)]);
+    network.restart(leader);
+    network.advance(ELECTION_MS);
+    let mut all = expected(0..10);
+    all.push(row(50, 5));
+    assert_everywhere(&mut network, &all);
+}
+
+#[test]
+fn a_witness_too_far_behind_begins_its_log_at_a_bare_snapshot() {
+    let mut network = network(2000);
+    let (mut rows, leader) = Rows::over(&mut network);
+    network.advance(HEARTBEAT_MS * 5);
+    fill(&mut network, &mut rows, leader, 0..60);
+    assert!(network.at(leader).first_index() > network.at(WITNESS).last_index().0 + 1);
+    network.isolate(2);
+    fill(&mut network, &mut rows, leader, 60..65);
+    assert!(network.sent(MessageType::MsgSnapshot, leader, WITNESS) > 0);
+    let end = network.at(leader).last_index();
+    assert_eq!(network.at(WITNESS).last_index(), end);
+    let first = network.at(WITNESS).first_index();
+    assert!(first > 50);
+    // Where the log begins is known after a restart.
+    network.crash(WITNESS);
+    network.restart(WITNESS);
+    assert_eq!((network.at(WITNESS).first_index(), network.at(WITNESS).last_index()), (first, end));
+    fill(&mut network, &mut rows, leader, 65..70);
+}
+
+#[test]
+fn a_snapshot_for_the_witness_that_gets_lost_is_sent_again() {
+    let mut network = network(2000);
+    let (mut rows, leader) = Rows::over(&mut network);
+    network.advance(HEARTBEAT_MS * 5);
+    fill(&mut network, &mut rows, leader, 0..60);
+    network.isolate(2);
+    network.holds = |message| message.msg_type == MessageType::MsgSnapshot;
+    network.advance(HEARTBEAT_MS * 6);
+    assert!(!network.held.is_empty());
+    network.held.clear();
+    network.release();
+    fill(&mut network, &mut rows, leader, 60..61);
+}
+
+#[test]
+fn a_witness_that_holds_more_than_the_data_replica_leads_until_that_one_has_it() {
+    let mut network = network(1 << 20);
+    let (mut rows, leader) = Rows::over(&mut network);
+    fill(&mut network, &mut rows, leader, 0..10);
+    network.crash(2);
+    fill(&mut network, &mut rows, leader, 10..20);
+    network.crash(leader);
+    network.restart(2);
+    network.holds = |message| message.msg_type == MessageType::MsgTimeoutNow;
+    let deadline = network.now.plus(ELECTION_MS * 5);
+    while !network.at(WITNESS).is_leader() && network.now < deadline {
+        network.advance(HEARTBEAT_MS / 2);
+    }
+    // It leads, has fed the other one, and wants to hand over.
+    assert!(network.at(WITNESS).is_leader() && !network.held.is_empty());
+    assert_eq!(network.at(2).last_index(), network.at(WITNESS).last_index());
+    let now = network.now;
+    assert!(!network.at(WITNESS).serves(now));
+    let table = Arc::new(schema(IndexMethod::BTree));
+    let refused = network.at(WITNESS).create_fragment(table, CommitToken(9)).unwrap_err();
+    assert!(refused.why_transient().is_some());
+    network.release();
+    network.elect();
+    assert_eq!(network.server(), Some(2));
+    assert_everywhere(&mut network, &expected(0..20));
+    fill(&mut network, &mut rows, 2, 20..25);
+    network.restart(leader);
+    network.advance(ELECTION_MS);
+    assert_everywhere(&mut network, &expected(0..25));
+}
+
+#[test]
+fn the_witness_leaves_the_campaign_to_the_data_replicas() {
+    let mut network = network(1 << 20);
+    let (_, leader) = Rows::over(&mut network);
+    network.crash(leader);
+    assert_eq!(network.elect_other_than(leader), 2);
+    assert_eq!(network.sent(MessageType::MsgRequestPreVote, WITNESS, 2), 0);
+    assert!(network.at(2).transfer_leader(WITNESS).is_err());
+}
+
+#[test]
+fn the_witness_keeps_no_more_than_its_bound_and_remembers_where_it_begins() {
+    let bound = 4000;
+    let mut network = network(bound);
+    let (mut rows, leader) = Rows::over(&mut network);
+    network.isolate(2);
+    fill(&mut network, &mut rows, leader, 0..100);
+    let first = network.at(WITNESS).first_index();
+    let last = network.at(WITNESS).last_index();
+    assert_eq!(last, network.at(leader).last_index());
+    assert!(first > 70 && last.0 - first < 30, "{first} {last:?}");
+    network.crash(WITNESS);
+    network.restart(WITNESS);
+    assert_eq!((network.at(WITNESS).first_index(), network.at(WITNESS).last_index()), (first, last));
+    fill(&mut network, &mut rows, leader, 100..105);
+    // With its older records cut off.
+    network.crash(WITNESS);
+    network.cut_log(WITNESS, first - 5);
+    network.restart(WITNESS);
+    assert!(network.at(WITNESS).first_index() >= first);
+    fill(&mut network, &mut rows, leader, 105..110);
+}
