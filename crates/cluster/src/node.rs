@@ -19,7 +19,7 @@ use crate::dictionary::Catalog;
 use crate::keeper::Keeper;
 use crate::metadata_lock::MetadataLocks;
 use crate::options::NodeOptions;
-use crate::remote::{PeerHorizons, Remote};
+use crate::remote::{Peers, Remote};
 use crate::router::Router;
 use crate::snapshot::Snapshots;
 use crate::wait::{WaitSlots, Waiter, lock};
@@ -59,7 +59,7 @@ pub struct Node {
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) stopped: AtomicBool,
     pub(crate) remote: OnceLock<Arc<dyn Remote>>,
-    pub(crate) peer_horizons: PeerHorizons,
+    pub(crate) peers: Peers,
 }
 
 /// A partition, held. What it wants woken is woken when it has been released.
