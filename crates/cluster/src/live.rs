@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use prost::Message;
 use shoal_transport::Transport;
-use shoal_types::{NodeId, Timestamp};
+use shoal_types::NodeId;
 use tokio::sync::mpsc;
 
 use crate::management::Events;
@@ -78,8 +78,6 @@ pub(crate) struct News {
     pub amnesiac: Vec<u32>,
     #[prost(uint64, tag = "2")]
     pub catalog_version: u64,
-    #[prost(uint64, tag = "3")]
-    pub horizon: u64,
     /// Partitions that the sender leads, and since which terms.
     #[prost(uint32, repeated, tag = "4")]
     pub leads: Vec<u32>,
@@ -216,7 +214,6 @@ impl Node {
         News {
             amnesiac: self.hosted().filter(|&partition| self.partition(partition).is_amnesiac()).collect(),
             catalog_version: self.catalog_version(),
-            horizon: self.snapshots().horizon().0,
             terms: leads.iter().map(|&partition| cluster.leaders.term_of(partition)).collect(),
             leads,
             started: self.is_started(),
@@ -228,7 +225,6 @@ impl Node {
     /// Takes in what another node has told.
     pub(crate) fn hear_news(&self, from: NodeId, payload: &[u8]) {
         let (Some(cluster), Ok(news)) = (&self.cluster, News::decode(payload)) else { return };
-        self.note_peer_horizon(from, Timestamp(news.horizon));
         for (&partition, &term) in news.leads.iter().zip(&news.terms) {
             cluster.learn_leader(partition, from, term);
         }

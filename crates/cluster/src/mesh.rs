@@ -40,10 +40,11 @@ pub trait Operations: Send + Sync + 'static {
     fn coordinator_gone(&self, node: NodeId);
 }
 
-/// How an operation came to its reply.
+/// How an operation was taken.
 pub enum Served {
+    /// The reply is in the buffer; it is empty if the request wants none.
     Done,
-    /// It has to wait for somebody: dropped, it is given up.
+    /// It has to wait for somebody, and ends with the reply: dropped, it is given up.
     Later(Pin<Box<dyn Future<Output = Vec<u8>>>>),
 }
 
@@ -149,6 +150,7 @@ impl Handler for Receiver {
         node.log_event("connection", &format!("Node {peer} Disconnected"));
         cluster.leaders.forget_node(peer);
         cluster.raise_map_version();
+        node.forget_peer_horizon(peer);
         node.release_definitions_of(peer);
         node.coordinator_gone(peer);
     }
@@ -333,6 +335,10 @@ impl Remote for Links {
         let takes_part =
             |(_, peer): &(&NodeId, &crate::live::Peer)| peer.is_up && (peer.roles.data || peer.roles.sql);
         peers.iter().filter(takes_part).map(|(&node, _)| node).collect()
+    }
+
+    fn has_single_groups(&self) -> bool {
+        self.cluster.options.placements.iter().all(|placement| placement.voters().len() == 1)
     }
 
     fn call(&self, to: NodeId, request: &[u8]) -> Call {

@@ -23,7 +23,7 @@ use crate::live::Cluster;
 use crate::mesh::Operations;
 use crate::metadata_lock::MetadataLocks;
 use crate::options::NodeOptions;
-use crate::remote::{PeerHorizons, Remote};
+use crate::remote::{Peers, Remote};
 use crate::replication::Unsent;
 use crate::router::Router;
 use crate::snapshot::Snapshots;
@@ -72,7 +72,7 @@ pub struct Node {
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) stopped: AtomicBool,
     pub(crate) remote: OnceLock<Arc<dyn Remote>>,
-    pub(crate) peer_horizons: PeerHorizons,
+    pub(crate) peers: Peers,
     /// What this node knows of the cluster that it belongs to.
     pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) identity: Mutex<Option<Identity>>,

@@ -29,7 +29,7 @@ use crate::meta::{
 use crate::metadata_lock::MetadataLocks;
 use crate::node::{Node, PartitionCell, first_transaction_id};
 use crate::options::{Durability, NodeOptions, RecoveryProgress};
-use crate::remote::PeerHorizons;
+use crate::remote::Peers;
 use crate::router::{PARTITIONS_MAX, Router};
 use crate::snapshot::Snapshots;
 use crate::topology::ClusterOptions;
@@ -286,7 +286,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         log,
         stopped: AtomicBool::new(false),
         remote: OnceLock::new(),
-        peer_horizons: PeerHorizons::default(),
+        peers: Peers::default(),
         cluster,
         identity: Mutex::new(identity),
         operations: OnceLock::new(),

@@ -9,12 +9,12 @@
 //! link between them lives. A call that fails has failed for good: whether its request was executed is known only
 //! for [`CallError::NotSent`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use shoal_types::{Error, ErrorCode, NodeId, Result, Timestamp};
+use shoal_types::{Error, ErrorCode, NodeId, Result, TableId, Timestamp, TransactionId};
 
 use crate::node::{Node, PartitionGuard};
 use crate::wait::lock;
@@ -55,6 +55,9 @@ pub trait Remote: Send + Sync + 'static {
     /// transactions.
     fn peers(&self) -> Vec<NodeId>;
 
+    /// Every partition has one replica, so all that one node leads is in one log: what is appended as one batch is atomic.
+    fn has_single_groups(&self) -> bool;
+
     /// Sends a request. The bytes are taken before this returns.
     fn call(&self, to: NodeId, request: &[u8]) -> Call;
 
@@ -71,9 +74,19 @@ pub trait Remote: Send + Sync + 'static {
     fn map_changed(&self, seen: u64) -> Pin<Box<dyn Future<Output = ()>>>;
 }
 
+/// What this node knows of the others' doings, and of its own among them.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    horizons: PeerHorizons,
+    /// Transactions of this node's sessions that have a part on other nodes.
+    coordinated: Mutex<HashSet<TransactionId>>,
+    /// Rows of tables in the partitions that others lead, as they said last.
+    rows: Mutex<HashMap<(u32, TableId), u64>>,
+}
+
 /// The oldest snapshots that other nodes' transactions may read.
 #[derive(Debug, Default)]
-pub(crate) struct PeerHorizons {
+struct PeerHorizons {
     oldest: Mutex<HashMap<NodeId, Timestamp>>,
 }
 
@@ -141,18 +154,43 @@ impl Node {
         let here = self.snapshots().horizon();
         match self.remote.get() {
             None => here,
-            Some(remote) => here.min(self.peer_horizons.least(&remote.peers())),
+            Some(remote) => here.min(self.peers.horizons.least(&remote.peers())),
         }
     }
 
     /// A peer's transactions read no snapshot before `horizon` any more.
     pub fn note_peer_horizon(&self, peer: NodeId, horizon: Timestamp) {
-        self.peer_horizons.note(peer, horizon);
+        self.peers.horizons.note(peer, horizon);
     }
 
     /// The process of this peer is gone; its successor has to speak first.
     pub fn forget_peer_horizon(&self, peer: NodeId) {
-        self.peer_horizons.forget(peer);
+        self.peers.horizons.forget(peer);
+    }
+
+    /// A transaction of this node's sessions is about to take part on another node.
+    pub fn begin_coordinating(&self, transaction: TransactionId) {
+        lock(&self.peers.coordinated).insert(transaction);
+    }
+
+    /// It has ended, as far as its session is concerned.
+    pub fn end_coordinating(&self, transaction: TransactionId) {
+        lock(&self.peers.coordinated).remove(&transaction);
+    }
+
+    /// A session of this node still runs the transaction.
+    pub fn coordinates(&self, transaction: TransactionId) -> bool {
+        lock(&self.peers.coordinated).contains(&transaction)
+    }
+
+    /// Rows of a table in a partition, by the word of the node that leads it.
+    pub fn note_remote_rows(&self, partition: u32, table: TableId, rows: u64) {
+        lock(&self.peers.rows).insert((partition, table), rows);
+    }
+
+    /// The same as it was noted last.
+    pub fn remote_rows(&self, partition: u32, table: TableId) -> u64 {
+        lock(&self.peers.rows).get(&(partition, table)).copied().unwrap_or(0)
     }
 }
 

@@ -39,6 +39,13 @@ impl Snapshots {
         snapshot
     }
 
+    /// Takes a snapshot that has everything up to `timestamp`, which other nodes have shown. This node's clock must have
+    /// observed it.
+    pub fn take_at(&self, timestamp: Timestamp) -> Timestamp {
+        self.set_visible(timestamp);
+        self.take()
+    }
+
     pub fn release(&self, snapshot: Timestamp) {
         let mut in_use = lock(&self.in_use);
         if let Ok(position) = in_use.binary_search_by_key(&snapshot, |&(timestamp, _)| timestamp) {

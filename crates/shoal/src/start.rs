@@ -69,7 +69,7 @@ pub fn run(arguments: &StartArguments) -> Result<(), String> {
     let node = open(options)?;
     let server = Server::new(Arc::clone(&node), globals);
     let workers = worker_count(me);
-    // shoal_txn::serve_cluster(&node);
+    shoal_txn::serve_cluster(&node);
     let transport = node.open_links(workers, server_listener).map_err(|error| error.message().to_owned())?;
     let on_start = {
         let transport = Arc::clone(&transport);

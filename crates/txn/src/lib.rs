@@ -1,24 +1,42 @@
-//! Transactions: the coordinator's side, where the client is connected.
+//! Transactions: the coordinator's side, where the client is connected, and the leader's side of those on other nodes.
 //!
 //! A [`Transaction`] talks to partitions through the node's router. Reads without a lock see a snapshot (or the newest
 //! committed version), writes are staged in the partitions' workspaces, commit makes one log batch of them.
-//! Every call may wait (locks, fsync); none of them holds a partition while it waits. `two_phase` is the commit over
-//! partitions that different nodes lead.
+//! Every call may wait (locks, fsync, other nodes); none of them holds a partition while it waits.
+//!
+//! - `transaction`, `participants`: a session's transaction. `read`, `scan`, `partition_scan` and `merge`, `write` and `write_remote`: its operations.
+//! - `wait`, `deadlock`: waiting for others. `commit`, `commit_remote`: its end.
+//! - `protocol`, `remote`, `gather`: operations as frames for leaders on other nodes. `serve`: the leaders' answers.
+//! - `two_phase`: the commit over partitions that different nodes lead. `cluster_service`: how all this is joined to a node's links.
+//! - `pulse`: snapshots and horizons over all nodes.
 
 mod api;
+mod cluster_service;
+mod commit;
+mod commit_remote;
+mod deadlock;
+mod gather;
 mod merge;
 mod participants;
+mod partition_scan;
 mod protocol;
+mod pulse;
 mod read;
+mod remote;
 mod scan;
+mod serve;
 mod transaction;
 pub mod two_phase;
 mod wait;
 mod write;
+mod write_remote;
 
 #[cfg(test)]
 mod tests;
 
 pub use api::*;
+pub use cluster_service::serve_cluster;
+pub use pulse::exchange_pulses;
 pub use scan::TableScan;
+pub use serve::Server;
 pub use transaction::Transaction;

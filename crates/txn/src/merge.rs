@@ -4,31 +4,30 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use shoal_partition::{Cursor, ScanState, Step};
-use shoal_types::Result;
+use shoal_cluster::remote::is_not_leader;
+use shoal_types::key::KeySpec;
 use shoal_types::row::RowRef;
+use shoal_types::{Error, Result};
 
 use crate::api::*;
-use crate::scan::{ROWS_PER_HOLD, cursor_of};
+use crate::partition_scan::PartitionScan;
+use crate::remote::{Answer, Patience, map_version};
+use crate::scan::{Held, ROWS_PER_HOLD};
 use crate::transaction::Transaction;
 
 /// Rows of a partition's first batch, when no limit says how many are wanted; later batches are larger.
 const FIRST_BATCH: usize = 32;
 
 pub(crate) struct MergedScan {
-    partitions: Range<u32>,
-    range: usize,
-    /// The partitions' batches, while a range is being read.
+    /// The partitions' batches.
     sources: Vec<Source>,
     /// Sources that have rows, by their first row's key.
     heap: BinaryHeap<Head>,
 }
 
-/// A partition's rows of the present range.
+/// A partition's rows.
 struct Source {
-    partition: u32,
-    cursor: Cursor,
-    exhausted: bool,
+    walk: PartitionScan,
     batch_rows: usize,
     bytes: Vec<u8>,
     /// Where each row's key and its row begin in `bytes`, and where it ends.
@@ -72,8 +71,17 @@ impl Ord for Head {
 }
 
 impl MergedScan {
-    pub fn new(partitions: Range<u32>) -> MergedScan {
-        MergedScan { partitions, range: 0, sources: Vec::new(), heap: BinaryHeap::new() }
+    pub fn new(partitions: Range<u32>, request: &ScanRequest) -> MergedScan {
+        let batch_rows =
+            request.row_limit.map_or(FIRST_BATCH, |limit| limit.clamp(1, ROWS_PER_HOLD as u64) as usize);
+        let source = |partition| Source {
+            walk: PartitionScan::new(partition),
+            batch_rows,
+            bytes: Vec::new(),
+            rows: Vec::new(),
+            next: 0,
+        };
+        MergedScan { sources: partitions.map(source).collect(), heap: BinaryHeap::new() }
     }
 
     pub async fn next(
@@ -84,67 +92,61 @@ impl MergedScan {
     ) -> Result<bool> {
         let mut shown = 0;
         loop {
-            if self.sources.is_empty() {
-                if self.range == request.ranges.len() {
-                    return Ok(false);
-                }
-                self.open(request)?;
-            }
-            for source in 0..self.sources.len() {
-                self.fill(source, request, transaction).await?;
-            }
+            self.fill(request, transaction).await?;
             if !self.show(request, transaction, &mut shown, visit)? {
                 return Ok(false);
             }
-            if self.heap.is_empty() && self.sources.iter().all(|source| source.exhausted && source.is_empty()) {
-                self.sources.clear();
-                self.range += 1;
+            let is_done = self.sources.iter().all(|source| source.is_empty() && source.walk.is_done(request));
+            if is_done && self.heap.is_empty() {
+                return Ok(false);
             }
             if shown >= ROWS_PER_HOLD {
-                return Ok(!self.sources.is_empty() || self.range < request.ranges.len());
+                return Ok(true);
             }
         }
     }
 
-    /// Begins the present range in all partitions.
-    fn open(&mut self, request: &ScanRequest) -> Result<()> {
-        let wanted = request.row_limit.map_or(FIRST_BATCH, |limit| limit.clamp(1, ROWS_PER_HOLD as u64) as usize);
-        for partition in self.partitions.clone() {
-            self.sources.push(Source {
-                partition,
-                cursor: cursor_of(request, self.range)?,
-                exhausted: false,
-                batch_rows: wanted,
-                bytes: Vec::new(),
-                rows: Vec::new(),
-                next: 0,
-            });
-        }
-        Ok(())
-    }
-
-    /// Gets a source's next batch if it has no row left, and enters it in the heap.
-    async fn fill(&mut self, number: usize, request: &ScanRequest, transaction: &mut Transaction) -> Result<()> {
-        let source = &mut self.sources[number];
-        if !source.is_empty() || source.exhausted {
-            return Ok(());
-        }
-        source.reset();
-        while source.is_empty() && !source.exhausted {
-            let partition = source.partition;
-            let blocked = match source.read(request, transaction)? {
-                Step::Ready(state) => {
-                    source.exhausted = state == ScanState::Done;
+    /// Gets the next batches of all sources that have no row left, and enters them in the heap. Other nodes are asked at once.
+    async fn fill(&mut self, request: &ScanRequest, transaction: &mut Transaction) -> Result<()> {
+        let mut wanting: Vec<usize> =
+            (0..self.sources.len()).filter(|&number| self.sources[number].wants_rows(request)).collect();
+        wanting.iter().for_each(|&number| self.sources[number].reset());
+        let mut filled = wanting.clone();
+        let mut patience = Patience::default();
+        while !wanting.is_empty() {
+            let seen = map_version(&transaction.node);
+            let mut lost = None;
+            let (mut asked, mut askers) = (Vec::new(), Vec::new());
+            for &number in &wanting {
+                let source = &mut self.sources[number];
+                let Some(node) = transaction.route(source.walk.partition()).await? else {
+                    if let Err(error) = source.fill_here(request, transaction).await {
+                        lost = Some(source.forgive(error)?);
+                    }
                     continue;
+                };
+                asked.push(source.walk.send(request, transaction, node, source.batch_rows).await?);
+                askers.push(number);
+            }
+            for (number, (_, answer)) in askers.into_iter().zip(transaction.gather(asked).await) {
+                let source = &mut self.sources[number];
+                match answer {
+                    Ok(answer) => source.take(request, &answer)?,
+                    Err(error) => lost = Some(source.forgive(error)?),
                 }
-                Step::Wait(blocked) => blocked,
-            };
-            // Rows before the blocked one can be shown already, but whoever waits may as well have them all.
-            transaction.wait(partition, blocked).await?;
+            }
+            wanting.retain(|&number| self.sources[number].wants_rows(request));
+            if let Some(error) = lost {
+                patience.wait(&transaction.node, seen, error).await?;
+            }
         }
-        source.batch_rows = (source.batch_rows * 2).min(ROWS_PER_HOLD);
-        if let Some(key) = source.first_key() {
-            self.heap.push(Head { key: key.to_vec(), descending: request.descending, source: number });
+        for number in filled.drain(..) {
+            let source = &mut self.sources[number];
+            source.batch_rows = (source.batch_rows * 2).min(ROWS_PER_HOLD);
+            if let Some(key) = source.first_key() {
+                let head = Head { key: key.to_vec(), descending: request.descending, source: number };
+                self.heap.push(head);
+            }
         }
         Ok(())
     }
@@ -163,8 +165,8 @@ impl MergedScan {
             && let Some(mut head) = self.heap.pop()
         {
             let source = &mut self.sources[head.source];
-            let (partition, exhausted) = (source.partition, source.exhausted);
-            let Some((row, rest)) = source.take() else { continue };
+            let (partition, exhausted) = (source.walk.partition(), source.walk.is_done(request));
+            let Some((row, rest)) = source.next_row() else { continue };
             let row = request.table.layout.row(row);
             *shown += 1;
             transaction.counters.read_row_count += 1;
@@ -191,10 +193,10 @@ impl MergedScan {
                 None => break,
             }
         }
-        if let Some(id) = transaction.id() {
-            for (partition, key) in skipped {
-                transaction.node.partition(partition).unlock_row(id, request.table.id(), &key);
-            }
+        skipped.sort_unstable();
+        for run in skipped.chunk_by(|one, other| one.0 == other.0) {
+            let keys: Vec<Vec<u8>> = run.iter().map(|(_, key)| key.clone()).collect();
+            transaction.unlock_rows(run[0].0, request.table.id(), &keys);
         }
         Ok(going_on)
     }
@@ -203,6 +205,10 @@ impl MergedScan {
 impl Source {
     fn is_empty(&self) -> bool {
         self.next == self.rows.len()
+    }
+
+    fn wants_rows(&self, request: &ScanRequest) -> bool {
+        self.is_empty() && !self.walk.is_done(request)
     }
 
     fn reset(&mut self) {
@@ -216,26 +222,54 @@ impl Source {
     }
 
     /// The first row, and the key of the one behind it.
-    fn take(&mut self) -> Option<(&[u8], Option<&[u8]>)> {
+    fn next_row(&mut self) -> Option<(&[u8], Option<&[u8]>)> {
         let &(_, row, end) = self.rows.get(self.next)?;
         self.next += 1;
         Some((&self.bytes[row..end], self.first_key()))
     }
 
-    fn read(&mut self, request: &ScanRequest, transaction: &mut Transaction) -> Result<Step<ScanState>> {
-        let lock = transaction.lock_request(request.mode);
-        let view = transaction.scan_view(self.partition, request.mode);
-        let spec = &request.table.keys[request.index];
-        let (bytes, rows) = (&mut self.bytes, &mut self.rows);
-        let limit = self.batch_rows;
-        let mut guard = transaction.node.partition(self.partition);
-        guard.scan(&view, &mut self.cursor, lock, limit, &mut |row| {
-            let key_start = bytes.len();
-            spec.append_from_row(row, bytes);
-            let row_start = bytes.len();
-            bytes.extend_from_slice(row.bytes());
-            rows.push((key_start, row_start, bytes.len()));
-            shoal_partition::Visit::Continue
-        })
+    /// An error after which the partition may be asked again; others are given back.
+    fn forgive(&self, error: Error) -> Result<Error> {
+        match is_not_leader(&error) && !self.walk.has_begun() {
+            true => Ok(error),
+            false => Err(error),
+        }
     }
+
+    /// Reads the next batch of a partition that is led here.
+    async fn fill_here(&mut self, request: &ScanRequest, transaction: &mut Transaction) -> Result<()> {
+        while self.wants_rows(request) {
+            let partition = self.walk.partition();
+            let view = transaction.scan_view(partition, request.mode).await?;
+            let spec = &request.table.keys[request.index];
+            let (bytes, rows) = (&mut self.bytes, &mut self.rows);
+            let held = self.walk.hold(request, transaction, &view, self.batch_rows, &mut |row| {
+                keep(spec, row, bytes, rows);
+                shoal_partition::Visit::Continue
+            })?;
+            if let Held::Wait(blocked) = held {
+                // Rows before the blocked one can be shown already, but whoever waits may as well have them all.
+                transaction.wait(partition, blocked).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the rows of another node's answer.
+    fn take(&mut self, request: &ScanRequest, answer: &Answer) -> Result<()> {
+        let spec = &request.table.keys[request.index];
+        for row in self.walk.receive(request, answer)?.rows.iter() {
+            keep(spec, request.table.layout.row(row), &mut self.bytes, &mut self.rows);
+        }
+        Ok(())
+    }
+}
+
+/// Copies a row behind its key.
+fn keep(spec: &KeySpec, row: RowRef<'_>, bytes: &mut Vec<u8>, rows: &mut Vec<(usize, usize, usize)>) {
+    let key_start = bytes.len();
+    spec.append_from_row(row, bytes);
+    let row_start = bytes.len();
+    bytes.extend_from_slice(row.bytes());
+    rows.push((key_start, row_start, bytes.len()));
 }

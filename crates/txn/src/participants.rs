@@ -2,8 +2,14 @@
 //!
 //! The counts mirror the partitions' own (every staged write adds one), so that savepoints and statement marks cost no
 //! visit there.
+//!
+//! A transaction joins a partition at its leader, in the leader's term: what it has there ends with the term. While a
+//! request to a leader on another node is under way it is not known what it has done; if it is given up, the partition
+//! has to be brought back to what is known before anything else is asked of it.
 
+use shoal_cluster::Place;
 use shoal_partition::SavepointMark;
+use shoal_types::NodeId;
 
 const ABSENT: u16 = u16::MAX;
 /// What a write takes in the log besides its row.
@@ -18,6 +24,12 @@ pub(crate) struct Participant {
     pub statement_mark: u32,
     /// Untouched before this statement, so all its locks are the statement's own.
     pub joined_in_statement: bool,
+    /// The leader's node, if it is another one.
+    pub node: Option<NodeId>,
+    /// The leader's term; 0 until it is known.
+    pub term: u64,
+    /// A request is under way, or was given up: there may be more writes than counted.
+    pub uncertain: bool,
 }
 
 /// Consecutive writes to one partition. No savepoint lies within one.
@@ -58,7 +70,15 @@ impl Participants {
     pub fn join(&mut self, partition: u32) -> &mut Participant {
         let place = self.place(partition).unwrap_or_else(|| {
             self.places[partition as usize] = self.list.len() as u16;
-            self.list.push(Participant { partition, writes: 0, statement_mark: 0, joined_in_statement: true });
+            self.list.push(Participant {
+                partition,
+                writes: 0,
+                statement_mark: 0,
+                joined_in_statement: true,
+                node: None,
+                term: 0,
+                uncertain: false,
+            });
             self.list.len() - 1
         });
         &mut self.list[place]
@@ -66,6 +86,28 @@ impl Participants {
 
     pub fn get(&self, partition: u32) -> Option<&Participant> {
         self.place(partition).map(|place| &self.list[place])
+    }
+
+    /// The transaction's part in the partition is with this leader. False: it is with another one, and lost.
+    pub fn check(&mut self, partition: u32, node: Option<NodeId>, term: u64) -> bool {
+        let participant = self.join(partition);
+        if participant.term == 0 {
+            (participant.node, participant.term) = (node, term);
+        }
+        (participant.node, participant.term) == (node, term)
+    }
+
+    /// The partition is led where the transaction joined it, or has not been joined.
+    pub fn may_be_at(&self, partition: u32, place: Place) -> bool {
+        self.get(partition).is_none_or(|participant| {
+            participant.term == 0
+                || match place {
+                    Place::Local => participant.node.is_none(),
+                    Place::Remote(node) => participant.node == Some(node),
+                    // It may come back.
+                    Place::Unknown => true,
+                }
+        })
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Participant> {
@@ -114,7 +156,8 @@ impl Participants {
         self.bytes
     }
 
-    /// Takes back the writes since the mark; yields the partitions concerned with what is left in each.
+    /// Takes back the writes since the mark; yields the partitions concerned with what is left in each. Those where more
+    /// may have been written than is known are among them.
     pub fn truncate(&mut self, mark: u64) -> Vec<(u32, SavepointMark)> {
         let mut concerned: Vec<u32> = Vec::new();
         while self.total > mark {
@@ -127,6 +170,11 @@ impl Participants {
             }
         }
         self.run_closed = true;
+        for participant in &mut self.list {
+            if std::mem::take(&mut participant.uncertain) && !concerned.contains(&participant.partition) {
+                concerned.push(participant.partition);
+            }
+        }
         concerned.into_iter().map(|partition| (partition, SavepointMark(self.join(partition).writes))).collect()
     }
 

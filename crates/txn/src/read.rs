@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
+use shoal_cluster::remote::is_not_leader;
 use shoal_cluster::{Table, unique};
 use shoal_partition::{LockRequest, ReadView, Step};
-use shoal_types::row::RowRef;
-use shoal_types::{Result, TableId};
+use shoal_types::row::{RowLayout, RowRef};
+use shoal_types::{NodeId, Result, TableId};
 
 use crate::api::*;
+use crate::protocol::{self, FoundRows, malformed};
+use crate::remote::{Patience, WorkFor, map_version};
 use crate::transaction::Transaction;
 
 /// Keys that are read under one hold of a partition.
 const KEYS_PER_HOLD: usize = 256;
+/// Keys that are asked for in one frame.
+const KEYS_PER_FRAME: usize = 4096;
 
 impl Transaction {
     /// One row by its primary key; `visit` sees it in place.
@@ -25,9 +30,9 @@ impl Transaction {
         self.use_table(table).await?;
         self.counters.execute_count += 1;
         self.counters.primary_key_operations += 1;
-        let (view, lock) = self.point_view(mode);
+        let (view, lock) = self.point_view(mode).await?;
         let partition = self.home_of(table, primary_key, &view).await?;
-        self.get_in(partition, table.id(), primary_key, view, lock, visit).await
+        self.get_in(partition, table, primary_key, view, lock, visit).await
     }
 
     /// One row by its primary key at the newest committed version (or as this transaction wrote it), without a snapshot
@@ -42,35 +47,73 @@ impl Transaction {
         self.counters.primary_key_operations += 1;
         let view = ReadView::newest(self.id, self.token());
         let partition = self.home_of(table, primary_key, &view).await?;
-        self.get_in(partition, table.id(), primary_key, view, None, visit).await
+        self.get_in(partition, table, primary_key, view, None, visit).await
     }
 
     async fn get_in<R>(
         &mut self,
         partition: u32,
-        table: TableId,
+        table: &Table,
         primary_key: &[u8],
         mut view: ReadView,
         lock: Option<LockRequest>,
         visit: impl FnOnce(Option<RowRef<'_>>) -> R,
     ) -> Result<R> {
-        if lock.is_some() {
-            self.participants.join(partition);
-        }
+        let mut patience = Patience::default();
+        let mut visit = Some(visit);
         loop {
-            let blocked = {
-                let mut guard = self.node.partition(partition);
-                match guard.get(&view, table, primary_key, lock)? {
-                    Step::Ready(row) => {
-                        self.counters.read_row_count += u64::from(row.is_some());
-                        return Ok(visit(row));
-                    }
-                    Step::Wait(blocked) => blocked,
+            let seen = map_version(&self.node);
+            let step = match self.route(partition).await? {
+                None => self.get_held(partition, table.id(), primary_key, &view, lock, &mut visit),
+                Some(node) => {
+                    self.begin_read(partition, node, table.id(), view, lock, std::iter::once(primary_key));
+                    self.get_row(partition, node, table, &mut visit).await
                 }
             };
-            self.wait(partition, blocked).await?;
-            view.token = self.token();
+            match step {
+                Ok(Step::Ready(result)) => return Ok(result),
+                Ok(Step::Wait(blocked)) => {
+                    self.wait(partition, blocked).await?;
+                    view.token = self.token();
+                }
+                Err(error) => self.try_again(&mut patience, seen, error).await?,
+            }
         }
+    }
+
+    /// One try at a partition that is led here.
+    fn get_held<R>(
+        &mut self,
+        partition: u32,
+        table: TableId,
+        primary_key: &[u8],
+        view: &ReadView,
+        lock: Option<LockRequest>,
+        visit: &mut Option<impl FnOnce(Option<RowRef<'_>>) -> R>,
+    ) -> Result<Step<R>> {
+        let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, lock.is_some())?;
+        match guard.get(view, table, primary_key, lock)? {
+            Step::Ready(row) => {
+                self.counters.read_row_count += u64::from(row.is_some());
+                show_once(visit, row)
+            }
+            Step::Wait(blocked) => Ok(Step::Wait(blocked)),
+        }
+    }
+
+    /// Asks the leader on another node for one row, by the frame that has been made.
+    async fn get_row<R>(
+        &mut self,
+        partition: u32,
+        node: NodeId,
+        table: &Table,
+        visit: &mut Option<impl FnOnce(Option<RowRef<'_>>) -> R>,
+    ) -> Result<Step<R>> {
+        let answer = self.ask(partition, node, std::iter::empty()).await?;
+        let found = FoundRows::read(answer.done()?)?;
+        let row = found.rows.iter().next().map(|(_, row)| table.layout.row(row));
+        self.counters.read_row_count += u64::from(row.is_some());
+        show_once(visit, row)
     }
 
     /// The partition of a primary key. Where the key's bytes do not tell, the one that has the row.
@@ -81,20 +124,18 @@ impl Transaction {
         self.key_buffer = buffer;
         match found {
             Some(partition) => Ok(partition),
-            None => self.search_home(table.id(), primary_key, *view).await,
+            None => self.search_home(table, primary_key, *view).await,
         }
     }
 
-    async fn search_home(&mut self, table: TableId, primary_key: &[u8], mut view: ReadView) -> Result<u32> {
+    async fn search_home(&mut self, table: &Table, primary_key: &[u8], mut view: ReadView) -> Result<u32> {
+        let read_before = self.counters.read_row_count;
         for partition in 0..self.node.partition_count() {
-            loop {
-                let blocked = match self.node.partition(partition).get(&view, table, primary_key, None)? {
-                    Step::Ready(Some(_)) => return Ok(partition),
-                    Step::Ready(None) => break,
-                    Step::Wait(blocked) => blocked,
-                };
-                self.wait(partition, blocked).await?;
-                view.token = self.token();
+            view.token = self.token();
+            let is_there = self.get_in(partition, table, primary_key, view, None, |row| row.is_some()).await?;
+            self.counters.read_row_count = read_before;
+            if is_there {
+                return Ok(partition);
             }
         }
         Ok(0)
@@ -112,38 +153,135 @@ impl Transaction {
         self.use_table(table).await?;
         self.counters.execute_count += 1;
         self.counters.primary_key_operations += primary_keys.len() as u64;
-        let (view, lock) = self.point_view(mode);
+        let (view, lock) = self.point_view(mode).await?;
         let mut places = Vec::with_capacity(primary_keys.len());
         for (position, key) in primary_keys.iter().enumerate() {
             places.push((self.home_of(table, key, &view).await?, position));
         }
         let key_of = |position: usize| primary_keys[position].as_slice();
-        self.get_at(&mut places, key_of, table.id(), view, lock, visit).await
+        self.get_at(&mut places, key_of, (table.id(), &table.layout), view, lock, visit).await
     }
 
-    /// Reads keys whose partitions are known, partition by partition.
+    /// Reads keys whose partitions are known: all nodes at once, and in each of them partition by partition.
     async fn get_at<'k>(
         &mut self,
         places: &mut [(u32, usize)],
         key_of: impl Fn(usize) -> &'k [u8],
+        table: (TableId, &RowLayout),
+        view: ReadView,
+        lock: Option<LockRequest>,
+        visit: &mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
+    ) -> Result<()> {
+        places.sort_unstable();
+        if self.node.remote().is_none() {
+            return self.get_here(places, &mut 0, &key_of, table.0, view, lock, visit).await;
+        }
+        let mut left = places.to_vec();
+        let mut patience = Patience::default();
+        while !left.is_empty() {
+            left = self.get_everywhere(left, &key_of, table, view, lock, &mut patience, visit).await?;
+        }
+        Ok(())
+    }
+
+    /// One round of questions; yields the keys that must be asked for again.
+    #[allow(clippy::too_many_arguments)]
+    async fn get_everywhere<'k>(
+        &mut self,
+        places: Vec<(u32, usize)>,
+        key_of: &impl Fn(usize) -> &'k [u8],
+        (table, layout): (TableId, &RowLayout),
+        view: ReadView,
+        lock: Option<LockRequest>,
+        patience: &mut Patience,
+        visit: &mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
+    ) -> Result<Vec<(u32, usize)>> {
+        let seen = map_version(&self.node);
+        let (mut asked, mut runs, mut here, mut left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for run in places.chunk_by(|one, other| one.0 == other.0) {
+            let partition = run[0].0;
+            let Some(node) = self.route(partition).await? else {
+                here.push(run);
+                continue;
+            };
+            let (now, later) = run.split_at(run.len().min(KEYS_PER_FRAME));
+            left.extend_from_slice(later);
+            let keys = now.iter().map(|&(_, position)| key_of(position));
+            self.begin_read(partition, node, table, view, lock, keys);
+            asked.push(self.send_work(partition, node, std::iter::empty()));
+            runs.push(now);
+        }
+        let mut lost = None;
+        for run in here {
+            let mut at = 0;
+            match self.get_here(run, &mut at, key_of, table, view, lock, visit).await {
+                Err(error) if is_not_leader(&error) => {
+                    left.extend_from_slice(&run[at..]);
+                    lost = Some(error);
+                }
+                other => other?,
+            }
+        }
+        for (run, (_, answer)) in runs.into_iter().zip(self.gather(asked).await) {
+            match answer {
+                Ok(answer) => {
+                    let found = FoundRows::read(answer.done()?)?;
+                    for (place, row) in found.rows.iter() {
+                        let &(_, position) = run.get(place as usize).ok_or_else(malformed)?;
+                        self.counters.read_row_count += 1;
+                        visit(position, layout.row(row))?;
+                    }
+                    left.extend_from_slice(run.get(found.keys_done as usize..).ok_or_else(malformed)?);
+                }
+                Err(error) if is_not_leader(&error) => {
+                    left.extend_from_slice(run);
+                    lost = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(error) = lost {
+            patience.wait(&self.node, seen, error).await?;
+        }
+        left.sort_unstable();
+        Ok(left)
+    }
+
+    /// Makes the frame of a read.
+    pub(crate) fn begin_read<'k>(
+        &mut self,
+        partition: u32,
+        node: NodeId,
+        table: TableId,
+        view: ReadView,
+        lock: Option<LockRequest>,
+        keys: impl Iterator<Item = &'k [u8]>,
+    ) {
+        self.begin_work(WorkFor::reading(partition, &view, lock.is_some()), node, std::iter::empty());
+        protocol::put_then_read(&mut self.frame, table, lock, keys);
+    }
+
+    /// Reads keys, from `at` on, of partitions that are led here.
+    #[allow(clippy::too_many_arguments)]
+    async fn get_here<'k>(
+        &mut self,
+        places: &[(u32, usize)],
+        at: &mut usize,
+        key_of: &impl Fn(usize) -> &'k [u8],
         table: TableId,
         mut view: ReadView,
         lock: Option<LockRequest>,
         visit: &mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
     ) -> Result<()> {
-        places.sort_unstable();
-        let mut at = 0;
-        while at < places.len() {
-            let partition = places[at].0;
-            if lock.is_some() {
-                self.participants.join(partition);
-            }
+        while *at < places.len() {
+            let partition = places[*at].0;
             let mut blocked = None;
             {
-                let mut guard = self.node.partition(partition);
-                let hold_end = places.len().min(at + KEYS_PER_HOLD);
-                while at < hold_end && places[at].0 == partition {
-                    let position = places[at].1;
+                let joins = lock.is_some();
+                let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, joins)?;
+                let hold_end = places.len().min(*at + KEYS_PER_HOLD);
+                while *at < hold_end && places[*at].0 == partition {
+                    let position = places[*at].1;
                     match guard.get(&view, table, key_of(position), lock)? {
                         Step::Ready(None) => {}
                         Step::Ready(Some(row)) => {
@@ -155,7 +293,7 @@ impl Transaction {
                             break;
                         }
                     }
-                    at += 1;
+                    *at += 1;
                 }
             }
             if let Some(blocked) = blocked {
@@ -179,7 +317,7 @@ impl Transaction {
         self.counters.execute_count += 1;
         self.counters.unique_key_operations += keys.len() as u64;
         let hidden = unique_table_of(table, index)?;
-        let (view, lock) = self.point_view(mode);
+        let (view, lock) = self.point_view(mode).await?;
         let hidden_keys: Vec<Vec<u8>> = keys
             .iter()
             .map(|key| {
@@ -197,9 +335,17 @@ impl Transaction {
             Ok(())
         };
         let key_of = |position: usize| hidden_keys[position].as_slice();
-        self.get_at(&mut places, key_of, hidden, view, lock, &mut see).await?;
+        self.get_at(&mut places, key_of, (hidden, unique::layout()), view, lock, &mut see).await?;
         Ok(found)
     }
+}
+
+fn show_once<R>(
+    visit: &mut Option<impl FnOnce(Option<RowRef<'_>>) -> R>,
+    row: Option<RowRef<'_>>,
+) -> Result<Step<R>> {
+    let visit = visit.take().ok_or_else(|| shoal_types::Error::unknown("internal: a row was read twice"))?;
+    Ok(Step::Ready(visit(row)))
 }
 
 /// The hidden table of a unique index.

@@ -3,16 +3,16 @@
 //! Unordered scans and scans of one partition show rows where they lie, range by range within partition by partition.
 //! Ordered scans over several partitions copy rows in batches, one a partition, and merge them by their index keys.
 
-use std::sync::Arc;
-
-use shoal_cluster::Table;
-use shoal_partition::{Blocked, Cursor, Direction, ReadView, SavepointMark, ScanState, Step};
+use shoal_cluster::remote::is_not_leader;
+use shoal_partition::{Blocked, ReadView, ScanState};
 use shoal_types::row::RowRef;
 use shoal_types::{Error, Result};
 
 use crate::api::*;
 use crate::merge::MergedScan;
-use crate::transaction::{Transaction, partition_range};
+use crate::partition_scan::PartitionScan;
+use crate::remote::{Answer, Patience, map_version};
+use crate::transaction::Transaction;
 
 /// Rows that are shown under one hold of a partition.
 pub(crate) const ROWS_PER_HOLD: usize = 256;
@@ -34,8 +34,10 @@ enum Way {
 struct InPlaceScan {
     /// Those that are left, the present one first.
     partitions: std::ops::Range<u32>,
-    range: usize,
-    cursor: Option<Cursor>,
+    /// The way through the present one.
+    walk: PartitionScan,
+    /// First batches of partitions on other nodes, which were all asked for at once.
+    ahead: Vec<(PartitionScan, Answer)>,
 }
 
 /// What one hold of a partition came to.
@@ -61,9 +63,9 @@ impl Transaction {
         let way = if request.ranges.is_empty() {
             Way::Done
         } else if request.ordered && partitions.len() > 1 {
-            Way::Merged(MergedScan::new(partitions))
+            Way::Merged(MergedScan::new(partitions, &request))
         } else {
-            Way::InPlace(InPlaceScan { partitions, range: 0, cursor: None })
+            Way::InPlace(InPlaceScan { walk: PartitionScan::new(partitions.start), partitions, ahead: Vec::new() })
         };
         TableScan { request, way, begun: false }
     }
@@ -80,27 +82,13 @@ impl Transaction {
     }
 
     /// What a scan sees in a partition.
-    pub(crate) fn scan_view(&mut self, partition: u32, mode: ReadMode) -> ReadView {
-        let (mut view, lock) = self.point_view(mode);
-        if lock.is_some() {
-            self.participants.join(partition);
+    pub(crate) async fn scan_view(&mut self, partition: u32, mode: ReadMode) -> Result<ReadView> {
+        let (mut view, lock) = self.point_view(mode).await?;
+        if lock.is_some() || self.participants.get(partition).is_some() {
+            view.own_writes_before = self.participants.statement_mark(partition);
         }
-        view.own_writes_before = match self.participants.get(partition) {
-            Some(_) => self.participants.statement_mark(partition),
-            None => SavepointMark::LATEST,
-        };
-        view
+        Ok(view)
     }
-}
-
-/// A new cursor over one of the request's ranges.
-pub(crate) fn cursor_of(request: &ScanRequest, range: usize) -> Result<Cursor> {
-    let table: &Arc<Table> = &request.table;
-    let index = table.schema.indexes.get(request.index).ok_or_else(|| {
-        Error::unknown(format!("internal: table '{}' has no index {}", table.name(), request.index))
-    })?;
-    let direction = if request.descending { Direction::Backward } else { Direction::Forward };
-    Ok(Cursor::new(table.id(), index.id, partition_range(&request.ranges[range]), direction))
 }
 
 /// Rows that one hold may show.
@@ -176,13 +164,18 @@ impl InPlaceScan {
         let limit = hold_limit(request);
         let unlock = transaction.isolation == Isolation::ReadCommitted;
         let mut visitor = Visitor::new(visit, unlock);
+        let mut patience = Patience::default();
         // Empty partitions do not make a batch of their own.
         while !self.partitions.is_empty() && visitor.rows < limit {
-            let partition = self.partitions.start;
-            match self.hold(partition, request, transaction, limit - visitor.rows, &mut visitor)? {
-                Held::Wait(blocked) => transaction.wait(partition, blocked).await?,
-                Held::State(ScanState::More) => {}
-                Held::State(ScanState::Done) => self.next_range(request),
+            let seen = map_version(&transaction.node);
+            let step = match self.take_ahead() {
+                Some(answer) => self.walk.show(request, transaction, &answer, &mut visitor),
+                None => self.step(request, transaction, limit - visitor.rows, &mut visitor).await,
+            };
+            match step {
+                Ok(()) => {}
+                Err(error) if self.walk.has_begun() => return Err(error),
+                Err(error) => transaction.try_again(&mut patience, seen, error).await?,
             }
             if let Some(error) = visitor.error.take() {
                 return Err(error);
@@ -191,39 +184,71 @@ impl InPlaceScan {
                 transaction.counters.read_row_count += visitor.rows as u64;
                 return Ok(false);
             }
+            if self.walk.is_done(request) {
+                self.partitions.start += 1;
+                self.walk = PartitionScan::new(self.partitions.start);
+            }
         }
         transaction.counters.read_row_count += visitor.rows as u64;
         Ok(!self.partitions.is_empty())
     }
 
-    fn next_range(&mut self, request: &ScanRequest) {
-        self.cursor = None;
-        self.range += 1;
-        if self.range == request.ranges.len() {
-            self.range = 0;
-            self.partitions.start += 1;
-        }
+    /// The first batch of the present partition, if it was asked for with others.
+    fn take_ahead(&mut self) -> Option<Answer> {
+        let position = self.ahead.iter().position(|(walk, _)| walk.partition() == self.partitions.start)?;
+        let (walk, answer) = self.ahead.swap_remove(position);
+        self.walk = walk;
+        Some(answer)
     }
 
-    fn hold(
+    /// One hold of the present partition, or one request to its leader.
+    async fn step(
         &mut self,
-        partition: u32,
         request: &ScanRequest,
         transaction: &mut Transaction,
         limit: usize,
         visitor: &mut Visitor<'_>,
-    ) -> Result<Held> {
-        let cursor = match &mut self.cursor {
-            Some(cursor) => cursor,
-            none => none.insert(cursor_of(request, self.range)?),
+    ) -> Result<()> {
+        let partition = self.walk.partition();
+        let Some(node) = transaction.route(partition).await? else {
+            let view = transaction.scan_view(partition, request.mode).await?;
+            let held = self.walk.hold(request, transaction, &view, limit, &mut |row| visitor.see(row))?;
+            return match held {
+                Held::Wait(blocked) => transaction.wait(partition, blocked).await,
+                Held::State(_) => Ok(()),
+            };
         };
-        let lock = transaction.lock_request(request.mode);
-        let view = transaction.scan_view(partition, request.mode);
-        let mut guard = transaction.node.partition(partition);
-        let step = guard.scan(&view, cursor, lock, limit, &mut |row| visitor.see(row))?;
-        Ok(match step {
-            Step::Ready(state) => Held::State(state),
-            Step::Wait(blocked) => Held::Wait(blocked),
-        })
+        if !self.walk.has_begun() && (request.mode.lock.is_none() || request.row_limit.is_none()) {
+            return self.ask_all(request, transaction, limit).await;
+        }
+        let asked = self.walk.send(request, transaction, node, limit).await?;
+        let answer = transaction.gather(vec![asked]).await.remove(0).1?;
+        self.walk.show(request, transaction, &answer, visitor)
+    }
+
+    /// Asks for the first batches of all partitions that are left and are led elsewhere.
+    async fn ask_all(&mut self, request: &ScanRequest, transaction: &mut Transaction, limit: usize) -> Result<()> {
+        let (mut walks, mut asked) = (Vec::new(), Vec::new());
+        for partition in self.partitions.clone() {
+            if let Some(node) = transaction.route(partition).await? {
+                let mut walk = PartitionScan::new(partition);
+                asked.push(walk.send(request, transaction, node, limit).await?);
+                walks.push(walk);
+            }
+        }
+        let mut lost = None;
+        for (walk, (_, answer)) in walks.into_iter().zip(transaction.gather(asked).await) {
+            match answer {
+                Ok(answer) => self.ahead.push((walk, answer)),
+                // It is asked again when its turn comes.
+                Err(error) if is_not_leader(&error) => lost = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let present = self.partitions.start;
+        match lost {
+            Some(error) if !self.ahead.iter().any(|(walk, _)| walk.partition() == present) => Err(error),
+            _ => Ok(()),
+        }
     }
 }

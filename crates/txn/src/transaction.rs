@@ -3,19 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_cluster::{Appending, Node, Table, Waiter};
-use shoal_partition::{KeyRange as IndexKeyRange, LockPolicy, LockRequest, ReadView, WaitToken};
-use shoal_types::{Error, ErrorCode, Outcome, Result, Timestamp, TransactionId};
+use shoal_cluster::{Appending, Node, Place, Table, Waiter};
+use shoal_partition::{KeyRange as IndexKeyRange, LockPolicy, LockRequest, ReadView, SavepointMark, WaitToken};
+use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, Timestamp, TransactionId};
 
 use crate::api::*;
-use crate::participants::Participants;
+use crate::commit::wait_until_durable;
+use crate::participants::{Participant, Participants};
+use crate::protocol;
+use crate::pulse::snapshot_of_all_nodes;
 
 /// innodb_lock_wait_timeout's default.
 const LOCK_WAIT_TIMEOUT: Duration = Duration::from_secs(50);
 /// What the writes of one transaction may take in the log: half of what the log allows for a batch.
 const TRANSACTION_BYTES_MAX: u64 = 512 << 20;
 /// Rows that are counted exactly for an estimate lie in so many partitions; the others are taken to be alike.
-const ESTIMATE_PARTITIONS: u32 = 8;
+const ESTIMATE_PARTITIONS: usize = 8;
 
 /// A session's transaction; reused for one transaction after the other.
 pub struct Transaction {
@@ -34,9 +37,13 @@ pub struct Transaction {
     tables: Vec<Arc<Table>>,
     ignores_metadata_locks: bool,
     /// Tables whose sequences this transaction has used.
-    sequences: Vec<Arc<Table>>,
+    pub(crate) sequences: Vec<Arc<Table>>,
     writers: Vec<u32>,
     pub(crate) key_buffer: Vec<u8>,
+    /// The request in the making.
+    pub(crate) frame: Vec<u8>,
+    /// Other nodes may ask whether it still runs.
+    pub(crate) is_coordinated: bool,
 }
 
 impl Transaction {
@@ -58,6 +65,8 @@ impl Transaction {
             sequences: Vec::new(),
             writers: Vec::new(),
             key_buffer: Vec::new(),
+            frame: Vec::new(),
+            is_coordinated: false,
         }
     }
 
@@ -84,17 +93,27 @@ impl Transaction {
         self.isolation
     }
 
-    /// The snapshot is taken now rather than at the first read.
-    pub fn take_snapshot(&mut self) -> Timestamp {
+    /// The snapshot is taken now rather than at the first read. Between nodes it takes a round trip and is left to the
+    /// first read, or to `settle_snapshot`.
+    pub fn take_snapshot(&mut self) {
         self.active = true;
-        match self.snapshot {
-            Some(snapshot) => snapshot,
-            None => {
-                let snapshot = self.node.snapshots().take();
-                self.snapshot = Some(snapshot);
-                snapshot
-            }
+        if self.snapshot.is_none() && self.node.remote().is_none() {
+            self.snapshot = Some(self.node.snapshots().take());
         }
+    }
+
+    /// What reads without a lock see: everything that was committed, anywhere, before the snapshot was taken.
+    pub async fn settle_snapshot(&mut self) -> Result<Timestamp> {
+        self.active = true;
+        if let Some(snapshot) = self.snapshot {
+            return Ok(snapshot);
+        }
+        let snapshot = match self.node.remote() {
+            None => self.node.snapshots().take(),
+            Some(_) => snapshot_of_all_nodes(&self.node).await?,
+        };
+        self.snapshot = Some(snapshot);
+        Ok(snapshot)
     }
 
     fn release_snapshot(&mut self) {
@@ -182,17 +201,17 @@ impl Transaction {
     }
 
     /// What point reads with this mode see. Takes the snapshot, or the transaction's id for a locking read.
-    pub(crate) fn point_view(&mut self, mode: ReadMode) -> (ReadView, Option<LockRequest>) {
-        match self.lock_request(mode) {
+    pub(crate) async fn point_view(&mut self, mode: ReadMode) -> Result<(ReadView, Option<LockRequest>)> {
+        Ok(match self.lock_request(mode) {
             None => {
-                let snapshot = self.take_snapshot();
+                let snapshot = self.settle_snapshot().await?;
                 (ReadView { snapshot, ..ReadView::newest(self.id, self.token()) }, None)
             }
             Some(request) => {
                 let id = self.begin_writing();
                 (ReadView::newest(Some(id), self.token()), Some(request))
             }
-        }
+        })
     }
 
     pub(crate) fn lock_request(&self, mode: ReadMode) -> Option<LockRequest> {
@@ -241,8 +260,18 @@ impl Transaction {
     /// Takes back the writes since the savepoint; locks stay.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) {
         let Some(id) = self.id else { return };
+        let mut remote: Vec<(NodeId, u32, SavepointMark)> = Vec::new();
         for (partition, mark) in self.participants.truncate(savepoint.0) {
-            self.node.partition(partition).rollback_to(id, mark);
+            match self.participants.get(partition).and_then(|participant| participant.node) {
+                None => self.node.partition(partition).rollback_to(id, mark),
+                Some(node) => remote.push((node, partition, mark)),
+            }
+        }
+        for (node, parts) in by_node(&mut remote) {
+            self.frame.clear();
+            let marks = parts.iter().map(|&(_, partition, mark)| (partition, mark));
+            protocol::put_roll_back_to(&mut self.frame, id, marks);
+            self.send(node);
         }
     }
 
@@ -260,42 +289,35 @@ impl Transaction {
         };
         let mut writers = std::mem::take(&mut self.writers);
         self.participants.writers_into(&mut writers);
-        let outcome = self.append_commit(id, &writers);
-        self.writers = writers;
-        let appending = match outcome {
-            Ok(Some(appending)) => appending,
-            Ok(None) => return Ok(()),
-            Err(error) => {
-                if error.outcome() == Outcome::NotCommitted {
-                    self.rollback_quietly();
-                }
-                self.forget();
-                return Err(error);
-            }
+        let is_remote = self.is_coordinated;
+        let outcome = match is_remote {
+            false => self.commit_here(id, &writers).await,
+            true => self.commit_between_nodes(id, &writers).await,
         };
+        self.writers = writers;
+        if let Err(error) = &outcome
+            && error.outcome() == Outcome::NotCommitted
+        {
+            self.rollback_quietly();
+        }
+        self.forget();
+        outcome
+    }
+
+    /// Commits a transaction that has written in this process alone.
+    pub(crate) async fn commit_here(&mut self, id: TransactionId, writers: &[u32]) -> Result<()> {
+        let Some(appending) = self.append_commit(id, writers)? else { return Ok(()) };
         self.counters.execute_count += 1;
         // From here on the log decides: the session may go away.
         self.forget();
-        match appending.needs_flush {
-            true => self.flush().await?,
-            false => self.node.complete(appending.end),
-        }
-        match self.waiter.wait().await {
-            true => Ok(()),
-            false => Err(Error::unknown(
-                "the log stopped before the transaction was durable; it may be committed or not",
-            )
-            .with_outcome(Outcome::Unknown)),
-        }
+        wait_until_durable(&self.node, &self.waiter, appending).await
     }
 
     /// Appends the writes to the log; `None` if there was nothing to write.
     fn append_commit(&mut self, id: TransactionId, writers: &[u32]) -> Result<Option<Appending>> {
         let token = self.waiter.arm(writers.len() as u32);
         let appending = self.node.append_commit(id, writers, &self.sequences, token)?;
-        for reader in self.participants.iter().filter(|one| one.writes == 0) {
-            self.node.partition(reader.partition).rollback(id);
-        }
+        self.release_readers(id);
         for _ in appending.signals..writers.len() as u32 {
             self.node.waits().signal(token);
         }
@@ -306,17 +328,14 @@ impl Transaction {
         Ok(Some(appending))
     }
 
-    /// Has the log flushed, in this thread if no other session of it has something to add.
-    async fn flush(&mut self) -> Result<()> {
-        let mut promise = FlushPromise { node: Some(&self.node) };
-        // Sessions of this worker that are ready go first, and append what they have.
-        tokio::task::yield_now().await;
-        if !self.waiter.is_done() {
-            // The batch is in the log's memory: whether any of it reached the disk is not known.
-            self.node.flush_inline().map_err(|error| error.with_outcome(Outcome::Unknown))?;
-        }
-        promise.node = None;
-        Ok(())
+    /// Ends the transaction everywhere, without its writes.
+    pub(crate) fn roll_back_all(&mut self, id: TransactionId) {
+        self.roll_back_parts(id, |_| true);
+    }
+
+    /// Lets go of the partitions in which nothing was written.
+    pub(crate) fn release_readers(&mut self, id: TransactionId) {
+        self.roll_back_parts(id, |participant| participant.writes == 0);
     }
 
     /// Ends the transaction without its writes.
@@ -329,15 +348,34 @@ impl Transaction {
 
     fn rollback_quietly(&mut self) {
         if let Some(id) = self.id {
-            for participant in self.participants.iter() {
-                self.node.partition(participant.partition).rollback(id);
-            }
+            self.roll_back_all(id);
         }
         self.release_snapshot();
         self.forget();
     }
 
-    fn forget(&mut self) {
+    /// Ends the transaction, without its writes, in some of its partitions. Other nodes are told and not waited for.
+    fn roll_back_parts(&mut self, id: TransactionId, concerns: impl Fn(&Participant) -> bool) {
+        let mut remote: Vec<(NodeId, u32, SavepointMark)> = Vec::new();
+        for participant in self.participants.iter().filter(|&one| concerns(one)) {
+            match participant.node {
+                None => self.node.partition(participant.partition).rollback(id),
+                Some(node) => remote.push((node, participant.partition, SavepointMark(0))),
+            }
+        }
+        for (node, parts) in by_node(&mut remote) {
+            self.frame.clear();
+            protocol::put_roll_back(&mut self.frame, id, parts.iter().map(|&(_, partition, _)| partition));
+            self.send(node);
+        }
+    }
+
+    pub(crate) fn forget(&mut self) {
+        if std::mem::take(&mut self.is_coordinated)
+            && let Some(id) = self.id
+        {
+            self.node.end_coordinating(id);
+        }
         self.id = None;
         self.active = false;
         self.explicit = false;
@@ -348,24 +386,32 @@ impl Transaction {
         }
     }
 
-    /// Rows in a range, roughly; cheap.
+    /// Rows in a range, roughly; cheap. What other nodes have is taken to be like what is here; a node that leads nothing
+    /// says how many rows the tables have.
     pub fn estimate_rows(&self, table: &Arc<Table>, index: usize, range: &KeyRange) -> u64 {
         let Some(definition) = table.schema.indexes.get(index) else { return 0 };
         let range = partition_range(range);
-        self.sum_over_partitions(|partition| {
-            self.node.partition(partition).estimate_rows(table.id(), definition.id, &range).unwrap_or(0)
-        })
-    }
-
-    pub fn row_count(&self, table: &Arc<Table>) -> u64 {
-        (0..self.node.partition_count()).map(|one| self.node.partition(one).row_count(table.id())).sum()
-    }
-
-    fn sum_over_partitions(&self, count: impl Fn(u32) -> u64) -> u64 {
         let partitions = self.node.partition_count();
-        let asked = partitions.min(ESTIMATE_PARTITIONS);
-        let sum: u64 = (0..asked).map(|number| count(number * partitions / asked)).sum();
-        sum.saturating_mul(u64::from(partitions)) / u64::from(asked)
+        let local: Vec<u32> = (0..partitions).filter(|&one| self.node.place(one) == Place::Local).collect();
+        if local.is_empty() {
+            return self.row_count(table);
+        }
+        let asked = local.len().min(ESTIMATE_PARTITIONS);
+        let estimate = |number: usize| {
+            let partition = local[number * local.len() / asked];
+            self.node.partition(partition).estimate_rows(table.id(), definition.id, &range).unwrap_or(0)
+        };
+        let sum: u64 = (0..asked).map(estimate).sum();
+        sum.saturating_mul(u64::from(partitions)) / asked as u64
+    }
+
+    /// Rows of the newest committed state. For partitions on other nodes as these have said last.
+    pub fn row_count(&self, table: &Arc<Table>) -> u64 {
+        let count = |partition: u32| match self.node.place(partition) {
+            Place::Local => self.node.partition(partition).row_count(table.id()),
+            _ => self.node.remote_rows(partition, table.id()),
+        };
+        (0..self.node.partition_count()).map(count).sum()
     }
 
     /// The partition (0-based) that a partition key lies in, for EXPLAIN.
@@ -384,17 +430,12 @@ impl Drop for Transaction {
     }
 }
 
-/// A batch was appended without waking the writer: somebody must see to its flush, even if the session goes away.
-struct FlushPromise<'a> {
-    node: Option<&'a Arc<Node>>,
-}
-
-impl Drop for FlushPromise<'_> {
-    fn drop(&mut self) {
-        if let Some(node) = self.node {
-            node.wake_log_writer();
-        }
-    }
+/// Partitions grouped by their leaders' nodes.
+fn by_node(
+    parts: &mut [(NodeId, u32, SavepointMark)],
+) -> impl Iterator<Item = (NodeId, &[(NodeId, u32, SavepointMark)])> {
+    parts.sort_unstable();
+    parts.chunk_by(|one, other| one.0 == other.0).map(|parts| (parts[0].0, parts))
 }
 
 /// Error 1412.

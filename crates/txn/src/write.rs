@@ -8,10 +8,12 @@ use std::sync::Arc;
 use shoal_cluster::{Table, unique};
 use shoal_partition::{Blocked, LockPolicy, LockRequest, ReadView, Step, WriteOutcome};
 use shoal_types::row::RowRef;
-use shoal_types::{Error, IndexId, Result, TableId};
+use shoal_types::{Error, IndexId, NodeId, Result, TableId};
 
 use crate::api::*;
+use crate::protocol::{FoundRows, Write, WriteKind, WriteStop};
 use crate::read::unique_table_of;
+use crate::remote::{Patience, map_version};
 use crate::transaction::Transaction;
 
 /// Rows that are written under one hold of a partition.
@@ -29,9 +31,9 @@ enum RunEnd {
 }
 
 /// A row for a partition.
-struct Placed<'a> {
-    partition: u32,
-    row: &'a [u8],
+pub(crate) struct Placed<'a> {
+    pub partition: u32,
+    pub row: &'a [u8],
 }
 
 /// An entry of a unique index that comes or goes.
@@ -41,6 +43,9 @@ struct UniqueChange {
     old_key: Option<Vec<u8>>,
     new_key: Option<Vec<u8>>,
 }
+
+/// What came of a row's modification: the outcome, what the unique indexes need, what the caller's decision yielded.
+type Modified<R> = (Inserted, Vec<UniqueChange>, R);
 
 fn internal(what: &str, table: &Table) -> Error {
     Error::unknown(format!("internal: {what} in table '{}'", table.name()))
@@ -123,12 +128,25 @@ impl Transaction {
         Ok(true)
     }
 
+    /// Inserts rows in their partitions. False: some row is a duplicate.
     async fn insert_placed(&mut self, table: TableId, placed: &mut [Placed<'_>]) -> Result<bool> {
         placed.sort_by_key(|one| one.partition);
-        let mut at = 0;
-        while at < placed.len() {
-            let partition = placed[at].partition;
-            match self.insert_run(table, placed, &mut at)? {
+        match self.node.remote().is_none() {
+            true => self.insert_here(table, placed, &mut 0).await,
+            false => self.insert_everywhere(table, placed).await,
+        }
+    }
+
+    /// Inserts rows, from `at` on, in partitions that are led here. False: some row is a duplicate.
+    pub(crate) async fn insert_here(
+        &mut self,
+        table: TableId,
+        placed: &[Placed<'_>],
+        at: &mut usize,
+    ) -> Result<bool> {
+        while *at < placed.len() {
+            let partition = placed[*at].partition;
+            match self.insert_run(table, placed, at)? {
                 RunEnd::Done => {}
                 RunEnd::Duplicate { .. } => return Ok(false),
                 RunEnd::Wait(blocked) => self.wait(partition, blocked).await?,
@@ -141,8 +159,7 @@ impl Transaction {
     fn insert_run(&mut self, table: TableId, placed: &[Placed<'_>], at: &mut usize) -> Result<RunEnd> {
         let (id, token) = (self.begin_writing(), self.token());
         let partition = placed[*at].partition;
-        self.participants.join(partition);
-        let mut guard = self.node.partition(partition);
+        let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, true)?;
         let hold_end = placed.len().min(*at + ROWS_PER_HOLD);
         while *at < hold_end && placed[*at].partition == partition {
             match guard.insert(id, table, placed[*at].row, token)? {
@@ -170,11 +187,30 @@ impl Transaction {
         row: &[u8],
     ) -> Result<Option<(IndexId, Vec<u8>)>> {
         let placed = [Placed { partition, row }];
+        let mut patience = Patience::default();
         loop {
-            match self.insert_run(table, &placed, &mut 0)? {
-                RunEnd::Done => return Ok(None),
-                RunEnd::Duplicate { index, row } => return Ok(Some((index, row))),
-                RunEnd::Wait(blocked) => self.wait(partition, blocked).await?,
+            let seen = map_version(&self.node);
+            if let Some(node) = self.route(partition).await? {
+                let write = Write { kind: WriteKind::Insert, table, bytes: row };
+                match self.write_at(partition, node, write).await {
+                    Ok(answer) => {
+                        return match answer.stop()? {
+                            None => Ok(None),
+                            Some(WriteStop::Duplicate { index, row }) => Ok(Some((index, row.to_vec()))),
+                            Some(WriteStop::NotFound) => {
+                                Err(Error::unknown("internal: an insert did not find its row"))
+                            }
+                        };
+                    }
+                    Err(error) => self.try_again(&mut patience, seen, error).await?,
+                }
+                continue;
+            }
+            match self.insert_run(table, &placed, &mut 0) {
+                Ok(RunEnd::Done) => return Ok(None),
+                Ok(RunEnd::Duplicate { index, row }) => return Ok(Some((index, row))),
+                Ok(RunEnd::Wait(blocked)) => self.wait(partition, blocked).await?,
+                Err(error) => self.try_again(&mut patience, seen, error).await?,
             }
         }
     }
@@ -242,47 +278,75 @@ impl Transaction {
 
     /// Deletes a row by its primary key; false if it is not there.
     async fn delete_one(&mut self, table: TableId, partition: u32, primary_key: &[u8]) -> Result<bool> {
-        let id = self.begin_writing();
-        self.participants.join(partition);
+        self.begin_writing();
+        let mut patience = Patience::default();
         loop {
-            let blocked = {
-                let token = self.token();
-                let mut guard = self.node.partition(partition);
-                match guard.delete(id, table, primary_key, token)? {
-                    Step::Ready(WriteOutcome::Done) => {
-                        Transaction::wrote(&mut self.participants, partition, primary_key.len())?;
-                        return Ok(true);
-                    }
-                    Step::Ready(_) => return Ok(false),
-                    Step::Wait(blocked) => blocked,
+            let seen = map_version(&self.node);
+            if let Some(node) = self.route(partition).await? {
+                let write = Write { kind: WriteKind::Delete, table, bytes: primary_key };
+                match self.write_at(partition, node, write).await {
+                    Ok(answer) => return Ok(answer.stop()?.is_none()),
+                    Err(error) => self.try_again(&mut patience, seen, error).await?,
                 }
-            };
-            self.wait(partition, blocked).await?;
+                continue;
+            }
+            match self.delete_held(table, partition, primary_key) {
+                Ok(Step::Ready(is_there)) => return Ok(is_there),
+                Ok(Step::Wait(blocked)) => self.wait(partition, blocked).await?,
+                Err(error) => self.try_again(&mut patience, seen, error).await?,
+            }
         }
+    }
+
+    fn delete_held(&mut self, table: TableId, partition: u32, primary_key: &[u8]) -> Result<Step<bool>> {
+        let (id, token) = (self.begin_writing(), self.token());
+        let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, true)?;
+        Ok(match guard.delete(id, table, primary_key, token)? {
+            Step::Ready(WriteOutcome::Done) => {
+                Transaction::wrote(&mut self.participants, partition, primary_key.len())?;
+                Step::Ready(true)
+            }
+            Step::Ready(_) => Step::Ready(false),
+            Step::Wait(blocked) => Step::Wait(blocked),
+        })
     }
 
     /// Stages a new version of a row whose primary key stays; a duplicate in an index that is unique in the partition.
     async fn update_one(&mut self, table: &Table, partition: u32, row: &[u8]) -> Result<Inserted> {
-        let id = self.begin_writing();
-        self.participants.join(partition);
+        self.begin_writing();
+        let mut patience = Patience::default();
         loop {
-            let blocked = {
-                let token = self.token();
-                let mut guard = self.node.partition(partition);
-                match guard.update(id, table.id(), row, token)? {
-                    Step::Ready(WriteOutcome::Done) => {
-                        Transaction::wrote(&mut self.participants, partition, row.len())?;
-                        return Ok(Inserted::Done);
-                    }
-                    Step::Ready(WriteOutcome::Duplicate { index, row }) => {
-                        return Ok(duplicate(table, index, row.bytes()));
-                    }
-                    Step::Ready(WriteOutcome::NotFound) => return Err(internal("a locked row is gone", table)),
-                    Step::Wait(blocked) => blocked,
+            let seen = map_version(&self.node);
+            if let Some(node) = self.route(partition).await? {
+                let write = Write { kind: WriteKind::Update, table: table.id(), bytes: row };
+                match self.write_at(partition, node, write).await {
+                    Ok(answer) => return updated(table, answer.stop()?),
+                    Err(error) => self.try_again(&mut patience, seen, error).await?,
                 }
-            };
-            self.wait(partition, blocked).await?;
+                continue;
+            }
+            match self.update_held(table, partition, row) {
+                Ok(Step::Ready(outcome)) => return Ok(outcome),
+                Ok(Step::Wait(blocked)) => self.wait(partition, blocked).await?,
+                Err(error) => self.try_again(&mut patience, seen, error).await?,
+            }
         }
+    }
+
+    fn update_held(&mut self, table: &Table, partition: u32, row: &[u8]) -> Result<Step<Inserted>> {
+        let (id, token) = (self.begin_writing(), self.token());
+        let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, true)?;
+        Ok(match guard.update(id, table.id(), row, token)? {
+            Step::Ready(WriteOutcome::Done) => {
+                Transaction::wrote(&mut self.participants, partition, row.len())?;
+                Step::Ready(Inserted::Done)
+            }
+            Step::Ready(WriteOutcome::Duplicate { index, row }) => {
+                Step::Ready(duplicate(table, index, row.bytes()))
+            }
+            Step::Ready(WriteOutcome::NotFound) => return Err(internal("a locked row is gone", table)),
+            Step::Wait(blocked) => Step::Wait(blocked),
+        })
     }
 
     /// Reads a row under an exclusive lock and changes it by what `decide` says, under one hold of the partition. Yields
@@ -304,13 +368,22 @@ impl Transaction {
         let partition = self.home_of(table, primary_key, &view).await?;
         self.participants.join(partition);
         let may_unlock = self.may_unlock(partition);
+        let mut patience = Patience::default();
         loop {
-            let step = self.modify_held(table, primary_key, partition, may_unlock, &mut decide)?;
+            let seen = map_version(&self.node);
+            let step = match self.route(partition).await? {
+                None => self.modify_held(table, primary_key, partition, may_unlock, &mut decide),
+                Some(node) => self.modify_at(table, primary_key, (partition, node), may_unlock, &mut decide).await,
+            };
             let (outcome, changes, result) = match step {
-                Step::Ready(Some(modified)) => modified,
-                Step::Ready(None) => return Ok(None),
-                Step::Wait(blocked) => {
+                Ok(Step::Ready(Some(modified))) => modified,
+                Ok(Step::Ready(None)) => return Ok(None),
+                Ok(Step::Wait(blocked)) => {
                     self.wait(partition, blocked).await?;
+                    continue;
+                }
+                Err(error) => {
+                    self.try_again(&mut patience, seen, error).await?;
                     continue;
                 }
             };
@@ -323,7 +396,6 @@ impl Transaction {
     }
 
     /// One try of `modify`: what came of the base row, and what the unique indexes need.
-    #[allow(clippy::type_complexity)]
     fn modify_held<R>(
         &mut self,
         table: &Table,
@@ -331,13 +403,11 @@ impl Transaction {
         partition: u32,
         may_unlock: bool,
         decide: &mut impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
-    ) -> Result<Step<Option<(Inserted, Vec<UniqueChange>, R)>>> {
+    ) -> Result<Step<Option<Modified<R>>>> {
         let (id, token) = (self.begin_writing(), self.token());
         let view = ReadView::newest(Some(id), token);
-        let lock_gaps = self.isolation != Isolation::ReadCommitted;
-        let mode = shoal_partition::LockMode::Exclusive;
-        let request = LockRequest { mode, policy: LockPolicy::Wait, lock_gaps };
-        let mut guard = self.node.partition(partition);
+        let request = self.lock_to_modify();
+        let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, true)?;
         let row = match guard.get(&view, table.id(), primary_key, Some(request))? {
             Step::Ready(Some(row)) => row,
             Step::Ready(None) => return Ok(Step::Ready(None)),
@@ -375,6 +445,48 @@ impl Transaction {
             Step::Ready(WriteOutcome::NotFound) => return Err(internal("a changed row has another key", table)),
             Step::Wait(blocked) => Step::Wait(blocked),
         })
+    }
+
+    fn lock_to_modify(&self) -> LockRequest {
+        let lock_gaps = self.isolation != Isolation::ReadCommitted;
+        LockRequest { mode: shoal_partition::LockMode::Exclusive, policy: LockPolicy::Wait, lock_gaps }
+    }
+
+    /// The same at a leader on another node: one round trip for the lock and the row, one for the change.
+    async fn modify_at<R>(
+        &mut self,
+        table: &Table,
+        primary_key: &[u8],
+        (partition, node): (u32, NodeId),
+        may_unlock: bool,
+        decide: &mut impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
+    ) -> Result<Step<Option<Modified<R>>>> {
+        let view = ReadView::newest(self.id, self.token());
+        let lock = Some(self.lock_to_modify());
+        self.begin_read(partition, node, table.id(), view, lock, std::iter::once(primary_key));
+        let answer = self.ask(partition, node, std::iter::empty()).await?;
+        let Some((_, row)) = FoundRows::read(answer.done()?)?.rows.iter().next() else {
+            return Ok(Step::Ready(None));
+        };
+        self.counters.read_row_count += 1;
+        let (modification, result) = decide(table.layout.row(row))?;
+        let (kind, new) = match &modification {
+            Modification::Keep { unlock } => {
+                if *unlock && may_unlock {
+                    self.unlock_rows(partition, table.id(), &[primary_key.to_vec()]);
+                }
+                return Ok(Step::Ready(Some((Inserted::Done, Vec::new(), result))));
+            }
+            Modification::Update(new) => (WriteKind::Update, Some(new.as_slice())),
+            Modification::Delete => (WriteKind::Delete, None),
+        };
+        let changes = unique_changes(table, Some(row), new)?;
+        let write = Write { kind, table: table.id(), bytes: new.unwrap_or(primary_key) };
+        let written = self.write_at(partition, node, write).await?;
+        Ok(Step::Ready(Some(match updated(table, written.stop()?)? {
+            Inserted::Done => (Inserted::Done, changes, result),
+            duplicate => (duplicate, Vec::new(), result),
+        })))
     }
 
     /// Replaces the row `old` by `new`, which may move to another key or partition. Both encoded by `table.layout`; `old` must
@@ -432,6 +544,15 @@ impl Transaction {
         let changes = unique_changes(table, Some(old), None)?;
         self.change_unique(&changes, &primary_key, &start).await?;
         Ok(())
+    }
+}
+
+/// What became of an update at a leader on another node.
+fn updated(table: &Table, stop: Option<WriteStop<'_>>) -> Result<Inserted> {
+    match stop {
+        None => Ok(Inserted::Done),
+        Some(WriteStop::Duplicate { index, row }) => Ok(duplicate(table, index, row)),
+        Some(WriteStop::NotFound) => Err(internal("a locked row is gone", table)),
     }
 }
 

@@ -156,15 +156,15 @@ impl<'a> FoundRows<'a> {
 pub(crate) struct ScannedRows<'a> {
     /// Ranges that are exhausted.
     pub ranges_done: u32,
-    /// Where to go on in the range behind those; empty: at its start.
-    pub place: &'a [u8],
     pub rows: List<'a, &'a [u8]>,
+    /// Where to go on in the range behind those that are exhausted; empty: at its start.
+    pub place: &'a [u8],
 }
 
 impl<'a> ScannedRows<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<ScannedRows<'a>> {
         let mut reader = Reader::new(bytes);
-        let scanned = ScannedRows { ranges_done: reader.u32()?, place: reader.bytes()?, rows: reader.list()? };
+        let scanned = ScannedRows { ranges_done: reader.u32()?, rows: reader.list()?, place: reader.bytes()? };
         reader.end()?;
         Ok(scanned)
     }

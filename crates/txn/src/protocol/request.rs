@@ -32,8 +32,10 @@ pub(crate) enum Request<'a> {
     Pulse {
         horizon: Timestamp,
     },
-    /// The newest visible timestamp alone.
-    Visible,
+    /// The newest visible timestamp, if all these partitions are led there; else 0.
+    Visible {
+        partitions: List<'a, u32>,
+    },
     /// Which of these transactions of the node asked have ended?
     EndedAmong {
         transactions: List<'a, u64>,
@@ -109,10 +111,26 @@ pub(crate) enum Then<'a> {
         keys: List<'a, &'a [u8]>,
     },
     Scan(Scan<'a>),
-    /// Commit in this partition alone; the sequences that the transaction has used, with their next values.
+    /// Commit in this partition and in others that share its log, each with the transaction's term and writes there; the
+    /// sequences that the transaction has used, with their next values.
     Commit {
+        others: List<'a, Part>,
         sequences: List<'a, (u32, u64)>,
     },
+}
+
+/// What a transaction has in a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub partition: u32,
+    pub term: u64,
+    pub staged: u32,
+}
+
+impl<'a> Item<'a> for Part {
+    fn read(reader: &mut Reader<'a>) -> Result<Part> {
+        Ok(Part { partition: reader.u32()?, term: reader.u64()?, staged: reader.u32()? })
+    }
 }
 
 const NOTHING: u8 = 0;
@@ -232,8 +250,17 @@ pub(crate) fn put_then_scan<'k>(
     put_bytes(out, place);
 }
 
-pub(crate) fn put_then_commit(out: &mut Vec<u8>, sequences: impl Iterator<Item = (TableId, u64)>) {
+pub(crate) fn put_then_commit(
+    out: &mut Vec<u8>,
+    others: impl Iterator<Item = Part>,
+    sequences: impl Iterator<Item = (TableId, u64)>,
+) {
     out.push(COMMIT);
+    put_list(out, others, |out, part| {
+        put_u32(out, part.partition);
+        put_u64(out, part.term);
+        put_u32(out, part.staged);
+    });
     put_list(out, sequences, |out, (table, next)| {
         put_u32(out, table.0);
         put_u64(out, next);
@@ -282,8 +309,9 @@ pub(crate) fn put_pulse(out: &mut Vec<u8>, horizon: Timestamp) {
     put_u64(out, horizon.0);
 }
 
-pub(crate) fn put_visible(out: &mut Vec<u8>) {
+pub(crate) fn put_visible(out: &mut Vec<u8>, partitions: impl Iterator<Item = u32>) {
     out.push(VISIBLE);
+    put_list(out, partitions, put_u32);
 }
 
 pub(crate) fn put_ended_among(out: &mut Vec<u8>, transactions: impl Iterator<Item = TransactionId>) {
@@ -310,7 +338,7 @@ impl<'a> Request<'a> {
             }
             WAIT_EDGES => Request::WaitEdges,
             PULSE => Request::Pulse { horizon: Timestamp(reader.u64()?) },
-            VISIBLE => Request::Visible,
+            VISIBLE => Request::Visible { partitions: reader.list()? },
             ENDED_AMONG => Request::EndedAmong { transactions: reader.list()? },
             _ => return Err(malformed()),
         };
@@ -349,7 +377,7 @@ impl<'a> Then<'a> {
                 };
                 Then::Scan(Scan { head, ranges: reader.list()?, place: reader.bytes()? })
             }
-            COMMIT => Then::Commit { sequences: reader.list()? },
+            COMMIT => Then::Commit { others: reader.list()?, sequences: reader.list()? },
             _ => return Err(malformed()),
         })
     }

@@ -35,6 +35,7 @@ fn frames() -> Vec<Vec<u8>> {
         lock: Some(lock),
         rows_max: 256,
     };
+    let part = Part { partition: 7, term: 8, staged: 9 };
     let work = |then: &dyn Fn(&mut Vec<u8>)| {
         let mut out = Vec::new();
         put_work(&mut out, &head(), writes().into_iter());
@@ -52,13 +53,13 @@ fn frames() -> Vec<Vec<u8>> {
         work(&|out| put_then_read(out, TableId(9), None, keys())),
         work(&|out| put_then_read(out, TableId(9), Some(lock), keys())),
         work(&|out| put_then_scan(out, &scan, [(b"a".as_slice(), b"b".as_slice())].into_iter(), b"place")),
-        work(&|out| put_then_commit(out, [(TableId(4), 17)].into_iter())),
+        work(&|out| put_then_commit(out, [part].into_iter(), [(TableId(4), 17)].into_iter())),
         alone(&|out| put_unlock(out, 1, TransactionId(2), TableId(3), keys())),
         alone(&|out| put_roll_back_to(out, TransactionId(2), [(4, SavepointMark(5))].into_iter())),
         alone(&|out| put_roll_back(out, TransactionId(2), [4, 5].into_iter())),
         alone(&put_wait_edges),
         alone(&|out| put_pulse(out, Timestamp(8))),
-        alone(&put_visible),
+        alone(&|out| put_visible(out, [4, 5].into_iter())),
         alone(&|out| put_ended_among(out, [TransactionId(2)].into_iter())),
     ]
 }

@@ -36,7 +36,7 @@ fn rows_are_inserted_read_scanned_changed_and_survive_a_crash() {
         assert_eq!(newest_k(&node, &table, 5).await, Some(Some(77)));
         assert_eq!(newest_k(&node, &table, 6).await, None);
         let mut transaction = node.transaction();
-        assert_eq!(transaction.row_count(&table), 999);
+        assert_eq!(row_count(&node, &table).await, 999);
         let ordered = rows_of(&mut transaction, scan_all(&table, 0, true, SNAPSHOT)).await.unwrap();
         assert!(ordered.is_sorted() && ordered.len() == 999);
     });

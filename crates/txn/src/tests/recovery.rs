@@ -222,6 +222,6 @@ fn a_commit_after_the_node_was_closed_is_refused_and_stops_nothing() {
     });
     let node = node.restart(false);
     run(async {
-        assert_eq!(node.transaction().row_count(&node.table("t")), 1);
+        assert_eq!(row_count(&node, &node.table("t")).await, 1);
     });
 }

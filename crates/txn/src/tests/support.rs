@@ -7,12 +7,15 @@ use shoal_types::schema::TableOptions;
 use shoal_types::*;
 use tempfile::TempDir;
 
+use crate::tests::loopback::{Mode, connect};
 use crate::*;
 
 pub struct TestNode {
     pub directory: TempDir,
     pub node: Arc<Node>,
     partitions: u32,
+    /// The node's other self, in the modes that have one.
+    server: Option<Arc<Server>>,
 }
 
 pub fn options(directory: &std::path::Path, partitions: u32) -> NodeOptions {
@@ -35,8 +38,12 @@ impl TestNode {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path(), partitions);
         change(&mut options);
-        let node = Node::open(options).unwrap();
-        TestNode { directory, node, partitions }
+        TestNode::made(directory, Node::open(options).unwrap())
+    }
+
+    fn made(directory: TempDir, node: Arc<Node>) -> TestNode {
+        let server = connect(&node, Mode::of(module_path!())).map(|(server, _)| server);
+        TestNode { directory, partitions: node.partition_count(), node, server }
     }
 
     /// A node that may be on a disk of its own; it cannot be restarted.
@@ -45,18 +52,19 @@ impl TestNode {
     }
 
     pub fn from(node: Arc<Node>) -> TestNode {
-        TestNode { directory: tempfile::tempdir().unwrap(), partitions: node.partition_count(), node }
+        TestNode::made(tempfile::tempdir().unwrap(), node)
     }
 
     /// A node on a directory that is there already.
     pub fn at(directory: TempDir, partitions: u32) -> TestNode {
         let node = Node::open(options(directory.path(), partitions)).unwrap();
-        TestNode { directory, node, partitions }
+        TestNode::made(directory, node)
     }
 
     /// Ends the node, by a clean shutdown or without one.
     pub fn stop(self, clean: bool) -> TempDir {
-        let TestNode { directory, node, .. } = self;
+        let TestNode { directory, node, server, .. } = self;
+        drop(server);
         if clean {
             node.close().unwrap();
         }
@@ -227,6 +235,12 @@ pub async fn rows_of(transaction: &mut Transaction, request: ScanRequest) -> Res
     };
     while scan.next(transaction, &mut visit).await? {}
     Ok(rows)
+}
+
+/// Rows of the table, by the word of all nodes.
+pub async fn row_count(node: &TestNode, table: &Arc<Table>) -> u64 {
+    exchange_pulses(&node.node).await;
+    node.transaction().row_count(table)
 }
 
 /// Inserts and commits.

@@ -39,7 +39,7 @@ fn a_duplicate_is_reported_with_the_row_that_has_the_key_and_leaves_nothing_of_i
         assert_eq!(newest_k(&node, &table, 101).await, None);
         assert_eq!(unique(&mut transaction, &table, 103).await, None);
         assert_eq!(unique(&mut transaction, &table, 100).await, Some(key(&table, 100)));
-        assert_eq!(transaction.row_count(&table), 23);
+        assert_eq!(row_count(&node, &table).await, 23);
     });
 }
 

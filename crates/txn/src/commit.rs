@@ -1,0 +1,50 @@
+//! Commits in this process's log: what is left to do when a batch has been appended.
+
+use std::sync::Arc;
+
+use shoal_cluster::{Appending, Node, Waiter};
+use shoal_types::{Error, Outcome, Result};
+
+/// A batch was appended without waking the writer: somebody must see to its flush, even if the session goes away.
+struct FlushPromise<'a> {
+    node: Option<&'a Node>,
+}
+
+impl Drop for FlushPromise<'_> {
+    fn drop(&mut self) {
+        if let Some(node) = self.node {
+            node.wake_log_writer();
+        }
+    }
+}
+
+/// Waits until what was appended under the waiter's token is durable and applied.
+///
+/// # Errors
+/// With `Outcome::Unknown`: the log stopped before that.
+pub(crate) async fn wait_until_durable(node: &Arc<Node>, waiter: &Waiter, appending: Appending) -> Result<()> {
+    match appending.needs_flush {
+        true => flush(node, waiter).await?,
+        false => node.complete(appending.end),
+    }
+    match waiter.wait().await {
+        true => Ok(()),
+        false => {
+            let message = "the log stopped before the transaction was durable; it may be committed or not";
+            Err(Error::unknown(message).with_outcome(Outcome::Unknown))
+        }
+    }
+}
+
+/// Has the log flushed, in this thread if no other session of it has something to add.
+async fn flush(node: &Arc<Node>, waiter: &Waiter) -> Result<()> {
+    let mut promise = FlushPromise { node: Some(node) };
+    // Sessions of this worker that are ready go first, and append what they have.
+    tokio::task::yield_now().await;
+    if !waiter.is_done() {
+        // The batch is in the log's memory: whether any of it reached the disk is not known.
+        node.flush_inline().map_err(|error| error.with_outcome(Outcome::Unknown))?;
+    }
+    promise.node = None;
+    Ok(())
+}

@@ -1,0 +1,397 @@
+//! Work in progress at the leader: how far it has come, and its reply as far as it is written.
+//!
+//! A job can be left at any wait and gone on with later; the request is read again then, and what is done is skipped. The reply is
+//! written in place, behind a head that is filled in at the end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use shoal_cluster::{Appending, Node, PartitionGuard, Waiter};
+use shoal_partition::{Blocked, Cursor, LockRequest, ReadView, ScanState, Step, WaitToken, WriteOutcome};
+use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp, TransactionId};
+
+use crate::api::KeyRange;
+use crate::protocol::{self, List, Part, Scan, Then, Work, WorkHead, Write, WriteKind, WriteStop};
+use crate::transaction::partition_range;
+
+/// Rows and keys that are dealt with under one hold of the partition.
+const PER_HOLD: usize = 256;
+/// A reply that has grown to so much is sent; the coordinator asks for the rest.
+const REPLY_BYTES: usize = 1 << 20;
+const ROWS_MAX: u32 = 4096;
+/// Bytes of a finished job's head.
+const HEAD_BYTES: usize = 13;
+
+pub(super) enum Progress {
+    Done,
+    Blocked(Blocked),
+    Committing(Appending),
+}
+
+/// Why work is not done.
+pub(super) enum Refusal {
+    Error(Error),
+    NotLeader,
+    /// The transaction's part here is not what its coordinator takes it to be.
+    Lost,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal::Error(error)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Job {
+    /// Where the reply begins in its buffer.
+    start: usize,
+    /// The leader's term; 0 before the first hold.
+    term: u64,
+    staged: u32,
+    writes_done: usize,
+    body_begun: bool,
+    keys_done: usize,
+    ranges_done: usize,
+    cursor: Option<Cursor>,
+    rows: u32,
+}
+
+impl Job {
+    pub fn new(reply: &[u8]) -> Job {
+        Job { start: reply.len(), ..Job::default() }
+    }
+
+    /// The reply so far, in a buffer of its own.
+    pub fn move_into_own(&mut self, reply: &mut Vec<u8>) -> Vec<u8> {
+        let own = reply.split_off(self.start);
+        self.start = 0;
+        own
+    }
+
+    pub fn refuse(&self, refusal: Refusal, reply: &mut Vec<u8>) {
+        reply.truncate(self.start);
+        match refusal {
+            Refusal::Error(error) => protocol::put_failed(reply, self.term, self.staged, &error),
+            Refusal::NotLeader => protocol::put_not_leader(reply, None),
+            Refusal::Lost => protocol::put_lost(reply),
+        }
+    }
+
+    /// Goes on until the work is done or has to wait under the waiter's token.
+    pub fn advance(
+        &mut self,
+        node: &Arc<Node>,
+        work: &Work<'_>,
+        waiter: Option<&mut Waiter>,
+        struck_out: Option<&AtomicBool>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Progress, Refusal> {
+        let turn = Turn {
+            node,
+            head: &work.head,
+            token: WaitToken(waiter.as_ref().map_or(0, |waiter| waiter.token())),
+            struck_out,
+        };
+        if turn.head.snapshot != Timestamp::MAX {
+            node.clock().observe(turn.head.snapshot);
+        }
+        if let Some(blocked) = self.stage(&turn, work.writes, reply)? {
+            return Ok(Progress::Blocked(blocked));
+        }
+        if self.writes_done < work.writes.len() {
+            // A write has stopped; the reply says so.
+            return Ok(Progress::Done);
+        }
+        let blocked = match &work.then {
+            Then::Nothing => {
+                self.hold_once(&turn)?;
+                None
+            }
+            Then::Read { table, lock, keys } => self.read(&turn, *table, *lock, *keys, reply)?,
+            Then::Scan(scan) => self.scan(&turn, scan, reply)?,
+            Then::Commit { others, sequences } => {
+                return self.commit(&turn, *others, *sequences, waiter, reply);
+            }
+        };
+        Ok(match blocked {
+            Some(blocked) => Progress::Blocked(blocked),
+            None => {
+                self.finish(&work.then, reply);
+                Progress::Done
+            }
+        })
+    }
+
+    /// Makes sure that the head is checked even if there is nothing to do.
+    fn hold_once(&mut self, turn: &Turn<'_>) -> Result<(), Refusal> {
+        if self.term == 0 {
+            self.hold(turn)?;
+        }
+        Ok(())
+    }
+
+    fn hold<'n>(&mut self, turn: &Turn<'n>) -> Result<PartitionGuard<'n>, Refusal> {
+        let head = turn.head;
+        let Ok(guard) = turn.node.leader(head.partition) else {
+            // A transaction that has joined has lost what it had; work that has only read may begin again elsewhere.
+            let has_part = head.transaction.is_some() && (head.term != 0 || self.term != 0);
+            return Err(if has_part { Refusal::Lost } else { Refusal::NotLeader });
+        };
+        if turn.struck_out.is_some_and(|struck_out| struck_out.load(Ordering::Acquire)) {
+            return Err(Refusal::Lost);
+        }
+        let term = guard.leader_term();
+        if self.term != 0 {
+            return if self.term == term { Ok(guard) } else { Err(Refusal::Lost) };
+        }
+        if head.term != 0 && head.term != term {
+            return Err(Refusal::Lost);
+        }
+        if let Some(id) = head.transaction
+            && guard.savepoint(id).0 != head.staged
+        {
+            return Err(Refusal::Lost);
+        }
+        if head.snapshot < guard.gc_horizon() {
+            return Err(snapshot_too_old().into());
+        }
+        (self.term, self.staged) = (term, head.staged);
+        Ok(guard)
+    }
+
+    fn stage(
+        &mut self,
+        turn: &Turn<'_>,
+        writes: List<'_, Write<'_>>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Option<Blocked>, Refusal> {
+        while self.writes_done < writes.len() {
+            let id =
+                turn.head.transaction.ok_or_else(|| Error::unknown("internal: a write without a transaction"))?;
+            let mut guard = self.hold(turn)?;
+            for write in writes.iter().skip(self.writes_done).take(PER_HOLD) {
+                let step = match write.kind {
+                    WriteKind::Insert => guard.insert(id, write.table, write.bytes, turn.token)?,
+                    WriteKind::Update => guard.update(id, write.table, write.bytes, turn.token)?,
+                    WriteKind::Delete => guard.delete(id, write.table, write.bytes, turn.token)?,
+                };
+                let stop = match step {
+                    Step::Ready(WriteOutcome::Done) => {
+                        self.staged += 1;
+                        self.writes_done += 1;
+                        continue;
+                    }
+                    Step::Ready(WriteOutcome::NotFound) => WriteStop::NotFound,
+                    Step::Ready(WriteOutcome::Duplicate { index, row }) => {
+                        WriteStop::Duplicate { index, row: row.bytes() }
+                    }
+                    Step::Wait(blocked) => return Ok(Some(blocked)),
+                };
+                protocol::put_stopped(reply, self.term, self.staged, self.writes_done as u32, stop);
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    fn read(
+        &mut self,
+        turn: &Turn<'_>,
+        table: TableId,
+        lock: Option<LockRequest>,
+        keys: List<'_, &[u8]>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Option<Blocked>, Refusal> {
+        self.begin_body(reply);
+        let view = turn.view();
+        while self.keys_done < keys.len() && reply.len() - self.start < REPLY_BYTES {
+            let mut guard = self.hold(turn)?;
+            for key in keys.iter().skip(self.keys_done).take(PER_HOLD) {
+                match guard.get(&view, table, key, lock)? {
+                    Step::Ready(None) => {}
+                    Step::Ready(Some(row)) => {
+                        protocol::put_u32(reply, self.keys_done as u32);
+                        protocol::put_bytes(reply, row.bytes());
+                        self.rows += 1;
+                    }
+                    Step::Wait(blocked) => return Ok(Some(blocked)),
+                }
+                self.keys_done += 1;
+                if reply.len() - self.start >= REPLY_BYTES {
+                    break;
+                }
+            }
+        }
+        self.hold_once(turn)?;
+        Ok(None)
+    }
+
+    fn scan(&mut self, turn: &Turn<'_>, scan: &Scan<'_>, reply: &mut Vec<u8>) -> Result<Option<Blocked>, Refusal> {
+        self.begin_body(reply);
+        let view = turn.view();
+        let rows_max = scan.head.rows_max.clamp(1, ROWS_MAX);
+        let mut ranges = scan.ranges.iter().skip(self.ranges_done);
+        let mut paused = false;
+        while self.rows < rows_max && !paused {
+            let Some((start, end)) = ranges.clone().next() else { break };
+            let mut cursor = match self.cursor.take() {
+                Some(cursor) => cursor,
+                None => self.begin_range(scan, start, end)?,
+            };
+            let mut guard = self.hold(turn)?;
+            let (rows, begin) = (&mut self.rows, self.start);
+            let limit = ((rows_max - *rows) as usize).min(PER_HOLD);
+            let step = guard.scan(&view, &mut cursor, scan.head.lock, limit, &mut |row| {
+                protocol::put_bytes(reply, row.bytes());
+                *rows += 1;
+                paused = reply.len() - begin >= REPLY_BYTES;
+                if paused { shoal_partition::Visit::Stop } else { shoal_partition::Visit::Continue }
+            });
+            drop(guard);
+            match step? {
+                Step::Ready(ScanState::Done) if paused => {
+                    cursor.resume();
+                    self.cursor = Some(cursor);
+                }
+                Step::Ready(ScanState::Done) => {
+                    self.ranges_done += 1;
+                    ranges.next();
+                }
+                Step::Ready(ScanState::More) => self.cursor = Some(cursor),
+                Step::Wait(blocked) => {
+                    self.cursor = Some(cursor);
+                    return Ok(Some(blocked));
+                }
+            }
+        }
+        self.hold_once(turn)?;
+        Ok(None)
+    }
+
+    fn begin_range(&self, scan: &Scan<'_>, start: &[u8], end: &[u8]) -> Result<Cursor> {
+        let range = partition_range(&KeyRange { start: start.to_vec(), end: end.to_vec() });
+        let cursor = Cursor::new(scan.head.table, scan.head.index, range, scan.head.direction);
+        match self.ranges_done == 0 && !scan.place.is_empty() {
+            true => cursor.with_place(scan.place),
+            false => Ok(cursor),
+        }
+    }
+
+    fn commit(
+        &mut self,
+        turn: &Turn<'_>,
+        others: List<'_, Part>,
+        sequences: List<'_, (u32, u64)>,
+        waiter: Option<&mut Waiter>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Progress, Refusal> {
+        self.hold_once(turn)?;
+        let Some((id, waiter)) = turn.head.transaction.zip(waiter) else {
+            return Err(Error::unknown("internal: a commit without a transaction").into());
+        };
+        let mut partitions = vec![turn.head.partition];
+        for part in others.iter() {
+            self.check_part(turn.node, id, &part)?;
+            partitions.push(part.partition);
+        }
+        partitions.sort_unstable();
+        let mut tables = Vec::new();
+        if sequences.len() > 0 {
+            let catalog = turn.node.catalog();
+            for (table, next) in sequences.iter() {
+                if let Some(table) = catalog.tables_by_id.get(&TableId(table)) {
+                    table.next_auto_increment.fetch_max(next, Ordering::Relaxed);
+                    tables.push(Arc::clone(table));
+                }
+            }
+        }
+        let token = waiter.arm(partitions.len() as u32);
+        let appending = turn.node.append_commit(id, &partitions, &tables, token)?;
+        self.finish(&Then::Nothing, reply);
+        for _ in appending.signals..partitions.len() as u32 {
+            turn.node.waits().signal(token);
+        }
+        if appending.signals == 0 {
+            return Ok(Progress::Done);
+        }
+        if !appending.needs_flush {
+            turn.node.complete(appending.end);
+            if waiter.is_done() {
+                return Ok(Progress::Done);
+            }
+        }
+        Ok(Progress::Committing(appending))
+    }
+
+    /// The transaction has in another partition of this node what its coordinator takes it to have.
+    fn check_part(&self, node: &Node, id: TransactionId, part: &Part) -> Result<(), Refusal> {
+        let guard = match part.partition < node.partition_count() {
+            true => node.leader(part.partition).map_err(|_| Refusal::Lost)?,
+            false => return Err(Refusal::Lost),
+        };
+        match guard.leader_term() == part.term && guard.savepoint(id).0 == part.staged {
+            true => Ok(()),
+            false => Err(Refusal::Lost),
+        }
+    }
+
+    /// Leaves room for the head and, behind it, for two counts.
+    fn begin_body(&mut self, reply: &mut Vec<u8>) {
+        if !self.body_begun {
+            self.body_begun = true;
+            reply.resize(self.start + HEAD_BYTES + 8, 0);
+        }
+    }
+
+    /// Fills in the head and the counts.
+    fn finish(&mut self, then: &Then<'_>, reply: &mut Vec<u8>) {
+        let mut head = Vec::with_capacity(HEAD_BYTES + 8);
+        protocol::put_done(&mut head, self.term, self.staged);
+        let done = match then {
+            Then::Read { .. } => self.keys_done,
+            Then::Scan(_) => self.ranges_done,
+            Then::Nothing | Then::Commit { .. } => {
+                reply.truncate(self.start);
+                reply.extend_from_slice(&head);
+                return;
+            }
+        };
+        protocol::put_u32(&mut head, done as u32);
+        protocol::put_u32(&mut head, self.rows);
+        reply[self.start..self.start + head.len()].copy_from_slice(&head);
+        if let Then::Scan(_) = then {
+            let place_at = reply.len();
+            protocol::put_u32(reply, 0);
+            if let Some(cursor) = &self.cursor {
+                cursor.append_place(reply);
+                let length = (reply.len() - place_at - 4) as u32;
+                reply[place_at..place_at + 4].copy_from_slice(&length.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// What a job works with between two waits.
+struct Turn<'n> {
+    node: &'n Node,
+    head: &'n WorkHead,
+    token: WaitToken,
+    struck_out: Option<&'n AtomicBool>,
+}
+
+impl Turn<'_> {
+    fn view(&self) -> ReadView {
+        ReadView {
+            snapshot: self.head.snapshot,
+            transaction: self.head.transaction,
+            own_writes_before: self.head.own_writes_before,
+            token: self.token,
+        }
+    }
+}
+
+fn snapshot_too_old() -> Error {
+    let message = "The snapshot is too old: versions that it needs are gone; begin the transaction again";
+    Error::new(ErrorCode::TableDefChanged, message).rolling_back_transaction()
+}

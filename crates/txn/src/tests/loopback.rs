@@ -1,0 +1,175 @@
+//! Links without a network: the nodes of a cluster in one process, whose calls run the other node's server at once.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use shoal_cluster::{Call, CallError, Node, Place, Remote};
+use shoal_types::{NodeId, Timestamp};
+
+use crate::Server;
+use shoal_cluster::Served;
+
+/// Where the suite's partitions are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// All here; no frames.
+    Local,
+    /// All on another node.
+    Remote,
+    /// Those with odd numbers on another node.
+    Mixed,
+}
+
+impl Mode {
+    /// The mode of a suite, by a path of a module in it.
+    pub fn of(module_path: &str) -> Mode {
+        match module_path.split("::").find(|name| ["all_here", "all_elsewhere", "mixed"].contains(name)) {
+            Some("all_elsewhere") => Mode::Remote,
+            Some("mixed") => Mode::Mixed,
+            Some(_) => Mode::Local,
+            None => panic!("{module_path} belongs to no suite"),
+        }
+    }
+}
+
+/// What happens to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    NotSent,
+    /// The link breaks before the request arrives, or after it was executed.
+    LostBefore,
+    LostAfter,
+}
+
+type Choose<T> = Box<dyn Fn(T) -> Option<Fault> + Send + Sync>;
+
+/// All nodes' servers, and what goes wrong between them.
+#[derive(Default)]
+pub struct Network {
+    servers: Mutex<HashMap<NodeId, Weak<Server>>>,
+    /// Asked for every call, by its number.
+    fault: Mutex<Option<Choose<u64>>>,
+    calls: AtomicU64,
+    version: AtomicU64,
+}
+
+impl Network {
+    pub fn add(&self, node: NodeId, server: &Arc<Server>) {
+        self.servers.lock().unwrap().insert(node, Arc::downgrade(server));
+    }
+
+    /// How many calls there have been.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// The `number`th call from now on (the first is 0) meets a fault.
+    pub fn break_call(&self, number: u64, fault: Fault) {
+        let at = self.calls() + number;
+        *self.fault.lock().unwrap() = Some(Box::new(move |call| (call == at).then_some(fault)));
+    }
+
+    pub fn heal(&self) {
+        *self.fault.lock().unwrap() = None;
+    }
+
+    fn server(&self, node: NodeId) -> Option<Arc<Server>> {
+        self.servers.lock().unwrap().get(&node).and_then(Weak::upgrade)
+    }
+}
+
+/// One node's links.
+pub struct Loopback {
+    pub network: Arc<Network>,
+    pub node: NodeId,
+    pub peers: Vec<NodeId>,
+    pub place: Box<dyn Fn(u32) -> Place + Send + Sync>,
+    pub single_groups: bool,
+}
+
+impl Loopback {
+    fn execute(&self, to: NodeId, request: &[u8]) -> Option<Pin<Box<dyn Future<Output = Vec<u8>>>>> {
+        let mut reply = Vec::new();
+        Some(match self.network.server(to)?.serve(self.node, request, &mut reply) {
+            Served::Done => Box::pin(std::future::ready(reply)),
+            Served::Later(later) => later,
+        })
+    }
+}
+
+impl Remote for Loopback {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+
+    fn place(&self, partition: u32) -> Place {
+        (self.place)(partition)
+    }
+
+    fn peers(&self) -> Vec<NodeId> {
+        self.peers.clone()
+    }
+
+    fn has_single_groups(&self) -> bool {
+        self.single_groups
+    }
+
+    fn call(&self, to: NodeId, request: &[u8]) -> Call {
+        let number = self.network.calls.fetch_add(1, Ordering::Relaxed);
+        let fault = self.network.fault.lock().unwrap().as_ref().and_then(|choose| choose(number));
+        let running = match fault {
+            Some(Fault::NotSent) => return Box::pin(std::future::ready(Err(CallError::NotSent))),
+            Some(Fault::LostBefore) => return Box::pin(std::future::ready(Err(CallError::Lost))),
+            Some(Fault::LostAfter) | None => self.execute(to, request),
+        };
+        Box::pin(async move {
+            let reply = running.ok_or(CallError::NotSent)?.await;
+            match fault {
+                Some(_) => Err(CallError::Lost),
+                None => Ok(reply),
+            }
+        })
+    }
+
+    fn send(&self, to: NodeId, request: &[u8]) -> bool {
+        self.execute(to, request).is_some()
+    }
+
+    fn misplaced(&self, _partition: u32, _node: NodeId, _hint: Option<NodeId>) {
+        self.network.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn map_version(&self) -> u64 {
+        self.network.version.load(Ordering::Relaxed)
+    }
+
+    fn map_changed(&self, seen: u64) -> Pin<Box<dyn Future<Output = ()>>> {
+        match self.map_version() == seen {
+            true => Box::pin(std::future::pending()),
+            false => Box::pin(std::future::ready(())),
+        }
+    }
+}
+
+/// Gives the node links to itself under another name, by the suite's mode.
+pub fn connect(node: &Arc<Node>, mode: Mode) -> Option<(Arc<Server>, Arc<Network>)> {
+    let (here, there) = (NodeId(1), NodeId(2));
+    let place: Box<dyn Fn(u32) -> Place + Send + Sync> = match mode {
+        Mode::Local => return None,
+        Mode::Remote => Box::new(move |_| Place::Remote(there)),
+        Mode::Mixed => {
+            Box::new(move |partition| if partition % 2 == 1 { Place::Remote(there) } else { Place::Local })
+        }
+    };
+    let network = Arc::new(Network::default());
+    let server = Server::new(Arc::clone(node));
+    network.add(there, &server);
+    // Its snapshots are this node's own.
+    node.note_peer_horizon(there, Timestamp::MAX);
+    let single_groups = true;
+    let links = Loopback { network: Arc::clone(&network), node: here, peers: vec![there], place, single_groups };
+    node.set_remote(Arc::new(links));
+    Some((server, network))
+}

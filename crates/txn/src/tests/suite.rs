@@ -1,0 +1,10 @@
+//! The tests that run in every mode.
+
+mod bank;
+mod basics;
+mod crashes;
+mod locking;
+mod recovery;
+mod scans;
+mod support;
+mod unique;
