@@ -1,5 +1,8 @@
 //! The command line: wires roles together, nothing else.
 
+// The life of a session is one future in which all that a statement may wait for is nested.
+#![recursion_limit = "256"]
+
 mod config;
 mod dev;
 mod dev_cluster;
