@@ -46,6 +46,10 @@ impl Node {
         self.tick_replicas();
         self.leave_amnesia();
         let version = cluster.map_version();
+        if version != *told {
+            // Whoever begins to lead sees to it that the fragments are those of the dictionary.
+            cluster.reconcile.store(true, Ordering::Release);
+        }
         if turn.is_multiple_of(TICKS_PER_NEWS) || version != *told {
             *told = version;
             self.tell_news();
@@ -53,7 +57,8 @@ impl Node {
         self.balance_leaders(turn);
         let meta_leader = cluster.leaders.of(cluster.options.meta_partition().0);
         let behind = cluster.newest_catalog.load(Ordering::Acquire) > self.catalog_version();
-        if meta_leader.is_some() && (behind || !cluster.knows_catalog.load(Ordering::Acquire)) {
+        let unknown = !cluster.knows_catalog.load(Ordering::Acquire);
+        if meta_leader.is_some() && (behind || unknown || cluster.reconcile.load(Ordering::Acquire)) {
             self.follow_catalog();
         }
         if let Some(transport) = cluster.transport.get() {
@@ -68,13 +73,19 @@ impl Node {
             return;
         }
         let node = Arc::downgrade(self);
+        cluster.reconcile.store(false, Ordering::Release);
         let wanted = cluster.newest_catalog.load(Ordering::Acquire);
         cluster.spawn(move || async move {
             let Some(node) = node.upgrade() else { return };
-            if let Err(error) = node.have_catalog(wanted).await {
-                tracing::debug!(%error, "the dictionary could not be followed yet");
-            }
+            let again = match node.have_catalog(wanted).await {
+                Ok(_) => false,
+                Err(error) => {
+                    tracing::debug!(%error, "the dictionary could not be followed yet");
+                    true
+                }
+            };
             if let Some(cluster) = &node.cluster {
+                cluster.reconcile.fetch_or(again, Ordering::AcqRel);
                 cluster.following.store(false, Ordering::Release);
             }
         });
