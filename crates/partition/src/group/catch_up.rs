@@ -1,9 +1,10 @@
 //! Replicas that were away: how much of the log the others keep for them, and checkpoints for those that need more.
 //!
-//! Entries that are applied are kept in memory only for others to fetch. A leader keeps what each data replica lacks,
-//! within `tail_bytes_max` for one that is away and four times as much for one that answers; beyond that the replica
-//! gets a checkpoint. A follower cannot know what others lack and keeps the newest entries, in case it is to lead. The
-//! witness holds its log for others alone; when that passes the bound, the older half goes.
+//! Entries that are applied are kept in memory only for others to fetch. Every replica keeps the newest ones, a quarter of
+//! `tail_bytes_max`: a follower is to lead some day, and a leader's follower may lose what it had not synced. A leader
+//! also keeps what each data replica lacks, within `tail_bytes_max` for one that is away and four times as much for one
+//! that answers; beyond that the replica gets a checkpoint. The witness holds its log for others alone; when that
+//! passes the bound, the older half goes.
 //!
 //! A checkpoint is streamed beside Raft's messages. For Raft its installation is a snapshot that has come: the log
 //! begins anew behind it, unless it holds that very entry already.
@@ -17,8 +18,8 @@ use crate::outputs::{LogStart, Outputs};
 
 /// A replica that answers may lack so many times `tail_bytes_max`.
 const BYTES_FOR_ACTIVE: u64 = 4;
-/// A follower keeps this part of `tail_bytes_max`.
-const FOLLOWER_KEEPS_PART: u64 = 4;
+/// Everybody keeps this part of `tail_bytes_max`.
+const PART_KEPT: u64 = 4;
 
 impl Group {
     /// Finds the data replicas that the log in memory no longer reaches.
@@ -45,14 +46,15 @@ impl Group {
                 return;
             }
             limit = limit.min(within(bound / 2));
-        } else if self.leading != 0 {
+        } else {
+            limit = limit.min(within(bound / PART_KEPT));
+        }
+        if self.leading != 0 {
             for replica in self.data_peers() {
                 let (matched, active) = self.progress(replica).unwrap_or_default();
                 let bound = if active { bound * BYTES_FOR_ACTIVE } else { bound };
                 limit = limit.min(matched.max(within(bound)));
             }
-        } else {
-            limit = limit.min(within(bound / FOLLOWER_KEEPS_PART));
         }
         let keeps_no_rows = self.is_witness();
         let Ok(node) = self.node() else { return };
