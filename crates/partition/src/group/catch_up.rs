@@ -25,14 +25,27 @@ impl Group {
     /// Finds the data replicas that the log in memory no longer reaches.
     pub(super) fn mind_followers(&mut self, outputs: &mut Outputs) {
         outputs.wants_checkpoint.clear();
-        let Some(node) = self.running().filter(|_| self.leading != 0 && !self.is_witness()) else { return };
+        if self.leading == 0 || self.is_witness() {
+            return;
+        }
+        let active = |&replica: &u64| self.progress(replica).is_some_and(|(_, active)| active);
+        let replicas: Vec<u64> = self.data_peers().filter(active).collect();
+        let Ok(node) = self.node() else { return };
         let start = node.store().start().0;
-        let behind = |&replica: &u64| {
-            let progress = node.raft.prs().get(replica);
-            let out_of_reach = progress.is_some_and(|progress| progress.next_idx <= start);
-            out_of_reach && self.progress(replica).is_some_and(|(_, active)| active)
-        };
-        outputs.wants_checkpoint.extend(self.data_peers().filter(behind));
+        for replica in replicas {
+            let Some(progress) = node.raft.mut_prs().get_mut(replica) else { continue };
+            if progress.next_idx > start {
+                continue;
+            }
+            if progress.committed_index >= start {
+                // An answer that came late has led the leader astray: the replica holds what it knows to be committed.
+                progress.next_idx = progress.committed_index + 1;
+                progress.resume();
+                node.raft.send_append(replica);
+            } else {
+                outputs.wants_checkpoint.push(replica);
+            }
+        }
     }
 
     /// Forgets entries that nobody is going to ask for.
