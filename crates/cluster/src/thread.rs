@@ -61,9 +61,6 @@ impl Node {
         if meta_leader.is_some() && (behind || unknown || cluster.reconcile.load(Ordering::Acquire)) {
             self.follow_catalog();
         }
-        if let Some(transport) = cluster.transport.get() {
-            transport.flush();
-        }
     }
 
     /// Fetches what the dictionary has that this node has not.
@@ -128,7 +125,12 @@ async fn run(node: &Weak<Node>, period: Duration, mut jobs: tokio::sync::mpsc::U
             biased;
             _ = ticks.tick() => {
                 let Some(node) = node.upgrade().filter(|node| !node.is_closed()) else { return };
-                node.cluster_tick(turn, &mut told);
+                let transport = node.cluster.as_ref().and_then(|cluster| cluster.transport.get());
+                match transport {
+                    // One write a peer.
+                    Some(transport) => transport.gather(|| node.cluster_tick(turn, &mut told)),
+                    None => node.cluster_tick(turn, &mut told),
+                }
                 turn = turn.wrapping_add(1);
             }
             Some(job) = jobs.recv() => {
