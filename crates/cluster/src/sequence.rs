@@ -144,7 +144,9 @@ impl Node {
     }
 
     async fn fetch_numbers(&self, table: &Table, count: u64, at_least: u64) -> Result<()> {
-        let Some(cluster) = &self.cluster else { return Err(Error::unknown("internal: this process is no cluster")) };
+        let Some(cluster) = &self.cluster else {
+            return Err(Error::unknown("internal: this process is no cluster"));
+        };
         let partition = table.id().0 % self.partition_count();
         let ask = Ask::Sequence(SequenceBlock { table: table.id().0, count, at_least });
         // Values of a block that went astray are lost, and nothing else is.
