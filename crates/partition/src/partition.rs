@@ -247,6 +247,11 @@ impl Partition {
         self.newest
     }
 
+    /// The newest commit applied here. The latest of all partitions is what a snapshot is taken at.
+    pub fn applied_timestamp(&self) -> Timestamp {
+        self.applied
+    }
+
     /// No snapshot before `horizon` is in use or will be taken any more. Never moves back. It costs nothing: call it
     /// before `persisted`, so that versions nobody can see are dropped while they are replaced.
     pub fn set_gc_horizon(&mut self, horizon: Timestamp) {
