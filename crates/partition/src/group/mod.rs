@@ -27,6 +27,7 @@ use self::witness::Feeding;
 use crate::api::PartitionConfig;
 use crate::lease::{Lease, Promise, stamp};
 use crate::outputs::{HardState, Leadership, LogEntry, LogStart, Outputs};
+use crate::planted::{Bug, is_planted};
 use crate::tail::Tail;
 use crate::time::{Ticker, Timing};
 
@@ -131,7 +132,7 @@ impl Group {
             applied_term: 0,
             reads: 0,
             feeding: Feeding::default(),
-            amnesia: config.amnesia.then(Amnesia::default),
+            amnesia: (config.amnesia && !is_planted(Bug::VoteAfterLostTail)).then(Amnesia::default),
             pins: Vec::new(),
             installing: false,
             restarting_at: None,
@@ -231,6 +232,11 @@ impl Group {
         let entry = Entry { index, term, data: data.into(), ..Entry::default() };
         if index <= start_index {
             tail.append(entry);
+            if index == start_index && start_term == 0 {
+                // The log was cut and what is left of it logged again, so here is what it begins behind.
+                tail.restart_at(index, term);
+                return Ok(());
+            }
             // What follows an entry that was overwritten by a checkpoint has no place behind the checkpoint.
             self.void = index == start_index && term != start_term;
             return Ok(());
