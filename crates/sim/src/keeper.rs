@@ -31,8 +31,6 @@ struct Current {
 }
 
 enum Stage {
-    /// What the checkpoint does not cover is to be logged once more.
-    LogAgain(CheckpointCursor),
     Writing(CheckpointCursor),
     Syncing(u64),
 }
@@ -74,11 +72,11 @@ impl Process {
                 let file = CheckpointFile { number: env.disk.next_file(), blocks: Vec::new() };
                 let low_water = self.completed;
                 let cursor = self.partition(partition).begin_checkpoint();
-                let stage = match self.partition(partition).is_single() {
-                    true => Stage::Writing(cursor),
-                    false => Stage::LogAgain(cursor),
-                };
-                round.current = Some(Current { partition, file, low_water, stage });
+                if !self.partition(partition).is_single() {
+                    // At once: the log in memory is cut as well.
+                    self.log_again(env, partition, cursor.index());
+                }
+                round.current = Some(Current { partition, file, low_water, stage: Stage::Writing(cursor) });
             }
             return Some(round);
         }
@@ -96,10 +94,6 @@ impl Process {
     fn go_on_with_checkpoint(&mut self, env: &mut Env<'_>, mut current: Current) -> Going {
         let partition = current.partition;
         current.stage = match current.stage {
-            Stage::LogAgain(cursor) => {
-                current.low_water = self.log_again(env, partition, cursor.index());
-                Stage::Writing(cursor)
-            }
             Stage::Writing(mut cursor) => {
                 let bytes = env.ctx.knobs.checkpoint_block_bytes;
                 let mut block = Vec::new();

@@ -19,6 +19,7 @@ mod history;
 mod keeper;
 mod knobs;
 mod linear;
+mod many;
 mod message;
 mod network;
 mod process;
@@ -39,5 +40,6 @@ mod two_phase;
 mod world;
 
 pub use context::Trace;
+pub use many::{Summary, run_caught, run_many};
 pub use run::{Report, run};
 pub use sights::{Sight, Sights};

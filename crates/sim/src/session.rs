@@ -18,6 +18,8 @@ use crate::sights::Sight;
 /// The home is asked again for the outcome after so long; and no longer than that.
 const ASK_AGAIN_US: u64 = 30_000;
 const PATIENCE_US: u64 = 1_500_000;
+/// A client whose transaction was rolled back does not try again at once.
+const AFTER_ROLLBACK_US: u64 = 10_000;
 /// Sessions are numbered from here on; below are the clients' slots.
 const FIRST_SESSION: u64 = 1000;
 
@@ -286,7 +288,9 @@ impl Process {
             self.tell_leader(env, Request::Rollback(partition, transaction));
         }
         tell(env.ctx, number, Answer::NotCommitted);
-        self.end_session(env, id);
+        let slot = self.sessions.remove(&id).map_or(0, |session| session.slot);
+        let delay = AFTER_ROLLBACK_US / 2 + env.ctx.random.below(AFTER_ROLLBACK_US);
+        env.ctx.plan(delay, Event::Client(self.me, self.life, slot));
     }
 
     fn checked(&mut self, env: &mut Env<'_>, id: u64, answer: message::Answer) {
