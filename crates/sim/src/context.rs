@@ -164,6 +164,11 @@ impl Context {
         self.running.get(&node).map(|&(life, _)| life)
     }
 
+    /// Somebody wants the story.
+    pub fn says(&self) -> bool {
+        !matches!(self.trace, Trace::Off)
+    }
+
     /// Adds to the story.
     pub fn tell(&mut self, line: impl FnOnce() -> String) {
         match &mut self.trace {

@@ -17,6 +17,16 @@ pub enum Record {
     Start(LogStart),
 }
 
+impl std::fmt::Display for Record {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Record::Entry { index, term, .. } => write!(f, "{index}/{term}"),
+            Record::Vote(state) => write!(f, "vote for {} in term {}", state.vote, state.term),
+            Record::Start(start) => write!(f, "begins behind {}/{}", start.index, start.term),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The position behind it.

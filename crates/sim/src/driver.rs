@@ -54,6 +54,11 @@ impl Process {
             self.send_raft(env, partition, &message);
         }
         if !records.is_empty() {
+            let me = self.me;
+            if env.ctx.says() {
+                let text: Vec<String> = records.iter().map(|(_, record)| record.to_string()).collect();
+                env.ctx.tell(|| format!("node {me} logs of partition {partition}: {}", text.join(", ")));
+            }
             let end = env.disk.append(records);
             self.in_flight.push_back(InFlight { end, partition, number, must_sync });
             self.see_to(env, end, must_sync);

@@ -72,6 +72,8 @@ impl Process {
                 let file = CheckpointFile { number: env.disk.next_file(), blocks: Vec::new() };
                 let low_water = self.completed;
                 let cursor = self.partition(partition).begin_checkpoint();
+                let (me, index) = (self.me, cursor.index());
+                env.ctx.tell(|| format!("node {me} begins a checkpoint of partition {partition} at {index}"));
                 if !self.partition(partition).is_single() {
                     // At once: the log in memory is cut as well.
                     self.log_again(env, partition, cursor.index());
