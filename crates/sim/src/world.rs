@@ -100,6 +100,8 @@ impl World {
         let World { ctx, machines } = self;
         let Some(machine) = machines.get_mut(&node) else { return };
         let Some(process) = machine.process.take() else { return };
+        // Whoever has not caught up with what an earlier life has lost leaves that to the next one.
+        let is_whole = process.replicas.values().all(|replica| !replica.partition.is_amnesiac());
         ctx.tell(|| format!("node {node} {}", if in_good_order { "stops" } else { "dies" }));
         for session in process.sessions.into_values() {
             session.dies(ctx);
@@ -110,7 +112,7 @@ impl World {
         if in_good_order {
             let end = machine.disk.end();
             machine.disk.sync(end);
-            machine.disk.clean = true;
+            machine.disk.clean = is_whole;
         } else {
             let damage = machine.disk.crash(&mut ctx.random);
             if damage.torn {
