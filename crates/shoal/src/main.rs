@@ -9,6 +9,7 @@ mod dev_cluster;
 mod process;
 mod settings;
 mod start;
+mod system;
 
 use std::process::ExitCode;
 
