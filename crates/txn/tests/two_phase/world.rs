@@ -320,7 +320,7 @@ impl World {
         self.go_on();
         let Some(state) = self.clients[client].take() else { return };
         self.counters.deaths_while_committing += usize::from(state.coordinator.is_some());
-        let node = NodeId((state.transaction.0 >> 52) as u32);
+        let node = state.transaction.node();
         for server in &mut self.servers {
             for transaction in server.partition.transactions_of(node) {
                 server.partition.rollback(transaction);
@@ -518,8 +518,7 @@ impl World {
 
     pub fn take_over(&mut self, number: usize) {
         let running: Vec<TransactionId> = self.clients.iter().flatten().map(|state| state.transaction).collect();
-        let nodes = (1..=self.nodes).map(NodeId);
-        self.servers[number].take_over(nodes, |transaction| running.contains(&transaction));
+        self.servers[number].take_over(|transaction| running.contains(&transaction));
         self.collect_sends(number);
     }
 
