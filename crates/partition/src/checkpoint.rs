@@ -1,46 +1,82 @@
 //! Checkpoints: the state at one log index, block by block, while the partition goes on.
 //!
 //! A checkpoint pins the newest applied commit timestamp as a snapshot; later commits have later timestamps, so the
-//! versions visible at the pin are exactly the state at the pinned index. Rows come by table id and primary key (by
-//! hash and key for tables that have no ordered primary key), so equal states give equal bytes whatever the order
-//! they came about in. The bytes are also what a replica is built from.
+//! versions visible at the pin are exactly the state at the pinned index. The exception are transactions that were
+//! prepared before the checkpoint began and are decided while it is written ([`Pin::late`]): of their rows it shows what
+//! was there before. Rows come by table id and primary key (by hash and key for tables that have no ordered primary
+//! key), transactions by id, so equal states give equal bytes whatever the order they came about in. The bytes are
+//! also what a replica is built from.
 //!
 //! ```text
-//! header  1, version u8, partition u32, index u64, term u64, timestamp u64   first
-//! table   2, length u32, schema                                               before its rows
-//! row     3, commit timestamp u64, length u32, row
-//! end     4, rows u64                                                         last
+//! header    1, version u8, partition u32, index u64, term u64, timestamp u64   first
+//! table     2, length u32, schema                                               before its rows
+//! row       3, commit timestamp u64, length u32, row
+//! prepared  5, length u32, its PREPARE entry                                    behind all rows
+//! decision  6, transaction u64, commit timestamp u64, count u32, so many participants u32
+//! end       4, rows u64, prepared transactions and decisions u64                last
 //! ```
 //! Blocks are cut between records. The caller guards them by checksums.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use shoal_types::{Error, Result, TableId, TableSchema, Timestamp, key_hash};
+use shoal_types::{Error, Result, TableId, TableSchema, Timestamp, TransactionId, key_hash};
 
 use crate::btree::Probe;
-use crate::entry::{Reader, damaged};
+use crate::entry::{self, DecodedEntry, Reader, damaged};
 use crate::fragment::Fragment;
-use crate::partition::Partition;
+use crate::partition::{Map, Partition};
+use crate::workspace::State;
 
 /// Rows whose cache misses overlap.
 const ROWS_AHEAD: usize = 16;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const HEADER: u8 = 1;
 const TABLE: u8 = 2;
 const ROW: u8 = 3;
 const END: u8 = 4;
+const PREPARED: u8 = 5;
+const DECISION: u8 = 6;
+
+/// The snapshot of a checkpoint in the making.
+pub(crate) struct Pin {
+    number: u64,
+    pub(crate) timestamp: Timestamp,
+    /// No version that a snapshot from here on sees may be dropped.
+    pub(crate) floor: Timestamp,
+    /// Rows that were changed since with timestamps up to the pin's, and those timestamps: the checkpoint shows what was
+    /// there before. A row cannot be changed so twice: a transaction is prepared later than all commits before it.
+    pub(crate) late: Map<(TableId, u32), Timestamp>,
+}
+
+impl Pin {
+    /// The version of a row that belongs to the checkpoint.
+    fn version<'a>(&self, fragment: &'a Fragment, row: u32) -> Option<(Timestamp, &'a [u8])> {
+        let mut snapshot = self.timestamp;
+        if !self.late.is_empty()
+            && let Some(late) = self.late.get(&(fragment.schema.id, row))
+        {
+            snapshot = Timestamp(late.0.saturating_sub(1));
+        }
+        fragment.visible_version(row, snapshot)
+    }
+}
 
 /// A checkpoint in the making.
 pub struct CheckpointCursor {
     index: u64,
     term: u64,
-    pin: Timestamp,
+    timestamp: Timestamp,
+    pin_number: u64,
     /// Tables that are left, the next one last.
     tables: Vec<Arc<TableSchema>>,
     /// The table that is being written and the place in it.
     current: Option<(TableId, Place)>,
     rows: u64,
+    /// The records of prepared transactions and decisions, as they were when the checkpoint began.
+    undecided: VecDeque<Vec<u8>>,
+    undecided_count: u64,
     stage: Stage,
 }
 
@@ -65,6 +101,7 @@ pub(crate) struct Installing {
     ended: bool,
     table: Option<TableId>,
     rows: u64,
+    undecided: u64,
 }
 
 impl CheckpointCursor {
@@ -79,25 +116,57 @@ impl CheckpointCursor {
 
     /// The newest commit in the checkpoint.
     pub fn timestamp(&self) -> Timestamp {
-        self.pin
+        self.timestamp
     }
 }
 
 impl Partition {
     /// Pins the present state. Give the cursor back to `end_checkpoint`, finished or not.
     pub fn begin_checkpoint(&mut self) -> CheckpointCursor {
-        self.pins.push(self.applied);
+        let pin_number = self.pins.last().map_or(0, |pin| pin.number + 1);
+        let timestamp = self.applied;
+        self.pins.push(Pin { number: pin_number, timestamp, floor: timestamp, late: Map::default() });
         let mut tables: Vec<_> = self.fragments.values().map(|fragment| fragment.schema.clone()).collect();
         tables.sort_unstable_by_key(|schema| std::cmp::Reverse(schema.id));
+        let undecided = self.undecided_records();
         CheckpointCursor {
             index: self.applied_index,
             term: self.applied_term,
-            pin: self.applied,
+            timestamp,
+            pin_number,
             tables,
             current: None,
             rows: 0,
+            undecided_count: undecided.len() as u64,
+            undecided,
             stage: Stage::Header,
         }
+    }
+
+    /// Prepared transactions and decisions as records.
+    fn undecided_records(&self) -> VecDeque<Vec<u8>> {
+        let has_table = |table| self.fragments.contains_key(&table);
+        let prepared = self.two_phase.prepared.keys().filter_map(|&id| {
+            let transaction = self.transaction(id)?;
+            let State::Prepared { home, timestamp } = transaction.state else { return None };
+            let mut record = Vec::new();
+            let entry = entry::encode_prepare(transaction, home, timestamp, has_table);
+            append_sized(PREPARED, None, &entry, &mut record);
+            Some(record)
+        });
+        let decisions = self.two_phase.decisions.iter().map(|(id, decision)| {
+            let mut record = vec![DECISION];
+            record.extend_from_slice(&id.0.to_le_bytes());
+            record.extend_from_slice(&decision.timestamp.0.to_le_bytes());
+            entry::append_partitions(&decision.participants, &mut record);
+            record
+        });
+        prepared.chain(decisions).collect()
+    }
+
+    fn pin(&self, cursor: &CheckpointCursor) -> Result<&Pin> {
+        let pin = self.pins.iter().find(|pin| pin.number == cursor.pin_number);
+        pin.ok_or_else(|| Error::unknown("internal: a checkpoint whose state is not pinned any more"))
     }
 
     /// Appends the next block, of about `max_bytes`, to `out`; false when there is none left.
@@ -116,14 +185,20 @@ impl Partition {
             out.extend_from_slice(&self.config.id.0.to_le_bytes());
             out.extend_from_slice(&cursor.index.to_le_bytes());
             out.extend_from_slice(&cursor.term.to_le_bytes());
-            out.extend_from_slice(&cursor.pin.0.to_le_bytes());
+            out.extend_from_slice(&cursor.timestamp.0.to_le_bytes());
             cursor.stage = Stage::Tables;
         }
+        let pin = self.pin(cursor)?;
         while out.len() < limit {
             let Some((table, place)) = &mut cursor.current else {
                 let Some(schema) = cursor.tables.pop() else {
+                    if let Some(record) = cursor.undecided.pop_front() {
+                        out.extend_from_slice(&record);
+                        continue;
+                    }
                     out.push(END);
                     out.extend_from_slice(&cursor.rows.to_le_bytes());
+                    out.extend_from_slice(&cursor.undecided_count.to_le_bytes());
                     cursor.stage = Stage::Ended;
                     return Ok(true);
                 };
@@ -135,8 +210,8 @@ impl Partition {
             };
             let fragment = self.pinned_fragment(*table)?;
             let (written, done) = match place {
-                Place::Key(key) => append_rows_by_key(fragment, cursor.pin, key, limit, out),
-                Place::Hash(after) => append_rows_by_hash(fragment, cursor.pin, after, limit, out),
+                Place::Key(key) => append_rows_by_key(fragment, pin, key, limit, out),
+                Place::Hash(after) => append_rows_by_hash(fragment, pin, after, limit, out),
             };
             cursor.rows += written;
             if done {
@@ -148,9 +223,7 @@ impl Partition {
 
     /// Unpins the state.
     pub fn end_checkpoint(&mut self, cursor: CheckpointCursor) {
-        if let Some(position) = self.pins.iter().position(|&pin| pin == cursor.pin) {
-            self.pins.swap_remove(position);
-        }
+        self.pins.retain(|pin| pin.number != cursor.pin_number);
         if self.pins.is_empty() {
             for fragment in self.retired.drain(..) {
                 self.config.budget.release(fragment.bytes());
@@ -185,8 +258,23 @@ impl Partition {
                     let row = reader.sized()?;
                     self.install_row(timestamp, row)?;
                 }
+                PREPARED => {
+                    self.finish_table();
+                    let DecodedEntry::Prepare(prepare) = entry::decode(reader.sized()?)? else {
+                        return Err(damaged());
+                    };
+                    self.apply_decoded_prepare(prepare)?;
+                    self.installing.undecided += 1;
+                }
+                DECISION => {
+                    let transaction = TransactionId(reader.u64()?);
+                    let timestamp = Timestamp(reader.u64()?);
+                    self.apply_decision_made(transaction, timestamp, reader.partitions()?.into());
+                    self.installing.undecided += 1;
+                }
                 END => {
-                    if reader.u64()? != self.installing.rows {
+                    let (rows, undecided) = (reader.u64()?, reader.u64()?);
+                    if (rows, undecided) != (self.installing.rows, self.installing.undecided) {
                         return Err(Error::unknown("the checkpoint does not have the rows that it says it has"));
                     }
                     self.finish_table();
@@ -256,7 +344,7 @@ fn append_sized(kind: u8, timestamp: Option<Timestamp>, bytes: &[u8], out: &mut 
 /// Appends rows behind `last` until `out` reaches `limit`; how many, and whether they were the last.
 fn append_rows_by_key(
     fragment: &Fragment,
-    pin: Timestamp,
+    pin: &Pin,
     last: &mut Option<Vec<u8>>,
     limit: usize,
     out: &mut Vec<u8>,
@@ -274,7 +362,7 @@ fn append_rows_by_key(
         if looked_at % ROWS_AHEAD == 0 {
             fragment.warm(tree.rows_from(here, &mut ahead));
         }
-        if let Some((timestamp, bytes)) = fragment.visible_version(tree.row(here), pin) {
+        if let Some((timestamp, bytes)) = pin.version(fragment, tree.row(here)) {
             append_sized(ROW, Some(timestamp), bytes, out);
             written += 1;
         }
@@ -291,7 +379,7 @@ fn append_rows_by_key(
 
 fn append_rows_by_hash(
     fragment: &Fragment,
-    pin: Timestamp,
+    pin: &Pin,
     after: &mut Option<(u32, u32)>,
     limit: usize,
     out: &mut Vec<u8>,
@@ -306,7 +394,7 @@ fn append_rows_by_hash(
             // Row ids depend on history; among equal hashes the keys decide.
             let mut rows: Vec<_> = group
                 .iter()
-                .filter_map(|&(_, row)| fragment.visible_version(row, pin))
+                .filter_map(|&(_, row)| pin.version(fragment, row))
                 .map(|(timestamp, bytes)| (fragment.primary_key_into(bytes, &mut key).to_vec(), timestamp, bytes))
                 .collect();
             rows.sort_unstable();

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use raft::eraftpb::Entry;
 use shoal_types::row::fixed_width;
-use shoal_types::{Error, Result, TableId, TableSchema, Timestamp, TransactionId, key_hash};
+use shoal_types::{Error, PartitionId, Result, TableId, TableSchema, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
 use crate::entry::{self, DecodedEntry, DecodedWrite};
 use crate::fragment::{Applied, Fragment};
 use crate::partition::{Partition, no_such_table};
+use crate::two_phase::Decision;
 use crate::workspace::{NO_ROW, NO_WRITE, State, Transaction};
 
 /// Superseded versions that each commit clears away in passing.
@@ -23,9 +24,13 @@ pub(crate) struct Proposal {
     change: Change,
 }
 
-enum Change {
+pub(crate) enum Change {
     /// The writes wait in the transaction's workspace.
     Commit(TransactionId, Timestamp),
+    HomeCommit(TransactionId, Timestamp, Box<[PartitionId]>),
+    Prepare(TransactionId, PartitionId, Timestamp),
+    Decide(TransactionId, Decision),
+    Forget(Vec<TransactionId>),
     Create(Arc<TableSchema>),
     Drop(TableId),
     Alter(Arc<TableSchema>),
@@ -51,12 +56,7 @@ impl Partition {
             self.rollback(transaction);
             return Ok(CommitStart::ReadOnly);
         };
-        if commit_timestamp <= self.newest {
-            return Err(Error::unknown(format!(
-                "internal: commit timestamp {commit_timestamp} is not later than {} of partition {}",
-                self.newest, self.config.id
-            )));
-        }
+        self.check_later(commit_timestamp)?;
         self.propose(data, token, Change::Commit(transaction, commit_timestamp))?;
         self.newest = commit_timestamp;
         if let Some(transaction) = self.transactions.get_mut(&transaction) {
@@ -64,6 +64,17 @@ impl Partition {
         }
         self.pump()?;
         Ok(CommitStart::Proposed)
+    }
+
+    /// Refuses a timestamp that is not later than all before it.
+    pub(crate) fn check_later(&self, timestamp: Timestamp) -> Result<()> {
+        if timestamp <= self.newest {
+            return Err(Error::unknown(format!(
+                "internal: timestamp {timestamp} is not later than {} of partition {}",
+                self.newest, self.config.id
+            )));
+        }
+        Ok(())
     }
 
     /// Proposes the table's fragment.
@@ -87,18 +98,24 @@ impl Partition {
         self.pump()
     }
 
-    fn propose(&mut self, data: Vec<u8>, token: CommitToken, change: Change) -> Result<()> {
+    pub(crate) fn propose(&mut self, data: Vec<u8>, token: CommitToken, change: Change) -> Result<()> {
         let (index, term) = self.group.propose(data)?;
         self.proposals.push_back(Proposal { index, term, token, change });
         Ok(())
     }
 
-    /// The transactions whose commits are under way with timestamps up to `snapshot`.
-    pub(crate) fn commits_before(&self, snapshot: Timestamp) -> impl Iterator<Item = TransactionId> + '_ {
+    /// The transactions whose commits are under way with timestamps up to `snapshot`; those timestamps rise. Prepared
+    /// transactions are not among them: see [`Partition::prepared_before`].
+    ///
+    /// Whoever reads the newest versions need not wait for commits that nobody has been told of.
+    pub(crate) fn commits_seen_by(&self, snapshot: Timestamp) -> impl Iterator<Item = TransactionId> + '_ {
+        let snapshot = if snapshot == Timestamp::MAX { Timestamp::ZERO } else { snapshot };
         self.proposals
             .iter()
             .filter_map(|proposal| match proposal.change {
-                Change::Commit(transaction, timestamp) => Some((transaction, timestamp)),
+                Change::Commit(transaction, timestamp) | Change::HomeCommit(transaction, timestamp, _) => {
+                    Some((transaction, timestamp))
+                }
                 _ => None,
             })
             .take_while(move |&(_, timestamp)| timestamp <= snapshot)
@@ -108,7 +125,10 @@ impl Partition {
     /// Applies a committed entry: from the proposal if it is ours, else from its bytes.
     pub(crate) fn apply_committed(&mut self, entry: &Entry) -> Result<()> {
         let mut ours = None;
-        while self.proposals.front().is_some_and(|proposal| proposal.index <= entry.index) {
+        // Terms rise along a log: what was proposed in an earlier term than this entry's and has not come by now has been
+        // overwritten.
+        let is_over = |proposal: &Proposal| proposal.index <= entry.index || proposal.term < entry.term;
+        while self.proposals.front().is_some_and(is_over) {
             let Some(proposal) = self.proposals.pop_front() else { break };
             if (proposal.index, proposal.term) == (entry.index, entry.term) {
                 ours = Some(proposal);
@@ -128,23 +148,33 @@ impl Partition {
 
     /// Another leader's entry is in the proposal's place: it will never be committed.
     fn lose(&mut self, proposal: Proposal) {
-        if let Change::Commit(id, _) = proposal.change
-            && let Some(transaction) = self.transactions.get_mut(&id)
-        {
-            transaction.state = State::Active;
-            self.rollback(id);
+        match proposal.change {
+            Change::Commit(id, _) | Change::HomeCommit(id, ..) | Change::Prepare(id, ..) => self.lose_writes(id),
+            Change::Forget(transactions) => self.remember(&transactions),
+            // A prepared transaction stays so until its decision comes again.
+            Change::Decide(..) | Change::Create(_) | Change::Drop(_) | Change::Alter(_) => {}
         }
         self.outputs.lost.push(proposal.token);
     }
 
+    fn lose_writes(&mut self, id: TransactionId) {
+        self.two_phase.prepared.remove(&id);
+        if let Some(transaction) = self.transactions.get_mut(&id) {
+            transaction.state = State::Active;
+            self.rollback(id);
+        }
+    }
+
     fn apply_proposal(&mut self, proposal: Proposal) -> Result<()> {
         match proposal.change {
-            Change::Commit(id, timestamp) => {
-                if let Some(mut transaction) = self.transactions.remove(&id) {
-                    self.apply_workspace(&mut transaction, timestamp);
-                    self.finish(transaction);
-                }
+            Change::Commit(id, timestamp) => self.apply_commit(id, timestamp),
+            Change::HomeCommit(id, timestamp, participants) => {
+                self.apply_commit(id, timestamp);
+                self.apply_decision_made(id, timestamp, participants);
             }
+            Change::Prepare(id, home, timestamp) => self.apply_prepare(id, home, timestamp),
+            Change::Decide(id, decision) => self.apply_decision(id, decision),
+            Change::Forget(transactions) => self.apply_forget(&transactions),
             Change::Create(schema) => self.apply_create(schema),
             Change::Drop(table) => self.apply_drop(table),
             Change::Alter(schema) => self.apply_alter(schema)?,
@@ -153,7 +183,14 @@ impl Partition {
         Ok(())
     }
 
-    fn apply_workspace(&mut self, transaction: &mut Transaction, timestamp: Timestamp) {
+    fn apply_commit(&mut self, id: TransactionId, timestamp: Timestamp) {
+        if let Some(mut transaction) = self.transactions.remove(&id) {
+            self.apply_workspace(&mut transaction, timestamp);
+            self.finish(transaction);
+        }
+    }
+
+    pub(crate) fn apply_workspace(&mut self, transaction: &mut Transaction, timestamp: Timestamp) {
         let horizon = self.effective_horizon();
         for number in 0..transaction.writes.len() {
             let write = &mut transaction.writes[number];
@@ -191,20 +228,30 @@ impl Partition {
     pub(crate) fn apply_encoded(&mut self, index: u64, term: u64, data: &[u8]) -> Result<()> {
         match entry::decode(data)? {
             DecodedEntry::Empty => {}
-            DecodedEntry::Commit { timestamp, writes, .. } => {
-                for write in writes {
-                    self.apply_decoded(write, timestamp);
-                }
-                self.newest = self.newest.max(timestamp);
-                self.applied = self.applied.max(timestamp);
-                self.collect_garbage(GARBAGE_PER_COMMIT);
+            DecodedEntry::Commit { timestamp, writes } => self.apply_decoded_commit(writes, timestamp),
+            DecodedEntry::HomeCommit(commit) => {
+                self.apply_decoded_commit(commit.writes, commit.timestamp);
+                let participants = commit.participants.into();
+                self.apply_decision_made(commit.transaction, commit.timestamp, participants);
             }
+            DecodedEntry::Prepare(prepare) => self.apply_decoded_prepare(prepare)?,
+            DecodedEntry::Decide { transaction, decision } => self.apply_decision(transaction, decision),
+            DecodedEntry::Forget(transactions) => self.apply_forget(&transactions),
             DecodedEntry::CreateFragment(schema) => self.apply_create(schema),
             DecodedEntry::DropFragment(table) => self.apply_drop(table),
             DecodedEntry::AlterFragment(schema) => self.apply_alter(schema)?,
         }
         (self.applied_index, self.applied_term) = (index, term);
         Ok(())
+    }
+
+    fn apply_decoded_commit(&mut self, writes: Vec<DecodedWrite<'_>>, timestamp: Timestamp) {
+        for write in writes {
+            self.apply_decoded(write, timestamp);
+        }
+        self.newest = self.newest.max(timestamp);
+        self.applied = self.applied.max(timestamp);
+        self.collect_garbage(GARBAGE_PER_COMMIT);
     }
 
     fn apply_decoded(&mut self, write: DecodedWrite<'_>, timestamp: Timestamp) {

@@ -7,31 +7,65 @@
 //! create fragment 2, schema
 //! drop fragment   3, table u32
 //! alter fragment  4, schema
+//! prepare         5, transaction u64, home partition u32, prepare timestamp u64, count u32, writes as in a commit
+//! decide          6, transaction u64, 1, commit timestamp u64    commit
+//!                 6, transaction u64, 2                          abort
+//! home commit     7, transaction u64, commit timestamp u64, count u32, so many partitions u32,
+//!                   count u32, writes as in a commit
+//! forget          8, count u32, so many transactions u64
 //! ```
-//! Integers are little-endian. An empty entry opens a leader's term. Kinds 5 and 6 are kept for the two-phase commit
-//! between partitions of different logs. The log guards the bytes by checksums; decoding still checks every length.
+//! Integers are little-endian. An empty entry opens a leader's term. Kinds 5 to 8 are the two-phase commit, see
+//! `two_phase`. The log guards the bytes by checksums; decoding still checks every length.
 
 use std::sync::Arc;
 
-use shoal_types::{Error, Result, TableId, TableSchema, Timestamp};
+use shoal_types::{Error, PartitionId, Result, TableId, TableSchema, Timestamp, TransactionId};
 
+use crate::two_phase::Decision;
 use crate::workspace::{NO_ROW, NO_WRITE, Transaction};
 
 const COMMIT: u8 = 1;
 const CREATE_FRAGMENT: u8 = 2;
 const DROP_FRAGMENT: u8 = 3;
 const ALTER_FRAGMENT: u8 = 4;
+const PREPARE: u8 = 5;
+const DECIDE: u8 = 6;
+const HOME_COMMIT: u8 = 7;
+const FORGET: u8 = 8;
+
+const DECIDE_COMMIT: u8 = 1;
+const DECIDE_ABORT: u8 = 2;
 
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum DecodedEntry<'a> {
     Empty,
     Commit { timestamp: Timestamp, writes: Vec<DecodedWrite<'a>> },
     CreateFragment(Arc<TableSchema>),
     DropFragment(TableId),
     AlterFragment(Arc<TableSchema>),
+    Prepare(DecodedPrepare<'a>),
+    Decide { transaction: TransactionId, decision: Decision },
+    HomeCommit(DecodedHomeCommit<'a>),
+    Forget(Vec<TransactionId>),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct DecodedPrepare<'a> {
+    pub(crate) transaction: TransactionId,
+    pub(crate) home: PartitionId,
+    pub(crate) timestamp: Timestamp,
+    pub(crate) writes: Vec<DecodedWrite<'a>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct DecodedHomeCommit<'a> {
+    pub(crate) transaction: TransactionId,
+    pub(crate) timestamp: Timestamp,
+    pub(crate) participants: Vec<PartitionId>,
+    pub(crate) writes: Vec<DecodedWrite<'a>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -40,30 +74,31 @@ pub(crate) enum DecodedWrite<'a> {
     Delete { table: TableId, key: &'a [u8] },
 }
 
-/// The final writes of a transaction as one entry; `None` if nothing is left to write.
-pub(crate) fn encode_commit(transaction: &Transaction, timestamp: Timestamp) -> Option<Vec<u8>> {
-    let final_writes = || {
-        (0..transaction.writes.len() as u32).filter(|&number| {
-            let write = &transaction.writes[number as usize];
-            // A row that this transaction inserted and deleted again was never there.
-            write.superseded_by == NO_WRITE && (write.row.is_some() || write.row_id != NO_ROW)
-        })
-    };
-    let (mut count, mut size) = (0u32, 21);
-    for number in final_writes() {
+/// The writes of a transaction that its commit would make, by their numbers.
+fn final_writes(transaction: &Transaction) -> impl Iterator<Item = u32> + '_ {
+    (0..transaction.writes.len() as u32).filter(|&number| {
+        let write = &transaction.writes[number as usize];
+        // A row that this transaction inserted and deleted again was never there.
+        write.superseded_by == NO_WRITE && (write.row.is_some() || write.row_id != NO_ROW)
+    })
+}
+
+/// Something is left to write.
+pub(crate) fn has_final_writes(transaction: &Transaction) -> bool {
+    final_writes(transaction).next().is_some()
+}
+
+/// How many of these writes there are, and the bytes that they take.
+fn measure(transaction: &Transaction, writes: impl Iterator<Item = u32>) -> (u32, usize) {
+    writes.fold((0, 0), |(count, size), number| {
         let bytes = transaction.writes[number as usize].row.as_deref().unwrap_or(transaction.key(number));
-        count += 1;
-        size += 9 + bytes.len();
-    }
-    if count == 0 {
-        return None;
-    }
-    let mut out = Vec::with_capacity(size);
-    out.push(COMMIT);
-    out.extend_from_slice(&transaction.id.0.to_le_bytes());
-    out.extend_from_slice(&timestamp.0.to_le_bytes());
+        (count + 1, size + 9 + bytes.len())
+    })
+}
+
+fn append_writes(transaction: &Transaction, count: u32, writes: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
     out.extend_from_slice(&count.to_le_bytes());
-    for number in final_writes() {
+    for number in writes {
         let write = &transaction.writes[number as usize];
         let (kind, bytes) = match &write.row {
             Some(row) => (PUT, &**row),
@@ -74,7 +109,86 @@ pub(crate) fn encode_commit(transaction: &Transaction, timestamp: Timestamp) -> 
         out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
         out.extend_from_slice(bytes);
     }
+}
+
+/// The final writes of a transaction as one entry; `None` if nothing is left to write.
+pub(crate) fn encode_commit(transaction: &Transaction, timestamp: Timestamp) -> Option<Vec<u8>> {
+    let (count, size) = measure(transaction, final_writes(transaction));
+    if count == 0 {
+        return None;
+    }
+    let mut out = Vec::with_capacity(21 + size);
+    out.push(COMMIT);
+    out.extend_from_slice(&transaction.id.0.to_le_bytes());
+    out.extend_from_slice(&timestamp.0.to_le_bytes());
+    append_writes(transaction, count, final_writes(transaction), &mut out);
     Some(out)
+}
+
+/// The final writes of a transaction to the tables that `has_table` knows, not decided yet.
+pub(crate) fn encode_prepare(
+    transaction: &Transaction,
+    home: PartitionId,
+    timestamp: Timestamp,
+    has_table: impl Fn(TableId) -> bool,
+) -> Vec<u8> {
+    let writes =
+        || final_writes(transaction).filter(|&number| has_table(transaction.writes[number as usize].table));
+    let (count, size) = measure(transaction, writes());
+    let mut out = Vec::with_capacity(25 + size);
+    out.push(PREPARE);
+    out.extend_from_slice(&transaction.id.0.to_le_bytes());
+    out.extend_from_slice(&home.0.to_le_bytes());
+    out.extend_from_slice(&timestamp.0.to_le_bytes());
+    append_writes(transaction, count, writes(), &mut out);
+    out
+}
+
+pub(crate) fn encode_decide(transaction: TransactionId, decision: Decision) -> Vec<u8> {
+    let mut out = Vec::with_capacity(18);
+    out.push(DECIDE);
+    out.extend_from_slice(&transaction.0.to_le_bytes());
+    match decision {
+        Decision::Commit(timestamp) => {
+            out.push(DECIDE_COMMIT);
+            out.extend_from_slice(&timestamp.0.to_le_bytes());
+        }
+        Decision::Abort => out.push(DECIDE_ABORT),
+    }
+    out
+}
+
+/// The home partition's own writes (perhaps none) and the decision that all `participants` commit as well.
+pub(crate) fn encode_home_commit(
+    transaction: &Transaction,
+    timestamp: Timestamp,
+    participants: &[PartitionId],
+) -> Vec<u8> {
+    let (count, size) = measure(transaction, final_writes(transaction));
+    let mut out = Vec::with_capacity(25 + 4 * participants.len() + size);
+    out.push(HOME_COMMIT);
+    out.extend_from_slice(&transaction.id.0.to_le_bytes());
+    out.extend_from_slice(&timestamp.0.to_le_bytes());
+    append_partitions(participants, &mut out);
+    append_writes(transaction, count, final_writes(transaction), &mut out);
+    out
+}
+
+pub(crate) fn append_partitions(partitions: &[PartitionId], out: &mut Vec<u8>) {
+    out.extend_from_slice(&(partitions.len() as u32).to_le_bytes());
+    for partition in partitions {
+        out.extend_from_slice(&partition.0.to_le_bytes());
+    }
+}
+
+pub(crate) fn encode_forget(transactions: &[TransactionId]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(5 + 8 * transactions.len());
+    out.push(FORGET);
+    out.extend_from_slice(&(transactions.len() as u32).to_le_bytes());
+    for transaction in transactions {
+        out.extend_from_slice(&transaction.0.to_le_bytes());
+    }
+    out
 }
 
 pub(crate) fn encode_create(schema: &TableSchema) -> Vec<u8> {
@@ -137,6 +251,19 @@ impl<'a> Reader<'a> {
         let length = self.u32()? as usize;
         self.take(length)
     }
+
+    /// Partitions behind their u32 count.
+    pub(crate) fn partitions(&mut self) -> Result<Vec<PartitionId>> {
+        let count = self.u32()? as usize;
+        let bytes = self.take(count.checked_mul(4).ok_or_else(damaged)?)?;
+        let (numbers, _) = bytes.as_chunks::<4>();
+        Ok(numbers.iter().map(|&number| PartitionId(u32::from_le_bytes(number))).collect())
+    }
+
+    /// Nothing may follow.
+    fn end(&self) -> Result<()> {
+        if self.is_empty() { Ok(()) } else { Err(damaged()) }
+    }
 }
 
 pub(crate) fn damaged() -> Error {
@@ -153,6 +280,14 @@ pub(crate) fn decode(data: &[u8]) -> Result<DecodedEntry<'_>> {
         CREATE_FRAGMENT => Ok(DecodedEntry::CreateFragment(Arc::new(TableSchema::decode(&data[1..])?))),
         ALTER_FRAGMENT => Ok(DecodedEntry::AlterFragment(Arc::new(TableSchema::decode(&data[1..])?))),
         DROP_FRAGMENT => Ok(DecodedEntry::DropFragment(TableId(reader.u32()?))),
+        PREPARE => {
+            let entry = decode_prepare(&mut reader)?;
+            reader.end()?;
+            Ok(DecodedEntry::Prepare(entry))
+        }
+        DECIDE => decode_decide(&mut reader),
+        HOME_COMMIT => decode_home_commit(&mut reader),
+        FORGET => decode_forget(&mut reader),
         kind => {
             Err(Error::unknown(format!("a log entry has the unknown kind {kind}: written by a newer version?")))
         }
@@ -163,6 +298,49 @@ fn decode_commit<'a>(reader: &mut Reader<'a>) -> Result<DecodedEntry<'a>> {
     // The transaction's id is for people and tools that read logs.
     reader.u64()?;
     let timestamp = Timestamp(reader.u64()?);
+    Ok(DecodedEntry::Commit { timestamp, writes: decode_writes(reader)? })
+}
+
+fn decode_prepare<'a>(reader: &mut Reader<'a>) -> Result<DecodedPrepare<'a>> {
+    Ok(DecodedPrepare {
+        transaction: TransactionId(reader.u64()?),
+        home: PartitionId(reader.u32()?),
+        timestamp: Timestamp(reader.u64()?),
+        writes: decode_writes(reader)?,
+    })
+}
+
+fn decode_decide<'a>(reader: &mut Reader<'a>) -> Result<DecodedEntry<'a>> {
+    let transaction = TransactionId(reader.u64()?);
+    let decision = match reader.byte()? {
+        DECIDE_COMMIT => Decision::Commit(Timestamp(reader.u64()?)),
+        DECIDE_ABORT => Decision::Abort,
+        _ => return Err(damaged()),
+    };
+    reader.end()?;
+    Ok(DecodedEntry::Decide { transaction, decision })
+}
+
+fn decode_home_commit<'a>(reader: &mut Reader<'a>) -> Result<DecodedEntry<'a>> {
+    let entry = DecodedHomeCommit {
+        transaction: TransactionId(reader.u64()?),
+        timestamp: Timestamp(reader.u64()?),
+        participants: reader.partitions()?,
+        writes: decode_writes(reader)?,
+    };
+    reader.end()?;
+    Ok(DecodedEntry::HomeCommit(entry))
+}
+
+fn decode_forget<'a>(reader: &mut Reader<'a>) -> Result<DecodedEntry<'a>> {
+    let count = reader.u32()? as usize;
+    let bytes = reader.take(count.checked_mul(8).ok_or_else(damaged)?)?;
+    reader.end()?;
+    let (numbers, _) = bytes.as_chunks::<8>();
+    Ok(DecodedEntry::Forget(numbers.iter().map(|&number| TransactionId(u64::from_le_bytes(number))).collect()))
+}
+
+fn decode_writes<'a>(reader: &mut Reader<'a>) -> Result<Vec<DecodedWrite<'a>>> {
     let count = reader.u32()?;
     let mut writes = Vec::with_capacity(count.min(1024) as usize);
     for _ in 0..count {
@@ -175,13 +353,11 @@ fn decode_commit<'a>(reader: &mut Reader<'a>) -> Result<DecodedEntry<'a>> {
             _ => return Err(damaged()),
         });
     }
-    Ok(DecodedEntry::Commit { timestamp, writes })
+    Ok(writes)
 }
 
 #[cfg(test)]
 mod tests {
-    use shoal_types::TransactionId;
-
     use super::*;
 
     fn transaction() -> Transaction {
@@ -190,28 +366,82 @@ mod tests {
         transaction.stage(TableId(1), 11, b"b", None, 5, 0);
         transaction.stage(TableId(2), 12, b"c", Some(b"row c".as_slice().into()), NO_ROW, 0);
         transaction.stage(TableId(2), 12, b"c", None, NO_ROW, 0);
+        transaction.stage(TableId(3), 13, b"d", Some(b"row d".as_slice().into()), NO_ROW, 0);
         transaction
     }
+
+    const WRITES: [DecodedWrite<'static>; 3] = [
+        DecodedWrite::Put { table: TableId(1), row: b"row a" },
+        DecodedWrite::Delete { table: TableId(1), key: b"b" },
+        DecodedWrite::Put { table: TableId(3), row: b"row d" },
+    ];
 
     #[test]
     fn a_commit_holds_the_final_writes_alone() {
         let data = encode_commit(&transaction(), Timestamp(99)).unwrap();
-        let DecodedEntry::Commit { timestamp, writes } = decode(&data).unwrap() else {
-            panic!("not a commit");
-        };
-        assert_eq!(timestamp, Timestamp(99));
-        let expected = [
-            DecodedWrite::Put { table: TableId(1), row: b"row a" },
-            DecodedWrite::Delete { table: TableId(1), key: b"b" },
-        ];
-        assert_eq!(writes, expected);
+        let expected = DecodedEntry::Commit { timestamp: Timestamp(99), writes: WRITES.into() };
+        assert_eq!(decode(&data).unwrap(), expected);
     }
 
     #[test]
-    fn a_commit_cut_short_anywhere_is_refused() {
-        let data = encode_commit(&transaction(), Timestamp(99)).unwrap();
-        for length in 1..data.len() {
-            assert!(decode(&data[..length]).is_err(), "{length} of {} bytes", data.len());
+    fn the_entries_of_two_phase_commit_come_back_as_they_were_written() {
+        let transaction = transaction();
+        let prepare = encode_prepare(&transaction, PartitionId(4), Timestamp(99), |table| table != TableId(3));
+        let expected = DecodedPrepare {
+            transaction: TransactionId(7),
+            home: PartitionId(4),
+            timestamp: Timestamp(99),
+            writes: WRITES[..2].iter().map(copy).collect(),
+        };
+        assert_eq!(decode(&prepare).unwrap(), DecodedEntry::Prepare(expected));
+        for decision in [Decision::Commit(Timestamp(5)), Decision::Abort] {
+            let expected = DecodedEntry::Decide { transaction: TransactionId(8), decision };
+            assert_eq!(decode(&encode_decide(TransactionId(8), decision)).unwrap(), expected);
+        }
+        let participants = vec![PartitionId(1), PartitionId(9)];
+        let home_commit = encode_home_commit(&transaction, Timestamp(100), &participants);
+        let expected = DecodedHomeCommit {
+            transaction: TransactionId(7),
+            timestamp: Timestamp(100),
+            participants,
+            writes: WRITES.into(),
+        };
+        assert_eq!(decode(&home_commit).unwrap(), DecodedEntry::HomeCommit(expected));
+        let forgotten = vec![TransactionId(3), TransactionId(u64::MAX)];
+        assert_eq!(decode(&encode_forget(&forgotten)).unwrap(), DecodedEntry::Forget(forgotten));
+    }
+
+    fn copy(write: &DecodedWrite<'static>) -> DecodedWrite<'static> {
+        match *write {
+            DecodedWrite::Put { table, row } => DecodedWrite::Put { table, row },
+            DecodedWrite::Delete { table, key } => DecodedWrite::Delete { table, key },
+        }
+    }
+
+    #[test]
+    fn an_entry_cut_short_anywhere_is_refused() {
+        let transaction = transaction();
+        let entries = [
+            encode_commit(&transaction, Timestamp(99)).unwrap(),
+            encode_prepare(&transaction, PartitionId(4), Timestamp(99), |_| true),
+            encode_decide(TransactionId(8), Decision::Commit(Timestamp(5))),
+            encode_decide(TransactionId(8), Decision::Abort),
+            encode_home_commit(&transaction, Timestamp(100), &[PartitionId(1), PartitionId(9)]),
+            encode_forget(&[TransactionId(3), TransactionId(4)]),
+        ];
+        for data in entries {
+            for length in 1..data.len() {
+                assert!(decode(&data[..length]).is_err(), "{length} of {} bytes of {data:?}", data.len());
+            }
+        }
+    }
+
+    #[test]
+    fn counts_beyond_the_entry_are_refused() {
+        for mut data in [encode_forget(&[]), encode_home_commit(&transaction(), Timestamp(1), &[])] {
+            let count = data.len().min(21) - 4;
+            data[count..count + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+            assert!(decode(&data).is_err());
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! - storage: `fragment` (rows and versions of one table) on `slab`, `hash_index` and `btree`; `budget` pays for it
 //! - concurrency: `locks` (rows), `ranges` (no phantoms), `workspace` (what a transaction has staged)
-//! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `checkpoint`
+//! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `checkpoint`
 //! - replication: `group` (Raft), `entry` (the log's format), `outputs`
 
 mod api;
@@ -26,6 +26,7 @@ mod read;
 mod scan;
 mod slab;
 mod transaction;
+mod two_phase;
 mod workspace;
 mod write;
 
@@ -38,3 +39,4 @@ pub use checkpoint::CheckpointCursor;
 pub use outputs::{HardState, LogEntry, Outputs, ReadState};
 pub use partition::{Activity, Partition};
 pub use scan::Cursor;
+pub use two_phase::{Confirmation, Decision, DecisionStart, HomeOutcome, Unconfirmed};

@@ -245,6 +245,17 @@ impl LockTable {
         entry.blockers(transaction, mode)
     }
 
+    /// Whoever holds this lock exclusively.
+    pub(crate) fn exclusive_holder(&self, key: LockKey) -> Option<TransactionId> {
+        let holder = &self.entries.find(key.place(), |entry| entry.key == key)?.holder;
+        (holder.mode == LockMode::Exclusive).then_some(holder.transaction)
+    }
+
+    pub(crate) fn holders_of(&self, key: LockKey) -> Vec<TransactionId> {
+        let entry = self.entries.find(key.place(), |entry| entry.key == key);
+        entry.into_iter().flat_map(|entry| entry.holders()).map(|holder| holder.transaction).collect()
+    }
+
     /// Lets go of a lock, whatever its mode.
     #[inline]
     pub(crate) fn release(&mut self, transaction: TransactionId, key: LockKey, granted: &mut Vec<Grant>) {

@@ -8,7 +8,9 @@
 //!
 //! Invariants:
 //! - A row changes only by applying a committed entry. Applying never fails for want of memory.
-//! - Commit timestamps rise with log indexes, so a timestamp is also a state of the log.
+//! - The timestamps of commits that one entry makes rise with log indexes. Only a DECIDE entry of the two-phase commit may
+//!   bring one that is earlier than others before it; the rows that it changes were locked since its PREPARE entry, so
+//!   the versions of every row are in the order of their timestamps.
 //! - An operation that answers `Step::Wait` has changed nothing but locks and queues.
 
 use std::collections::VecDeque;
@@ -18,13 +20,14 @@ use hashbrown::HashMap;
 use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, TableSchema, Timestamp, TransactionId};
 
 use crate::api::*;
-use crate::checkpoint::Installing;
+use crate::checkpoint::{Installing, Pin};
 use crate::commit::Proposal;
 use crate::fragment::Fragment;
 use crate::group::{Decided, Group};
 use crate::locks::{Grant, LockTable};
 use crate::outputs::Outputs;
 use crate::ranges::RangeLockTable;
+use crate::two_phase::TwoPhase;
 use crate::workspace::Transaction;
 
 /// Maps inside a partition hash without a random seed: the same inputs give the same outputs.
@@ -49,14 +52,15 @@ pub struct Partition {
     pub(crate) grants: Vec<Grant>,
     /// Proposed and not yet applied, in log order.
     pub(crate) proposals: VecDeque<Proposal>,
-    /// The newest commit timestamp proposed or applied, and the newest applied.
+    pub(crate) two_phase: TwoPhase,
+    /// The newest timestamp of a commit or PREPARE proposed or applied, and the newest of the commits applied.
     pub(crate) newest: Timestamp,
     pub(crate) applied: Timestamp,
     pub(crate) applied_index: u64,
     pub(crate) applied_term: u64,
     pub(crate) horizon: Timestamp,
     /// Snapshots of checkpoints in the making.
-    pub(crate) pins: Vec<Timestamp>,
+    pub(crate) pins: Vec<Pin>,
     /// Rows with versions to drop once the horizon has reached the timestamp.
     pub(crate) garbage: VecDeque<(Timestamp, TableId, u32)>,
     pub(crate) installing: Installing,
@@ -74,6 +78,10 @@ pub struct Activity {
     pub transactions: usize,
     pub row_locks: usize,
     pub proposals: usize,
+    /// Transactions whose PREPARE entry is in the log and whose decision has not been applied.
+    pub prepared: usize,
+    /// Decisions made here that not everybody concerned has confirmed.
+    pub decisions: usize,
     pub old_versions: u64,
 }
 
@@ -93,6 +101,7 @@ impl Partition {
             ranges: RangeLockTable::default(),
             grants: Vec::new(),
             proposals: VecDeque::new(),
+            two_phase: TwoPhase::default(),
             newest: Timestamp::ZERO,
             applied: Timestamp::ZERO,
             applied_index: 0,
@@ -204,9 +213,15 @@ impl Partition {
 
     // ---- clocks ----
 
-    /// The newest commit timestamp proposed or applied here; the next one must be later.
+    /// The newest timestamp of a commit or PREPARE proposed or applied here; the next one must be later. A clock that
+    /// others besides this partition's leader drive must observe it before it ticks for this partition.
     pub fn newest_timestamp(&self) -> Timestamp {
         self.newest
+    }
+
+    /// The newest commit applied here. The latest of all partitions is what a snapshot is taken at.
+    pub fn applied_timestamp(&self) -> Timestamp {
+        self.applied
     }
 
     /// No snapshot before `horizon` is in use or will be taken any more. Never moves back. It costs nothing: call it
@@ -222,7 +237,7 @@ impl Partition {
 
     /// The horizon, as far as checkpoints let it.
     pub(crate) fn effective_horizon(&self) -> Timestamp {
-        self.pins.iter().fold(self.horizon, |horizon, &pin| horizon.min(pin))
+        self.pins.iter().fold(self.horizon, |horizon, pin| horizon.min(pin.floor))
     }
 
     /// Drops at most about `max_work` versions that no snapshot needs; returns how many it dropped.
@@ -291,6 +306,8 @@ impl Partition {
             transactions: self.transactions.len(),
             row_locks: self.locks.len(),
             proposals: self.proposals.len(),
+            prepared: self.two_phase.prepared.len(),
+            decisions: self.two_phase.decisions.len(),
             old_versions: self.fragments.values().map(|fragment| fragment.usage().old_versions).sum(),
         }
     }

@@ -23,7 +23,8 @@ pub(crate) enum Found {
 
 impl Partition {
     /// The row with this primary key (memcomparable, all parts), as the view sees it. A read without a lock takes
-    /// none and allocates nothing; it waits only if a commit before its snapshot is under way for this very key.
+    /// none and allocates nothing; it waits only if a commit before its snapshot is under way for this very key, or a
+    /// prepared transaction writes it whose outcome is not known here.
     pub fn get(
         &mut self,
         view: &ReadView,
@@ -33,7 +34,8 @@ impl Partition {
     ) -> Result<Step<Option<RowRef<'_>>>> {
         let hash = key_hash(key);
         match lock {
-            None if view.snapshot == Timestamp::MAX || self.proposals.is_empty() => {}
+            None if self.two_phase.prepared.is_empty()
+                && (view.snapshot == Timestamp::MAX || self.proposals.is_empty()) => {}
             None => {
                 if let Some(blocked) = self.wait_for_commit_of(view, table, hash, key) {
                     return Ok(Step::Wait(blocked));
@@ -127,9 +129,12 @@ impl Partition {
 
     /// Makes the reader wait if a commit under way, not later than its snapshot, writes this key.
     fn wait_for_commit_of(&mut self, view: &ReadView, table: TableId, hash: u64, key: &[u8]) -> Option<Blocked> {
+        let writes =
+            |id: &TransactionId| self.transaction(*id).is_some_and(|other| other.find(table, hash, key).is_some());
         let holder = self
-            .commits_before(view.snapshot)
-            .find(|&id| self.transaction(id).is_some_and(|other| other.find(table, hash, key).is_some()))?;
+            .commits_seen_by(view.snapshot)
+            .find(writes)
+            .or_else(|| self.prepared_writer_of(view.snapshot, table, hash, key))?;
         self.wait_for_apply(holder, view.token)
     }
 

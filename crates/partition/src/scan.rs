@@ -360,12 +360,14 @@ impl Partition {
     /// Makes a snapshot reader wait for a commit under way, not later than its snapshot, that takes a row into the
     /// range, or changes one in it.
     fn wait_for_commits_in(&mut self, view: &ReadView, cursor: &Cursor) -> Option<Blocked> {
-        if view.snapshot == Timestamp::MAX || self.proposals.is_empty() {
+        let nothing_under_way = view.snapshot == Timestamp::MAX || self.proposals.is_empty();
+        if nothing_under_way && self.two_phase.prepared.is_empty() {
             return None;
         }
         let fragment = self.fragments.get(&cursor.table)?;
         let mut key = Vec::new();
-        let holder = self.commits_before(view.snapshot).find(|&id| {
+        let (committing, prepared) = (self.commits_seen_by(view.snapshot), self.prepared_before(view.snapshot));
+        let holder = committing.chain(prepared).find(|&id| {
             let Some(other) = self.transaction(id) else { return false };
             other.writes.iter().filter(|write| write.table == cursor.table).any(|write| {
                 let Some(index) = fragment.index(cursor.index) else { return true };

@@ -28,19 +28,18 @@ impl Partition {
     /// The transaction, begun if need be. An error if its commit is under way.
     pub(crate) fn active(&mut self, id: TransactionId) -> Result<&mut Transaction> {
         let idle = &mut self.idle;
-        let transaction = self.transactions.entry(id).or_insert_with(|| match idle.pop() {
-            Some(mut transaction) => {
-                transaction.id = id;
-                transaction
-            }
-            None => Box::new(Transaction::new(id)),
-        });
+        let transaction = self.transactions.entry(id).or_insert_with(|| begun(idle, id));
         match transaction.state {
             State::Active => Ok(transaction),
-            State::Committing { .. } => {
+            State::Committing { .. } | State::Preparing { .. } | State::Prepared { .. } => {
                 Err(Error::unknown("internal: an operation of a transaction whose commit is under way"))
             }
         }
+    }
+
+    /// A transaction that is not listed yet.
+    pub(crate) fn new_transaction(&mut self, id: TransactionId) -> Box<Transaction> {
+        begun(&mut self.idle, id)
     }
 
     /// Takes a lock, or queues for it.
@@ -154,7 +153,8 @@ impl Partition {
         self.transaction(transaction).is_some_and(|transaction| !transaction.writes.is_empty())
     }
 
-    /// Ends a transaction without its writes. One whose commit is under way is left alone: the log decides.
+    /// Ends a transaction without its writes. One whose commit is under way or that is prepared is left alone: the log
+    /// decides.
     pub fn rollback(&mut self, id: TransactionId) {
         let committing = |transaction: &Transaction| transaction.state != State::Active;
         if self.transaction(id).is_some_and(committing) {
@@ -195,6 +195,18 @@ impl Partition {
             transaction.reset();
             self.idle.push(transaction);
         }
+    }
+}
+
+/// A transaction with no writes and locks, in used buffers if there are any.
+#[allow(clippy::vec_box)]
+fn begun(idle: &mut Vec<Box<Transaction>>, id: TransactionId) -> Box<Transaction> {
+    match idle.pop() {
+        Some(mut transaction) => {
+            transaction.id = id;
+            transaction
+        }
+        None => Box::new(Transaction::new(id)),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use hashbrown::{HashMap, HashTable};
-use shoal_types::{IndexId, TableId, Timestamp, TransactionId};
+use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::api::{SavepointMark, WaitToken};
 use crate::locks::LockKey;
@@ -43,7 +43,18 @@ pub(crate) enum WaitingFor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Active,
-    Committing { timestamp: Timestamp },
+    Committing {
+        timestamp: Timestamp,
+    },
+    /// The PREPARE entry is in the log and not applied here yet.
+    Preparing {
+        timestamp: Timestamp,
+    },
+    /// The home partition decides; a DECIDE entry tells.
+    Prepared {
+        home: PartitionId,
+        timestamp: Timestamp,
+    },
 }
 
 /// One transaction's staged rows in the order of one index.

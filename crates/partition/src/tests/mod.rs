@@ -5,6 +5,8 @@ mod locking;
 mod model;
 mod recovery;
 mod replicas;
+mod two_phase;
+mod undecided;
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -1,0 +1,552 @@
+//! Two-phase commit between partitions: this partition as a participant and as the home of the decision.
+//!
+//! One of the partitions that a transaction wrote to is its *home*. The leader of every other one, a *participant*,
+//! proposes a PREPARE entry with the transaction's writes. Once that is applied the writes are safe, but not visible:
+//! they stay in the workspace under their locks, and every replica that applies the entry builds the same workspace
+//! with the same locks, so that a new leader has them. When all participants are prepared the home partition commits
+//! its own writes and the decision by one HOME_COMMIT entry; nothing before that entry is a commitment, and nothing
+//! after it can change it. Participants then learn the outcome by DECIDE entries.
+//!
+//! A participant that hears nothing asks the home partition, [`Partition::outcome_of`]. Since a HOME_COMMIT needs the
+//! transaction's workspace at the home's leader, rolling that back makes "aborted" true forever, and no record of it
+//! is needed. A decision to commit is kept, in checkpoints too, until every participant has applied it and the
+//! coordinator has learnt the outcome; then a FORGET entry drops it. Who has confirmed is known to the leader alone;
+//! a new one asks all of them again.
+//!
+//! Timestamps: a prepare timestamp is later than every commit before it in this partition, and the commit's timestamp
+//! is not earlier than any of its prepare timestamps. So a reader whose snapshot is before the prepare timestamp need
+//! not wait; any other waits until the decision is applied. The commit's timestamp may be earlier than that of other
+//! commits applied between PREPARE and DECIDE. The rows concerned were locked meanwhile: their versions stay in order.
+//! A checkpoint begun in between must not show the transaction's writes: see `Pin::late`.
+//!
+//! Not here: who sends what to whom and when (the coordinator), time, and whether this replica may answer (its lease).
+
+use std::collections::BTreeMap;
+
+use shoal_types::{Error, ErrorCode, NodeId, PartitionId, Result, TableId, Timestamp, TransactionId, key_hash};
+
+use crate::api::*;
+use crate::commit::Change;
+use crate::entry::{self, DecodedPrepare, DecodedWrite};
+use crate::locks::{Acquired, LockKey};
+use crate::partition::Partition;
+use crate::workspace::{NO_ROW, NO_WRITE, State, Transaction};
+
+/// Bits of a transaction's id below its coordinator's node id.
+const COUNTER_BITS: u32 = 52;
+
+/// What the home partition has decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Commit(Timestamp),
+    Abort,
+}
+
+/// What `propose_decision` found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecisionStart {
+    /// In the log; the token comes back when it was applied.
+    Proposed,
+    /// Applied before, or there is nothing that it could apply to; no token will come.
+    Done,
+}
+
+/// What the home partition says about a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomeOutcome {
+    Committed(Timestamp),
+    /// The commit is in the log and not applied: ask again.
+    InFlight,
+    /// It was not committed, and it never will be.
+    Aborted,
+}
+
+/// Who knows the outcome of a commit now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirmation {
+    /// This participant has applied the decision.
+    Participant(PartitionId),
+    /// The coordinator will not ask any more: it knows, or its process is gone.
+    Coordinator,
+}
+
+/// A commit decided here that somebody has not confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unconfirmed {
+    pub transaction: TransactionId,
+    pub timestamp: Timestamp,
+    /// The participants that are to be told (again).
+    pub participants: Vec<PartitionId>,
+    /// The coordinator may still ask.
+    pub coordinator: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct TwoPhase {
+    /// Prepare timestamps of the transactions whose PREPARE entry is proposed or applied here and whose decision is
+    /// not applied.
+    pub(crate) prepared: BTreeMap<TransactionId, Timestamp>,
+    /// Commits decided here and not forgotten.
+    pub(crate) decisions: BTreeMap<TransactionId, HomeDecision>,
+}
+
+/// A commit of which this partition is the home.
+pub(crate) struct HomeDecision {
+    pub(crate) timestamp: Timestamp,
+    pub(crate) participants: Box<[PartitionId]>,
+    /// The rest is the leader's own knowledge.
+    unconfirmed: Vec<PartitionId>,
+    coordinator_knows: bool,
+    /// A FORGET entry is under way.
+    forgetting: bool,
+}
+
+impl HomeDecision {
+    pub(crate) fn new(timestamp: Timestamp, participants: Box<[PartitionId]>) -> HomeDecision {
+        let unconfirmed = participants.to_vec();
+        HomeDecision { timestamp, participants, unconfirmed, coordinator_knows: false, forgetting: false }
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.unconfirmed.is_empty() && self.coordinator_knows
+    }
+}
+
+/// Error 1297: the coordinator must roll the transaction back.
+fn transaction_lost(transaction: TransactionId, partition: PartitionId) -> Error {
+    Error::new(
+        ErrorCode::GetTemporaryErrmsg,
+        format!(
+            "Transaction {transaction} lost what it had staged in partition {partition}, whose leader has changed; \
+             run it again"
+        ),
+    )
+    .rolling_back_transaction()
+}
+
+// ---- the participant ----
+
+impl Partition {
+    /// Refuses a transaction that has not staged exactly so many writes here: the leader has changed since, and early
+    /// writes are gone. Callers ask this before every operation and commit of a coordinator elsewhere.
+    pub fn expect_writes(&self, transaction: TransactionId, expected_writes: u32) -> Result<()> {
+        match self.savepoint(transaction).0 == expected_writes {
+            true => Ok(()),
+            false => Err(transaction_lost(transaction, self.config.id)),
+        }
+    }
+
+    /// The transaction as its coordinator knows it, if it can still be prepared or committed.
+    fn expect_active(&self, id: TransactionId, expected_writes: u32) -> Result<&Transaction> {
+        self.expect_writes(id, expected_writes)?;
+        match self.transaction(id) {
+            Some(transaction) if transaction.state == State::Active => Ok(transaction),
+            Some(_) => Err(Error::unknown("internal: the transaction's commit is under way already")),
+            None => Err(transaction_lost(id, self.config.id)),
+        }
+    }
+
+    /// Proposes the transaction's writes as prepared, to be committed or aborted as the partition `home` decides. When
+    /// the token comes back they are. `ReadOnly`: nothing was left to write; the transaction has ended here, and takes
+    /// no part in the decision. `timestamp` must be later than [`Partition::newest_timestamp`]. An error has changed
+    /// nothing.
+    pub fn propose_prepare(
+        &mut self,
+        transaction: TransactionId,
+        home: PartitionId,
+        timestamp: Timestamp,
+        expected_writes: u32,
+        token: CommitToken,
+    ) -> Result<CommitStart> {
+        if home == self.config.id {
+            return Err(Error::unknown("internal: a transaction's home partition commits, it does not prepare"));
+        }
+        let active = self.expect_active(transaction, expected_writes)?;
+        if !entry::has_final_writes(active) {
+            self.rollback(transaction);
+            return Ok(CommitStart::ReadOnly);
+        }
+        self.check_later(timestamp)?;
+        let data = entry::encode_prepare(active, home, timestamp, |_| true);
+        self.propose(data, token, Change::Prepare(transaction, home, timestamp))?;
+        self.newest = timestamp;
+        self.two_phase.prepared.insert(transaction, timestamp);
+        if let Some(transaction) = self.transactions.get_mut(&transaction) {
+            transaction.state = State::Preparing { timestamp };
+        }
+        self.pump()?;
+        Ok(CommitStart::Proposed)
+    }
+
+    /// Proposes the outcome of a prepared transaction. May come again and again; aborting a transaction that is not
+    /// prepared rolls it back. An error has changed nothing.
+    pub fn propose_decision(
+        &mut self,
+        transaction: TransactionId,
+        decision: Decision,
+        token: CommitToken,
+    ) -> Result<DecisionStart> {
+        match self.transaction(transaction).map(|transaction| transaction.state) {
+            None => return Ok(DecisionStart::Done),
+            Some(State::Active) if decision == Decision::Abort => {
+                self.rollback(transaction);
+                return Ok(DecisionStart::Done);
+            }
+            Some(State::Active | State::Committing { .. }) => {
+                return Err(Error::unknown(format!(
+                    "internal: a decision about transaction {transaction}, which is not prepared in partition {}",
+                    self.config.id
+                )));
+            }
+            Some(State::Preparing { timestamp } | State::Prepared { timestamp, .. }) => {
+                if let Decision::Commit(commit) = decision
+                    && commit < timestamp
+                {
+                    return Err(Error::unknown(format!(
+                        "internal: transaction {transaction} cannot commit at {commit}, before it was prepared \
+                         at {timestamp}"
+                    )));
+                }
+            }
+        }
+        let data = entry::encode_decide(transaction, decision);
+        self.propose(data, token, Change::Decide(transaction, decision))?;
+        self.pump()?;
+        Ok(DecisionStart::Proposed)
+    }
+
+    /// All transactions that are prepared here, with their home partitions, which know the outcome.
+    pub fn in_doubt(&self) -> Vec<(TransactionId, PartitionId)> {
+        let home = |&id: &TransactionId| match self.transaction(id)?.state {
+            State::Prepared { home, .. } => Some((id, home)),
+            _ => None,
+        };
+        self.two_phase.prepared.keys().filter_map(home).collect()
+    }
+
+    /// The transactions of the coordinators of one node that have neither prepared nor begun to commit here: what is
+    /// to be rolled back when the node is gone.
+    pub fn transactions_of(&self, node: NodeId) -> Vec<TransactionId> {
+        let mut transactions: Vec<TransactionId> = self
+            .transactions
+            .values()
+            .filter(|transaction| transaction.state == State::Active)
+            .map(|transaction| transaction.id)
+            .filter(|id| id.0 >> COUNTER_BITS == u64::from(node.0))
+            .collect();
+        transactions.sort_unstable();
+        transactions
+    }
+
+    /// The prepared transactions that a reader at `snapshot` has to wait for if they write what it reads. A reader of
+    /// the newest versions waits for those alone that may be committed already.
+    pub(crate) fn prepared_before(&self, snapshot: Timestamp) -> impl Iterator<Item = TransactionId> + '_ {
+        self.two_phase.prepared.keys().copied().filter(move |&id| self.blocks_readers(id, snapshot))
+    }
+
+    fn blocks_readers(&self, id: TransactionId, snapshot: Timestamp) -> bool {
+        match self.transaction(id).map(|transaction| transaction.state) {
+            Some(State::Preparing { timestamp }) => snapshot != Timestamp::MAX && timestamp <= snapshot,
+            Some(State::Prepared { timestamp, .. }) => timestamp <= snapshot,
+            _ => false,
+        }
+    }
+
+    /// The prepared transaction that a reader of this key at `snapshot` has to wait for.
+    pub(crate) fn prepared_writer_of(
+        &self,
+        snapshot: Timestamp,
+        table: TableId,
+        hash: u64,
+        key: &[u8],
+    ) -> Option<TransactionId> {
+        if self.two_phase.prepared.is_empty() {
+            return None;
+        }
+        let holder = self.locks.exclusive_holder(LockKey::row(table, hash))?;
+        let writes = self.transaction(holder)?.find(table, hash, key).is_some();
+        (writes && self.blocks_readers(holder, snapshot)).then_some(holder)
+    }
+
+    // ---- applying ----
+
+    /// Our own PREPARE: the workspace is there.
+    pub(crate) fn apply_prepare(&mut self, id: TransactionId, home: PartitionId, timestamp: Timestamp) {
+        if let Some(transaction) = self.transactions.get_mut(&id) {
+            transaction.overlays.clear();
+            transaction.state = State::Prepared { home, timestamp };
+        }
+    }
+
+    /// Another leader's PREPARE, or one from before a restart: builds the workspace that the leader had.
+    pub(crate) fn apply_decoded_prepare(&mut self, prepare: DecodedPrepare<'_>) -> Result<()> {
+        let DecodedPrepare { transaction: id, home, timestamp, writes } = prepare;
+        self.evict(id)?;
+        let mut transaction = self.new_transaction(id);
+        let mut keys = Vec::new();
+        for write in writes {
+            self.stage_prepared(&mut transaction, write, &mut keys);
+        }
+        for key in keys {
+            if self.lock_prepared(id, key)? {
+                transaction.locks.push(key);
+            }
+        }
+        transaction.state = State::Prepared { home, timestamp };
+        self.transactions.insert(id, transaction);
+        self.two_phase.prepared.insert(id, timestamp);
+        self.newest = self.newest.max(timestamp);
+        self.settle_grants();
+        Ok(())
+    }
+
+    /// Stages one write and lists the locks under which its leader staged it.
+    fn stage_prepared(
+        &mut self,
+        transaction: &mut Transaction,
+        write: DecodedWrite<'_>,
+        locks: &mut Vec<LockKey>,
+    ) {
+        let (table, row) = match write {
+            DecodedWrite::Put { table, row } => (table, Some(row)),
+            DecodedWrite::Delete { table, .. } => (table, None),
+        };
+        // Writes to a table whose drop came first are void, here as at the leader.
+        let Some(fragment) = self.fragments.get(&table) else { return };
+        let mut key_buffer = std::mem::take(&mut self.key_buffer);
+        let key = match write {
+            DecodedWrite::Put { row, .. } => fragment.primary_key_into(row, &mut key_buffer),
+            DecodedWrite::Delete { key, .. } => key,
+        };
+        let hash = key_hash(key);
+        let old = fragment.find(hash, key, &mut self.scratch);
+        let old = old.and_then(|row_id| Some((row_id, fragment.newest(row_id)?)));
+        locks.push(LockKey::row(table, hash));
+        let mut unique_key = Vec::new();
+        for index in fragment.ordered.iter().filter(|index| index.locally_unique) {
+            let versions = [old.map(|(_, bytes)| bytes), row];
+            if let [Some(old), Some(new)] = versions
+                && index.same_columns(fragment.row(old), fragment.row(new))
+            {
+                continue;
+            }
+            for bytes in versions.into_iter().flatten().filter(|bytes| !index.spec.has_null(fragment.row(bytes))) {
+                let unique_key = index.key_into(&fragment.layout, bytes, &mut unique_key);
+                locks.push(LockKey::unique(table, index.definition.id, key_hash(unique_key)));
+            }
+        }
+        let charge = row.map_or(0, |row| fragment.charge_of(row));
+        self.config.budget.charge(charge);
+        let row_id = old.map_or(NO_ROW, |(row_id, _)| row_id);
+        transaction.stage(table, hash, key, row.map(Box::from), row_id, charge);
+        self.key_buffer = key_buffer;
+    }
+
+    /// Takes a lock that the log says this transaction has; whoever holds it got it from this replica when it led, and
+    /// is as good as rolled back. True if the lock was not held before.
+    fn lock_prepared(&mut self, id: TransactionId, key: LockKey) -> Result<bool> {
+        loop {
+            match self.locks.acquire(id, key, LockMode::Exclusive) {
+                Acquired::New => return Ok(true),
+                Acquired::Granted | Acquired::Held => return Ok(false),
+                Acquired::Conflict => {
+                    for holder in self.locks.holders_of(key) {
+                        self.evict(holder)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Rolls back a transaction whose coordinator has lost it, and wakes its waiting operations so that they see it.
+    pub(crate) fn evict(&mut self, id: TransactionId) -> Result<()> {
+        let Some(transaction) = self.transactions.get(&id) else {
+            return Ok(());
+        };
+        if transaction.state != State::Active {
+            return Err(Error::unknown(format!(
+                "the log of partition {} contradicts itself: two transactions hold one lock, one of them is {id}",
+                self.config.id
+            )));
+        }
+        self.outputs.woken.extend(transaction.waits.iter().map(|&(token, _)| token));
+        self.rollback(id);
+        Ok(())
+    }
+
+    /// Ends a prepared transaction; nothing if it is not (any more).
+    pub(crate) fn apply_decision(&mut self, id: TransactionId, decision: Decision) {
+        if self.two_phase.prepared.remove(&id).is_none() {
+            return;
+        }
+        let Some(mut transaction) = self.transactions.remove(&id) else {
+            return;
+        };
+        match decision {
+            Decision::Commit(timestamp) => self.apply_prepared_writes(&mut transaction, timestamp),
+            Decision::Abort => {
+                let released = transaction.truncate(SavepointMark(0));
+                self.config.budget.release(released);
+            }
+        }
+        self.finish(transaction);
+    }
+
+    fn apply_prepared_writes(&mut self, transaction: &mut Transaction, timestamp: Timestamp) {
+        self.recharge(transaction);
+        let is_late = self.lower_pins(timestamp);
+        self.apply_workspace(transaction, timestamp);
+        self.newest = self.newest.max(timestamp);
+        if !is_late {
+            return;
+        }
+        for number in 0..transaction.writes.len() as u32 {
+            let write = &transaction.writes[number as usize];
+            if write.superseded_by != NO_WRITE {
+                continue;
+            }
+            let Some(fragment) = self.fragments.get(&write.table) else { continue };
+            if let Some(row) = fragment.find(write.hash, transaction.key(number), &mut self.scratch) {
+                for pin in self.pins.iter_mut().filter(|pin| pin.timestamp >= timestamp) {
+                    pin.late.insert((write.table, row), timestamp);
+                }
+            }
+        }
+    }
+
+    /// Checkpoints in the making were begun before this commit, whose timestamp may be earlier than theirs all the
+    /// same: what it replaces stays until they are written. False if there are none.
+    fn lower_pins(&mut self, timestamp: Timestamp) -> bool {
+        let before = Timestamp(timestamp.0.saturating_sub(1));
+        let mut is_late = false;
+        for pin in self.pins.iter_mut().filter(|pin| pin.timestamp >= timestamp) {
+            pin.floor = pin.floor.min(before);
+            is_late = true;
+        }
+        is_late
+    }
+
+    /// A table may have been altered while the transaction was prepared, and a version may cost something else now.
+    fn recharge(&mut self, transaction: &mut Transaction) {
+        for write in &mut transaction.writes {
+            let Some(fragment) = self.fragments.get(&write.table) else { continue };
+            let charge = write.row.as_deref().map_or(0, |row| fragment.charge_of(row));
+            if charge != write.charge {
+                self.config.budget.charge(charge);
+                self.config.budget.release(write.charge);
+                write.charge = charge;
+            }
+        }
+    }
+}
+
+// ---- the home ----
+
+impl Partition {
+    /// Proposes the transaction's writes here and, by the same entry, the decision that all `participants`, which
+    /// are prepared, commit. `timestamp` must not be earlier than any of their prepare timestamps and must be later
+    /// than [`Partition::newest_timestamp`]. There may be no participants: the decision is kept all the same until the
+    /// coordinator has confirmed it. An error has changed nothing.
+    pub fn propose_home_commit(
+        &mut self,
+        transaction: TransactionId,
+        timestamp: Timestamp,
+        participants: &[PartitionId],
+        expected_writes: u32,
+        token: CommitToken,
+    ) -> Result<()> {
+        let active = self.expect_active(transaction, expected_writes)?;
+        self.check_later(timestamp)?;
+        let data = entry::encode_home_commit(active, timestamp, participants);
+        self.propose(data, token, Change::HomeCommit(transaction, timestamp, participants.into()))?;
+        self.newest = timestamp;
+        if let Some(transaction) = self.transactions.get_mut(&transaction) {
+            transaction.state = State::Committing { timestamp };
+        }
+        self.pump()
+    }
+
+    /// The outcome of a transaction whose home this is. One that is still active is rolled back first. The caller has
+    /// made sure that this replica leads, that its lease holds, and that it has applied an entry of its own term.
+    pub fn outcome_of(&mut self, transaction: TransactionId) -> HomeOutcome {
+        if let Some(decision) = self.two_phase.decisions.get(&transaction) {
+            return HomeOutcome::Committed(decision.timestamp);
+        }
+        match self.transaction(transaction).map(|transaction| transaction.state) {
+            Some(State::Active) => {
+                self.rollback(transaction);
+                HomeOutcome::Aborted
+            }
+            Some(_) => HomeOutcome::InFlight,
+            None => HomeOutcome::Aborted,
+        }
+    }
+
+    /// Somebody concerned knows the outcome. Unknown transactions are forgotten ones.
+    pub fn confirm(&mut self, transaction: TransactionId, confirmation: Confirmation) {
+        let Some(decision) = self.two_phase.decisions.get_mut(&transaction) else {
+            return;
+        };
+        match confirmation {
+            Confirmation::Participant(partition) => decision.unconfirmed.retain(|&other| other != partition),
+            Confirmation::Coordinator => decision.coordinator_knows = true,
+        }
+    }
+
+    /// The decisions that wait for confirmations.
+    pub fn unconfirmed(&self) -> Vec<Unconfirmed> {
+        let waiting = self.two_phase.decisions.iter().filter(|(_, decision)| !decision.is_confirmed());
+        waiting
+            .map(|(&transaction, decision)| Unconfirmed {
+                transaction,
+                timestamp: decision.timestamp,
+                participants: decision.unconfirmed.clone(),
+                coordinator: !decision.coordinator_knows,
+            })
+            .collect()
+    }
+
+    /// Proposes to forget all decisions that everybody has confirmed; false if there are none. Worth calling from time
+    /// to time rather than for each.
+    pub fn propose_forget(&mut self, token: CommitToken) -> Result<bool> {
+        let confirmed = |decision: &HomeDecision| decision.is_confirmed() && !decision.forgetting;
+        let decisions = self.two_phase.decisions.iter();
+        let transactions: Vec<TransactionId> =
+            decisions.filter(|(_, decision)| confirmed(decision)).map(|(&id, _)| id).collect();
+        if transactions.is_empty() {
+            return Ok(false);
+        }
+        self.propose(entry::encode_forget(&transactions), token, Change::Forget(transactions.clone()))?;
+        for id in transactions {
+            if let Some(decision) = self.two_phase.decisions.get_mut(&id) {
+                decision.forgetting = true;
+            }
+        }
+        self.pump()?;
+        Ok(true)
+    }
+
+    pub(crate) fn apply_decision_made(
+        &mut self,
+        id: TransactionId,
+        timestamp: Timestamp,
+        participants: Box<[PartitionId]>,
+    ) {
+        self.two_phase.decisions.insert(id, HomeDecision::new(timestamp, participants));
+    }
+
+    pub(crate) fn apply_forget(&mut self, transactions: &[TransactionId]) {
+        for id in transactions {
+            self.two_phase.decisions.remove(id);
+        }
+    }
+
+    /// The FORGET entry was lost.
+    pub(crate) fn remember(&mut self, transactions: &[TransactionId]) {
+        for id in transactions {
+            if let Some(decision) = self.two_phase.decisions.get_mut(id) {
+                decision.forgetting = false;
+            }
+        }
+    }
+}
