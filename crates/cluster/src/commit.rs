@@ -81,7 +81,7 @@ pub struct Appending {
 }
 
 impl Appending {
-    const NOTHING: Appending = Appending { end: Lsn::ZERO, signals: 0, needs_flush: false };
+    pub(crate) const NOTHING: Appending = Appending { end: Lsn::ZERO, signals: 0, needs_flush: false };
 }
 
 /// How long flushes in sessions' own threads have taken of late. All sessions of the thread wait meanwhile.
@@ -174,7 +174,7 @@ impl Sequencer {
         self.staged += 1;
     }
 
-    fn raise_sequences(&mut self, tables: &[Arc<Table>]) {
+    pub(crate) fn raise_sequences(&mut self, tables: &[Arc<Table>]) {
         for table in tables {
             if table.next_auto_increment.needs_bound() {
                 let bound = table.next_auto_increment.raise_bound();

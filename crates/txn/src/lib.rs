@@ -7,12 +7,13 @@
 //! - `transaction`, `participants`: a session's transaction.
 //! - `read`, `scan` and `partition_scan` and `merge`, `write` and `write_remote`: its operations.
 //! - `wait`, `deadlock`: waiting for others.
-//! - `commit`, `commit_remote`, [`two_phase`]: its end: here, on one other node, over partitions that several nodes lead.
+//! - `commit`, `commit_remote`, `commit_driver`, [`two_phase`]: its end: here, on one other node, over partitions that several nodes lead.
 //! - `protocol`, `remote`, `gather`: operations as frames for leaders on other nodes. `serve`: the leaders' answers.
 //! - `pulse`: snapshots and horizons over all nodes.
 
 mod api;
 mod commit;
+mod commit_driver;
 mod commit_remote;
 mod deadlock;
 mod gather;

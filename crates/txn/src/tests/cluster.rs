@@ -290,13 +290,11 @@ fn lose_call(fault: Fault, number: u64) {
         let outcome = work.await;
         cluster.network.heal();
         drop(transaction);
-        let rows: Vec<_> = [
-            newest_k(&cluster.nodes[1], &table, ids[0]).await,
-            newest_k(&cluster.nodes[1], &table, ids[1]).await,
-        ]
-        .into_iter()
-        .map(|k| k.flatten())
-        .collect();
+        let rows: Vec<_> =
+            [newest_k(&cluster.nodes[1], &table, ids[0]).await, newest_k(&cluster.nodes[1], &table, ids[1]).await]
+                .into_iter()
+                .map(|k| k.flatten())
+                .collect();
         let is_committed = match rows.as_slice() {
             [Some(0), Some(0)] => false,
             [Some(1), Some(1)] => true,
