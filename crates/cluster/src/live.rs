@@ -233,7 +233,8 @@ impl Node {
     fn knows_nothing(&self, partition: u32) -> bool {
         let guard = self.partition(partition);
         let agreed = || {
-            let agreed = self.cluster.as_ref().is_some_and(|cluster| lock(&cluster.begun_together).contains(&partition));
+            let agreed =
+                self.cluster.as_ref().is_some_and(|cluster| lock(&cluster.begun_together).contains(&partition));
             agreed && guard.leader().is_none()
         };
         !guard.is_single() && (guard.is_amnesiac() || agreed())
