@@ -155,8 +155,12 @@ impl Node {
     /// The same for a partition.
     fn checkpoint_partition(&self, partition: u32) -> Result<Lsn> {
         let group = group_of(partition);
+        if self.partition(partition).is_installing() {
+            // What is here is neither the old state nor the new one.
+            return Ok(Lsn(self.checkpointed.load(Ordering::Relaxed)));
+        }
         if self.partition(partition).is_witness() {
-            return self.log_again(partition, u64::MAX);
+            return self.log_again(partition, 0);
         }
         let mut writer = self.checkpoints.create(group, &[], self.checkpoint_options()).map_err(log_error)?;
         let mut low_water = self.completed_lsn();

@@ -40,6 +40,8 @@ pub struct Cluster {
     pub(crate) newest_catalog: AtomicU64,
     /// This node has had the dictionary as its leader had it at some moment since this node started.
     pub(crate) knows_catalog: AtomicBool,
+    /// This node may lead what it did not lead when it looked at its fragments last.
+    pub(crate) reconcile: AtomicBool,
     /// The dictionary is being fetched.
     pub(crate) following: AtomicBool,
     pub(crate) jobs: mpsc::UnboundedSender<Job>,
@@ -106,6 +108,7 @@ impl Cluster {
             initialised: AtomicBool::new(initialised),
             newest_catalog: AtomicU64::new(0),
             knows_catalog: AtomicBool::new(false),
+            reconcile: AtomicBool::new(false),
             following: AtomicBool::new(false),
             jobs,
             first_jobs: Mutex::new(Some(first_jobs)),

@@ -42,12 +42,13 @@ impl Node {
         if applied > self.clock.latest() {
             self.clock.observe(applied);
         }
-        let outputs = guard.outputs();
-        if !outputs.committed.is_empty() {
+        // Before anybody hears of a commit, and for the day when this replica leads.
+        if applied > self.snapshots.visible() {
             self.snapshots.set_visible(applied);
-            for token in outputs.committed.drain(..) {
-                self.waits.signal(token.0);
-            }
+        }
+        let outputs = guard.outputs();
+        for token in outputs.committed.drain(..) {
+            self.waits.signal(token.0);
         }
         for token in outputs.lost.drain(..).chain(outputs.unknown.drain(..)) {
             self.waits.signal_lost(token.0);

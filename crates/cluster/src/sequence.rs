@@ -3,9 +3,20 @@
 //! The bound is raised by the commits themselves: a commit that has used values beyond it writes a new one, some
 //! values ahead, in its own log batch. So nobody ever waits for it, and a value that was acknowledged is never given
 //! out again after a crash; what lies between it and the bound is lost. A clean shutdown writes the exact counter.
+//!
+//! In a cluster every node with sessions has blocks of values to itself, so values of different nodes do not rise together;
+//! what is left of a block when a node stops is lost. Values that users give are reported before their rows are written.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use shoal_types::{Error, Outcome, Result};
+
+use crate::node::Node;
+use crate::services::{Ask, SequenceBlock};
+use crate::table::Table;
+use crate::wait::lock;
 
 /// Values ahead of need: the first bound, doubled by every further one.
 const FIRST_BLOCK: u64 = 16;
@@ -17,11 +28,55 @@ pub struct Sequence {
     next: AtomicU64,
     bound: AtomicU64,
     block: AtomicU64,
+    /// In a cluster: the values that this node may give out.
+    own: Mutex<Block>,
+}
+
+/// Values of a cluster's sequence.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    start: u64,
+    end: u64,
+    /// No other node gives out values below this any more, as far as is known here.
+    known_next: u64,
 }
 
 impl Sequence {
     pub fn new(next: u64) -> Sequence {
-        Sequence { next: AtomicU64::new(next), bound: AtomicU64::new(0), block: AtomicU64::new(FIRST_BLOCK) }
+        Sequence {
+            next: AtomicU64::new(next),
+            bound: AtomicU64::new(0),
+            block: AtomicU64::new(FIRST_BLOCK),
+            own: Mutex::default(),
+        }
+    }
+
+    /// Values of this node's block, if so many are left behind those that were given.
+    fn take_own(&self, count: u64) -> Option<Range<u64>> {
+        let mut own = lock(&self.own);
+        let start = own.start.max(self.next.load(Ordering::Relaxed));
+        let end = start.checked_add(count).filter(|&end| end <= own.end)?;
+        own.start = end;
+        self.next.fetch_max(end, Ordering::Relaxed);
+        Some(start..end)
+    }
+
+    /// How many values the next block should have.
+    fn next_block(&self, count: u64) -> u64 {
+        let block = self.block.load(Ordering::Relaxed);
+        self.block.store((block * 2).min(LARGEST_BLOCK), Ordering::Relaxed);
+        block.max(count)
+    }
+
+    fn put_own(&self, start: u64, count: u64) {
+        *lock(&self.own) = Block { start, end: start + count, known_next: start + count };
+        self.next.fetch_max(start, Ordering::Relaxed);
+    }
+
+    /// Whether some node may still generate this value.
+    fn may_come(&self, number: u64) -> bool {
+        let own = lock(&self.own);
+        number >= own.end && number >= own.known_next
     }
 
     /// Values were given out that the log does not know of.
@@ -62,6 +117,43 @@ impl Deref for Sequence {
 
     fn deref(&self) -> &AtomicU64 {
         &self.next
+    }
+}
+
+impl Node {
+    /// In a cluster: so many values of the table's sequence that nobody else gets. Blocks of them are fetched from the leader
+    /// of the partition that keeps the sequence.
+    pub async fn take_numbers(&self, table: &Table, count: u64) -> Result<Range<u64>> {
+        let sequence = &table.next_auto_increment;
+        loop {
+            if let Some(numbers) = sequence.take_own(count) {
+                return Ok(numbers);
+            }
+            self.fetch_numbers(table, sequence.next_block(count), sequence.load(Ordering::Relaxed)).await?;
+        }
+    }
+
+    /// In a cluster: no node generates this value any more.
+    pub async fn note_number(&self, table: &Table, number: u64) -> Result<()> {
+        let sequence = &table.next_auto_increment;
+        if sequence.may_come(number) {
+            let at_least = number.saturating_add(1);
+            self.fetch_numbers(table, sequence.next_block(1), at_least).await?;
+        }
+        Ok(())
+    }
+
+    async fn fetch_numbers(&self, table: &Table, count: u64, at_least: u64) -> Result<()> {
+        let Some(cluster) = &self.cluster else {
+            return Err(Error::unknown("internal: this process is no cluster"));
+        };
+        let partition = table.id().0 % self.partition_count();
+        let ask = Ask::Sequence(SequenceBlock { table: table.id().0, count, at_least });
+        // Values of a block that went astray are lost, and nothing else is.
+        let reply = self.ask_leader(cluster, partition, ask).await;
+        let (_, reply) = reply.map_err(|error| error.with_outcome(Outcome::NotCommitted))?;
+        table.next_auto_increment.put_own(reply.value, count);
+        Ok(())
     }
 }
 

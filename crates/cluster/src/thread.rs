@@ -47,6 +47,10 @@ impl Node {
         self.tick_replicas();
         self.leave_amnesia();
         let version = cluster.map_version();
+        if version != *told {
+            // Whoever begins to lead sees to it that the fragments are those of the dictionary.
+            cluster.reconcile.store(true, Ordering::Release);
+        }
         if turn.is_multiple_of(TICKS_PER_NEWS) || version != *told {
             *told = version;
             self.tell_news();
@@ -56,11 +60,9 @@ impl Node {
         self.balance_leaders(turn);
         let meta_leader = cluster.leaders.of(cluster.options.meta_partition().0);
         let behind = cluster.newest_catalog.load(Ordering::Acquire) > self.catalog_version();
-        if meta_leader.is_some() && (behind || !cluster.knows_catalog.load(Ordering::Acquire)) {
+        let unknown = !cluster.knows_catalog.load(Ordering::Acquire);
+        if meta_leader.is_some() && (behind || unknown || cluster.reconcile.load(Ordering::Acquire)) {
             self.follow_catalog();
-        }
-        if let Some(transport) = cluster.transport.get() {
-            transport.flush();
         }
     }
 
@@ -71,13 +73,19 @@ impl Node {
             return;
         }
         let node = Arc::downgrade(self);
+        cluster.reconcile.store(false, Ordering::Release);
         let wanted = cluster.newest_catalog.load(Ordering::Acquire);
         cluster.spawn(move || async move {
             let Some(node) = node.upgrade() else { return };
-            if let Err(error) = node.have_catalog(wanted).await {
-                tracing::debug!(%error, "the dictionary could not be followed yet");
-            }
+            let again = match node.have_catalog(wanted).await {
+                Ok(_) => false,
+                Err(error) => {
+                    tracing::debug!(%error, "the dictionary could not be followed yet");
+                    true
+                }
+            };
             if let Some(cluster) = &node.cluster {
+                cluster.reconcile.fetch_or(again, Ordering::AcqRel);
                 cluster.following.store(false, Ordering::Release);
             }
         });
@@ -120,7 +128,12 @@ async fn run(node: &Weak<Node>, period: Duration, mut jobs: tokio::sync::mpsc::U
             biased;
             _ = ticks.tick() => {
                 let Some(node) = node.upgrade().filter(|node| !node.is_closed()) else { return };
-                node.cluster_tick(turn, &mut told);
+                let transport = node.cluster.as_ref().and_then(|cluster| cluster.transport.get());
+                match transport {
+                    // One write a peer.
+                    Some(transport) => transport.gather(|| node.cluster_tick(turn, &mut told)),
+                    None => node.cluster_tick(turn, &mut told),
+                }
                 turn = turn.wrapping_add(1);
             }
             Some(job) = jobs.recv() => {

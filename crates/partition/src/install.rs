@@ -12,7 +12,8 @@
 //!
 //! The first block is refused if the checkpoint is not newer than what the follower holds; nothing has changed then.
 //! With it the old rows go. A stream that ends early leaves the follower without rows to serve or lead with, though its
-//! log and vote are as good as ever: it begins again with the next stream, or restarts from its old checkpoint.
+//! log and vote are as good as ever. The leader may not notice, so the follower's node then asks the leader's node for
+//! another stream ([`Partition::is_installing`] says so), or restarts from its old checkpoint.
 //!
 //! Entries that Raft finds committed meanwhile wait; those behind the checkpoint are applied at the end.
 
@@ -81,7 +82,8 @@ impl Partition {
         self.installing.running
     }
 
-    /// The stream has ended early. True if the state is as it was before; otherwise another stream must follow.
+    /// The stream has ended early. True if the state is as it was before; otherwise the rows are gone and another stream
+    /// must be asked for.
     pub fn abort_install(&mut self) -> Result<bool> {
         if !self.installing.running {
             return Ok(true);
@@ -117,8 +119,10 @@ impl Partition {
             }
             return self.group.recover_from(index, term);
         }
-        let applied = self.installing.replaced.unwrap_or(self.applied_index);
-        if index <= applied {
+        // Without rows the same entry's will do as well.
+        let (applied, lost_rows) =
+            (self.installing.replaced.unwrap_or(self.applied_index), self.installing.replaced);
+        if index < applied || (index == applied && lost_rows.is_none()) {
             return Err(Error::unknown(format!(
                 "the checkpoint of partition {} at entry {index} is no news: entry {applied} is applied here",
                 self.config.id

@@ -79,10 +79,9 @@ impl Group {
         let Ok(node) = self.node() else { return };
         let last = node.raft.raft_log.last_index();
         let known = node.raft.raft_log.match_term(index, term);
-        if let Some(progress) = node.raft.mut_prs().get_mut(from)
-            && (!known || index < progress.matched)
-            && progress.matched > 0
-        {
+        let Some(progress) = node.raft.mut_prs().get_mut(from) else { return };
+        progress.committed_index = progress.committed_index.min(index);
+        if progress.matched > 0 && (!known || index < progress.matched) {
             progress.matched = 0;
             progress.snapshot_failure();
             progress.become_probe();

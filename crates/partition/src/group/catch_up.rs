@@ -1,9 +1,10 @@
 //! Replicas that were away: how much of the log the others keep for them, and checkpoints for those that need more.
 //!
-//! Entries that are applied are kept in memory only for others to fetch. A leader keeps what each data replica lacks,
-//! within `tail_bytes_max` for one that is away and four times as much for one that answers; beyond that the replica
-//! gets a checkpoint. A follower cannot know what others lack and keeps the newest entries, in case it is to lead. The
-//! witness holds its log for others alone; when that passes the bound, the older half goes.
+//! Entries that are applied are kept in memory only for others to fetch. Every replica keeps the newest ones, a quarter of
+//! `tail_bytes_max`: a follower is to lead some day, and a leader's follower may lose what it had not synced. A leader
+//! also keeps what each data replica lacks, within `tail_bytes_max` for one that is away and four times as much for one
+//! that answers; beyond that the replica gets a checkpoint. The witness holds its log for others alone; when that
+//! passes the bound, the older half goes.
 //!
 //! A checkpoint is streamed beside Raft's messages. For Raft its installation is a snapshot that has come: the log
 //! begins anew behind it, unless it holds that very entry already.
@@ -17,21 +18,34 @@ use crate::outputs::{LogStart, Outputs};
 
 /// A replica that answers may lack so many times `tail_bytes_max`.
 const BYTES_FOR_ACTIVE: u64 = 4;
-/// A follower keeps this part of `tail_bytes_max`.
-const FOLLOWER_KEEPS_PART: u64 = 4;
+/// Everybody keeps this part of `tail_bytes_max`.
+const PART_KEPT: u64 = 4;
 
 impl Group {
     /// Finds the data replicas that the log in memory no longer reaches.
     pub(super) fn mind_followers(&mut self, outputs: &mut Outputs) {
         outputs.wants_checkpoint.clear();
-        let Some(node) = self.running().filter(|_| self.leading != 0 && !self.is_witness()) else { return };
+        if self.leading == 0 || self.is_witness() {
+            return;
+        }
+        let active = |&replica: &u64| self.progress(replica).is_some_and(|(_, active)| active);
+        let replicas: Vec<u64> = self.data_peers().filter(active).collect();
+        let Ok(node) = self.node() else { return };
         let start = node.store().start().0;
-        let behind = |&replica: &u64| {
-            let progress = node.raft.prs().get(replica);
-            let out_of_reach = progress.is_some_and(|progress| progress.next_idx <= start);
-            out_of_reach && self.progress(replica).is_some_and(|(_, active)| active)
-        };
-        outputs.wants_checkpoint.extend(self.data_peers().filter(behind));
+        for replica in replicas {
+            let Some(progress) = node.raft.mut_prs().get_mut(replica) else { continue };
+            if progress.next_idx > start {
+                continue;
+            }
+            if progress.committed_index >= start {
+                // An answer that came late has led the leader astray: the replica holds what it knows to be committed.
+                progress.next_idx = progress.committed_index + 1;
+                progress.resume();
+                node.raft.send_append(replica);
+            } else {
+                outputs.wants_checkpoint.push(replica);
+            }
+        }
     }
 
     /// Forgets entries that nobody is going to ask for.
@@ -45,14 +59,15 @@ impl Group {
                 return;
             }
             limit = limit.min(within(bound / 2));
-        } else if self.leading != 0 {
+        } else {
+            limit = limit.min(within(bound / PART_KEPT));
+        }
+        if self.leading != 0 {
             for replica in self.data_peers() {
                 let (matched, active) = self.progress(replica).unwrap_or_default();
                 let bound = if active { bound * BYTES_FOR_ACTIVE } else { bound };
                 limit = limit.min(matched.max(within(bound)));
             }
-        } else {
-            limit = limit.min(within(bound / FOLLOWER_KEEPS_PART));
         }
         let keeps_no_rows = self.is_witness();
         let Ok(node) = self.node() else { return };

@@ -43,21 +43,24 @@ fn a_short_absence_is_made_up_from_the_log() {
 }
 
 #[test]
-fn the_log_in_memory_is_kept_for_the_absent_within_bounds_and_for_nobody_else() {
+fn the_log_in_memory_is_kept_for_the_absent_within_bounds_and_little_for_the_others() {
     let mut network = network(4000);
     let (mut rows, leader) = Rows::over(&mut network);
     fill(&mut network, &mut rows, leader, 0..50);
     network.advance(HEARTBEAT_MS);
-    // All have everything.
-    assert_eq!(network.at(leader).first_index(), network.at(leader).last_index().0 + 1);
-    let kept = network.at(2).last_index().0 - network.at(2).first_index();
-    assert!((1..20).contains(&kept), "a follower keeps {kept} entries");
+    // All have everything, for the present.
+    for replica in 1..=3 {
+        let kept = network.at(replica).last_index().0 - network.at(replica).first_index();
+        assert!((1..8).contains(&kept), "replica {replica} keeps {kept} entries");
+    }
     network.isolate(3);
     let end = network.at(leader).last_index().0;
     fill(&mut network, &mut rows, leader, 50..55);
     network.advance(ELECTION_MS * 2);
-    assert_eq!(network.at(leader).first_index(), end + 1);
-    fill(&mut network, &mut rows, leader, 55..150);
+    assert!(network.at(leader).first_index() <= end + 1);
+    fill(&mut network, &mut rows, leader, 55..60);
+    assert!(network.at(leader).first_index() <= end + 1);
+    fill(&mut network, &mut rows, leader, 60..150);
     let kept = network.at(leader).last_index().0 - network.at(leader).first_index();
     assert!((10..30).contains(&kept), "the leader keeps {kept} entries");
 }
@@ -251,6 +254,11 @@ fn a_replica_that_lost_its_tail_gets_it_again_and_is_cured() {
     let (mut rows, leader) = forgetful(&mut network);
     network.restart(2);
     assert!(network.at(2).is_amnesiac());
+    // The leader forgets what it knew as soon as it learns of the loss.
+    network.holds = |message| message.msg_type == raft::eraftpb::MessageType::MsgAppendResponse;
+    network.advance(HEARTBEAT_MS * 3);
+    assert!(!network.at(leader).is_caught_up(2));
+    network.release();
     network.advance(HEARTBEAT_MS * 5);
     assert!(!network.at(2).is_amnesiac());
     assert_eq!(all_rows(network.at(2)), expected(0..10));
@@ -273,22 +281,24 @@ fn a_cure_needs_an_answer_asked_for_in_this_life() {
     network.advance(HEARTBEAT_MS * 5);
     assert_eq!(all_rows(network.at(2)), expected(0..10));
     assert!(network.at(2).is_amnesiac());
-    // The next life gets the answer that was meant for this one.
+    // It acknowledges more, forgets that, and its next life gets the answer that was meant for this one.
+    network.sync_all();
+    fill(&mut network, &mut rows, 1, 10..12);
     network.crash(2);
+    network.isolate(2);
     let answers = std::mem::take(&mut network.held);
     network.restart(2);
-    network.advance(HEARTBEAT_MS);
-    network.isolate(2);
     for answer in answers {
         network.at(2).step_message(answer).unwrap();
     }
     network.advance(HEARTBEAT_MS * 2);
+    assert_eq!(all_rows(network.at(2)), expected(0..10));
     assert!(network.at(2).is_amnesiac());
     network.heal();
     network.release();
     network.advance(HEARTBEAT_MS * 5);
     assert!(!network.at(2).is_amnesiac());
-    fill(&mut network, &mut rows, 1, 10..12);
+    assert_everywhere(&mut network, &expected(0..12));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod catch_up;
 mod locking;
 mod model;
 mod network;
+mod random;
 mod recovery;
 mod replicas;
 mod two_phase;

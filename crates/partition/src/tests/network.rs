@@ -41,6 +41,9 @@ pub(crate) struct Site {
     /// Entries count as persisted in memory, and a crash loses those that were not synced.
     pub(crate) replicated: bool,
     pub(crate) disk_stalls: bool,
+    /// How much faster its clock runs, in thousandths, and how far it is ahead.
+    pub(crate) drift: u64,
+    pub(crate) offset: u64,
     pub(crate) paused: bool,
     pub(crate) committed: Vec<CommitToken>,
     pub(crate) lost: Vec<CommitToken>,
@@ -48,6 +51,20 @@ pub(crate) struct Site {
     pub(crate) woken: Vec<WaitToken>,
     pub(crate) read_states: Vec<ReadState>,
     pub(crate) leadership: Option<Leadership>,
+}
+
+/// A linear congruential generator.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % bound
+    }
+
+    pub(crate) fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
 }
 
 pub(crate) struct Network {
@@ -59,6 +76,9 @@ pub(crate) struct Network {
     pub(crate) held: Vec<Message>,
     pub(crate) holds: fn(&Message) -> bool,
     on_the_way: VecDeque<Message>,
+    /// Makes the network lose, double, delay and reorder messages.
+    pub(crate) chaos: Option<Random>,
+    late: Vec<Message>,
     /// Messages sent, by kind and way.
     pub(crate) sent: BTreeMap<(u8, u64, u64), u64>,
 }
@@ -66,6 +86,11 @@ pub(crate) struct Network {
 impl Site {
     pub(crate) fn partition(&mut self) -> &mut Partition {
         self.partition.as_mut().expect("the replica is up")
+    }
+
+    /// What its clock shows.
+    pub(crate) fn clock(&self, now: Millis) -> Millis {
+        Millis(now.0 * (1000 + self.drift) / 1000 + self.offset)
     }
 
     /// Reads checkpoint and log back.
@@ -159,6 +184,8 @@ impl Network {
             held: Vec::new(),
             holds: |_| false,
             on_the_way: VecDeque::new(),
+            chaos: None,
+            late: Vec::new(),
             sent: BTreeMap::new(),
         };
         for replica in config(1).voters {
@@ -173,6 +200,8 @@ impl Network {
                 lives: 0,
                 replicated: false,
                 disk_stalls: false,
+                drift: 0,
+                offset: 0,
                 paused: false,
                 committed: Vec::new(),
                 lost: Vec::new(),
@@ -236,7 +265,27 @@ impl Network {
                 return;
             }
             while let Some(message) = self.on_the_way.pop_front() {
-                self.deliver(message);
+                match self.chaos.as_mut().map(|random| random.below(40)) {
+                    Some(0) => {}
+                    Some(1..4) => self.late.push(message),
+                    Some(4) => {
+                        self.late.push(message.clone());
+                        self.deliver(message);
+                    }
+                    _ => self.deliver(message),
+                }
+            }
+        }
+    }
+
+    fn deliver_late(&mut self) {
+        let Some(random) = &mut self.chaos else { return };
+        let mut index = 0;
+        while index < self.late.len() {
+            if random.one_in(4) {
+                self.on_the_way.push_back(self.late.swap_remove(index));
+            } else {
+                index += 1;
             }
         }
     }
@@ -247,7 +296,8 @@ impl Network {
         }
         let site = self.sites.get_mut(&message.to).unwrap();
         if site.paused {
-            self.held.push(message);
+            let later = if self.chaos.is_some() { &mut self.late } else { &mut self.held };
+            later.push(message);
         } else if let Some(partition) = site.partition.as_mut() {
             partition.step_message(message).unwrap();
         }
@@ -260,10 +310,12 @@ impl Network {
             self.now = self.now.plus(HEARTBEAT_MS / 2);
             let now = self.now;
             for site in self.sites.values_mut().filter(|site| !site.paused) {
+                let now = site.clock(now);
                 if let Some(partition) = site.partition.as_mut() {
                     partition.tick(now).unwrap();
                 }
             }
+            self.deliver_late();
             self.settle();
         }
     }
@@ -272,7 +324,7 @@ impl Network {
     pub(crate) fn server(&mut self) -> Option<u64> {
         let now = self.now;
         let serving =
-            |site: &Site| site.partition.as_ref().is_some_and(|partition| !site.paused && partition.serves(now));
+            |site: &Site| site.partition.as_ref().is_some_and(|partition| partition.serves(site.clock(now)));
         let servers: Vec<u64> = self.sites.iter().filter(|(_, site)| serving(site)).map(|(&id, _)| id).collect();
         assert!(servers.len() <= 1, "{servers:?} all serve");
         servers.first().copied()
@@ -315,7 +367,9 @@ impl Network {
         site.due = site.synced;
         site.unsynced.clear();
         site.paused = false;
-        self.on_the_way.retain(|message| message.from != replica && message.to != replica);
+        let of_others = |message: &Message| message.from != replica && message.to != replica;
+        self.on_the_way.retain(of_others);
+        self.late.retain(of_others);
     }
 
     /// A crashed replica's data directory is gone; it knows that it starts with a new one.
@@ -329,9 +383,9 @@ impl Network {
 
     /// Everybody's disk writes what is there, whether it has to or not.
     pub(crate) fn sync_all(&mut self) {
-        for site in self.sites.values_mut() {
-            site.due = site.log.len();
-            site.sync(&mut Vec::new());
+        let up = |site: &&mut Site| site.partition.is_some() && !site.paused;
+        for site in self.sites.values_mut().filter(up) {
+            (site.due, site.synced) = (site.log.len(), site.log.len());
         }
     }
 
@@ -395,7 +449,7 @@ impl Network {
 
     /// Lets a paused replica go on: first its clock, then what has arrived meanwhile.
     pub(crate) fn resume(&mut self, replica: u64) {
-        let now = self.now;
+        let now = self.sites[&replica].clock(self.now);
         self.site(replica).paused = false;
         self.at(replica).tick(now).unwrap();
         let held = std::mem::take(&mut self.held);

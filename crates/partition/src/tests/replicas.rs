@@ -250,6 +250,47 @@ fn a_follower_that_restarts_keeps_the_promise_it_no_longer_remembers() {
 }
 
 #[test]
+fn a_follower_that_hears_of_a_later_term_keeps_its_promise_to_the_leader() {
+    let mut network = Network::new(3);
+    let (_, leader) = Rows::over(&mut network);
+    let [voter, candidate] = others(leader);
+    let (term, (index, log_term)) = (network.at(leader).term(), network.at(leader).last_index());
+    network.isolate(leader);
+    let base = Message { from: candidate, to: voter, index, log_term, ..Message::default() };
+    // A late answer to some campaign takes the leader's name from the follower's mind.
+    let msg_type = MessageType::MsgRequestPreVoteResponse;
+    network.at(voter).step_message(Message { msg_type, term: term + 1, reject: true, ..base.clone() }).unwrap();
+    assert_eq!((network.at(voter).leader(), network.at(voter).term()), (None, term + 1));
+    let msg_type = MessageType::MsgRequestVote;
+    network.at(voter).step_message(Message { msg_type, term: term + 2, ..base }).unwrap();
+    network.settle();
+    assert_eq!(network.server(), Some(leader));
+    assert_eq!(network.sent(MessageType::MsgRequestVoteResponse, voter, candidate), 0);
+    // The promise ends, and the request is answered.
+    network.advance(ELECTION_MS);
+    assert_eq!(network.server(), None);
+    assert_eq!(network.sent(MessageType::MsgRequestVoteResponse, voter, candidate), 1);
+}
+
+#[test]
+fn those_who_wait_for_a_commit_whose_fate_is_open_are_woken_when_the_leader_steps_down() {
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    network.isolate(old);
+    rows.insert(network.at(old), 50, &row(1, 1));
+    let bytes = rows.codec.encode(&row(1, 2));
+    let blocked = network.at(old).insert(TransactionId(60), TABLE, &bytes, WaitToken(60)).unwrap();
+    assert!(!blocked.is_ready());
+    let snapshot = ReadView { token: WaitToken(61), ..at(None, 9999) };
+    assert!(!network.at(old).get(&snapshot, TABLE, &key(1), None).unwrap().is_ready());
+    network.advance(ELECTION_MS * 2);
+    assert_ne!(network.at(old).role(), Role::Leader);
+    assert_eq!(network.site(old).woken, [WaitToken(60), WaitToken(61)]);
+    let activity = network.at(old).activity();
+    assert_eq!((activity.transactions, activity.proposals), (1, 1));
+}
+
+#[test]
 fn a_slow_disk_at_the_follower_does_not_cost_the_leader_its_lease() {
     let mut network = Network::new(3);
     let (mut rows, leader) = Rows::over(&mut network);

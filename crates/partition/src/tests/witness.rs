@@ -184,6 +184,12 @@ fn the_witness_leaves_the_campaign_to_the_data_replicas() {
     assert_eq!(network.elect_other_than(leader), 2);
     assert_eq!(network.sent(MessageType::MsgRequestPreVote, WITNESS, 2), 0);
     assert!(network.at(2).transfer_leader(WITNESS).is_err());
+    // Even if they take their time.
+    network.isolate(WITNESS);
+    network.advance(ELECTION_MS * 2);
+    assert_eq!(network.at(WITNESS).role(), Role::Follower);
+    network.advance(ELECTION_MS * 2);
+    assert_eq!(network.at(WITNESS).role(), Role::Candidate);
 }
 
 #[test]

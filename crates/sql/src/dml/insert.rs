@@ -15,6 +15,9 @@ const ROWS_PER_BATCH: usize = 1024;
 /// Bytes of rows that do.
 const BYTES_PER_BATCH: usize = 4 << 20;
 
+/// Numbers that are reserved at a time for rows whose count is not known.
+pub const NUMBERS_PER_QUERY: usize = 256;
+
 /// Settings of INSERT's surroundings.
 #[derive(Clone, Copy, Debug)]
 pub struct InsertSettings {
@@ -30,7 +33,8 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
     let mut run = Insertion::new(plan, settings, ctx);
     match &plan.source {
         InsertSource::Values(rows) => {
-            for row in rows {
+            for (done, row) in rows.iter().enumerate() {
+                run.have_numbers((rows.len() - done).min(ROWS_PER_BATCH), ctx).await?;
                 run.add_values(row, ctx)?;
                 run.flush_if_full(ctx).await?;
             }
@@ -38,6 +42,7 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
         InsertSource::Query(query) => {
             let types: Vec<Collation> = query.columns.iter().map(|column| column.sql_type.collation).collect();
             for row in run_collect(query, ctx, None).await? {
+                run.have_numbers(NUMBERS_PER_QUERY, ctx).await?;
                 run.add_row(row, &types, ctx)?;
                 run.flush_if_full(ctx).await?;
             }
@@ -186,6 +191,15 @@ impl<'p> Insertion<'p> {
         Ok(())
     }
 
+    /// To be called before a row is added: in a cluster, numbers for it and for `rows` like it.
+    pub async fn have_numbers(&mut self, rows: usize, ctx: &ExecContext<'_>) -> Result<()> {
+        let node = ctx.transaction.node();
+        match node.cluster() {
+            None => Ok(()),
+            Some(_) => self.builder.have_numbers(node, &self.plan.table, rows).await,
+        }
+    }
+
     pub async fn flush_if_full(&mut self, ctx: &mut ExecContext<'_>) -> Result<()> {
         if self.rows.len() >= ROWS_PER_BATCH || self.bytes >= BYTES_PER_BATCH {
             ctx.check_interrupt()?;
@@ -197,6 +211,10 @@ impl<'p> Insertion<'p> {
     pub async fn flush(&mut self, ctx: &mut ExecContext<'_>) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());
+        }
+        let given = self.builder.take_given();
+        if given > 0 && ctx.transaction.node().cluster().is_some() {
+            ctx.transaction.node().note_number(&self.plan.table, given).await?;
         }
         let rows = std::mem::take(&mut self.rows);
         let mut sources = std::mem::take(&mut self.sources);

@@ -9,7 +9,7 @@ use shoal_expr::Expr;
 use shoal_parser::ast::{self, DuplicateHandling, LoadData, LoadTarget};
 use shoal_types::{Charset, Collation, Error, ErrorCode, Result, SqlType, Value, WarningLevel};
 
-use super::insert::{InsertSettings, Insertion};
+use super::insert::{InsertSettings, Insertion, NUMBERS_PER_QUERY};
 use super::row::{AutoIncrementSettings, RowBuilder, implicit_default};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
 use crate::execute::ExecContext;
@@ -335,6 +335,7 @@ async fn transfer<S: ResultSink>(
                 while let Some(fields) = reader.next_row()? {
                     number += 1;
                     let (values, collations) = load.row(fields, number, &builder, ctx)?;
+                    insertion.have_numbers(NUMBERS_PER_QUERY, ctx).await?;
                     insertion.add_row(values, &collations, ctx)?;
                     insertion.flush_if_full(ctx).await?;
                 }

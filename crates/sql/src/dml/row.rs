@@ -1,8 +1,10 @@
 //! Building rows: conversion into column types, defaults, NOT NULL, AUTO_INCREMENT.
 
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use shoal_cluster::Table;
+use shoal_cluster::{Node, Table};
 use shoal_expr::EvalContext;
 use shoal_types::{
     BaseType, Collation, Error, ErrorCode, Result, SqlType, StoreOptions, StoreTarget, TemporalContext, Value,
@@ -24,6 +26,10 @@ pub struct RowBuilder<'t> {
     offset: u64,
     /// The value that was generated for the last row, if it got one.
     pub generated: Option<u64>,
+    /// In a cluster: the values that this statement may still give out. Elsewhere the table's counter has them.
+    numbers: Option<Range<u64>>,
+    /// The greatest value that was given rather than generated.
+    given: u64,
 }
 
 /// Session settings for generated values.
@@ -62,7 +68,26 @@ impl<'t> RowBuilder<'t> {
             increment: settings.increment.max(1),
             offset: settings.offset.max(1),
             generated: None,
+            numbers: None,
+            given: 0,
         }
+    }
+
+    /// Of a cluster's sequence: makes sure that `rows` rows can be numbered.
+    pub async fn have_numbers(&mut self, node: &Node, table: &Arc<Table>, rows: usize) -> Result<()> {
+        let left = self.numbers.as_ref().map_or(0, |numbers| numbers.end - numbers.start);
+        if !table.uses_sequence || left >= self.increment {
+            return Ok(());
+        }
+        // Values between those that increment and offset choose are taken as well.
+        let count = self.increment.saturating_mul(rows as u64).saturating_add(self.increment - 1);
+        self.numbers = Some(node.take_numbers(table, count).await?);
+        Ok(())
+    }
+
+    /// Of a cluster's sequence: what it must not generate any more.
+    pub fn take_given(&mut self) -> u64 {
+        std::mem::take(&mut self.given)
     }
 
     /// For rows that are there already.
@@ -165,7 +190,7 @@ impl<'t> RowBuilder<'t> {
         self.generated = None;
         if table.schema.has_hidden_key() {
             let position = values.len() - 1;
-            values[position] = Value::UInt(table.next_auto_increment.fetch_add(1, Ordering::Relaxed));
+            values[position] = Value::UInt(self.next_value()?);
         }
         let Some(column) = table.schema.auto_increment_column() else { return Ok(()) };
         let given = match &values[column] {
@@ -174,16 +199,14 @@ impl<'t> RowBuilder<'t> {
             value => given_number(value).or(Some(0)),
         };
         match given {
-            Some(number) => {
-                table.next_auto_increment.fetch_max(number.saturating_add(1), Ordering::Relaxed);
-            }
+            Some(number) => self.note_given(number),
             None => {
                 let number = match self.forced.take() {
                     Some(number) => {
-                        table.next_auto_increment.fetch_max(number.saturating_add(1), Ordering::Relaxed);
+                        self.note_given(number);
                         number
                     }
-                    None => self.next_value(),
+                    None => self.next_value()?,
                 };
                 values[column] = fitting(number, &table.schema.columns[column].sql_type);
                 self.generated = Some(number);
@@ -193,20 +216,39 @@ impl<'t> RowBuilder<'t> {
     }
 
     /// The next value of the sequence that auto_increment_increment and auto_increment_offset describe.
-    fn next_value(&self) -> u64 {
+    fn next_value(&mut self) -> Result<u64> {
+        let hidden = self.table.schema.has_hidden_key();
+        let (increment, offset) = if hidden { (1, 1) } else { (self.increment, self.offset) };
+        let next = |present: u64| {
+            let above = present.max(offset) - offset;
+            offset + above.div_ceil(increment) * increment
+        };
+        if let Some(numbers) = &mut self.numbers {
+            let value = next(numbers.start);
+            if value >= numbers.end {
+                return Err(Error::unknown("internal: a row's number was not reserved"));
+            }
+            numbers.start = value + 1;
+            return Ok(value);
+        }
         let counter = &self.table.next_auto_increment;
-        if self.increment == 1 {
-            return counter.fetch_add(1, Ordering::Relaxed);
+        if increment == 1 {
+            return Ok(counter.fetch_add(1, Ordering::Relaxed));
         }
         let mut present = counter.load(Ordering::Relaxed);
         loop {
-            let above = present.max(self.offset) - self.offset;
-            let value = self.offset + above.div_ceil(self.increment) * self.increment;
+            let value = next(present);
             match counter.compare_exchange_weak(present, value + 1, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return value,
+                Ok(_) => return Ok(value),
                 Err(changed) => present = changed,
             }
         }
+    }
+
+    /// Rows that come later are numbered above it.
+    fn note_given(&mut self, number: u64) {
+        self.table.next_auto_increment.fetch_max(number.saturating_add(1), Ordering::Relaxed);
+        self.given = self.given.max(number);
     }
 
     pub fn encode(&self, values: &[Value], eval: &EvalContext<'_>, out: &mut Vec<u8>) -> Result<()> {

@@ -40,6 +40,7 @@ struct Recorded {
     messages: Vec<Vec<u8>>,
     held: usize,
     refusal: Option<String>,
+    checks: usize,
 }
 
 #[derive(Default)]
@@ -100,6 +101,12 @@ impl Recorder {
         self.wait("held requests", |recorded| (recorded.held >= count).then_some(()));
     }
 
+    /// Waits until that many more hellos have been judged.
+    pub fn checked(&self, more: usize) {
+        let goal = self.recorded.lock().unwrap().checks + more;
+        self.wait("hellos", |recorded| (recorded.checks >= goal).then_some(()));
+    }
+
     pub fn refuse_with(&self, reason: &str) {
         self.record(|recorded| recorded.refusal = Some(reason.to_string()));
     }
@@ -110,6 +117,7 @@ struct Recording(Arc<Recorder>);
 
 impl Handler for Recording {
     fn check(&self, _theirs: &Hello) -> Result<(), String> {
+        self.0.record(|recorded| recorded.checks += 1);
         self.0.recorded.lock().unwrap().refusal.clone().map_or(Ok(()), Err)
     }
 
@@ -198,12 +206,9 @@ impl Node {
             jobs.push(sender);
             let (transport, mut stopping) = (Arc::clone(&transport), stopping.subscribe());
             threads.push(std::thread::spawn(move || {
-                let flushing = Arc::clone(&transport);
-                let runtime = Builder::new_current_thread()
-                    .enable_all()
-                    .on_thread_park(move || flushing.flush())
-                    .build_local(LocalOptions::default())
-                    .unwrap();
+                // With no hook that flushes: frames leave all the same.
+                let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+                let runtime = runtime.unwrap();
                 runtime.block_on(async {
                     transport.start_worker(worker);
                     loop {
