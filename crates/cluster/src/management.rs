@@ -224,6 +224,9 @@ impl Node {
     pub fn hand_over_leaders(&self) {
         let Some(cluster) = &self.cluster else { return };
         cluster.draining.store(true, Ordering::Relaxed);
+        if cluster.management.stopping().is_none() {
+            self.log_event("shutdown", "Node shutdown initiated by a signal");
+        }
         for partition in self.hosted() {
             let mut guard = self.partition(partition);
             if guard.is_single() || !guard.is_leader() {
