@@ -302,6 +302,7 @@ impl Partition {
         (self.applied_index, self.applied_term) = (reader.u64()?, reader.u64()?);
         self.applied = Timestamp(reader.u64()?);
         self.newest = self.applied;
+        self.set_gc_horizon(self.applied);
         self.group.recover_from(self.applied_index, self.applied_term)?;
         self.installing.begun = true;
         Ok(())

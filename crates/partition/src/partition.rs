@@ -230,6 +230,12 @@ impl Partition {
         self.horizon = self.horizon.max(horizon);
     }
 
+    /// Snapshots before this cannot be shown here: versions that they need are gone, or were never in the checkpoint that
+    /// this replica was built from. Callers refuse them where another replica, or this one before a restart, took them.
+    pub fn oldest_snapshot(&self) -> Timestamp {
+        self.horizon
+    }
+
     /// The horizon, as far as checkpoints let it.
     pub(crate) fn effective_horizon(&self) -> Timestamp {
         self.pins.iter().fold(self.horizon, |horizon, pin| horizon.min(pin.floor))
