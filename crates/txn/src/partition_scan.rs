@@ -80,9 +80,9 @@ impl PartitionScan {
             Step::Ready(ScanState::Done) => {
                 self.spot = Spot::Start;
                 self.range += 1;
-                Held::State(ScanState::Done)
+                Held::Rows
             }
-            Step::Ready(ScanState::More) => Held::State(ScanState::More),
+            Step::Ready(ScanState::More) => Held::Rows,
             Step::Wait(blocked) => Held::Wait(blocked),
         })
     }

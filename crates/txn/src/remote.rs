@@ -98,7 +98,7 @@ impl Answer {
     /// The write that stopped, if one did.
     pub fn stop(&self) -> Result<Option<WriteStop<'_>>> {
         match self.status()? {
-            Status::Stopped(_, stop) => Ok(Some(stop)),
+            Status::Stopped(stop) => Ok(Some(stop)),
             _ => Ok(None),
         }
     }

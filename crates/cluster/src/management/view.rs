@@ -155,11 +155,10 @@ impl ClusterView {
         let mut text = String::from("Cluster Configuration\n---------------------\n");
         let is_data = |node: &NodeView| node.roles.data;
         let is_management = |node: &NodeView| node.roles.management && !node.roles.data;
-        let sections: [(&str, &dyn Fn(&NodeView) -> bool); 3] = [
-            ("[ndbd(NDB)]", &is_data),
-            ("[ndb_mgmd(MGM)]", &is_management),
-            ("[mysqld(API)]", &|node| !is_data(node) && !is_management(node)),
-        ];
+        let is_sql = |node: &NodeView| !node.roles.data && !node.roles.management;
+        type IsOf = fn(&NodeView) -> bool;
+        let sections: [(&str, IsOf); 3] =
+            [("[ndbd(NDB)]", is_data), ("[ndb_mgmd(MGM)]", is_management), ("[mysqld(API)]", is_sql)];
         for (title, belongs) in sections {
             let nodes: Vec<&NodeView> = self.nodes.iter().filter(|node| belongs(node)).collect();
             let _ = writeln!(text, "{title}\t{} node(s)", nodes.len());

@@ -11,7 +11,7 @@ pub(crate) enum Status<'a> {
     /// All of it is done; what was read.
     Done(&'a [u8]),
     /// This one of the writes met a row (or none) and did nothing; those before it are staged, nothing came after it.
-    Stopped(u32, WriteStop<'a>),
+    Stopped(WriteStop<'a>),
     Failed(Error),
     /// The partition has no leader here; nothing was done. Who may lead it.
     NotLeader(Option<NodeId>),
@@ -117,12 +117,13 @@ impl<'a> WorkReply<'a> {
         let status = match status {
             DONE => return Ok(WorkReply { term, staged, status: Status::Done(reader.rest()) }),
             STOPPED => {
-                let number = reader.u32()?;
+                // Its number, which the count of staged writes tells as well.
+                reader.u32()?;
                 let stop = match reader.bool()? {
                     true => WriteStop::Duplicate { index: IndexId(reader.u32()?), row: reader.bytes()? },
                     false => WriteStop::NotFound,
                 };
-                Status::Stopped(number, stop)
+                Status::Stopped(stop)
             }
             FAILED => Status::Failed(read_error(&mut reader)?),
             NOT_LEADER => Status::NotLeader(Some(NodeId(reader.u32()?)).filter(|&node| node != NodeId(0))),
