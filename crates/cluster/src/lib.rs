@@ -1,7 +1,7 @@
 //! Nodes: partitions, the log, the dictionary and the router between them.
 //!
 //! - [`node`]: what sessions share; `recovery` opens it, `options` say how.
-//! - `commit`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
+//! - `commit`, `two_phase`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
 //! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept.
 //! - `keeper`: checkpoints, and what they let go of.
 //! - [`router`]: which partition a key belongs to. [`remote`]: partitions that other nodes lead.
@@ -34,6 +34,7 @@ pub mod table;
 mod thread;
 mod topology;
 mod transfer;
+mod two_phase;
 pub mod unique;
 pub mod wait;
 

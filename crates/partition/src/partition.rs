@@ -182,11 +182,6 @@ impl Partition {
         self.config.is_witness()
     }
 
-    /// The newest commit whose effects are in the rows.
-    pub fn applied_timestamp(&self) -> Timestamp {
-        self.applied
-    }
-
     /// Ends recovery and joins the group. A group of one leads from here on; its outputs want the usual treatment.
     pub fn start(&mut self) -> Result<()> {
         self.check_installed()?;
@@ -245,6 +240,11 @@ impl Partition {
     /// others besides this partition's leader drive must observe it before it ticks for this partition.
     pub fn newest_timestamp(&self) -> Timestamp {
         self.newest
+    }
+
+    /// The newest commit applied here. The latest of all partitions is what a snapshot is taken at.
+    pub fn applied_timestamp(&self) -> Timestamp {
+        self.applied
     }
 
     /// No snapshot before `horizon` is in use or will be taken any more. Never moves back. It costs nothing: call it
