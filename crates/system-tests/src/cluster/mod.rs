@@ -228,6 +228,21 @@ impl Nodes {
         out
     }
 
+    /// What the sessions of all nodes do just now, as far as the nodes answer.
+    pub fn doings(&self) -> String {
+        let list = |id: u32| {
+            let rows = self
+                .try_client_in(id, "", Duration::from_secs(5))
+                .and_then(|mut client| client.text("SHOW FULL PROCESSLIST"));
+            match rows {
+                Ok(rows) => rows.join("\n"),
+                Err(error) => error.to_string(),
+            }
+        };
+        let all = self.sql_nodes().into_iter().map(|id| format!("--- sessions of node {id}:\n{}\n", list(id)));
+        all.collect()
+    }
+
     /// Has the database of the tests on all nodes.
     fn create_database(&self) {
         let first = self.sql_nodes()[0];

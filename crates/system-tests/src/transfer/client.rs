@@ -1,5 +1,6 @@
 //! One client thread: transfers, increments and reads in a random order on one node, reconnecting as long as it takes.
 
+use std::io::ErrorKind;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -65,6 +66,11 @@ pub(super) fn run(shared: &Shared, thread: u64) -> Record {
     worker.record
 }
 
+/// The server has not answered for as long as a client waits.
+fn is_timeout(error: &Error) -> bool {
+    matches!(error, Error::Io(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()))
+}
+
 /// `Err` with a connection that can go on is an error of the server.
 fn can_go_on(error: &Error) -> bool {
     matches!(error, Error::Server { errno, .. } if ![1053, 1152, 1927, 3169, 4031].contains(errno))
@@ -101,8 +107,11 @@ impl Worker<'_> {
 
     fn note_error(&self, doing: &str, error: &Error) {
         let text = error.to_string();
+        let node = self.shared.sql_nodes[self.place];
+        if is_timeout(error) {
+            self.shared.hangs.lock().unwrap_or_else(PoisonError::into_inner).push(format!("node {node}, {doing}"));
+        }
         if !is_excused(error) {
-            let node = self.shared.sql_nodes[self.place];
             self.shared.violation(format!("node {node}, {doing}: an error that no fault explains: {text}"));
         }
         let mut errors = self.shared.errors.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,20 +131,20 @@ impl Worker<'_> {
         let amount = 1 + self.random.below(AMOUNT_MAX) as i64;
         self.number += 1;
         let id = self.thread << 40 | self.number;
-        let (told, error) = match self.try_transfer(client, id, (source, target), amount) {
+        let outcome = self.try_transfer(client, id, (source, target), amount);
+        let (told, error) = match &outcome {
             Ok(()) => (Told::Committed, None),
-            Err(failure) => (failure.told, Some(failure.error)),
+            Err(failure) => (failure.told, Some(format!("{}: {}", failure.doing, failure.error))),
         };
-        let text = error.as_ref().map(Error::to_string);
-        self.record.transfers.push(Transfer { id, source, target, amount, told, error: text });
-        match error {
-            None => {
+        self.record.transfers.push(Transfer { id, source, target, amount, told, error });
+        match outcome {
+            Ok(()) => {
                 self.note_commit();
                 Ok(())
             }
-            Some(error) => {
-                self.note_error("transfer", &error);
-                Err(error)
+            Err(failure) => {
+                self.note_error(&format!("transfer, {}", failure.doing), &failure.error);
+                Err(failure.error)
             }
         }
     }
@@ -147,7 +156,6 @@ impl Worker<'_> {
         (source, target): (u64, u64),
         amount: i64,
     ) -> Result<(), Failure> {
-        let before_commit = |error: Error| Failure { told: Told::NotCommitted, error };
         let renames = self.random.below(4) == 0;
         let locks_first = self.random.below(3) == 0;
         let in_order = self.random.below(4) != 0;
@@ -174,9 +182,14 @@ impl Worker<'_> {
         statements.extend(updates);
         statements.push(format!("INSERT INTO journal VALUES ({id},{source},{target},{amount})"));
         for sql in &statements {
-            client.run(sql).map_err(before_commit)?;
+            let doing = sql.split(' ').next().unwrap_or_default();
+            client.run(sql).map_err(|error| Failure { told: Told::NotCommitted, doing: doing.into(), error })?;
         }
-        client.execute("COMMIT").map_err(|error| Failure { told: told_by(&error), error })?;
+        client.execute("COMMIT").map_err(|error| Failure {
+            told: told_by(&error),
+            doing: "COMMIT".into(),
+            error,
+        })?;
         Ok(())
     }
 
@@ -259,11 +272,11 @@ impl Worker<'_> {
     }
 
     fn run(&self, client: &mut Client, sql: &str) -> Result<(), Error> {
-        client.run(sql).map(|_| ()).inspect_err(|error| self.note_error("read", error))
+        client.run(sql).map(|_| ()).inspect_err(|error| self.note_error(sql, error))
     }
 
     fn rows(&self, client: &mut Client, sql: &str) -> Result<Vec<String>, Error> {
-        client.text(sql).inspect_err(|error| self.note_error("read", error))
+        client.text(sql).inspect_err(|error| self.note_error(sql, error))
     }
 
     fn number_of(&self, client: &mut Client, sql: &str) -> Result<i64, Error> {

@@ -80,6 +80,8 @@ struct Shared {
     committed_at: Vec<AtomicU64>,
     violations: Mutex<Vec<String>>,
     errors: Mutex<BTreeSet<String>>,
+    /// Statements that the server has not answered for as long as a client waits.
+    hangs: Mutex<Vec<String>>,
 }
 
 impl Shared {
@@ -129,6 +131,7 @@ impl Workload {
             reads: AtomicU64::new(0),
             violations: Mutex::default(),
             errors: Mutex::default(),
+            hangs: Mutex::default(),
         });
         let clients = (0..shared.plan.threads).map(|thread| {
             let shared = Arc::clone(&shared);
@@ -164,7 +167,11 @@ impl Workload {
             if started.elapsed() > PROGRESS_WITHIN {
                 let errors = self.shared.errors.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 panic!(
-                    "no progress: {what} within {PROGRESS_WITHIN:?}; the clients were told {errors:#?}\n{}",
+                    "no progress: {what} within {PROGRESS_WITHIN:?}; the clients were told {errors:#?}\nunanswered: \
+                     {:?}\ncommits by node: {:?}\n{}{}",
+                    self.shared.hangs.lock().unwrap_or_else(PoisonError::into_inner),
+                    self.shared.sql_nodes.iter().zip(&self.shared.committed_at).collect::<Vec<_>>(),
+                    self.shared.nodes.doings(),
                     self.shared.nodes.logs()
                 );
             }

@@ -19,7 +19,7 @@ pub struct Transfer {
     pub target: u64,
     pub amount: i64,
     pub told: Told,
-    /// The error's text, if there was one.
+    /// What failed and how, if it did.
     pub error: Option<String>,
 }
 
@@ -34,6 +34,8 @@ pub struct Record {
 #[derive(Debug)]
 pub struct Failure {
     pub told: Told,
+    /// The kind of the statement that failed.
+    pub doing: String,
     pub error: Error,
 }
 
