@@ -14,7 +14,8 @@ use shoal_transport::Transport;
 use shoal_types::NodeId;
 use tokio::sync::mpsc;
 
-use crate::management::Events;
+use crate::events::EventLog;
+use crate::management::ManagementState;
 use crate::mesh::FRAME_NEWS;
 use crate::meta_group::MetaState;
 use crate::node::Node;
@@ -49,7 +50,8 @@ pub struct Cluster {
     pub(crate) first_jobs: Mutex<Option<mpsc::UnboundedReceiver<Job>>>,
     pub(crate) meta: MetaState,
     pub(crate) transfers: Transfers,
-    pub(crate) events: Events,
+    pub(crate) events: EventLog,
+    pub(crate) management: ManagementState,
     /// The node is about to stop and should lead nothing.
     pub(crate) draining: AtomicBool,
     pub(crate) node: OnceLock<Weak<Node>>,
@@ -115,7 +117,8 @@ impl Cluster {
             first_jobs: Mutex::new(Some(first_jobs)),
             meta: MetaState::default(),
             transfers: Transfers::default(),
-            events: Events::default(),
+            events: EventLog::default(),
+            management: ManagementState::default(),
             draining: AtomicBool::new(false),
             node: OnceLock::new(),
             map_version: AtomicU64::new(0),

@@ -190,6 +190,7 @@ impl Node {
     fn note_leader(&self, partition: u32, guard: &PartitionGuard<'_>, now: Millis) {
         let Some(cluster) = &self.cluster else { return };
         let me = cluster.options.me;
+        self.note_witness(partition, guard);
         if guard.serves(now) {
             cluster.leaders.learn(partition, me, guard.term());
         } else {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use shoal_log::checkpoint::{CheckpointOptions, CheckpointWriter};
 use shoal_types::{Error, NodeId, Result};
 
+use crate::cluster_log::Severity;
 use crate::commit::log_error;
 use crate::meta::group_of;
 use crate::node::Node;
@@ -57,7 +58,9 @@ impl Node {
                         &format!("Node {to} has got a copy of partition {partition}: {bytes} bytes"),
                     ),
                     Err(error) => {
-                        tracing::warn!(partition, %to, %error, "a replica could not be brought up to date")
+                        tracing::warn!(partition, %to, %error, "a replica could not be brought up to date");
+                        let text = format!("Node {to} could not be sent a copy of partition {partition}: {error}");
+                        node.log_event_as(Severity::Warning, "restart", &text);
                     }
                 }
                 if let Some(cluster) = &node.cluster {
@@ -151,6 +154,7 @@ impl Node {
         let finished = finished.map_err(log_error)?;
         self.install_received(partition).await?;
         self.checkpoints.remove_older(group_of(partition), finished.number).map_err(log_error)?;
+        self.log_event("restart", &format!("Got a copy of partition {partition} from Node {from}"));
         Ok(ServiceReply::default())
     }
 

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use shoal_cluster::{ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Timing};
+use shoal_cluster::{ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing};
 use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_mysql::server::{Listeners, Options, bind_tcp, start_workers};
 use shoal_sql::server::{Server, SharedServer};
 use shoal_sql::variables::Globals;
 use shoal_types::NodeId;
 
-use crate::process::{DRAIN_PATIENCE, StopSignals, open};
+use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
 use crate::{settings, system};
 
 /// How long others are given to take over what this node leads before it stops.
@@ -39,8 +39,18 @@ pub struct StartArguments {
     until_input_ends: bool,
 }
 
-/// Runs until SIGTERM or SIGINT.
+/// Runs until SIGTERM or SIGINT, or until the management client stops or restarts the node.
 pub fn run(arguments: &StartArguments) -> Result<(), String> {
+    // Asked for now, as it may have been replaced by a newer one by the time the node restarts.
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    match serve(arguments)? {
+        Some(Stop::Restart) => Err(start_again(&program)),
+        _ => Ok(()),
+    }
+}
+
+/// Serves until it is told to stop, and says how if it was a command.
+fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     let config = ClusterConfig::read(&arguments.config)
         .map_err(|error| format!("{}:\n{error}", arguments.config.display()))?;
     let me = config.node(NodeId(arguments.node_id)).ok_or_else(|| {
@@ -90,6 +100,7 @@ pub fn run(arguments: &StartArguments) -> Result<(), String> {
         .map_err(|error| format!("cannot start the worker threads: {error}"))?;
     node.start_cluster_thread().map_err(|error| error.message().to_owned())?;
     let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
+    node.set_process(stop_signals.commands());
     if arguments.until_input_ends {
         stop_signals.stop_when_input_ends()?;
     }
@@ -114,10 +125,14 @@ pub fn run(arguments: &StartArguments) -> Result<(), String> {
         runtime.block_on(stop_signals.wait());
     }
     eprintln!("node {}: stopping: waiting for running statements", me.id);
-    hand_over(&node);
+    let commanded = stop_signals.commanded();
+    if commanded != Some(Stop::WithAll) {
+        hand_over(&node);
+    }
     doors.stop(DRAIN_PATIENCE);
     transport.stop();
-    node.close().map_err(|error| error.message().to_owned())
+    node.close().map_err(|error| error.message().to_owned())?;
+    Ok(commanded)
 }
 
 async fn become_ready(node: &Arc<Node>, server: &Server, me: &NodeConfig) -> Result<(), String> {

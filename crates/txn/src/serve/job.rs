@@ -154,7 +154,7 @@ impl Job {
         {
             return Err(Refusal::Lost);
         }
-        if head.snapshot < guard.gc_horizon() {
+        if head.snapshot < guard.oldest_snapshot() {
             return Err(snapshot_too_old().into());
         }
         (self.term, self.staged) = (term, head.staged);
