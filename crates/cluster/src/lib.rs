@@ -1,7 +1,7 @@
 //! Nodes: partitions, the log, the dictionary and the router between them.
 //!
 //! - [`node`]: what sessions share; `recovery` opens it, `options` say how.
-//! - `commit`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
+//! - `commit`, `two_phase`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
 //! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept.
 //! - `keeper`: checkpoints, and what they let go of.
 //! - [`management`], `events`, `cluster_log`, `single_user`: what operators see and command.
@@ -38,6 +38,7 @@ pub mod table;
 mod thread;
 mod topology;
 mod transfer;
+mod two_phase;
 pub mod unique;
 pub mod wait;
 

@@ -102,7 +102,10 @@ impl Node {
                 continue;
             }
             match cluster.others_are_amnesiac(partition) {
-                true => guard.forget_amnesia(),
+                true => {
+                    lock(&cluster.begun_together).insert(partition);
+                    guard.forget_amnesia();
+                }
                 false => all_known = false,
             }
         }

@@ -264,8 +264,11 @@ impl Partition {
         };
         if let Some((id, _)) = lock {
             self.active(id)?;
-        } else if let Some(blocked) = self.wait_for_commits_in(view, cursor) {
-            return Ok(Step::Wait(blocked));
+        } else {
+            self.check_snapshot(view)?;
+            if let Some(blocked) = self.wait_for_commits_in(view, cursor) {
+                return Ok(Step::Wait(blocked));
+            }
         }
         let barrier = match lock {
             Some((id, request)) if request.lock_gaps && request.policy != LockPolicy::SkipLocked => {

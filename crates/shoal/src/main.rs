@@ -10,6 +10,7 @@ mod mgm;
 mod process;
 mod settings;
 mod start;
+mod system;
 
 use std::process::ExitCode;
 

@@ -15,7 +15,7 @@ use shoal_sql::variables::Globals;
 use shoal_types::NodeId;
 
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
-use crate::settings;
+use crate::{settings, system};
 
 /// How long others are given to take over what this node leads before it stops.
 const HAND_OVER_PATIENCE: Duration = Duration::from_secs(2);
@@ -67,6 +67,9 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     for setting in &arguments.settings {
         settings::apply(setting, &mut options, &mut globals)?;
     }
+    if me.lock_pages {
+        system::lock_memory()?;
+    }
     let server_listener = listen_for_nodes(me)?;
     let mysql_listener = match me.mysql_port {
         Some(port) if me.roles.sql => Some(listen_for_clients(me, port)?),
@@ -82,8 +85,15 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     shoal_txn::serve_cluster(&node);
     let transport = node.open_links(workers, server_listener).map_err(|error| error.message().to_owned())?;
     let on_start = {
-        let transport = Arc::clone(&transport);
-        Arc::new(move |worker| transport.start_worker(worker))
+        let (transport, cpus) = (Arc::clone(&transport), me.cpus.clone());
+        Arc::new(move |worker: usize| {
+            if let Some(&cpu) = cpus.get(worker)
+                && let Err(reason) = system::stay_on(cpu)
+            {
+                eprintln!("{reason}");
+            }
+            transport.start_worker(worker);
+        })
     };
     let mysql_options = Options { workers, on_worker_start: Some(on_start) };
     let mut doors = start_workers(Arc::new(SharedServer(Arc::clone(&server))), mysql_options)
@@ -156,6 +166,9 @@ fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, 
         shoal_config::Durability::Replicated => Durability::Replicated,
     };
     options.global_checkpoint_interval = Duration::from_millis(config.global_checkpoint_interval_ms);
+    if let Some(rate) = me.checkpoint_bytes_per_second {
+        options.checkpoint_bytes_per_second = rate;
+    }
     if let Some(bytes) = me.log_segment_bytes {
         options.log_segment_bytes = bytes;
     }

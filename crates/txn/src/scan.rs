@@ -181,6 +181,9 @@ impl InPlaceScan {
                 return Err(error);
             }
             if visitor.stopped {
+                for (mut walk, answer) in self.ahead.drain(..) {
+                    walk.show(request, transaction, &answer, &mut visitor)?;
+                }
                 transaction.counters.read_row_count += visitor.rows as u64;
                 return Ok(false);
             }
