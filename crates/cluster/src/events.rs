@@ -158,7 +158,8 @@ impl Node {
         let Some(cluster) = self.cluster.as_ref().filter(|cluster| cluster.options.roles().management) else {
             return;
         };
-        let (directory, me) = (&self.options.data_dir, cluster.options.me);
+        let directory = self.options.cluster_log_dir.as_ref().unwrap_or(&self.options.data_dir);
+        let me = cluster.options.me;
         let mut inner = lock(&cluster.events.inner);
         let early = std::mem::take(&mut inner.all);
         inner.all.extend(read_back(directory, me));

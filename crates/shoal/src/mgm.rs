@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use rustyline::DefaultEditor;
@@ -16,6 +17,9 @@ const PORT: u16 = 1186;
 /// Where `shoal dev` keeps its cluster by default.
 const DATA_DIR: &str = "shoal-data";
 const PROMPT: &str = "shoal> ";
+/// How long a management node that was there a moment ago may be away.
+const RECONNECT_PATIENCE: Duration = Duration::from_secs(5);
+const RECONNECT_EVERY: Duration = Duration::from_millis(50);
 const HISTORY_FILE: &str = ".shoal_mgm_history";
 
 #[derive(Args)]
@@ -43,7 +47,7 @@ pub struct MgmArguments {
 
 pub fn run(arguments: &MgmArguments) -> Result<(), String> {
     let addresses = addresses(arguments)?;
-    let mut session = Session { addresses, client: None, json: arguments.json };
+    let mut session = Session { addresses, client: None, has_connected: false, json: arguments.json };
     if !arguments.execute.is_empty() {
         return session.execute_all(&arguments.execute);
     }
@@ -89,6 +93,7 @@ fn management_nodes(config: &Path) -> Result<Vec<String>, String> {
 struct Session {
     addresses: Vec<String>,
     client: Option<ManagementClient>,
+    has_connected: bool,
     json: bool,
 }
 
@@ -156,7 +161,8 @@ impl Session {
     }
 
     fn execute(&mut self, line: &str) -> Result<Done, String> {
-        match Command::parse(line)? {
+        let command = Command::parse(line)?;
+        match &command {
             Command::Quit => return Ok(Done::Quit),
             Command::Help(topic) => {
                 print(&Command::help(topic.as_deref())?)?;
@@ -164,31 +170,40 @@ impl Session {
             }
             Command::Connect(address) => {
                 if let Some(address) = address {
-                    self.addresses = vec![with_port(&address)];
+                    self.addresses = vec![with_port(address)];
                 }
                 self.client = None;
+                self.has_connected = false;
                 self.connect()?;
                 return Ok(Done::GoOn);
             }
             _ => {}
         }
-        if self.client.is_none() {
-            self.connect()?;
+        // A node that was restarted, or has died, has closed a connection that was idle: only what is harmless is sent again.
+        let again = self.client.is_some() && command.only_looks();
+        match self.send(line) {
+            Err(CommandError::Broken(_)) if again => self.send(line),
+            sent => sent,
         }
-        let Some(client) = &mut self.client else { return Err("not connected; use CONNECT".into()) };
-        match client.execute(line, self.json) {
-            Ok(answer) => {
-                print(&answer)?;
-                Ok(Done::GoOn)
-            }
-            Err(CommandError::Refused(reason)) => Err(reason),
-            Err(CommandError::Broken(reason)) => {
-                self.client = None;
-                Err(reason)
-            }
-        }
+        .map_err(|error| error.to_string())
+        .and_then(|answer| print(&answer).map(|()| Done::GoOn))
     }
 
+    fn send(&mut self, line: &str) -> Result<String, CommandError> {
+        if self.client.is_none() {
+            self.connect().map_err(CommandError::Refused)?;
+        }
+        let Some(client) = &mut self.client else {
+            return Err(CommandError::Refused("not connected; use CONNECT".into()));
+        };
+        let answer = client.execute(line, self.json);
+        if matches!(answer, Err(CommandError::Broken(_))) {
+            self.client = None;
+        }
+        answer
+    }
+
+    /// Once connected, a node that is just being restarted is waited for.
     fn connect(&mut self) -> Result<(), String> {
         let client = ManagementClient::connect(&self.addresses).map_err(|reason| {
             format!("{reason}\nno management node answers; see that one runs, or name it with -c HOST:PORT")

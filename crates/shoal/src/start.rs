@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -172,6 +172,7 @@ fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, 
     if let Some(bytes) = me.log_segment_bytes {
         options.log_segment_bytes = bytes;
     }
+    options.cluster_log_dir = me.data_dir.parent().map(Path::to_owned);
     options.cluster = Some(cluster_options(config, me.id)?);
     Ok(options)
 }

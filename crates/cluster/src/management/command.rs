@@ -205,6 +205,11 @@ impl Command {
         Ok(format!("{}\n  {}\n", command.usage, command.what))
     }
 
+    /// It changes nothing.
+    pub fn only_looks(&self) -> bool {
+        matches!(self, Command::Show | Command::Status(_) | Command::ReportMemory(_) | Command::Log(_))
+    }
+
     /// It may take as long as nodes take to stop and to catch up.
     pub fn takes_long(&self) -> bool {
         matches!(self, Command::Stop { .. } | Command::Restart { .. } | Command::Shutdown)

@@ -73,6 +73,8 @@ fn a_cluster_is_shown_restarted_stopped_and_shut_down() {
     keeps_a_log(&cluster);
     gives_the_cluster_to_one_node(&cluster);
     restarts_node_by_node(&cluster);
+    restarts_the_management_node(&cluster);
+    answers_at_any_node(&cluster);
     stops_a_node(&cluster);
     shuts_down(&mut cluster);
 }
@@ -167,6 +169,29 @@ fn restarts_node_by_node(cluster: &TestCluster) {
         log.contains("Node 1: Restart initiated") && log.contains("Node 3: Node 2 is being restarted"),
         "{log}"
     );
+}
+
+fn restarts_the_management_node(cluster: &TestCluster) {
+    let before = cluster.node(3);
+    let output = cluster.run(&["-e", "3 restart; show"]);
+    assert!(output.status.success(), "{}", output.errors());
+    assert!(output.text().starts_with("Node 3 restarts"), "{}", output.text());
+    wait_until("all have started again", || cluster.states() == ["STARTED"; 3] && cluster.has_leaders());
+    assert!(cluster.node(3)["uptime_ms"].as_u64() < before["uptime_ms"].as_u64());
+    // It reads its own log back, and is told again by nobody.
+    let log = cluster.text("CLUSTERLOG 1000");
+    assert_eq!(log.matches("Node 3: Node 2 is being restarted").count(), 1, "{log}");
+}
+
+fn answers_at_any_node(cluster: &TestCluster) {
+    let address = |id: u64| cluster.node(id)["address"].as_str().unwrap().to_owned();
+    let shown = |addresses: &str| {
+        let mut command = Command::new(shoal_binary());
+        command.args(["mgm", "-c", addresses, "-e", "show"]);
+        program::run(command, b"", COMMAND_DEADLINE, || false).unwrap().text()
+    };
+    assert!(shown(&format!("127.0.0.1:1,{}", address(3))).contains("id=3"), "the next one is tried");
+    assert!(shown(&address(1)).contains("id=3\t@"), "a data node passes it on");
 }
 
 fn stops_a_node(cluster: &TestCluster) {
