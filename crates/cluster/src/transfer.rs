@@ -163,16 +163,31 @@ impl Node {
         let mut latest = latest.ok_or_else(|| Error::unknown("internal: a received checkpoint is gone"))?;
         self.partition(partition).begin_install()?;
         let mut installed = 0;
-        while let Some(block) = latest.reader.next_block().map_err(log_error)? {
-            self.partition(partition).install_checkpoint_block(block)?;
+        let outcome = loop {
+            let block = match latest.reader.next_block() {
+                Ok(Some(block)) => block,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(log_error(error)),
+            };
+            if let Err(error) = self.partition(partition).install_checkpoint_block(block) {
+                break Err(error);
+            }
             installed += 1;
             if installed % BLOCKS_PER_TURN == 0 {
                 tokio::task::yield_now().await;
             }
-        }
+        };
         let mut guard = self.partition(partition);
-        guard.finish_install()?;
+        let outcome = match outcome {
+            Ok(()) => guard.finish_install(),
+            Err(error) if guard.abort_install()? => Err(error),
+            Err(error) => {
+                // The old rows are gone from memory; they are still on disk, with the log behind them.
+                self.stop(&format!("a copy of partition {partition} could not be installed: {error}"));
+                Err(error)
+            }
+        };
         self.settle_and_release(partition, guard);
-        Ok(())
+        outcome
     }
 }

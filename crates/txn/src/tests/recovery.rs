@@ -69,6 +69,7 @@ fn a_transaction_over_several_partitions_survives_a_cut_log_whole_or_not_at_all(
             transaction.commit().await.unwrap();
         }
         drop((transaction, table));
+        node.rest().await;
         let directory = node.stop(false);
         let rounds = std::cell::RefCell::new(std::collections::BTreeSet::new());
         for_each_cut(directory.path(), start, async |node| {

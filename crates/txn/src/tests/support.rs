@@ -84,6 +84,13 @@ impl TestNode {
         TestNode::at(self.stop(clean), partitions)
     }
 
+    /// Waits for what sessions have left to tasks of their own.
+    pub async fn rest(&self) {
+        while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Has everything decided that a crash has left in doubt.
     pub async fn settle(&self) {
         let Some(server) = &self.server else { return };
