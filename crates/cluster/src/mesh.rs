@@ -401,3 +401,67 @@ impl Remote for Links {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::topology::Placement;
+
+    fn cluster() -> Cluster {
+        let data = Roles { data: true, ..Roles::default() };
+        let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
+        let options = ClusterOptions {
+            name: "reef".into(),
+            me: NodeId(1),
+            nodes: vec![node(1), node(2)],
+            placements: vec![Placement { replicas: vec![NodeId(1), NodeId(2)], witness: None }],
+            config_hash: 7,
+            timing: shoal_partition::Timing::default(),
+            heartbeat: Duration::from_millis(100),
+            lanes: 1,
+        };
+        Cluster::new(options, 1, false)
+    }
+
+    fn node_2() -> Hello {
+        Hello {
+            cluster: "reef".into(),
+            node: NodeId(2),
+            roles: 2,
+            version: PROGRAM_VERSION,
+            config_hash: 7,
+            wall_clock_us: crate::clock::wall_micros(),
+            ..Hello::default()
+        }
+    }
+
+    #[test]
+    fn whoever_may_not_take_part_hears_what_to_do() {
+        let cluster = cluster();
+        assert_eq!(check_hello(&cluster, &node_2()), Ok(()));
+        let refusal = |change: &dyn Fn(&mut Hello)| {
+            let mut hello = node_2();
+            change(&mut hello);
+            check_hello(&cluster, &hello).unwrap_err()
+        };
+        assert!(refusal(&|hello| hello.cluster = "atoll".into()).contains("called 'reef', not 'atoll'"));
+        assert!(refusal(&|hello| hello.cluster = String::new()).contains("called 'reef', not ''"));
+        assert!(refusal(&|hello| hello.node = NodeId(3)).contains("add it to config.ini"));
+        assert!(refusal(&|hello| hello.node = NodeId(1)).contains("another --node-id"));
+        assert!(refusal(&|hello| hello.roles = 1).contains("has the roles data here, not mgm"));
+        assert!(refusal(&|hello| hello.version += 1).contains("another version of Shoal"));
+        assert!(refusal(&|hello| hello.config_hash = 8).contains("copy one config.ini"));
+        assert!(refusal(&|hello| hello.wall_clock_us -= 600_000_000).contains("clocks"));
+    }
+
+    #[test]
+    fn clients_need_not_know_the_cluster_s_name_but_must_not_know_another() {
+        let cluster = cluster();
+        let hello = |name: &str| Hello { cluster: name.into(), ..Hello::default() };
+        assert_eq!(check_hello(&cluster, &hello("")), Ok(()));
+        assert_eq!(check_hello(&cluster, &hello("reef")), Ok(()));
+        assert!(check_hello(&cluster, &hello("atoll")).is_err());
+    }
+}
