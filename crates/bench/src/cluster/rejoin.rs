@@ -121,6 +121,7 @@ pub fn measure(plan: &Plan, progress: &Progress, outcome: &mut Outcome) {
 
 fn loaded(plan: &Plan) -> io::Result<Cluster> {
     let cluster = Cluster::start(plan, Durability::Disk, 0)?;
+    cluster.wait_until_balanced(BACK_WITHIN)?;
     let port = cluster.port()?;
     let mut client = Client::connect(port).map_err(io::Error::other)?;
     client.execute(&format!("CREATE DATABASE {DATABASE}")).map_err(io::Error::other)?;
