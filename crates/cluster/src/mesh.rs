@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | 1 Raft | one-way | partition u32, Raft message |
 //! | 2 news | one-way | [`News`](crate::live::News) |
+//! | 3 events | one-way, to management nodes | what has happened on a node |
 //! | 16 operation | request, or one-way when nobody wants the reply | a transaction's frame; the crate above knows it |
 //! | 17 service | request | one of [`services`](crate::services) |
 
@@ -11,9 +12,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
 use shoal_partition::decode_message;
-use shoal_transport::{Handler, Hello, PeerAddress, Responder, Transport, TransportOptions};
+use shoal_transport::{CLIENT, Handler, Hello, PeerAddress, Responder, Transport, TransportOptions};
 use shoal_types::NodeId;
 
+use crate::cluster_log::Severity;
 use crate::live::Cluster;
 use crate::node::Node;
 use crate::remote::{Call, CallError, Place, Remote};
@@ -22,6 +24,7 @@ use crate::wait::lock;
 
 pub(crate) const FRAME_RAFT: u8 = 1;
 pub(crate) const FRAME_NEWS: u8 = 2;
+pub(crate) const FRAME_EVENTS: u8 = 3;
 pub(crate) const FRAME_OPERATION: u8 = 16;
 pub(crate) const FRAME_SERVICE: u8 = 17;
 
@@ -62,16 +65,23 @@ impl Handler for Receiver {
     fn check(&self, theirs: &Hello) -> Result<(), String> {
         let Some(node) = self.node.upgrade() else { return Err("the node is stopping; try again later".into()) };
         match &node.cluster {
-            Some(cluster) => check_hello(cluster, theirs),
+            Some(cluster) => {
+                let checked = check_hello(cluster, theirs);
+                if let Err(reason) = &checked {
+                    node.note_refused(theirs.node, reason);
+                }
+                checked
+            }
             None => Err("this process is a database of its own and takes no nodes".into()),
         }
     }
 
     fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]) {
-        let Some(node) = self.node.upgrade() else { return };
+        let Some(node) = self.node.upgrade().filter(|_| from != CLIENT) else { return };
         match kind {
             FRAME_RAFT => node.receive_raft(payload),
             FRAME_NEWS => node.hear_news(from, payload),
+            FRAME_EVENTS => node.hear_events(from, payload),
             FRAME_OPERATION => {
                 if let Some(operations) = node.operations.get()
                     && let Served::Later(rest) = operations.serve(from, payload, &mut Vec::new())
@@ -88,6 +98,8 @@ impl Handler for Receiver {
     fn on_request(&self, from: NodeId, kind: u8, payload: &[u8], mut responder: Responder) {
         let Some(node) = self.node.upgrade() else { return };
         match kind {
+            FRAME_SERVICE => node.serve_request(from, payload, responder),
+            _ if from == CLIENT => responder.refuse("clients of this port may send management commands only"),
             FRAME_OPERATION => {
                 let Some(operations) = node.operations.get() else { return };
                 let mut reply = Vec::new();
@@ -108,13 +120,12 @@ impl Handler for Receiver {
                     }
                 }
             }
-            FRAME_SERVICE => node.serve_request(from, payload, responder),
             _ => responder.refuse("the request is of an unknown kind"),
         }
     }
 
     fn on_up(&self, peer: NodeId, hello: &Hello) {
-        let Some(node) = self.node.upgrade() else { return };
+        let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
         let Some(cluster) = &node.cluster else { return };
         {
             let mut peers = lock(&cluster.peers);
@@ -131,6 +142,7 @@ impl Handler for Receiver {
         }
         cluster.raise_map_version();
         tracing::info!(%peer, "a node is connected");
+        node.forget_refusal(peer);
         node.log_event("connection", &format!("Node {peer} Connected"));
         node.tell_news();
     }
@@ -147,7 +159,7 @@ impl Handler for Receiver {
             known.started = false;
         }
         tracing::info!(%peer, "a node is not connected any more");
-        node.log_event("connection", &format!("Node {peer} Disconnected"));
+        node.log_event_as(Severity::Alert, "connection", &format!("Node {peer} Disconnected"));
         cluster.leaders.forget_node(peer);
         cluster.raise_map_version();
         node.forget_peer_horizon(peer);
@@ -156,20 +168,19 @@ impl Handler for Receiver {
     }
 
     fn on_dead(&self, peer: NodeId, _incarnation: u64) {
-        let Some(node) = self.node.upgrade() else { return };
-        node.log_event("node", &format!("Node {peer} is dead: its process is gone"));
+        let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
+        node.log_event_as(Severity::Alert, "node", &format!("Node {peer} is dead: its process is gone"));
         node.peer_died(peer);
     }
 
     fn on_refused(&self, peer: NodeId, reason: &str) {
-        let Some(node) = self.node.upgrade() else { return };
+        let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
         let Some(cluster) = &node.cluster else { return };
-        let mut peers = lock(&cluster.peers);
-        let known = peers.entry(peer).or_default();
-        if known.refused.as_deref() != Some(reason) {
+        let told_before = lock(&cluster.peers).entry(peer).or_default().refused.replace(reason.to_owned());
+        if told_before.as_deref() != Some(reason) {
             tracing::warn!(%peer, reason, "a node refuses to talk");
-            node.log_event("connection", &format!("Node {peer} refuses this node: {reason}"));
-            known.refused = Some(reason.to_owned());
+            let text = format!("Node {peer} and this node refuse each other: {reason}");
+            node.log_event_as(Severity::Warning, "connection", &text);
             node.refused_by(peer, reason);
         }
     }
@@ -178,14 +189,17 @@ impl Handler for Receiver {
 /// Why a process may not take part, in a sentence for its operator.
 fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
     let options = &cluster.options;
+    // Management clients need not know the cluster's name.
+    if theirs.node == CLIENT && theirs.cluster.is_empty() {
+        return Ok(());
+    }
     if theirs.cluster != options.name {
         return Err(format!(
             "the cluster here is called '{}', not '{}'; check the Name in the [system] section of config.ini and the data directory",
             options.name, theirs.cluster
         ));
     }
-    // Management clients.
-    if theirs.node.0 == 0 {
+    if theirs.node == CLIENT {
         return Ok(());
     }
     let Some(known) = options.node(theirs.node) else {

@@ -64,6 +64,11 @@ pub trait Remote: Send + Sync + 'static {
     /// Sends a request whose reply nobody wants. False: it was surely not sent.
     fn send(&self, to: NodeId, request: &[u8]) -> bool;
 
+    /// Has something finished on this thread, after the session that has begun it went on.
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()>>>) {
+        tokio::task::spawn_local(task);
+    }
+
     /// `node` has answered that it does not lead the partition, or could not be reached; `hint` is who it thinks does.
     fn misplaced(&self, partition: u32, node: NodeId, hint: Option<NodeId>);
 

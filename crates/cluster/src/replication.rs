@@ -104,6 +104,21 @@ impl Node {
         self.complete(appending.end);
     }
 
+    /// A timestamp later than all in the partition's log.
+    pub(crate) fn timestamp_after(&self, guard: &PartitionGuard<'_>) -> Timestamp {
+        self.clock.observe(guard.newest_timestamp());
+        self.clock.tick()
+    }
+
+    /// What has been proposed and collected goes to the other replicas.
+    #[inline]
+    pub(crate) fn send_proposed(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
+        if self.cluster.is_some() {
+            self.remember_unsent(partition, guard);
+            self.send_messages(partition, guard);
+        }
+    }
+
     pub(crate) fn remember_unsent(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
         let outputs = guard.outputs();
         if outputs.messages_after_persist.is_empty() {
@@ -175,6 +190,7 @@ impl Node {
     fn note_leader(&self, partition: u32, guard: &PartitionGuard<'_>, now: Millis) {
         let Some(cluster) = &self.cluster else { return };
         let me = cluster.options.me;
+        self.note_witness(partition, guard);
         if guard.serves(now) {
             cluster.leaders.learn(partition, me, guard.term());
         } else {

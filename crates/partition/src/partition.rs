@@ -182,11 +182,6 @@ impl Partition {
         self.config.is_witness()
     }
 
-    /// The newest commit whose effects are in the rows.
-    pub fn applied_timestamp(&self) -> Timestamp {
-        self.applied
-    }
-
     /// Ends recovery and joins the group. A group of one leads from here on; its outputs want the usual treatment.
     pub fn start(&mut self) -> Result<()> {
         self.check_installed()?;
@@ -247,14 +242,20 @@ impl Partition {
         self.newest
     }
 
+    /// The newest commit applied here. The latest of all partitions is what a snapshot is taken at.
+    pub fn applied_timestamp(&self) -> Timestamp {
+        self.applied
+    }
+
     /// No snapshot before `horizon` is in use or will be taken any more. Never moves back. It costs nothing: call it
     /// before `persisted`, so that versions nobody can see are dropped while they are replaced.
     pub fn set_gc_horizon(&mut self, horizon: Timestamp) {
         self.horizon = self.horizon.max(horizon);
     }
 
-    /// Snapshots before this do not find all of their versions here any more.
-    pub fn gc_horizon(&self) -> Timestamp {
+    /// Snapshots before this cannot be shown here: versions that they need are gone, or were never in the checkpoint that
+    /// this replica was built from. Callers refuse them where another replica, or this one before a restart, took them.
+    pub fn oldest_snapshot(&self) -> Timestamp {
         self.horizon
     }
 

@@ -11,6 +11,7 @@ mod ddl_privileges;
 mod golden;
 mod isolation;
 mod lifecycle;
+mod management;
 mod protocol;
 mod show_objects;
 mod status;
