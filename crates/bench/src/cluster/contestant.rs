@@ -14,6 +14,8 @@ use crate::sysbench::{Figures, Job};
 const DATABASE: &str = "sbtest";
 /// A run that takes longer than its time by this much is taken for hung.
 const GRACE: Duration = Duration::from_secs(20);
+/// After a start every node leads what it should soon.
+const BALANCED_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Who {
@@ -91,6 +93,9 @@ impl Contestant {
     }
 
     fn prepare(&self, plan: &Plan) -> io::Result<()> {
+        if let Processes::Cluster(cluster) = &self.processes {
+            cluster.wait_until_balanced(BALANCED_WITHIN)?;
+        }
         let mut client = Client::connect(self.port()?).map_err(io::Error::other)?;
         let made = client.execute(&format!("CREATE DATABASE IF NOT EXISTS {DATABASE}"));
         made.map_err(io::Error::other)?;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shoal_testkit::server::find_program;
+use shoal_testkit::server::{find_program, tail};
 use shoal_testkit::{Client, Server, Setup};
 
 const PROVIDERS: [&str; 3] = [
@@ -18,9 +18,12 @@ const PROVIDERS: [&str; 3] = [
     "/usr/lib64/galera-4/libgalera_smm.so",
     "/usr/lib/x86_64-linux-gnu/galera/libgalera_smm.so",
 ];
+const BUFFER_POOL_BYTES: u64 = 2 << 30;
 /// The second server gets its state from the first by a backup of it.
 const JOINED_WITHIN: Duration = Duration::from_secs(120);
 const SYNCED_WITHIN: Duration = Duration::from_secs(30);
+/// Of the log of a server that did not do its part.
+const LOG_LINES: usize = 25;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Where a node talks to the other.
@@ -37,10 +40,19 @@ pub fn start(work_dir: &Path) -> io::Result<Vec<Server>> {
     let second = ports()?;
     let address = format!("gcomm://127.0.0.1:{}", first.group);
     let first = node(work_dir, &provider, &first, "gcomm://")?.argument("--wsrep-new-cluster").start()?;
-    let second = node(work_dir, &provider, &second, &address)?.start()?;
+    let second = node(work_dir, &provider, &second, &address)?.start();
+    // Why a state transfer failed is in the log of the one that gave it.
+    let second = second.map_err(|error| {
+        let giver = tail(&first.log(), LOG_LINES);
+        io::Error::other(format!("the second node of Galera: {error}\nThe first node's log:\n{giver}"))
+    })?;
     let servers = vec![first, second];
     for server in &servers {
         wait_until_synced(server, servers.len())?;
+        let mut client = Client::connect(server.port()).map_err(io::Error::other)?;
+        // Not an argument: the state transfer would hand it on to mariadb-backup, which does not know it.
+        let set = client.execute(&format!("SET GLOBAL innodb_buffer_pool_size = {BUFFER_POOL_BYTES}"));
+        set.map_err(io::Error::other)?;
     }
     Ok(servers)
 }
@@ -73,7 +85,6 @@ fn node(work_dir: &Path, provider: &Path, ports: &Ports, cluster: &str) -> io::R
     );
     let mut setup = Setup::mariadb()
         .parent(work_dir)
-        .argument("--innodb-buffer-pool-size=2G")
         .argument("--max-connections=1000")
         .argument("--binlog-format=ROW")
         .argument("--innodb-autoinc-lock-mode=2")

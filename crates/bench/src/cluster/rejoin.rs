@@ -15,7 +15,7 @@ use shoal_testkit::process::{self, Signal};
 use shoal_testkit::{Client, program};
 
 use super::Outcome;
-use super::nodes::{Cluster, Durability};
+use super::nodes::{Cluster, Durability, Node, connect_within};
 use super::options::{Part, Plan};
 use super::progress::Progress;
 use crate::interrupt;
@@ -30,6 +30,8 @@ const LOAD_PATIENCE: Duration = Duration::from_secs(300);
 /// `shoal dev` starts a node again after so long.
 const RESTART_AFTER: Duration = Duration::from_secs(2);
 const BACK_WITHIN: Duration = Duration::from_secs(240);
+/// A leader for every partition, and reading every row.
+const SUMS_WITHIN: Duration = Duration::from_secs(60);
 /// Share of the throughput that must be left meanwhile.
 pub const SHARE_MIN: f64 = 0.7;
 
@@ -117,10 +119,51 @@ pub fn measure(plan: &Plan, progress: &Progress, outcome: &mut Outcome) {
             return;
         }
     }
+    progress.doing("comparing what came back");
+    if let Err(error) = copies_agree(&mut cluster) {
+        outcome.failures.push(format!("the copy of the node that came back: {error}; {}", cluster.log_ends()));
+        if let Some(rejoin) = outcome.rejoins.last_mut() {
+            rejoin.failure = Some(error.to_string());
+        }
+    }
+}
+
+/// With the other node dead, the one that came back has the same rows.
+fn copies_agree(cluster: &mut Cluster) -> io::Result<()> {
+    let nodes = cluster.data_nodes();
+    let [stays, goes] = nodes.as_slice() else {
+        return Err(io::Error::other(format!("the cluster has {} data nodes in place of two", nodes.len())));
+    };
+    let expected = sums(goes)?;
+    cluster.kill(stays.id)?;
+    let found = sums(goes)?;
+    match expected == found {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("before the other node died {expected:?}, after that {found:?}"))),
+    }
+}
+
+/// Count and checksums of every table, asked for until they are told.
+fn sums(node: &Node) -> io::Result<Vec<String>> {
+    let port = node.port.ok_or_else(|| io::Error::other(format!("node {} serves no MySQL clients", node.id)))?;
+    let started = Instant::now();
+    let sum = |client: &mut Client, table: u64| {
+        client.text(&format!("SELECT COUNT(*), SUM(k), SUM(CRC32(c)) FROM {DATABASE}.sbtest{table}"))
+    };
+    loop {
+        let mut client = connect_within(port, SUMS_WITHIN)?;
+        let sums: Result<Vec<_>, _> = (1..=TABLES).map(|table| sum(&mut client, table)).collect();
+        match sums {
+            Ok(sums) => return Ok(sums.concat()),
+            Err(error) if started.elapsed() > SUMS_WITHIN => return Err(io::Error::other(error)),
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    }
 }
 
 fn loaded(plan: &Plan) -> io::Result<Cluster> {
     let cluster = Cluster::start(plan, Durability::Disk, 0)?;
+    cluster.wait_until_balanced(BACK_WITHIN)?;
     let port = cluster.port()?;
     let mut client = Client::connect(port).map_err(io::Error::other)?;
     client.execute(&format!("CREATE DATABASE {DATABASE}")).map_err(io::Error::other)?;
