@@ -8,12 +8,17 @@
 //! - [`TestServer`]: start, stop, kill, restart, and the clients. A failing test prints the server's log.
 //! - [`wait_until`]: a condition with a deadline, instead of a sleep.
 //! - [`golden`]: the SQL scripts with their expected output.
+//! - [`SmallDisk`] and [`network`]: a disk that can be full, a network that can be cut.
 //! - [`cluster`]: clusters of real processes, and [`transfer`]: the work they do while they are broken, with its judge.
 
 pub mod cluster;
+mod disk;
 pub mod golden;
 mod harness;
+pub mod network;
 pub mod transfer;
+
+pub use disk::SmallDisk;
 
 pub use harness::{
     DATABASE, TestServer, setup as harness_setup, shoal_binary, skip, target_is_mariadb, wait_until,

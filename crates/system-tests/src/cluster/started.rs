@@ -253,11 +253,9 @@ impl StartedCluster {
     }
 
     /// Starts a node that must refuse, and returns what it says. It must not say that it is ready.
-    pub fn refused(&self, id: u32, config: &Path) -> String {
-        self.refused_command(self.command(id, config))
-    }
-
-    pub fn refused_command(&self, mut command: Command) -> String {
+    pub fn refused(&self, id: u32, config: &Path, environment: &[(&str, &str)]) -> String {
+        let mut command = self.command(id, config);
+        command.envs(environment.iter().copied());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let (said, output) = (child.stderr.take().unwrap(), child.stdout.take().unwrap());
         let (sender, lines) = channel();
@@ -271,7 +269,7 @@ impl StartedCluster {
         };
         listen(Box::new(said), errors);
         listen(Box::new(output), ready);
-        let status = self.wait_for_end(child, 0);
+        let status = self.wait_for_end(child, id);
         let text = lines.iter().collect::<Vec<_>>().join("\n");
         assert!(!status.success(), "the node was not refused:\n{text}");
         assert!(!text.contains("shoal is ready"), "the node said that it is ready:\n{text}");

@@ -145,10 +145,23 @@ impl Workload {
         self.shared.committed.load(Ordering::Relaxed)
     }
 
+    /// Increments of a counter that have been acknowledged so far.
+    pub fn acknowledged(&self, counter: u64) -> u64 {
+        self.shared.counters[counter as usize].acknowledged.load(Ordering::SeqCst)
+    }
+
     /// Waits until so many more transactions have been acknowledged.
     pub fn wait_for_commits(&self, more: u64) {
         let goal = self.committed() + more;
         self.wait_for(&format!("{more} more commits"), || self.committed() >= goal);
+    }
+
+    /// Waits until clients of one node have had so many more transactions acknowledged.
+    pub fn wait_for_commits_at(&self, node: u32, more: u64) {
+        let place = self.shared.sql_nodes.iter().position(|&one| one == node);
+        let count = &self.shared.committed_at[place.unwrap_or_else(|| panic!("no clients are at node {node}"))];
+        let goal = count.load(Ordering::Relaxed) + more;
+        self.wait_for(&format!("{more} more commits at node {node}"), || count.load(Ordering::Relaxed) >= goal);
     }
 
     /// Waits until clients of every node have had so many more transactions acknowledged.
