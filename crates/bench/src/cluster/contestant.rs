@@ -48,7 +48,7 @@ impl Who {
 
 enum Processes {
     Servers(Vec<Server>),
-    Cluster(Cluster),
+    Cluster(Box<Cluster>),
 }
 
 pub struct Contestant {
@@ -81,9 +81,9 @@ impl Contestant {
         let processes = match who {
             Who::Galera => Processes::Servers(galera::start(&plan.work_dir)?),
             Who::Mariadb => Processes::Servers(vec![mariadb(plan)?]),
-            Who::Replicated => Processes::Cluster(Cluster::start(plan, Durability::Replicated, 0)?),
-            Who::Disk => Processes::Cluster(Cluster::start(plan, Durability::Disk, 0)?),
-            Who::SqlNode => Processes::Cluster(Cluster::start(plan, Durability::Replicated, 1)?),
+            Who::Replicated => Processes::Cluster(Box::new(Cluster::start(plan, Durability::Replicated, 0)?)),
+            Who::Disk => Processes::Cluster(Box::new(Cluster::start(plan, Durability::Disk, 0)?)),
+            Who::SqlNode => Processes::Cluster(Box::new(Cluster::start(plan, Durability::Replicated, 1)?)),
         };
         let mut contestant = Contestant { who, processes, paused: false };
         if let Err(error) = contestant.prepare(plan) {
