@@ -44,6 +44,8 @@ pub struct Cluster {
     pub(crate) reconcile: AtomicBool,
     /// The dictionary is being fetched.
     pub(crate) following: AtomicBool,
+    /// Partitions that this node begins to lead, and their terms: it asks who reads which snapshots.
+    pub(crate) asking: Mutex<BTreeSet<(u32, u64)>>,
     /// Groups that were begun by agreement that nobody knows more.
     pub(crate) begun_together: Mutex<BTreeSet<u32>>,
     pub(crate) jobs: mpsc::UnboundedSender<Job>,
@@ -112,6 +114,7 @@ impl Cluster {
             knows_catalog: AtomicBool::new(false),
             reconcile: AtomicBool::new(false),
             following: AtomicBool::new(false),
+            asking: Mutex::default(),
             begun_together: Mutex::default(),
             jobs,
             first_jobs: Mutex::new(Some(first_jobs)),

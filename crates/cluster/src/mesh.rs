@@ -41,6 +41,9 @@ pub trait Operations: Send + Sync + 'static {
 
     /// The process of a coordinator is gone: what it had not prepared is rolled back.
     fn coordinator_gone(&self, node: NodeId);
+
+    /// Moves this node's clock beyond the snapshots that other nodes may be reading.
+    fn observe_snapshots(&self) -> Pin<Box<dyn Future<Output = ()>>>;
 }
 
 /// How an operation was taken.

@@ -40,6 +40,9 @@ pub(crate) struct PartitionCell {
     pub(crate) partition: Mutex<Partition>,
     /// This node is a voter of the partition's group.
     pub(crate) hosted: bool,
+    /// The term in which this replica leads and serves: its clock has been moved beyond the snapshots that its predecessor
+    /// may have shown.
+    pub(crate) serving_term: AtomicU64,
     pub(crate) unsent: Mutex<Unsent>,
 }
 

@@ -252,6 +252,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
     let cells = partitions.into_iter().enumerate().map(|(number, partition)| PartitionCell {
         partition: Mutex::new(partition),
         hosted: is_hosted(number as u32),
+        serving_term: AtomicU64::new(0),
         unsent: Mutex::default(),
     });
     let cells: Box<[PartitionCell]> = cells.collect();

@@ -148,7 +148,7 @@ impl Node {
     #[inline]
     pub fn leader(&self, partition: u32) -> Result<PartitionGuard<'_>> {
         let guard = self.partition(partition);
-        match guard.is_single() || guard.serves(self.now()) {
+        match guard.is_single() || (self.serves_term(partition, guard.term()) && guard.serves(self.now())) {
             true => Ok(guard),
             false => Err(not_leader(partition)),
         }

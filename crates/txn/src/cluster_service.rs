@@ -1,5 +1,6 @@
 //! What joins transactions to a node's links: the server of others' operations, and the work that goes on behind them.
 
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -24,6 +25,11 @@ impl Operations for Service {
 
     fn coordinator_gone(&self, node: NodeId) {
         self.0.end_transactions_of(node);
+    }
+
+    fn observe_snapshots(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+        let node = Arc::clone(self.0.node());
+        Box::pin(async move { exchange_pulses(&node).await })
     }
 }
 
