@@ -160,14 +160,18 @@ impl Node {
             return Ok(Lsn(self.checkpointed.load(Ordering::Relaxed)));
         }
         if self.partition(partition).is_witness() {
-            return self.log_again(partition, 0);
+            return self.log_witness_again(partition);
         }
         let mut writer = self.checkpoints.create(group, &[], self.checkpoint_options()).map_err(log_error)?;
-        let mut low_water = self.completed_lsn();
-        let mut cursor = self.partition(partition).begin_checkpoint();
-        if !self.partition(partition).is_single() {
-            low_water = self.log_again(partition, cursor.index())?;
+        let low_water = self.completed_lsn();
+        let mut guard = self.partition(partition);
+        let mut cursor = guard.begin_checkpoint();
+        if !guard.is_single() {
+            // Entries that are durable but not committed yet have no other place. Under one hold with the beginning: what
+            // is applied may be dropped from memory at any time.
+            guard.log_again(cursor.index());
         }
+        self.settle_and_release(partition, guard);
         let mut block = Vec::with_capacity(BLOCK_BYTES * 2);
         let written = loop {
             block.clear();
@@ -192,13 +196,14 @@ impl Node {
         Ok(low_water)
     }
 
-    /// Logs a replica's vote and what its checkpoint does not cover once more, so that nothing before the position that this yields
-    /// is needed for it. Entries that are durable but not committed yet have no other place.
-    fn log_again(&self, partition: u32, covered: u64) -> Result<Lsn> {
+    /// Logs all that a witness keeps once more, so that nothing before the position that this yields is needed for it.
+    fn log_witness_again(&self, partition: u32) -> Result<Lsn> {
         let low_water = self.completed_lsn();
         let mut guard = self.partition(partition);
-        guard.log_again(covered);
+        guard.log_again(0);
         self.settle_and_release(partition, guard);
+        // The log is cut behind this.
+        self.log.sync().map_err(log_error)?;
         Ok(low_water)
     }
 }

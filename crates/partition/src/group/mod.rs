@@ -76,6 +76,8 @@ pub(crate) struct Group {
     restarting_at: Option<u64>,
     /// Entries read back now follow one that the checkpoint has disproved.
     void: bool,
+    /// Entries read back now may lack what comes before them.
+    awaits_repetition: bool,
 }
 
 /// What one turn of Raft has decided.
@@ -136,6 +138,7 @@ impl Group {
             installing: false,
             restarting_at: None,
             void: false,
+            awaits_repetition: false,
         }
     }
 
@@ -186,7 +189,16 @@ impl Group {
     /// already stay if they follow that very entry.
     pub(crate) fn recover_from(&mut self, index: u64, term: u64) -> Result<()> {
         (self.applied_index, self.applied_term, self.void) = (index, term, false);
-        self.recovering()?.begin_at(index, term);
+        let keeps_no_rows = self.is_witness();
+        let tail = self.recovering()?;
+        let (start_index, start_term) = tail.start();
+        // The log was cut, and what has been read of it begins in the middle: all of it is logged again further on.
+        let awaits_repetition = keeps_no_rows && start_term == 0 && index < start_index;
+        match awaits_repetition {
+            true => tail.restart_at(index, term),
+            false => tail.begin_at(index, term),
+        }
+        self.awaits_repetition = awaits_repetition;
         Ok(())
     }
 
@@ -216,7 +228,7 @@ impl Group {
     /// overwrite earlier ones.
     pub(crate) fn replay(&mut self, index: u64, term: u64, data: &[u8], applied: bool) -> Result<()> {
         let keeps_no_rows = self.is_witness();
-        let was_void = self.void;
+        let (was_void, awaits_repetition) = (self.void, self.awaits_repetition);
         let tail = self.recovering()?;
         let (start_index, start_term) = tail.start();
         if keeps_no_rows && tail.last().0 == 0 && index > 1 {
@@ -224,6 +236,9 @@ impl Group {
             tail.restart_at(index - 1, 0);
         }
         if index > tail.last().0 + 1 && !was_void {
+            if awaits_repetition {
+                return Ok(());
+            }
             let last = tail.last().0;
             return Err(Error::unknown(format!("the log has a gap: entry {index} follows entry {last}")));
         }

@@ -102,6 +102,7 @@ fn a_definition_survives_a_cut_log_in_all_partitions_or_in_none() {
                 node.node.change(vec![Change::DropTable(table.id())]).await.unwrap();
             }
         }
+        node.rest().await;
         let directory = node.stop(false);
         for_each_cut(directory.path(), start, async |node| {
             let catalog = node.node.catalog();
@@ -136,6 +137,7 @@ fn sequences_go_on_exactly_after_a_shutdown_and_never_back_after_a_crash() {
             }
             drop(table);
             let clean = round % 2 == 0;
+            node.rest().await;
             node = node.restart(clean);
             if clean {
                 assert_eq!(node.table("t").next_auto_increment.load(Ordering::Relaxed) as i64, used + 1);
@@ -176,6 +178,7 @@ fn a_checkpoint_cuts_the_log_and_carries_everything_over_a_restart() {
         assert!(log.first_lsn() > first, "the log was not cut");
         node.node.change(vec![Change::PutVariable { name: "v".into(), value: Some("1".into()) }]).await.unwrap();
         drop((transaction, table));
+        node.rest().await;
         let node = node.restart(false);
         node.settle().await;
         let table = node.table("t");
