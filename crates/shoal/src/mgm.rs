@@ -205,9 +205,20 @@ impl Session {
 
     /// Once connected, a node that is just being restarted is waited for.
     fn connect(&mut self) -> Result<(), String> {
-        let client = ManagementClient::connect(&self.addresses).map_err(|reason| {
-            format!("{reason}\nno management node answers; see that one runs, or name it with -c HOST:PORT")
-        })?;
+        let patience = if self.has_connected { RECONNECT_PATIENCE } else { Duration::ZERO };
+        let deadline = Instant::now() + patience;
+        let client = loop {
+            match ManagementClient::connect(&self.addresses) {
+                Ok(client) => break client,
+                Err(_) if Instant::now() < deadline => std::thread::sleep(RECONNECT_EVERY),
+                Err(reason) => {
+                    return Err(format!(
+                        "{reason}\nno management node answers; see that one runs, or name it with -c HOST:PORT"
+                    ));
+                }
+            }
+        };
+        self.has_connected = true;
         if std::io::stderr().is_terminal() {
             let (name, node) = client.cluster();
             eprintln!("connected to node {node} of cluster '{name}' at {}", client.address());
