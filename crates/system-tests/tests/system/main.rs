@@ -11,7 +11,6 @@ mod ddl_privileges;
 mod golden;
 mod isolation;
 mod lifecycle;
-mod management;
 mod protocol;
 mod show_objects;
 mod status;

@@ -1,11 +1,14 @@
 //! `shoal mgm` against a cluster of real processes: what it shows, and what it commands.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use shoal_system_tests::cluster::{Layout, StartedCluster};
 use shoal_system_tests::server::Server;
+use shoal_system_tests::transfer::{Plan, Workload, check};
 use shoal_system_tests::{
     Client, Login, harness_setup, program, shoal_binary, skip, target_is_mariadb, wait_until,
 };
@@ -221,6 +224,71 @@ fn shuts_down(cluster: &mut TestCluster) {
     let status = cluster.server.wait(Duration::from_secs(60)).unwrap();
     assert!(status.success(), "{status}");
     assert!(cluster.refusal("show").contains("no management node answers"));
+}
+
+/// Carries a command out at whichever management node of the configuration answers.
+fn command(config: &Path, line: &str) -> String {
+    let mut command = Command::new(shoal_binary());
+    command.arg("mgm").arg("--config").arg(config).args(["-e", line]);
+    let output = program::run(command, b"", COMMAND_DEADLINE, || false).unwrap();
+    assert!(output.status.success(), "{line}: {}", output.errors());
+    output.text()
+}
+
+#[test]
+fn all_nodes_are_restarted_under_load_and_nothing_is_lost() {
+    if target_is_mariadb() {
+        return skip("it is Shoal's management client");
+    }
+    let cluster = StartedCluster::start(&Layout { sql_nodes: 1, ..Layout::default() });
+    let workload = Workload::start(&cluster, Plan::new());
+    workload.wait_for_commits_everywhere(20);
+    let text = command(&cluster.config_file(), "ALL RESTART");
+    for node in [1, 2, 4] {
+        assert!(text.contains(&format!("Node {node} was restarted and has caught up.")), "{text}");
+    }
+    workload.wait_for_commits_everywhere(20);
+    check(&cluster, &workload.finish());
+}
+
+#[test]
+fn any_of_three_management_nodes_commands_and_knows_what_has_happened() {
+    if target_is_mariadb() {
+        return skip("it is Shoal's management client");
+    }
+    let mut cluster = StartedCluster::start(&Layout { management_nodes: 3, sql_nodes: 1, ..Layout::default() });
+    let config = cluster.config_file();
+    cluster.kill_node(3);
+    let shows = |expected: &str| wait_until(expected, || command(&config, "SHOW").contains(expected));
+    shows("id=3 (NO_CONTACT");
+    shows("roles mgm, *");
+    // Two of three are a majority; one is not.
+    assert!(command(&config, "1 status").contains("STARTED"));
+    let mut refused = Command::new(shoal_binary());
+    refused.arg("mgm").arg("--config").arg(&config).args(["-e", "4 stop"]);
+    let refused = program::run(refused, b"", COMMAND_DEADLINE, || false).unwrap();
+    assert!(refused.errors().contains("management nodes have no majority"), "{}", refused.errors());
+    // A node that may not take part is in the log of both, and so is what happened to the third.
+    cluster.stop_node(6);
+    let other =
+        cluster.changed_config(|text| text.replace("[ndbd default]", "[ndbd default]\nHeartbeatIntervalDbDb=77"));
+    cluster.refused(6, &other, &[]);
+    for node in [4, 5] {
+        let path = cluster.data_dir(node).join(format!("shoal_{node}_cluster.log"));
+        for event in
+            ["Node 3 is dead: its process is gone", "Node 6: Node shutdown initiated by a signal", "was refused: "]
+        {
+            wait_until(event, || fs::read_to_string(&path).unwrap_or_default().contains(event));
+        }
+    }
+    // One that was away is told what it has missed.
+    cluster.start_again(3);
+    let path = cluster.data_dir(3).join("shoal_3_cluster.log");
+    wait_until("the log of node 3", || {
+        fs::read_to_string(&path).unwrap_or_default().contains("Node 1: Node 6 Disconnected")
+    });
+    assert!(command(&config, "4 stop").contains("Node 4 has shut down"));
+    assert!(cluster.wait_until_ended(4).success());
 }
 
 #[test]
