@@ -6,11 +6,12 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 DATA_DIR ?= shoal-data
 PORT ?= 3306
 ARGS ?=
-# For `make bench`: options of `shoal-bench compare`, for example BENCH="--quick" or BENCH="--only insert".
+# For `make bench` and `make bench-cluster`: options of `shoal-bench compare` and `shoal-bench cluster`, for example
+# BENCH="--quick" or BENCH="--only insert".
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: run build test bench lint help test-packages bench-packages
+.PHONY: run build test bench bench-cluster lint help test-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -27,15 +28,22 @@ bench: bench-packages build ## Measure side by side with MariaDB (BENCH="--quick
 	$(CARGO) build --release --package shoal-bench
 	$(TARGET_DIR)/release/shoal-bench compare --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
 
+bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera, and nodes that die (BENCH="--quick" for five minutes)
+	$(CARGO) build --release --package shoal-bench
+	$(TARGET_DIR)/release/shoal-bench cluster --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+
 lint: ## Check the formatting and the lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test-packages:
 	@scripts/install-packages mariadb-client sysbench
 
 bench-packages: test-packages
 	@scripts/install-packages mariadb-server
+
+bench-cluster-packages: bench-packages
+	@scripts/install-packages galera-4 mariadb-backup socat

@@ -8,23 +8,22 @@
 //! A server that dies or a workload that fails is reported in its row; the rest goes on.
 
 mod contestant;
-mod facts;
-mod interrupt;
 mod options;
 mod report;
 mod session;
-mod sysbench;
 mod workload;
 
 pub use options::{Options, Who};
 
 use std::io;
 
+use crate::{facts, interrupt};
+
 /// Runs the comparison and writes its results.
 pub fn run(options: &Options) -> io::Result<()> {
     interrupt::install()?;
     let plan = options.plan()?;
-    let facts = facts::gather(&plan)?;
+    let facts = facts::gather(&plan.work_dir, plan.takes_part(Who::Shoal).then_some(plan.shoal_binary.as_path()))?;
     let outcome = session::run(&plan)?;
     let report = report::Report { plan: &plan, facts: &facts, outcome: &outcome };
     report.write()?;

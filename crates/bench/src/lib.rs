@@ -1,7 +1,13 @@
-//! The benchmark of Shoal against MariaDB with sysbench, and the canned-answer responder.
+//! The benchmarks of Shoal against other servers with sysbench, and the canned-answer responder.
 //!
 //! - [`canned`]: the MySQL protocol with fixed replies: the ceiling that the client itself allows.
-//! - [`compare`]: starts the servers, lets sysbench alternate between them, writes the table of ratios.
+//! - [`compare`]: one Shoal process beside MariaDB; sysbench alternates between them; writes the table of ratios.
+//! - [`cluster`]: a Shoal cluster beside Galera, nodes that are killed and paused while clients count what they were
+//!   promised, and a node that comes back.
 
 pub mod canned;
+pub mod cluster;
 pub mod compare;
+mod facts;
+mod interrupt;
+mod sysbench;

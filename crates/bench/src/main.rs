@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use shoal_bench::{canned, compare};
+use shoal_bench::{canned, cluster, compare};
 
-/// Measures Shoal side by side with MariaDB.
+/// Measures Shoal side by side with other servers.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -23,12 +23,15 @@ enum Command {
     },
     /// Run sysbench against MariaDB and Shoal in turn and write the table of ratios.
     Compare(Box<compare::Options>),
+    /// Measure a cluster: throughput beside Galera and MariaDB, outages when nodes die, nodes that come back.
+    Cluster(Box<cluster::Options>),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Canned { port } => canned::serve(port),
         Command::Compare(options) => compare::run(&options),
+        Command::Cluster(options) => cluster::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

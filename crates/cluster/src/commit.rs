@@ -191,7 +191,7 @@ impl Sequencer {
         self.staged += 1;
     }
 
-    fn raise_sequences(&mut self, tables: &[Arc<Table>]) {
+    pub(crate) fn raise_sequences(&mut self, tables: &[Arc<Table>]) {
         for table in tables {
             if table.next_auto_increment.needs_bound() {
                 let bound = table.next_auto_increment.raise_bound();
@@ -244,6 +244,9 @@ impl Node {
     ) -> Result<Appending> {
         let mut sequencer = lock(&self.sequencer);
         sequencer.check_open()?;
+        if self.cluster.is_some() {
+            guards.iter().for_each(|(_, guard)| self.clock().observe(guard.newest_timestamp()));
+        }
         let timestamp = self.clock().tick();
         let mut signals = 0;
         for (partition, guard) in guards.iter_mut() {
@@ -268,11 +271,8 @@ impl Node {
         }
         let appending = self.append_batch(&mut sequencer)?;
         drop(sequencer);
-        if self.cluster.is_some() {
-            for (partition, guard) in guards.iter_mut() {
-                self.remember_unsent(*partition, guard);
-                self.send_messages(*partition, guard);
-            }
+        for (partition, guard) in guards.iter_mut() {
+            self.send_proposed(*partition, guard);
         }
         Ok(Appending { signals, ..appending })
     }

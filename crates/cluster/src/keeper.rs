@@ -14,6 +14,7 @@ use shoal_log::checkpoint::{BytesPerSecond, CheckpointOptions};
 use shoal_types::{Error, Result};
 use std::sync::atomic::Ordering;
 
+use crate::cluster_log::Severity;
 use crate::commit::log_error;
 use crate::meta::{META_GROUP, StoredDictionary, group_of};
 use crate::node::Node;
@@ -59,6 +60,8 @@ impl Keeper {
                 && let Err(error) = node.checkpoint()
             {
                 tracing::warn!(%error, "a checkpoint failed; the older one and the log still count");
+                let text = format!("Local checkpoint failed: {error}; the older one and the log still count");
+                node.log_event_as(Severity::Error, "checkpoint", &text);
                 not_before = Instant::now() + RETRY_AFTER;
             }
         }
@@ -111,12 +114,14 @@ impl Node {
     /// Writes a checkpoint of everything and cuts the log behind it. One at a time; others wait.
     pub fn checkpoint(&self) -> Result<()> {
         let _one_at_a_time = lock(&self.checkpointing);
+        let begun = Instant::now();
         let mut low_water = self.checkpoint_dictionary()?;
         for partition in self.hosted().collect::<Vec<_>>() {
             low_water = low_water.min(self.checkpoint_partition(partition)?);
         }
         self.checkpointed.store(low_water.0, Ordering::Relaxed);
         self.log.set_low_water(low_water);
+        self.log_event("checkpoint", &format!("Local checkpoint completed in {} ms", begun.elapsed().as_millis()));
         Ok(())
     }
 

@@ -1,21 +1,24 @@
 //! Nodes: partitions, the log, the dictionary and the router between them.
 //!
 //! - [`node`]: what sessions share; `recovery` opens it, `options` say how.
-//! - `commit`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
+//! - `commit`, `two_phase`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
 //! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept.
 //! - `keeper`: checkpoints, and what they let go of.
+//! - [`management`], `events`, `cluster_log`, `single_user`: what operators see and command.
 //! - [`router`]: which partition a key belongs to. [`remote`]: partitions that other nodes lead.
 //! - [`wait`], `deadlock`, `metadata_lock`: sleeping and being woken.
 
 mod clock;
+mod cluster_log;
 mod commit;
 mod ddl;
 mod deadlock;
 pub mod dictionary;
+mod events;
 mod identity;
 mod keeper;
 mod live;
-mod management;
+pub mod management;
 mod mesh;
 mod meta;
 mod meta_group;
@@ -29,21 +32,24 @@ mod replication;
 pub mod router;
 mod sequence;
 mod services;
+mod single_user;
 mod snapshot;
 pub mod table;
 mod thread;
 mod topology;
 mod transfer;
+mod two_phase;
 pub mod unique;
 pub mod wait;
 
 pub use clock::HybridClock;
+pub use cluster_log::{Event, Severity};
 pub use commit::Appending;
 pub use ddl::HeldTables;
 pub use deadlock::WaitForGraph;
 pub use dictionary::{Catalog, Change, Database, User};
 pub use live::{Cluster, Peer};
-pub use management::Event;
+pub use management::{Process, Stop};
 pub use mesh::{Operations, Served};
 pub use meta_group::DefinitionLock;
 pub use metadata_lock::{ExclusiveTables, MetadataLock, MetadataLocks};

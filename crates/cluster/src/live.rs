@@ -5,7 +5,7 @@
 //! the Raft groups, and nothing depends on its being fresh but speed: leaders are hints, the dictionary is fetched from its
 //! leader, and a horizon that is too old only keeps versions longer.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -14,7 +14,8 @@ use shoal_transport::Transport;
 use shoal_types::NodeId;
 use tokio::sync::mpsc;
 
-use crate::management::Events;
+use crate::events::EventLog;
+use crate::management::ManagementState;
 use crate::mesh::FRAME_NEWS;
 use crate::meta_group::MetaState;
 use crate::node::Node;
@@ -43,11 +44,16 @@ pub struct Cluster {
     pub(crate) reconcile: AtomicBool,
     /// The dictionary is being fetched.
     pub(crate) following: AtomicBool,
+    /// Partitions that this node begins to lead, and their terms: it asks who reads which snapshots.
+    pub(crate) asking: Mutex<BTreeSet<(u32, u64)>>,
+    /// Groups that were begun by agreement that nobody knows more.
+    pub(crate) begun_together: Mutex<BTreeSet<u32>>,
     pub(crate) jobs: mpsc::UnboundedSender<Job>,
     pub(crate) first_jobs: Mutex<Option<mpsc::UnboundedReceiver<Job>>>,
     pub(crate) meta: MetaState,
     pub(crate) transfers: Transfers,
-    pub(crate) events: Events,
+    pub(crate) events: EventLog,
+    pub(crate) management: ManagementState,
     /// The node is about to stop and should lead nothing.
     pub(crate) draining: AtomicBool,
     pub(crate) node: OnceLock<Weak<Node>>,
@@ -108,11 +114,14 @@ impl Cluster {
             knows_catalog: AtomicBool::new(false),
             reconcile: AtomicBool::new(false),
             following: AtomicBool::new(false),
+            asking: Mutex::default(),
+            begun_together: Mutex::default(),
             jobs,
             first_jobs: Mutex::new(Some(first_jobs)),
             meta: MetaState::default(),
             transfers: Transfers::default(),
-            events: Events::default(),
+            events: EventLog::default(),
+            management: ManagementState::default(),
             draining: AtomicBool::new(false),
             node: OnceLock::new(),
             map_version: AtomicU64::new(0),
@@ -215,7 +224,7 @@ impl Node {
         let led = (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(me));
         let leads: Vec<u32> = led.collect();
         News {
-            amnesiac: self.hosted().filter(|&partition| self.partition(partition).is_amnesiac()).collect(),
+            amnesiac: self.hosted().filter(|&partition| self.knows_nothing(partition)).collect(),
             catalog_version: self.catalog_version(),
             terms: leads.iter().map(|&partition| cluster.leaders.term_of(partition)).collect(),
             leads,
@@ -223,6 +232,18 @@ impl Node {
             mysql: self.mysql_address(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
+    }
+
+    /// This replica is not sure of what it knew before it started; or it has only just agreed with all others that none of them
+    /// is, and they may not have heard of that yet.
+    fn knows_nothing(&self, partition: u32) -> bool {
+        let guard = self.partition(partition);
+        let agreed = || {
+            let agreed =
+                self.cluster.as_ref().is_some_and(|cluster| lock(&cluster.begun_together).contains(&partition));
+            agreed && guard.leader().is_none()
+        };
+        !guard.is_single() && (guard.is_amnesiac() || agreed())
     }
 
     /// Takes in what another node has told.

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | 1 Raft | one-way | partition u32, Raft message |
 //! | 2 news | one-way | [`News`](crate::live::News) |
+//! | 3 events | one-way, to management nodes | what has happened on a node |
 //! | 16 operation | request, or one-way when nobody wants the reply | a transaction's frame; the crate above knows it |
 //! | 17 service | request | one of [`services`](crate::services) |
 
@@ -11,9 +12,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
 use shoal_partition::decode_message;
-use shoal_transport::{Handler, Hello, PeerAddress, Responder, Transport, TransportOptions};
+use shoal_transport::{CLIENT, Handler, Hello, PeerAddress, Responder, Transport, TransportOptions};
 use shoal_types::NodeId;
 
+use crate::cluster_log::Severity;
 use crate::live::Cluster;
 use crate::node::Node;
 use crate::remote::{Call, CallError, Place, Remote};
@@ -22,6 +24,7 @@ use crate::wait::lock;
 
 pub(crate) const FRAME_RAFT: u8 = 1;
 pub(crate) const FRAME_NEWS: u8 = 2;
+pub(crate) const FRAME_EVENTS: u8 = 3;
 pub(crate) const FRAME_OPERATION: u8 = 16;
 pub(crate) const FRAME_SERVICE: u8 = 17;
 
@@ -38,6 +41,9 @@ pub trait Operations: Send + Sync + 'static {
 
     /// The process of a coordinator is gone: what it had not prepared is rolled back.
     fn coordinator_gone(&self, node: NodeId);
+
+    /// Moves this node's clock beyond the snapshots that other nodes may be reading.
+    fn observe_snapshots(&self) -> Pin<Box<dyn Future<Output = ()>>>;
 }
 
 /// How an operation was taken.
@@ -62,16 +68,23 @@ impl Handler for Receiver {
     fn check(&self, theirs: &Hello) -> Result<(), String> {
         let Some(node) = self.node.upgrade() else { return Err("the node is stopping; try again later".into()) };
         match &node.cluster {
-            Some(cluster) => check_hello(cluster, theirs),
+            Some(cluster) => {
+                let checked = check_hello(cluster, theirs);
+                if let Err(reason) = &checked {
+                    node.note_refused(theirs.node, reason);
+                }
+                checked
+            }
             None => Err("this process is a database of its own and takes no nodes".into()),
         }
     }
 
     fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]) {
-        let Some(node) = self.node.upgrade() else { return };
+        let Some(node) = self.node.upgrade().filter(|_| from != CLIENT) else { return };
         match kind {
             FRAME_RAFT => node.receive_raft(payload),
             FRAME_NEWS => node.hear_news(from, payload),
+            FRAME_EVENTS => node.hear_events(from, payload),
             FRAME_OPERATION => {
                 if let Some(operations) = node.operations.get()
                     && let Served::Later(rest) = operations.serve(from, payload, &mut Vec::new())
@@ -88,6 +101,8 @@ impl Handler for Receiver {
     fn on_request(&self, from: NodeId, kind: u8, payload: &[u8], mut responder: Responder) {
         let Some(node) = self.node.upgrade() else { return };
         match kind {
+            FRAME_SERVICE => node.serve_request(from, payload, responder),
+            _ if from == CLIENT => responder.refuse("clients of this port may send management commands only"),
             FRAME_OPERATION => {
                 let Some(operations) = node.operations.get() else { return };
                 let mut reply = Vec::new();
@@ -108,13 +123,12 @@ impl Handler for Receiver {
                     }
                 }
             }
-            FRAME_SERVICE => node.serve_request(from, payload, responder),
             _ => responder.refuse("the request is of an unknown kind"),
         }
     }
 
     fn on_up(&self, peer: NodeId, hello: &Hello) {
-        let Some(node) = self.node.upgrade() else { return };
+        let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
         let Some(cluster) = &node.cluster else { return };
         {
             let mut peers = lock(&cluster.peers);
@@ -131,6 +145,7 @@ impl Handler for Receiver {
         }
         cluster.raise_map_version();
         tracing::info!(%peer, "a node is connected");
+        node.forget_refusal(peer);
         node.log_event("connection", &format!("Node {peer} Connected"));
         node.tell_news();
     }
@@ -147,7 +162,7 @@ impl Handler for Receiver {
             known.started = false;
         }
         tracing::info!(%peer, "a node is not connected any more");
-        node.log_event("connection", &format!("Node {peer} Disconnected"));
+        node.log_event_as(Severity::Alert, "connection", &format!("Node {peer} Disconnected"));
         cluster.leaders.forget_node(peer);
         cluster.raise_map_version();
         node.forget_peer_horizon(peer);
@@ -156,20 +171,19 @@ impl Handler for Receiver {
     }
 
     fn on_dead(&self, peer: NodeId, _incarnation: u64) {
-        let Some(node) = self.node.upgrade() else { return };
-        node.log_event("node", &format!("Node {peer} is dead: its process is gone"));
+        let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
+        node.log_event_as(Severity::Alert, "node", &format!("Node {peer} is dead: its process is gone"));
         node.peer_died(peer);
     }
 
     fn on_refused(&self, peer: NodeId, reason: &str) {
-        let Some(node) = self.node.upgrade() else { return };
+        let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
         let Some(cluster) = &node.cluster else { return };
-        let mut peers = lock(&cluster.peers);
-        let known = peers.entry(peer).or_default();
-        if known.refused.as_deref() != Some(reason) {
+        let told_before = lock(&cluster.peers).entry(peer).or_default().refused.replace(reason.to_owned());
+        if told_before.as_deref() != Some(reason) {
             tracing::warn!(%peer, reason, "a node refuses to talk");
-            node.log_event("connection", &format!("Node {peer} refuses this node: {reason}"));
-            known.refused = Some(reason.to_owned());
+            let text = format!("Node {peer} and this node refuse each other: {reason}");
+            node.log_event_as(Severity::Warning, "connection", &text);
             node.refused_by(peer, reason);
         }
     }
@@ -178,14 +192,17 @@ impl Handler for Receiver {
 /// Why a process may not take part, in a sentence for its operator.
 fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
     let options = &cluster.options;
+    // Management clients need not know the cluster's name.
+    if theirs.node == CLIENT && theirs.cluster.is_empty() {
+        return Ok(());
+    }
     if theirs.cluster != options.name {
         return Err(format!(
             "the cluster here is called '{}', not '{}'; check the Name in the [system] section of config.ini and the data directory",
             options.name, theirs.cluster
         ));
     }
-    // Management clients.
-    if theirs.node.0 == 0 {
+    if theirs.node == CLIENT {
         return Ok(());
     }
     let Some(known) = options.node(theirs.node) else {
@@ -385,5 +402,69 @@ impl Remote for Links {
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::topology::Placement;
+
+    fn cluster() -> Cluster {
+        let data = Roles { data: true, ..Roles::default() };
+        let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
+        let options = ClusterOptions {
+            name: "reef".into(),
+            me: NodeId(1),
+            nodes: vec![node(1), node(2)],
+            placements: vec![Placement { replicas: vec![NodeId(1), NodeId(2)], witness: None }],
+            config_hash: 7,
+            timing: shoal_partition::Timing::default(),
+            heartbeat: Duration::from_millis(100),
+            lanes: 1,
+        };
+        Cluster::new(options, 1, false)
+    }
+
+    fn node_2() -> Hello {
+        Hello {
+            cluster: "reef".into(),
+            node: NodeId(2),
+            roles: 2,
+            version: PROGRAM_VERSION,
+            config_hash: 7,
+            wall_clock_us: crate::clock::wall_micros(),
+            ..Hello::default()
+        }
+    }
+
+    #[test]
+    fn whoever_may_not_take_part_hears_what_to_do() {
+        let cluster = cluster();
+        assert_eq!(check_hello(&cluster, &node_2()), Ok(()));
+        let refusal = |change: &dyn Fn(&mut Hello)| {
+            let mut hello = node_2();
+            change(&mut hello);
+            check_hello(&cluster, &hello).unwrap_err()
+        };
+        assert!(refusal(&|hello| hello.cluster = "atoll".into()).contains("called 'reef', not 'atoll'"));
+        assert!(refusal(&|hello| hello.cluster = String::new()).contains("called 'reef', not ''"));
+        assert!(refusal(&|hello| hello.node = NodeId(3)).contains("add it to config.ini"));
+        assert!(refusal(&|hello| hello.node = NodeId(1)).contains("another --node-id"));
+        assert!(refusal(&|hello| hello.roles = 1).contains("has the roles data here, not mgm"));
+        assert!(refusal(&|hello| hello.version += 1).contains("another version of Shoal"));
+        assert!(refusal(&|hello| hello.config_hash = 8).contains("copy one config.ini"));
+        assert!(refusal(&|hello| hello.wall_clock_us -= 600_000_000).contains("clocks"));
+    }
+
+    #[test]
+    fn clients_need_not_know_the_cluster_s_name_but_must_not_know_another() {
+        let cluster = cluster();
+        let hello = |name: &str| Hello { cluster: name.into(), ..Hello::default() };
+        assert_eq!(check_hello(&cluster, &hello("")), Ok(()));
+        assert_eq!(check_hello(&cluster, &hello("reef")), Ok(()));
+        assert!(check_hello(&cluster, &hello("atoll")).is_err());
     }
 }

@@ -14,6 +14,7 @@ use shoal_partition::{MemoryBudget, Partition, WaitToken};
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
 use crate::clock::{HybridClock, wall_micros};
+use crate::cluster_log::Severity;
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::Catalog;
@@ -26,6 +27,7 @@ use crate::options::NodeOptions;
 use crate::remote::{Peers, Remote};
 use crate::replication::Unsent;
 use crate::router::Router;
+use crate::single_user::SingleUser;
 use crate::snapshot::Snapshots;
 use crate::wait::{WaitSlots, Waiter, lock};
 
@@ -38,6 +40,9 @@ pub(crate) struct PartitionCell {
     pub(crate) partition: Mutex<Partition>,
     /// This node is a voter of the partition's group.
     pub(crate) hosted: bool,
+    /// The term in which this replica leads and serves: its clock has been moved beyond the snapshots that its predecessor
+    /// may have shown.
+    pub(crate) serving_term: AtomicU64,
     pub(crate) unsent: Mutex<Unsent>,
 }
 
@@ -81,6 +86,7 @@ pub struct Node {
     /// Clients are served.
     pub(crate) serving: AtomicBool,
     pub(crate) mysql_address: OnceLock<String>,
+    pub(crate) single_user: SingleUser,
 }
 
 /// A partition, held. What it wants woken is woken when it has been released.
@@ -223,6 +229,7 @@ impl Node {
                 table.set_stale();
             }
         }
+        self.single_user.follow(&catalog);
         self.catalog_index.store(meta_index, Ordering::Release);
         self.catalog_version.store(version, Ordering::Release);
     }
@@ -267,6 +274,7 @@ impl Node {
             let _ = self.mysql_address.set(address);
         }
         self.serving.store(true, Ordering::Release);
+        self.log_event("startup", concat!("Started (version ", env!("CARGO_PKG_VERSION"), ")"));
     }
 
     pub(crate) fn is_started(&self) -> bool {
@@ -306,6 +314,12 @@ impl Node {
             return;
         }
         tracing::error!(reason, "the node stops");
+        self.log_event_as(Severity::Alert, "node", &format!("Forced node shutdown: {reason}"));
+        // If the links still take it: nobody can be waited for.
+        self.forward_events();
+        if let Some(transport) = self.cluster.as_ref().and_then(|cluster| cluster.transport.get()) {
+            transport.flush();
+        }
         (self.options.on_fatal)(reason);
     }
 
@@ -321,6 +335,7 @@ impl Node {
     /// Writes what a clean start wants to know, makes everything durable and closes the log.
     pub fn close(&self) -> Result<()> {
         self.keeper.stop();
+        self.close_cluster_log();
         self.write_exact_sequences()?;
         self.log.close().map_err(log_error)?;
         // Whoever has not caught up with what an earlier process has lost leaves that to the next one.

@@ -52,6 +52,8 @@ pub struct NodeOptions {
     pub background_work: bool,
     /// The cluster that the node belongs to; `None`: it is a database of its own.
     pub cluster: Option<ClusterOptions>,
+    /// Where a management node writes the cluster's log; `None`: into the data directory.
+    pub cluster_log_dir: Option<PathBuf>,
     /// Called once. By default it says why on stderr and ends the process.
     pub on_fatal: FatalHook,
 }
@@ -73,6 +75,7 @@ impl NodeOptions {
             file_system: Arc::new(RealFileSystem),
             background_work: true,
             cluster: None,
+            cluster_log_dir: None,
             on_fatal: Arc::new(|reason| {
                 eprintln!("shoal: stopping: {reason}");
                 std::process::exit(FATAL_EXIT_CODE);

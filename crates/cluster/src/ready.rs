@@ -25,7 +25,7 @@ impl Node {
         Ok(())
     }
 
-    fn what_is_missing(&self) -> Option<String> {
+    pub(crate) fn what_is_missing(&self) -> Option<String> {
         let cluster = self.cluster.as_ref()?;
         let options = &cluster.options;
         let roles = options.roles();

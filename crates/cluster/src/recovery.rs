@@ -31,6 +31,7 @@ use crate::node::{Node, PartitionCell, first_transaction_id};
 use crate::options::{Durability, NodeOptions, RecoveryProgress};
 use crate::remote::Peers;
 use crate::router::{PARTITIONS_MAX, Router};
+use crate::single_user::SingleUser;
 use crate::snapshot::Snapshots;
 use crate::topology::ClusterOptions;
 use crate::wait::{WaitSlots, lock};
@@ -251,6 +252,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
     let cells = partitions.into_iter().enumerate().map(|(number, partition)| PartitionCell {
         partition: Mutex::new(partition),
         hosted: is_hosted(number as u32),
+        serving_term: AtomicU64::new(0),
         unsent: Mutex::default(),
     });
     let cells: Box<[PartitionCell]> = cells.collect();
@@ -271,6 +273,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         inline_flushes: InlineFlushes::default(),
         snapshots,
         graph: WaitForGraph::default(),
+        single_user: SingleUser::of(&dictionary.catalog),
         catalog_version: AtomicU64::new(dictionary.catalog.version),
         catalog_index: AtomicU64::new(dictionary.index),
         catalog: RwLock::new(Arc::new(dictionary.catalog)),

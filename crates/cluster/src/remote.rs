@@ -64,6 +64,11 @@ pub trait Remote: Send + Sync + 'static {
     /// Sends a request whose reply nobody wants. False: it was surely not sent.
     fn send(&self, to: NodeId, request: &[u8]) -> bool;
 
+    /// Has something finished on this thread, after the session that has begun it went on.
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()>>>) {
+        tokio::task::spawn_local(task);
+    }
+
     /// `node` has answered that it does not lead the partition, or could not be reached; `hint` is who it thinks does.
     fn misplaced(&self, partition: u32, node: NodeId, hint: Option<NodeId>);
 
@@ -143,7 +148,7 @@ impl Node {
     #[inline]
     pub fn leader(&self, partition: u32) -> Result<PartitionGuard<'_>> {
         let guard = self.partition(partition);
-        match guard.is_single() || guard.serves(self.now()) {
+        match guard.is_single() || (self.serves_term(partition, guard.term()) && guard.serves(self.now())) {
             true => Ok(guard),
             false => Err(not_leader(partition)),
         }

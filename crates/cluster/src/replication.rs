@@ -5,6 +5,8 @@
 //! the number of the output batch and leaves when the log has reported it durable.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use shoal_partition::{Message, Millis, encode_message};
 use shoal_types::{NodeId, Result, Timestamp};
@@ -13,6 +15,9 @@ use crate::commit::Appending;
 use crate::mesh::FRAME_RAFT;
 use crate::node::{Node, PartitionGuard};
 use crate::wait::lock;
+
+/// How long a node that begins to lead waits for those that may be reading snapshots.
+const SNAPSHOTS_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Messages that wait until everything up to the output batch of their number is durable.
 #[derive(Default)]
@@ -104,6 +109,21 @@ impl Node {
         self.complete(appending.end);
     }
 
+    /// A timestamp later than all in the partition's log.
+    pub(crate) fn timestamp_after(&self, guard: &PartitionGuard<'_>) -> Timestamp {
+        self.clock.observe(guard.newest_timestamp());
+        self.clock.tick()
+    }
+
+    /// What has been proposed and collected goes to the other replicas.
+    #[inline]
+    pub(crate) fn send_proposed(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
+        if self.cluster.is_some() {
+            self.remember_unsent(partition, guard);
+            self.send_messages(partition, guard);
+        }
+    }
+
     pub(crate) fn remember_unsent(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
         let outputs = guard.outputs();
         if outputs.messages_after_persist.is_empty() {
@@ -140,6 +160,9 @@ impl Node {
         if let Err(error) = stepped {
             tracing::debug!(partition, %error, "a replica's message was refused");
         }
+        if guard.is_leader() && !self.serves_term(partition, guard.term()) {
+            self.note_leader(partition, &guard, self.now());
+        }
         self.settle_and_release(partition, guard);
     }
 
@@ -171,12 +194,50 @@ impl Node {
         (0..self.partitions.len() as u32).filter(|&partition| self.partitions[partition as usize].hosted)
     }
 
+    #[inline]
+    pub(crate) fn serves_term(&self, partition: u32, term: u64) -> bool {
+        self.partitions[partition as usize].serving_term.load(Ordering::Acquire) == term
+    }
+
+    /// A snapshot that the leader before has shown must stay what it was: nothing is committed here at a timestamp before it.
+    /// Whoever reads it is asked first; who does not answer soon is not waited for.
+    fn begin_to_serve(&self, partition: u32, term: u64) {
+        let Some(cluster) = &self.cluster else { return };
+        let serving_term = &self.partitions[partition as usize].serving_term;
+        if partition == cluster.options.partition_count() {
+            return serving_term.store(term, Ordering::Release);
+        }
+        if !lock(&cluster.asking).insert((partition, term)) {
+            return;
+        }
+        let Some(node) = cluster.node.get().cloned() else { return };
+        cluster.spawn(move || async move {
+            let Some(node) = node.upgrade() else { return };
+            if let Some(operations) = node.operations.get() {
+                let _ = tokio::time::timeout(SNAPSHOTS_PATIENCE, operations.observe_snapshots()).await;
+            }
+            node.partitions[partition as usize].serving_term.store(term, Ordering::Release);
+            if let Some(cluster) = &node.cluster {
+                lock(&cluster.asking).remove(&(partition, term));
+                let guard = node.partition(partition);
+                if guard.term() == term && guard.serves(node.now()) {
+                    cluster.learn_leader(partition, cluster.options.me, term);
+                }
+            }
+        });
+    }
+
     /// Leaders tell the others that they lead; the rest is told what this replica has heard.
     fn note_leader(&self, partition: u32, guard: &PartitionGuard<'_>, now: Millis) {
         let Some(cluster) = &self.cluster else { return };
         let me = cluster.options.me;
+        self.note_witness(partition, guard);
         if guard.serves(now) {
-            cluster.leaders.learn(partition, me, guard.term());
+            let term = guard.term();
+            match guard.is_single() || self.serves_term(partition, term) {
+                true => cluster.learn_leader(partition, me, term),
+                false => self.begin_to_serve(partition, term),
+            }
         } else {
             if cluster.leaders.of(partition) == Some(me) {
                 cluster.leaders.forget(partition, me);

@@ -5,16 +5,17 @@
 use std::time::Duration;
 
 use prost::Message;
-use shoal_transport::Responder;
+use shoal_transport::{CLIENT, Responder};
 use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, TableId};
 
+use crate::management::{NodeState, Stop};
 use crate::mesh::FRAME_SERVICE;
 use crate::node::Node;
 
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
     pub ask: Option<Ask>,
 }
 
@@ -42,11 +43,26 @@ pub(crate) enum Ask {
     #[prost(message, tag = "9")]
     Checkpoint(CheckpointPiece),
     /// A line of the management client.
-    #[prost(string, tag = "10")]
-    Command(String),
+    #[prost(message, tag = "10")]
+    Command(CommandLine),
     /// What `SHOW` and `STATUS` tell, for the node that collects it.
     #[prost(bool, tag = "11")]
     State(bool),
+    /// To end the process.
+    #[prost(enumeration = "Stop", tag = "12")]
+    Stop(i32),
+    /// Bits of the severities that the cluster log takes from now on.
+    #[prost(uint32, tag = "13")]
+    LogFilter(u32),
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct CommandLine {
+    #[prost(string, tag = "1")]
+    pub line: String,
+    /// The answer is wanted as JSON.
+    #[prost(bool, tag = "2")]
+    pub json: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -103,6 +119,8 @@ pub(crate) struct ServiceReply {
     pub text: String,
     #[prost(message, optional, tag = "5")]
     pub error: Option<ServiceError>,
+    #[prost(message, optional, tag = "6")]
+    pub state: Option<NodeState>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -141,7 +159,7 @@ impl ServiceReply {
         ServiceReply { error: Some(error), ..ServiceReply::default() }
     }
 
-    fn into_result(self) -> Result<ServiceReply> {
+    pub(crate) fn into_result(self) -> Result<ServiceReply> {
         match self.error {
             None => Ok(self),
             Some(error) => {
@@ -207,15 +225,21 @@ impl Node {
         let Ok(Service { ask: Some(ask) }) = Service::decode(payload) else {
             return responder.refuse("the request is damaged or of a newer version");
         };
+        if from == CLIENT && !matches!(ask, Ask::Command(_)) {
+            return responder.refuse("clients of this port may send management commands only");
+        }
         tokio::task::spawn_local(async move {
             let answered = tokio::select! {
-                reply = self.answer(from, ask) => reply,
-                () = responder.cancelled() => return,
+                reply = self.answer(from, ask) => Some(reply),
+                () = responder.cancelled() => None,
             };
-            let reply = answered.unwrap_or_else(|error| ServiceReply::error(&error));
-            responder.reply(0, |buffer| {
-                let _ = reply.encode(buffer);
-            });
+            if let Some(reply) = answered {
+                let reply = reply.unwrap_or_else(|error| ServiceReply::error(&error));
+                responder.reply(0, |buffer| {
+                    let _ = reply.encode(buffer);
+                });
+            }
+            self.stop_if_asked();
         });
     }
 
@@ -246,8 +270,24 @@ impl Node {
             }
             Ask::Sequence(block) => self.sequence_block(&block).await.map(ServiceReply::value),
             Ask::Checkpoint(piece) => self.take_checkpoint_piece(from, piece).await,
-            Ask::Command(line) => self.management_command(&line).await.map(ServiceReply::text),
-            Ask::State(_) => Ok(ServiceReply::text(self.state_json())),
+            Ask::Command(command) => self.management_command(command).await.map(ServiceReply::text),
+            Ask::State(_) => {
+                let state = self.cluster.as_ref().map(|cluster| self.state(cluster));
+                Ok(ServiceReply { state, ..ServiceReply::default() })
+            }
+            Ask::Stop(how) => {
+                let how = Stop::try_from(how).map_err(|_| Error::unknown("this way to stop is not known here"))?;
+                if let Some(cluster) = &self.cluster {
+                    cluster.management.stop_soon(how)?;
+                }
+                Ok(ServiceReply::default())
+            }
+            Ask::LogFilter(bits) => {
+                if let Some(cluster) = &self.cluster {
+                    cluster.events.set_filter(bits);
+                }
+                Ok(ServiceReply::default())
+            }
         }
     }
 }

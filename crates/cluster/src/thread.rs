@@ -23,6 +23,7 @@ impl Node {
         let Some(cluster) = &self.cluster else { return Ok(()) };
         let jobs = lock(&cluster.first_jobs).take();
         let Some(jobs) = jobs else { return Ok(()) };
+        self.open_cluster_log();
         let period = Duration::from_millis(cluster.options.timing.tick_ms()).max(TICK_MIN);
         let node = Arc::downgrade(self);
         let body = move || {
@@ -54,6 +55,8 @@ impl Node {
             *told = version;
             self.tell_news();
         }
+        self.watch_leaders(cluster);
+        self.forward_events();
         self.balance_leaders(turn);
         let meta_leader = cluster.leaders.of(cluster.options.meta_partition().0);
         let behind = cluster.newest_catalog.load(Ordering::Acquire) > self.catalog_version();
@@ -99,7 +102,10 @@ impl Node {
                 continue;
             }
             match cluster.others_are_amnesiac(partition) {
-                true => guard.forget_amnesia(),
+                true => {
+                    lock(&cluster.begun_together).insert(partition);
+                    guard.forget_amnesia();
+                }
                 false => all_known = false,
             }
         }

@@ -159,8 +159,11 @@ impl Leaders {
     }
 
     pub(crate) fn forget_node(&self, node: NodeId) -> bool {
-        let partitions = 0..self.known.len() as u32;
-        partitions.fold(false, |any, partition| self.forget(partition, node) || any)
+        let mut any = false;
+        for partition in 0..self.known.len() as u32 {
+            any |= self.forget(partition, node);
+        }
+        any
     }
 }
 

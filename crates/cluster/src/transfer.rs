@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use shoal_log::checkpoint::{CheckpointOptions, CheckpointWriter};
 use shoal_types::{Error, NodeId, Result};
 
+use crate::cluster_log::Severity;
 use crate::commit::log_error;
 use crate::meta::group_of;
 use crate::node::Node;
@@ -57,7 +58,9 @@ impl Node {
                         &format!("Node {to} has got a copy of partition {partition}: {bytes} bytes"),
                     ),
                     Err(error) => {
-                        tracing::warn!(partition, %to, %error, "a replica could not be brought up to date")
+                        tracing::warn!(partition, %to, %error, "a replica could not be brought up to date");
+                        let text = format!("Node {to} could not be sent a copy of partition {partition}: {error}");
+                        node.log_event_as(Severity::Warning, "restart", &text);
                     }
                 }
                 if let Some(cluster) = &node.cluster {
@@ -151,6 +154,7 @@ impl Node {
         let finished = finished.map_err(log_error)?;
         self.install_received(partition).await?;
         self.checkpoints.remove_older(group_of(partition), finished.number).map_err(log_error)?;
+        self.log_event("restart", &format!("Got a copy of partition {partition} from Node {from}"));
         Ok(ServiceReply::default())
     }
 
@@ -159,16 +163,31 @@ impl Node {
         let mut latest = latest.ok_or_else(|| Error::unknown("internal: a received checkpoint is gone"))?;
         self.partition(partition).begin_install()?;
         let mut installed = 0;
-        while let Some(block) = latest.reader.next_block().map_err(log_error)? {
-            self.partition(partition).install_checkpoint_block(block)?;
+        let outcome = loop {
+            let block = match latest.reader.next_block() {
+                Ok(Some(block)) => block,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(log_error(error)),
+            };
+            if let Err(error) = self.partition(partition).install_checkpoint_block(block) {
+                break Err(error);
+            }
             installed += 1;
             if installed % BLOCKS_PER_TURN == 0 {
                 tokio::task::yield_now().await;
             }
-        }
+        };
         let mut guard = self.partition(partition);
-        guard.finish_install()?;
+        let outcome = match outcome {
+            Ok(()) => guard.finish_install(),
+            Err(error) if guard.abort_install()? => Err(error),
+            Err(error) => {
+                // The old rows are gone from memory; they are still on disk, with the log behind them.
+                self.stop(&format!("a copy of partition {partition} could not be installed: {error}"));
+                Err(error)
+            }
+        };
         self.settle_and_release(partition, guard);
-        Ok(())
+        outcome
     }
 }

@@ -91,7 +91,6 @@ pub(crate) fn cluster(text: &str) -> Result<ClusterConfig, ConfigError> {
     let data = SectionKind::Data;
     let replicas = sections.common_number(data, "NoOfReplicas", &mut findings).map_or(2, |(count, _)| count);
     let (heartbeat_ms, election_timeout_ms) = times(&sections, &mut findings);
-    let arbitration = sections.common_number(data, "ArbitrationTimeout", &mut findings);
     let lock_wait = sections.common_number(data, "TransactionDeadlockDetectionTimeout", &mut findings);
     let checkpoints = sections.common_number(data, "TimeBetweenGlobalCheckpoints", &mut findings);
     let durability = match sections.common(data, "CommitDurability", &mut findings).and_then(Setting::text) {
@@ -104,7 +103,6 @@ pub(crate) fn cluster(text: &str) -> Result<ClusterConfig, ConfigError> {
         replicas: replicas as u32,
         heartbeat_ms,
         election_timeout_ms,
-        arbitration_timeout_ms: arbitration.map_or(7500, |(ms, _)| ms),
         lock_wait_timeout_ms: lock_wait.map(|(ms, _)| ms),
         durability,
         global_checkpoint_interval_ms: checkpoints.map_or(2000, |(ms, _)| ms),

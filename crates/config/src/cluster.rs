@@ -38,8 +38,6 @@ pub struct NodeConfig {
     pub mysql_port: Option<u16>,
     /// The address to listen on for MySQL clients; `None`: all of the host's.
     pub mysql_address: Option<String>,
-    /// The dashboard and metrics; `None`: no such door.
-    pub http_port: Option<u16>,
     /// This node's own directory. Two nodes of one host never share it.
     pub data_dir: PathBuf,
     /// Bytes for rows and indexes; `None`: a share of the machine's memory.
@@ -100,7 +98,6 @@ pub struct ClusterConfig {
     pub heartbeat_ms: u64,
     /// A follower that hears nothing for so long asks for an election. At least four heartbeats.
     pub election_timeout_ms: u64,
-    pub arbitration_timeout_ms: u64,
     /// How long a statement waits for a row lock; `None`: as the session's `innodb_lock_wait_timeout` says.
     pub lock_wait_timeout_ms: Option<u64>,
     pub durability: Durability,

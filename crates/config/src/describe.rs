@@ -67,7 +67,7 @@ impl ClusterConfig {
     }
 
     fn node_rows(&self) -> Vec<Vec<String>> {
-        let headings = ["node", "roles", "host", "server", "mysql", "http", "memory", "threads", "directory"];
+        let headings = ["node", "roles", "host", "server", "mysql", "memory", "threads", "directory"];
         let mut rows: Vec<Vec<String>> = vec![headings.map(str::to_owned).to_vec()];
         rows.extend(self.nodes.iter().map(node_row));
         rows
@@ -118,7 +118,6 @@ fn node_row(node: &NodeConfig) -> Vec<String> {
         node.host.clone().unwrap_or_else(|| "(any)".to_owned()),
         node.server_port.to_string(),
         mysql,
-        port(node.http_port),
         memory,
         threads,
         node.data_dir.display().to_string(),

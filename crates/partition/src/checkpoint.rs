@@ -300,6 +300,7 @@ impl Partition {
         self.begin_state(index, term)?;
         (self.applied_index, self.applied_term) = (index, term);
         (self.applied, self.newest) = (timestamp, timestamp);
+        self.set_gc_horizon(timestamp);
         self.installing.begun = true;
         Ok(())
     }

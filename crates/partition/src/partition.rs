@@ -256,8 +256,9 @@ impl Partition {
         self.horizon = self.horizon.max(horizon);
     }
 
-    /// Snapshots before this do not find all of their versions here any more.
-    pub fn gc_horizon(&self) -> Timestamp {
+    /// Snapshots before this cannot be shown here: versions that they need are gone, or were never in the checkpoint that
+    /// this replica was built from. Callers refuse them where another replica, or this one before a restart, took them.
+    pub fn oldest_snapshot(&self) -> Timestamp {
         self.horizon
     }
 

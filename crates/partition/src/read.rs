@@ -1,7 +1,7 @@
 //! Point reads.
 
 use shoal_types::row::RowRef;
-use shoal_types::{Result, TableId, Timestamp, TransactionId, key_hash};
+use shoal_types::{ErrorCode, Result, TableId, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
 use crate::locks::LockKey;
@@ -33,6 +33,9 @@ impl Partition {
         lock: Option<LockRequest>,
     ) -> Result<Step<Option<RowRef<'_>>>> {
         let hash = key_hash(key);
+        if lock.is_none() {
+            self.check_snapshot(view)?;
+        }
         match lock {
             None if self.two_phase.prepared.is_empty()
                 && (view.snapshot == Timestamp::MAX || self.proposals.is_empty()) => {}
@@ -127,6 +130,15 @@ impl Partition {
         }
     }
 
+    /// Refuses snapshots of which this replica does not have all versions any more, or never had.
+    #[inline]
+    pub(crate) fn check_snapshot(&self, view: &ReadView) -> Result<()> {
+        match view.snapshot >= self.oldest_snapshot() {
+            true => Ok(()),
+            false => Err(snapshot_too_old()),
+        }
+    }
+
     /// Makes the reader wait if a commit under way, not later than its snapshot, writes this key.
     fn wait_for_commit_of(&mut self, view: &ReadView, table: TableId, hash: u64, key: &[u8]) -> Option<Blocked> {
         let writes =
@@ -142,6 +154,14 @@ impl Partition {
         self.transactions.get_mut(&holder)?.apply_waiters.push(token);
         Some(Blocked { holders: vec![holder] })
     }
+}
+
+/// Error 1297 after which the transaction is gone.
+#[cold]
+fn snapshot_too_old() -> shoal_types::Error {
+    let message = "Got temporary error: another replica has taken over, and does not have the rows as they were when the \
+        transaction began; it was rolled back, restart it";
+    shoal_types::Error::new(ErrorCode::GetTemporaryErrmsg, message).rolling_back_transaction()
 }
 
 /// The transaction that a locking read locks for.

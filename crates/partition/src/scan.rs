@@ -23,7 +23,7 @@ use crate::partition::{Partition, no_such_table};
 use crate::ranges::{RangeLockId, range_contains};
 use crate::read::locker;
 use crate::transaction::lock_not_available;
-use crate::workspace::{Overlay, Transaction, WaitingFor};
+use crate::workspace::{Overlay, State, Transaction, WaitingFor};
 use merge::{Entry, Merge};
 
 /// Entries that one call looks at for each row it may show: dead entries must not hold the partition for long.
@@ -264,12 +264,17 @@ impl Partition {
         };
         if let Some((id, _)) = lock {
             self.active(id)?;
-        } else if let Some(blocked) = self.wait_for_commits_in(view, cursor) {
-            return Ok(Step::Wait(blocked));
+        } else {
+            self.check_snapshot(view)?;
+            if let Some(blocked) = self.wait_for_commits_in(view, cursor) {
+                return Ok(Step::Wait(blocked));
+            }
         }
         let barrier = match lock {
-            Some((id, request)) if request.lock_gaps && request.policy != LockPolicy::SkipLocked => {
-                self.staged_ahead(id, cursor)
+            Some((_, request)) if request.policy == LockPolicy::SkipLocked => None,
+            // Without gaps, new rows of others do not matter before they are committed; but prepared ones may be.
+            Some((id, request)) if request.lock_gaps || !self.two_phase.prepared.is_empty() => {
+                self.staged_ahead(id, cursor, !request.lock_gaps)
             }
             _ => None,
         };
@@ -324,13 +329,17 @@ impl Partition {
     }
 
     /// The nearest key in the cursor's remaining range that another transaction has staged, and the lock of its row.
-    fn staged_ahead(&mut self, id: TransactionId, cursor: &Cursor) -> Option<(Vec<u8>, LockKey)> {
+    /// `prepared`: only what is perhaps committed already.
+    fn staged_ahead(&mut self, id: TransactionId, cursor: &Cursor, prepared: bool) -> Option<(Vec<u8>, LockKey)> {
         let fragment = self.fragments.get(&cursor.table)?;
         let index = fragment.index(cursor.index);
         let remaining = cursor.remaining();
         let mut nearest: Option<(Vec<u8>, LockKey)> = None;
         for other in self.transactions.values_mut() {
             if other.id == id || other.writes.is_empty() || !other.writes_table(cursor.table) {
+                continue;
+            }
+            if prepared && !matches!(other.state, State::Prepared { .. }) {
                 continue;
             }
             other.build_overlay(cursor.table, cursor.index, |row, out| {

@@ -19,21 +19,20 @@
 //! commits applied between PREPARE and DECIDE. The rows concerned were locked meanwhile: their versions stay in order.
 //! A checkpoint begun in between must not show the transaction's writes: see `Pin::late`.
 //!
+//! Applying PREPARE and DECIDE entries is in `prepared`.
+//!
 //! Not here: who sends what to whom and when (the coordinator), time, and whether this replica may answer (its lease).
 
 use std::collections::BTreeMap;
 
-use shoal_types::{Error, ErrorCode, NodeId, PartitionId, Result, TableId, Timestamp, TransactionId, key_hash};
+use shoal_types::{Error, ErrorCode, NodeId, PartitionId, Result, TableId, Timestamp, TransactionId};
 
 use crate::api::*;
 use crate::commit::Change;
-use crate::entry::{self, DecodedPrepare, DecodedWrite};
-use crate::locks::{Acquired, LockKey};
+use crate::entry;
+use crate::locks::LockKey;
 use crate::partition::Partition;
-use crate::workspace::{NO_ROW, NO_WRITE, State, Transaction};
-
-/// Bits of a transaction's id below its coordinator's node id.
-const COUNTER_BITS: u32 = 52;
+use crate::workspace::{State, Transaction};
 
 /// What the home partition has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,17 +223,19 @@ impl Partition {
         self.two_phase.prepared.keys().filter_map(home).collect()
     }
 
-    /// The transactions of the coordinators of one node that have neither prepared nor begun to commit here: what is
-    /// to be rolled back when the node is gone.
+    /// The transactions that have neither prepared nor begun to commit here. What its coordinator has nothing to do with
+    /// any more is to be rolled back.
+    pub fn active_transactions(&self) -> Vec<TransactionId> {
+        let active = self.transactions.values().filter(|transaction| transaction.state == State::Active);
+        let mut active: Vec<TransactionId> = active.map(|transaction| transaction.id).collect();
+        active.sort_unstable();
+        active
+    }
+
+    /// Those whose coordinators are on this node: to be rolled back when the node is gone.
     pub fn transactions_of(&self, node: NodeId) -> Vec<TransactionId> {
-        let mut transactions: Vec<TransactionId> = self
-            .transactions
-            .values()
-            .filter(|transaction| transaction.state == State::Active)
-            .map(|transaction| transaction.id)
-            .filter(|id| id.0 >> COUNTER_BITS == u64::from(node.0))
-            .collect();
-        transactions.sort_unstable();
+        let mut transactions = self.active_transactions();
+        transactions.retain(|id| id.node() == node);
         transactions
     }
 
@@ -266,177 +267,6 @@ impl Partition {
         let holder = self.locks.exclusive_holder(LockKey::row(table, hash))?;
         let writes = self.transaction(holder)?.find(table, hash, key).is_some();
         (writes && self.blocks_readers(holder, snapshot)).then_some(holder)
-    }
-
-    // ---- applying ----
-
-    /// Our own PREPARE: the workspace is there.
-    pub(crate) fn apply_prepare(&mut self, id: TransactionId, home: PartitionId, timestamp: Timestamp) {
-        if let Some(transaction) = self.transactions.get_mut(&id) {
-            transaction.overlays.clear();
-            transaction.state = State::Prepared { home, timestamp };
-        }
-    }
-
-    /// Another leader's PREPARE, or one from before a restart: builds the workspace that the leader had.
-    pub(crate) fn apply_decoded_prepare(&mut self, prepare: DecodedPrepare<'_>) -> Result<()> {
-        let DecodedPrepare { transaction: id, home, timestamp, writes } = prepare;
-        self.evict(id)?;
-        let mut transaction = self.new_transaction(id);
-        let mut keys = Vec::new();
-        for write in writes {
-            self.stage_prepared(&mut transaction, write, &mut keys);
-        }
-        for key in keys {
-            if self.lock_prepared(id, key)? {
-                transaction.locks.push(key);
-            }
-        }
-        transaction.state = State::Prepared { home, timestamp };
-        self.transactions.insert(id, transaction);
-        self.two_phase.prepared.insert(id, timestamp);
-        self.newest = self.newest.max(timestamp);
-        self.settle_grants();
-        Ok(())
-    }
-
-    /// Stages one write and lists the locks under which its leader staged it.
-    fn stage_prepared(
-        &mut self,
-        transaction: &mut Transaction,
-        write: DecodedWrite<'_>,
-        locks: &mut Vec<LockKey>,
-    ) {
-        let (table, row) = match write {
-            DecodedWrite::Put { table, row } => (table, Some(row)),
-            DecodedWrite::Delete { table, .. } => (table, None),
-        };
-        // Writes to a table whose drop came first are void, here as at the leader.
-        let Some(fragment) = self.fragments.get(&table) else { return };
-        let mut key_buffer = std::mem::take(&mut self.key_buffer);
-        let key = match write {
-            DecodedWrite::Put { row, .. } => fragment.primary_key_into(row, &mut key_buffer),
-            DecodedWrite::Delete { key, .. } => key,
-        };
-        let hash = key_hash(key);
-        let old = fragment.find(hash, key, &mut self.scratch);
-        let old = old.and_then(|row_id| Some((row_id, fragment.newest(row_id)?)));
-        locks.push(LockKey::row(table, hash));
-        let mut unique_key = Vec::new();
-        for index in fragment.ordered.iter().filter(|index| index.locally_unique) {
-            let versions = [old.map(|(_, bytes)| bytes), row];
-            if let [Some(old), Some(new)] = versions
-                && index.same_columns(fragment.row(old), fragment.row(new))
-            {
-                continue;
-            }
-            for bytes in versions.into_iter().flatten().filter(|bytes| !index.spec.has_null(fragment.row(bytes))) {
-                let unique_key = index.key_into(&fragment.layout, bytes, &mut unique_key);
-                locks.push(LockKey::unique(table, index.definition.id, key_hash(unique_key)));
-            }
-        }
-        let charge = row.map_or(0, |row| fragment.charge_of(row));
-        self.config.budget.charge(charge);
-        let row_id = old.map_or(NO_ROW, |(row_id, _)| row_id);
-        transaction.stage(table, hash, key, row.map(Box::from), row_id, charge);
-        self.key_buffer = key_buffer;
-    }
-
-    /// Takes a lock that the log says this transaction has; whoever holds it got it from this replica when it led, and
-    /// is as good as rolled back. True if the lock was not held before.
-    fn lock_prepared(&mut self, id: TransactionId, key: LockKey) -> Result<bool> {
-        loop {
-            match self.locks.acquire(id, key, LockMode::Exclusive) {
-                Acquired::New => return Ok(true),
-                Acquired::Granted | Acquired::Held => return Ok(false),
-                Acquired::Conflict => {
-                    for holder in self.locks.holders_of(key) {
-                        self.evict(holder)?;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Rolls back a transaction whose coordinator has lost it, and wakes its waiting operations so that they see it.
-    pub(crate) fn evict(&mut self, id: TransactionId) -> Result<()> {
-        let Some(transaction) = self.transactions.get(&id) else {
-            return Ok(());
-        };
-        if transaction.state != State::Active {
-            return Err(Error::unknown(format!(
-                "the log of partition {} contradicts itself: two transactions hold one lock, one of them is {id}",
-                self.config.id
-            )));
-        }
-        self.outputs.woken.extend(transaction.waits.iter().map(|&(token, _)| token));
-        self.rollback(id);
-        Ok(())
-    }
-
-    /// Ends a prepared transaction; nothing if it is not (any more).
-    pub(crate) fn apply_decision(&mut self, id: TransactionId, decision: Decision) {
-        if self.two_phase.prepared.remove(&id).is_none() {
-            return;
-        }
-        let Some(mut transaction) = self.transactions.remove(&id) else {
-            return;
-        };
-        match decision {
-            Decision::Commit(timestamp) => self.apply_prepared_writes(&mut transaction, timestamp),
-            Decision::Abort => {
-                let released = transaction.truncate(SavepointMark(0));
-                self.config.budget.release(released);
-            }
-        }
-        self.finish(transaction);
-    }
-
-    fn apply_prepared_writes(&mut self, transaction: &mut Transaction, timestamp: Timestamp) {
-        self.recharge(transaction);
-        let is_late = self.lower_pins(timestamp);
-        self.apply_workspace(transaction, timestamp);
-        self.newest = self.newest.max(timestamp);
-        if !is_late {
-            return;
-        }
-        for number in 0..transaction.writes.len() as u32 {
-            let write = &transaction.writes[number as usize];
-            if write.superseded_by != NO_WRITE {
-                continue;
-            }
-            let Some(fragment) = self.fragments.get(&write.table) else { continue };
-            if let Some(row) = fragment.find(write.hash, transaction.key(number), &mut self.scratch) {
-                for pin in self.pins.iter_mut().filter(|pin| pin.timestamp >= timestamp) {
-                    pin.late.insert((write.table, row), timestamp);
-                }
-            }
-        }
-    }
-
-    /// Checkpoints in the making were begun before this commit, whose timestamp may be earlier than theirs all the
-    /// same: what it replaces stays until they are written. False if there are none.
-    fn lower_pins(&mut self, timestamp: Timestamp) -> bool {
-        let before = Timestamp(timestamp.0.saturating_sub(1));
-        let mut is_late = false;
-        for pin in self.pins.iter_mut().filter(|pin| pin.timestamp >= timestamp) {
-            pin.floor = pin.floor.min(before);
-            is_late = true;
-        }
-        is_late
-    }
-
-    /// A table may have been altered while the transaction was prepared, and a version may cost something else now.
-    fn recharge(&mut self, transaction: &mut Transaction) {
-        for write in &mut transaction.writes {
-            let Some(fragment) = self.fragments.get(&write.table) else { continue };
-            let charge = write.row.as_deref().map_or(0, |row| fragment.charge_of(row));
-            if charge != write.charge {
-                self.config.budget.charge(charge);
-                self.config.budget.release(write.charge);
-                write.charge = charge;
-            }
-        }
     }
 }
 
@@ -526,6 +356,7 @@ impl Partition {
         Ok(true)
     }
 
+    /// A HOME_COMMIT has been applied.
     pub(crate) fn apply_decision_made(
         &mut self,
         id: TransactionId,

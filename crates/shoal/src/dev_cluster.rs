@@ -49,6 +49,8 @@ struct Member {
     due: Option<Instant>,
     mysql: Option<String>,
     ready: bool,
+    /// Its process has ended because it was told to.
+    stopped: bool,
 }
 
 /// What a node's process says.
@@ -70,7 +72,7 @@ impl Member {
     }
 }
 
-/// Runs until SIGTERM or SIGINT.
+/// Runs until SIGTERM or SIGINT, or until the management client has shut all nodes down.
 pub fn run(plan: &Plan) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -99,6 +101,10 @@ pub fn run(plan: &Plan) -> Result<(), String> {
             break;
         }
         supervisor.look_after(&mut members, announced)?;
+        if members.iter().all(|member| member.stopped) {
+            eprintln!("all nodes have been shut down");
+            return Ok(());
+        }
         if !announced && members.iter().all(|member| member.ready) {
             announced = true;
             announce(&members);
@@ -121,8 +127,15 @@ fn members(plan: &Plan) -> Vec<Member> {
     let kinds = std::iter::repeat_n(Kind::Data, plan.data_nodes as usize)
         .chain(std::iter::repeat_n(Kind::Management, plan.mgm_nodes as usize))
         .chain(std::iter::repeat_n(Kind::Sql, plan.sql_nodes as usize));
-    let member =
-        |(place, kind)| Member { id: place as u32 + 1, kind, process: None, due: None, mysql: None, ready: false };
+    let member = |(place, kind)| Member {
+        id: place as u32 + 1,
+        kind,
+        process: None,
+        due: None,
+        mysql: None,
+        ready: false,
+        stopped: false,
+    };
     kinds.enumerate().map(member).collect()
 }
 
@@ -220,6 +233,7 @@ impl Supervisor {
         member.process = Some(process);
         member.due = None;
         member.ready = false;
+        member.stopped = false;
         Ok(())
     }
 
@@ -242,6 +256,7 @@ impl Supervisor {
                     return Err(format!("node {} ended: {status}; {}", member.id, last_line(&log)));
                 }
                 // An orderly end was wanted by somebody: SHUTDOWN or STOP of the management client.
+                member.stopped = status.success();
                 let again = self.plan.restart && !status.success();
                 member.due = again.then(|| Instant::now() + RESTART_AFTER);
                 eprintln!(

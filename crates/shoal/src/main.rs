@@ -6,9 +6,11 @@
 mod config;
 mod dev;
 mod dev_cluster;
+mod mgm;
 mod process;
 mod settings;
 mod start;
+mod system;
 
 use std::process::ExitCode;
 
@@ -35,7 +37,8 @@ enum Command {
     Dev(dev::DevArguments),
     /// Run one node of a cluster, as config.ini has it
     Start(start::StartArguments),
-
+    /// Look after a running cluster: SHOW, STATUS, STOP, RESTART, CLUSTERLOG and more
+    Mgm(mgm::MgmArguments),
     /// Check a cluster's config.ini, or make one
     Config(config::ConfigArguments),
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
         Command::Dev(arguments) => dev::run(&arguments),
         Command::Start(arguments) => start::run(&arguments),
+        Command::Mgm(arguments) => mgm::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
     };
     match outcome {

@@ -1,11 +1,14 @@
-//! What every way of running has in common: opening the data with a progress bar, signals.
+//! What every way of running has in common: opening the data with a progress bar, being told to stop, starting again.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use shoal_cluster::{Node, NodeOptions, RecoveryProgress};
+use shoal_cluster::{Node, NodeOptions, Process, RecoveryProgress, Stop};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
@@ -34,10 +37,26 @@ pub fn open(options: NodeOptions) -> Result<Arc<Node>, String> {
     node
 }
 
+/// Whatever ends the process in an orderly way: signals, and commands of the management client.
 pub struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
     input_ended: Arc<Notify>,
+    commands: Arc<StopCommands>,
+}
+
+/// The management client's way to end the process.
+#[derive(Default)]
+struct StopCommands {
+    how: Mutex<Option<Stop>>,
+    came: Notify,
+}
+
+impl Process for StopCommands {
+    fn stop(&self, how: Stop) {
+        *self.how.lock().unwrap_or_else(PoisonError::into_inner) = Some(how);
+        self.came.notify_one();
+    }
 }
 
 impl StopSignals {
@@ -47,7 +66,18 @@ impl StopSignals {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,
             input_ended: Arc::default(),
+            commands: Arc::default(),
         })
+    }
+
+    /// For the node, whom management commands reach.
+    pub fn commands(&self) -> Arc<dyn Process> {
+        Arc::clone(&self.commands) as Arc<dyn Process>
+    }
+
+    /// How a management command wants the process to end, if it was one.
+    pub fn commanded(&self) -> Option<Stop> {
+        *self.commands.how.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The end of the standard input counts as a signal.
@@ -66,6 +96,13 @@ impl StopSignals {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
             () = self.input_ended.notified() => {}
+            () = self.commands.came.notified() => {}
         }
     }
+}
+
+/// Becomes a process of the same program with the same arguments, under the same id. Returns only the reason why not.
+pub fn start_again(program: &Path) -> String {
+    let error = Command::new(program).args(std::env::args_os().skip(1)).exec();
+    format!("cannot start {} again: {error}", program.display())
 }

@@ -2,20 +2,20 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use shoal_cluster::{ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Timing};
+use shoal_cluster::{ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing};
 use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_mysql::server::{Listeners, Options, bind_tcp, start_workers};
 use shoal_sql::server::{Server, SharedServer};
 use shoal_sql::variables::Globals;
 use shoal_types::NodeId;
 
-use crate::process::{DRAIN_PATIENCE, StopSignals, open};
-use crate::settings;
+use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
+use crate::{settings, system};
 
 /// How long others are given to take over what this node leads before it stops.
 const HAND_OVER_PATIENCE: Duration = Duration::from_secs(2);
@@ -39,8 +39,18 @@ pub struct StartArguments {
     until_input_ends: bool,
 }
 
-/// Runs until SIGTERM or SIGINT.
+/// Runs until SIGTERM or SIGINT, or until the management client stops or restarts the node.
 pub fn run(arguments: &StartArguments) -> Result<(), String> {
+    // Asked for now, as it may have been replaced by a newer one by the time the node restarts.
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    match serve(arguments)? {
+        Some(Stop::Restart) => Err(start_again(&program)),
+        _ => Ok(()),
+    }
+}
+
+/// Serves until it is told to stop, and says how if it was a command.
+fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     let config = ClusterConfig::read(&arguments.config)
         .map_err(|error| format!("{}:\n{error}", arguments.config.display()))?;
     let me = config.node(NodeId(arguments.node_id)).ok_or_else(|| {
@@ -57,6 +67,9 @@ pub fn run(arguments: &StartArguments) -> Result<(), String> {
     for setting in &arguments.settings {
         settings::apply(setting, &mut options, &mut globals)?;
     }
+    if me.lock_pages {
+        system::lock_memory()?;
+    }
     let server_listener = listen_for_nodes(me)?;
     let mysql_listener = match me.mysql_port {
         Some(port) if me.roles.sql => Some(listen_for_clients(me, port)?),
@@ -72,14 +85,22 @@ pub fn run(arguments: &StartArguments) -> Result<(), String> {
     shoal_txn::serve_cluster(&node);
     let transport = node.open_links(workers, server_listener).map_err(|error| error.message().to_owned())?;
     let on_start = {
-        let transport = Arc::clone(&transport);
-        Arc::new(move |worker| transport.start_worker(worker))
+        let (transport, cpus) = (Arc::clone(&transport), me.cpus.clone());
+        Arc::new(move |worker: usize| {
+            if let Some(&cpu) = cpus.get(worker)
+                && let Err(reason) = system::stay_on(cpu)
+            {
+                eprintln!("{reason}");
+            }
+            transport.start_worker(worker);
+        })
     };
     let mysql_options = Options { workers, on_worker_start: Some(on_start) };
     let mut doors = start_workers(Arc::new(SharedServer(Arc::clone(&server))), mysql_options)
         .map_err(|error| format!("cannot start the worker threads: {error}"))?;
     node.start_cluster_thread().map_err(|error| error.message().to_owned())?;
     let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
+    node.set_process(stop_signals.commands());
     if arguments.until_input_ends {
         stop_signals.stop_when_input_ends()?;
     }
@@ -104,10 +125,14 @@ pub fn run(arguments: &StartArguments) -> Result<(), String> {
         runtime.block_on(stop_signals.wait());
     }
     eprintln!("node {}: stopping: waiting for running statements", me.id);
-    hand_over(&node);
+    let commanded = stop_signals.commanded();
+    if commanded != Some(Stop::WithAll) {
+        hand_over(&node);
+    }
     doors.stop(DRAIN_PATIENCE);
     transport.stop();
-    node.close().map_err(|error| error.message().to_owned())
+    node.close().map_err(|error| error.message().to_owned())?;
+    Ok(commanded)
 }
 
 async fn become_ready(node: &Arc<Node>, server: &Server, me: &NodeConfig) -> Result<(), String> {
@@ -141,9 +166,13 @@ fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, 
         shoal_config::Durability::Replicated => Durability::Replicated,
     };
     options.global_checkpoint_interval = Duration::from_millis(config.global_checkpoint_interval_ms);
+    if let Some(rate) = me.checkpoint_bytes_per_second {
+        options.checkpoint_bytes_per_second = rate;
+    }
     if let Some(bytes) = me.log_segment_bytes {
         options.log_segment_bytes = bytes;
     }
+    options.cluster_log_dir = me.data_dir.parent().map(Path::to_owned);
     options.cluster = Some(cluster_options(config, me.id)?);
     Ok(options)
 }

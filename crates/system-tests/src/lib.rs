@@ -8,10 +8,20 @@
 //! - [`TestServer`]: start, stop, kill, restart, and the clients. A failing test prints the server's log.
 //! - [`wait_until`]: a condition with a deadline, instead of a sleep.
 //! - [`golden`]: the SQL scripts with their expected output.
+//! - [`SmallDisk`] and [`network`]: a disk that can be full, a network that can be cut.
+//! - [`cluster`]: clusters of real processes, and [`transfer`]: the work they do while they are broken, with its judge.
 
+pub mod cluster;
+mod disk;
 pub mod golden;
 mod harness;
+pub mod network;
+pub mod transfer;
 
-pub use harness::{TestServer, setup as harness_setup, shoal_binary, skip, target_is_mariadb, wait_until};
+pub use disk::SmallDisk;
+
+pub use harness::{
+    DATABASE, TestServer, setup as harness_setup, shoal_binary, skip, target_is_mariadb, wait_until,
+};
 pub use shoal_testkit::client::{self, Client, Error, Login, Reply, Rows, Value};
 pub use shoal_testkit::{process, program, server};

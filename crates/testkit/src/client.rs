@@ -98,6 +98,8 @@ impl From<io::Error> for Error {
 /// Who connects, and how.
 #[derive(Clone, Debug)]
 pub struct Login {
+    /// A name or an address.
+    pub host: String,
     pub user: String,
     pub password: String,
     pub database: String,
@@ -109,6 +111,7 @@ pub struct Login {
 impl Default for Login {
     fn default() -> Self {
         Login {
+            host: "127.0.0.1".into(),
             user: "root".into(),
             password: String::new(),
             database: String::new(),
@@ -195,8 +198,9 @@ impl Client {
         Client::log_in(port, &Login::default())
     }
 
+    /// Connects to a port of the login's host.
     pub fn log_in(port: u16, login: &Login) -> Result<Client> {
-        let mut channel = Channel::open(port, login.patience)?;
+        let mut channel = Channel::open(&login.host, port, login.patience)?;
         let greeting = auth::read_greeting(&mut channel)?;
         let mut capabilities = CLIENT_LONG_PASSWORD
             | CLIENT_LONG_FLAG

@@ -14,16 +14,30 @@ pub enum Signal {
     Continue,
 }
 
+impl Signal {
+    fn number(self) -> i32 {
+        match self {
+            Signal::Terminate => libc::SIGTERM,
+            Signal::Kill => libc::SIGKILL,
+            Signal::Pause => libc::SIGSTOP,
+            Signal::Continue => libc::SIGCONT,
+        }
+    }
+}
+
 /// Sends `signal` to the process.
 pub fn signal(process: u32, signal: Signal) -> io::Result<()> {
-    let number = match signal {
-        Signal::Terminate => libc::SIGTERM,
-        Signal::Kill => libc::SIGKILL,
-        Signal::Pause => libc::SIGSTOP,
-        Signal::Continue => libc::SIGCONT,
-    };
     // SAFETY: no memory is passed.
-    match unsafe { libc::kill(process as libc::pid_t, number) } {
+    match unsafe { libc::kill(process as libc::pid_t, signal.number()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Sends `signal` to all processes of the group that `leader` leads.
+pub fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    match unsafe { libc::kill(-(leader as libc::pid_t), signal.number()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -1,5 +1,6 @@
 //! What joins transactions to a node's links: the server of others' operations, and the work that goes on behind them.
 
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use crate::serve::Server;
 
 /// Nodes tell each other so often which snapshots they use.
 const PULSE_EVERY: Duration = Duration::from_millis(100);
+/// What is in doubt at one look and at the next is asked for.
+const RESOLVE_EVERY: Duration = Duration::from_millis(250);
+const ORPHANS_EVERY: Duration = Duration::from_secs(2);
 
 struct Service(Arc<Server>);
 
@@ -20,16 +24,37 @@ impl Operations for Service {
     }
 
     fn coordinator_gone(&self, node: NodeId) {
-        self.0.coordinator_gone(node);
+        self.0.end_transactions_of(node);
+    }
+
+    fn observe_snapshots(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+        let node = Arc::clone(self.0.node());
+        Box::pin(async move { exchange_pulses(&node).await })
     }
 }
 
 /// Has a node of a cluster serve the transactions of other nodes. Once, before its links are up.
 pub fn serve_cluster(node: &Arc<Node>) {
     let Some(cluster) = node.cluster() else { return };
-    node.set_operations(Arc::new(Service(Server::new(Arc::clone(node)))));
-    let weak = Arc::downgrade(node);
+    let server = Server::new(Arc::clone(node));
+    node.set_operations(Arc::new(Service(Arc::clone(&server))));
+    let (weak, resolving) = (Arc::downgrade(node), Arc::downgrade(&server));
     cluster.spawn(move || pulses(weak));
+    let orphans = resolving.clone();
+    cluster.spawn(move || every(RESOLVE_EVERY, resolving, async |server| server.resolve().await));
+    cluster.spawn(move || every(ORPHANS_EVERY, orphans, async |server| server.end_orphans().await));
+}
+
+/// Does something from time to time, as long as the server lives.
+async fn every(period: Duration, server: Weak<Server>, work: impl AsyncFn(&Arc<Server>)) {
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        ticks.tick().await;
+        let Some(server) = server.upgrade() else { return };
+        // Whoever hangs is asked again the next time.
+        let _ = tokio::time::timeout(period * 5, work(&server)).await;
+    }
 }
 
 async fn pulses(node: Weak<Node>) {

@@ -48,3 +48,31 @@ async fn flush(node: &Arc<Node>, waiter: &Waiter) -> Result<()> {
     promise.node = None;
     Ok(())
 }
+
+/// Something appended by a task that may never be polled again: it is flushed all the same.
+pub(crate) struct Unflushed {
+    node: Arc<Node>,
+    appending: Appending,
+    is_seen_to: bool,
+}
+
+impl Unflushed {
+    pub fn new(node: &Arc<Node>, appending: Appending) -> Unflushed {
+        Unflushed { node: Arc::clone(node), appending, is_seen_to: !appending.needs_flush }
+    }
+
+    /// As [`wait_until_durable`].
+    pub async fn wait(mut self, waiter: &Waiter) -> Result<()> {
+        let outcome = wait_until_durable(&self.node, waiter, self.appending).await;
+        self.is_seen_to = true;
+        outcome
+    }
+}
+
+impl Drop for Unflushed {
+    fn drop(&mut self) {
+        if !self.is_seen_to {
+            self.node.wake_log_writer();
+        }
+    }
+}

@@ -3,11 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use shoal_cluster::CallError;
-use shoal_types::{Error, NodeId, Result, TransactionId};
+use shoal_types::{NodeId, PartitionId, Result, TransactionId};
 
+use crate::commit_driver::CommitDriver;
 use crate::protocol::{self, Part};
 use crate::remote::{WorkFor, commit_lost};
 use crate::transaction::Transaction;
+use crate::two_phase::{Participant, take_home};
 
 impl Transaction {
     /// Commits where the writes are: in this process, at one leader elsewhere, or between several.
@@ -16,17 +18,47 @@ impl Transaction {
             self.roll_back_all(id);
             return Ok(());
         };
-        let node_of = |partition: u32| self.participants.get(partition).and_then(|one| one.node);
-        let node = node_of(first);
-        let is_one_node = writers.iter().all(|&partition| node_of(partition) == node);
-        let single_groups = self.node.remote().is_none_or(|remote| remote.has_single_groups());
-        if writers.len() == 1 || is_one_node && single_groups {
+        let node = self.participants.get(first).and_then(|one| one.node);
+        let shares_log = self.node.remote().is_none_or(|remote| remote.has_single_groups())
+            && self.participants.iter().all(|one| one.node == node);
+        // Locks elsewhere are worth nothing if their leader has changed: it is asked, as if it were to prepare.
+        let is_alone = self.participants.iter().all(|one| one.partition == first);
+        if shares_log || is_alone {
             return match node {
                 None => self.commit_here(id, writers).await,
                 Some(node) => self.commit_at_leader(id, writers, node).await,
             };
         }
-        Err(Error::unsupported("transactions that write to partitions on several nodes"))
+        self.commit_in_two_phases(id).await
+    }
+
+    /// Commits between several leaders. What is left to do when the outcome is known goes on without this session.
+    async fn commit_in_two_phases(&mut self, id: TransactionId) -> Result<()> {
+        let mut places = Vec::new();
+        let mut others = Vec::new();
+        for one in self.participants.iter() {
+            let partition = PartitionId(one.partition);
+            places.push((partition, one.node));
+            others.push(Participant { partition, term: one.term, writes: one.writes });
+        }
+        let is_near = |partition| places.iter().any(|&(one, node)| one == partition && node.is_none());
+        let Some(home) = take_home(&mut others, is_near) else {
+            self.roll_back_all(id);
+            return Ok(());
+        };
+        if !std::mem::take(&mut self.is_coordinated) {
+            self.node.begin_coordinating(id);
+        }
+        self.counters.execute_count += 2;
+        let sequences = self.sequences.clone();
+        let mut driver = CommitDriver::new(&self.node, id, home, others, places, sequences);
+        let outcome = driver.run().await;
+        if !driver.is_finished()
+            && let Some(remote) = self.node.remote()
+        {
+            remote.spawn(Box::pin(driver.finish()));
+        }
+        outcome.map(|_| ())
     }
 
     /// Commits at one other node, as one batch of its log: that decides.

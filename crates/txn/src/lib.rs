@@ -4,8 +4,10 @@
 //! committed version), writes are staged in the partitions' workspaces, commit makes one log batch of them.
 //! Every call may wait (locks, fsync, other nodes); none of them holds a partition while it waits.
 //!
-//! - `transaction`, `participants`: a session's transaction. `read`, `scan`, `partition_scan` and `merge`, `write` and `write_remote`: its operations.
-//! - `wait`, `deadlock`: waiting for others. `commit`, `commit_remote`: its end.
+//! - `transaction`, `participants`: a session's transaction.
+//! - `read`, `scan` and `partition_scan` and `merge`, `write` and `write_remote`: its operations.
+//! - `wait`, `deadlock`: waiting for others.
+//! - `commit`, `commit_remote`, `commit_driver`, [`two_phase`]: its end: here, on one other node, over partitions that several nodes lead.
 //! - `protocol`, `remote`, `gather`: operations as frames for leaders on other nodes. `serve`: the leaders' answers.
 //! - `two_phase`: the commit over partitions that different nodes lead. `cluster_service`: how all this is joined to a node's links.
 //! - `pulse`: snapshots and horizons over all nodes.
@@ -13,6 +15,7 @@
 mod api;
 mod cluster_service;
 mod commit;
+mod commit_driver;
 mod commit_remote;
 mod deadlock;
 mod gather;

@@ -80,9 +80,9 @@ impl PartitionScan {
             Step::Ready(ScanState::Done) => {
                 self.spot = Spot::Start;
                 self.range += 1;
-                Held::State(ScanState::Done)
+                Held::Rows
             }
-            Step::Ready(ScanState::More) => Held::State(ScanState::More),
+            Step::Ready(ScanState::More) => Held::Rows,
             Step::Wait(blocked) => Held::Wait(blocked),
         })
     }
@@ -134,7 +134,7 @@ impl PartitionScan {
         Ok(rows)
     }
 
-    /// Shows the rows of an answer, and gives back the locks of those that the visitor does not want.
+    /// Shows the rows of an answer, and gives back the locks of those that the visitor does not want or comes not to see.
     pub fn show(
         &mut self,
         request: &ScanRequest,
@@ -146,16 +146,16 @@ impl PartitionScan {
         let unlocks = request.mode.lock.is_some() && transaction.may_unlock(self.partition);
         let mut unlocked: Vec<Vec<u8>> = Vec::new();
         for row in rows.rows.iter() {
+            let is_shown = !visitor.stopped && visitor.error.is_none();
+            if !is_shown && !unlocks {
+                break;
+            }
             let row = request.table.layout.row(row);
-            match visitor.see(row) {
-                shoal_partition::Visit::Continue => {}
-                shoal_partition::Visit::ContinueUnlocked if unlocks => {
-                    let mut key = Vec::with_capacity(16);
-                    request.table.keys[0].append_from_row(row, &mut key);
-                    unlocked.push(key);
-                }
-                shoal_partition::Visit::ContinueUnlocked => {}
-                shoal_partition::Visit::Stop => break,
+            let is_wanted = is_shown && visitor.see(row) != shoal_partition::Visit::ContinueUnlocked;
+            if unlocks && !is_wanted {
+                let mut key = Vec::with_capacity(16);
+                request.table.keys[0].append_from_row(row, &mut key);
+                unlocked.push(key);
             }
         }
         transaction.unlock_rows(self.partition, request.table.id(), &unlocked);

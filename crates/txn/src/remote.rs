@@ -98,7 +98,7 @@ impl Answer {
     /// The write that stopped, if one did.
     pub fn stop(&self) -> Result<Option<WriteStop<'_>>> {
         match self.status()? {
-            Status::Stopped(_, stop) => Ok(Some(stop)),
+            Status::Stopped(stop) => Ok(Some(stop)),
             _ => Ok(None),
         }
     }
@@ -392,7 +392,7 @@ impl Transaction {
 }
 
 /// Error 1297 after which the transaction is gone.
-fn part_lost(partition: u32) -> Error {
+pub(crate) fn part_lost(partition: u32) -> Error {
     let message = format!(
         "Got temporary error: the leader of partition {partition} has changed, and what the transaction had there is \
          lost; it was rolled back, restart it"

@@ -4,7 +4,7 @@
 //! Ordered scans over several partitions copy rows in batches, one a partition, and merge them by their index keys.
 
 use shoal_cluster::remote::is_not_leader;
-use shoal_partition::{Blocked, ReadView, ScanState};
+use shoal_partition::{Blocked, ReadView};
 use shoal_types::row::RowRef;
 use shoal_types::{Error, Result};
 
@@ -42,7 +42,7 @@ struct InPlaceScan {
 
 /// What one hold of a partition came to.
 pub(crate) enum Held {
-    State(ScanState),
+    Rows,
     Wait(Blocked),
 }
 
@@ -181,6 +181,9 @@ impl InPlaceScan {
                 return Err(error);
             }
             if visitor.stopped {
+                for (mut walk, answer) in self.ahead.drain(..) {
+                    walk.show(request, transaction, &answer, &mut visitor)?;
+                }
                 transaction.counters.read_row_count += visitor.rows as u64;
                 return Ok(false);
             }
@@ -215,7 +218,7 @@ impl InPlaceScan {
             let held = self.walk.hold(request, transaction, &view, limit, &mut |row| visitor.see(row))?;
             return match held {
                 Held::Wait(blocked) => transaction.wait(partition, blocked).await,
-                Held::State(_) => Ok(()),
+                Held::Rows => Ok(()),
             };
         };
         if !self.walk.has_begun() && (request.mode.lock.is_none() || request.row_limit.is_none()) {

@@ -289,10 +289,9 @@ impl Transaction {
         };
         let mut writers = std::mem::take(&mut self.writers);
         self.participants.writers_into(&mut writers);
-        let is_remote = self.is_coordinated;
-        let outcome = match is_remote {
-            false => self.commit_here(id, &writers).await,
-            true => self.commit_between_nodes(id, &writers).await,
+        let outcome = match self.node.remote().is_none() {
+            true => self.commit_here(id, &writers).await,
+            false => self.commit_between_nodes(id, &writers).await,
         };
         self.writers = writers;
         if let Err(error) = &outcome

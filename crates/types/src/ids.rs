@@ -41,6 +41,13 @@ id!(
     Timestamp(u64)
 );
 
+impl TransactionId {
+    /// The node whose coordinator began the transaction.
+    pub fn node(self) -> NodeId {
+        NodeId((self.0 >> 52) as u32)
+    }
+}
+
 impl Timestamp {
     /// Later than every timestamp that is ever given out: "the newest committed version".
     pub const MAX: Timestamp = Timestamp(u64::MAX);

@@ -7,12 +7,15 @@ use shoal_testkit::process::{self, Signal};
 use shoal_testkit::{Client, Kind, Server, Setup};
 
 use super::options::{Plan, Who};
-use super::sysbench::{Figures, Job};
 use super::workload::{Tables, Workload};
+use crate::sysbench::{Figures, Job};
 
 const DATABASE: &str = "sbtest";
 /// bulk_insert makes `sbtest1` ... of its own.
 const BULK_DATABASE: &str = "sbbulk";
+
+/// What sysbench may need at its start and end: a server that is flushing its backlog answers late.
+const GRACE: Duration = Duration::from_secs(120);
 
 pub struct Contestant {
     pub who: Who,
@@ -161,7 +164,7 @@ impl Contestant {
         rows: u64,
         extra: &'a [&'a str],
     ) -> Job<'a> {
-        Job { port: self.server.port(), database, script, threads, rows, extra }
+        Job { port: self.server.port(), database, script, threads, rows, extra, grace: GRACE }
     }
 
     fn client(&self) -> io::Result<Client> {

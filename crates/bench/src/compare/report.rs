@@ -7,9 +7,9 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::contestant::{Footprint, Run};
-use super::facts::Facts;
 use super::options::{Plan, Who};
 use super::session::{Cell, Outcome, Row};
+use crate::facts::Facts;
 
 /// sbtest: two INTs, and digits that fill 119 of CHAR(120) and 59 of CHAR(60).
 const RAW_BYTES_PER_ROW: f64 = 4.0 + 4.0 + 119.0 + 59.0;

@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use shoal_testkit::server::tail;
 
 use super::contestant::{Contestant, Footprint, Run};
-use super::interrupt;
 use super::options::{Plan, Who};
 use super::workload::Workload;
+use crate::interrupt;
 
 /// After loading, background work gets this long before anything is measured.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -197,7 +197,7 @@ fn say(bar: &ProgressBar, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::sysbench::Figures;
+    use crate::sysbench::Figures;
 
     fn run(queries: u64) -> Run {
         Run {

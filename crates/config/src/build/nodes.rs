@@ -192,7 +192,6 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         server_port: server_port.or_else(|| draft.port("ServerPort")).unwrap_or(0),
         mysql_port: if draft.roles.sql { Some(draft.port("MySQLPort").unwrap_or(0)) } else { None },
         mysql_address: draft.text("MySQLAddress"),
-        http_port: draft.port("HttpPort"),
         data_dir: PathBuf::from(directory).join(format!("shoal_{id}")),
         // Indexes live in DataMemory; a file that gives them memory of their own means both together.
         data_memory: draft.number("DataMemory").map(|data| data + draft.number("IndexMemory").unwrap_or(0)),
@@ -214,7 +213,7 @@ fn default_ports(sections: &Sections, nodes: &mut [NodeConfig]) {
         base.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0).unwrap_or(SERVER_PORT_DEFAULT);
     let mut taken: Vec<(String, u16)> = Vec::new();
     for node in nodes.iter() {
-        let ports = [Some(node.server_port), node.mysql_port, node.http_port];
+        let ports = [Some(node.server_port), node.mysql_port];
         taken.extend(ports.into_iter().flatten().map(|port| (host_key(node.host.as_deref()), port)));
     }
     for node in nodes {

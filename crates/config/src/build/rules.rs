@@ -160,8 +160,7 @@ fn ports(config: &ClusterConfig, findings: &mut Findings) {
             continue;
         }
         let server = if node.roles.mgm { "PortNumber" } else { "ServerPort" };
-        let of_node =
-            [(server, Some(node.server_port)), ("MySQLPort", node.mysql_port), ("HttpPort", node.http_port)];
+        let of_node = [(server, Some(node.server_port)), ("MySQLPort", node.mysql_port)];
         for (name, port) in of_node {
             let Some(port) = port else { continue };
             let key = (host_key(node.host.as_deref()), port);

@@ -1,7 +1,9 @@
 //! Parameters that NDB does not have.
 
 use super::SectionKind::{Api, Data, Management, Tcp};
-use super::{PORT_MAX, Parameter, USED, choice, number, text};
+use super::{Effect, PORT_MAX, Parameter, USED, choice, number, text};
+
+const NO_HTTP: Effect = Effect::None("this version has no HTTP door");
 
 pub(super) const TABLE: &[Parameter] = &[
     choice(Data, "CommitDurability", &["disk", "replicated"], USED),
@@ -10,17 +12,17 @@ pub(super) const TABLE: &[Parameter] = &[
     text(Data, "Roles", "data", USED),
     number(Data, "MySQLPort", "3306", (1, PORT_MAX), USED),
     text(Data, "MySQLAddress", "", USED),
-    number(Data, "HttpPort", "", (1, PORT_MAX), USED),
+    number(Data, "HttpPort", "", (1, PORT_MAX), NO_HTTP),
     text(Management, "Roles", "mgm", USED),
     number(Management, "MySQLPort", "3306", (1, PORT_MAX), USED),
     text(Management, "MySQLAddress", "", USED),
-    number(Management, "HttpPort", "", (1, PORT_MAX), USED),
+    number(Management, "HttpPort", "", (1, PORT_MAX), NO_HTTP),
     number(Management, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
     text(Api, "Roles", "sql", USED),
     number(Api, "ServerPort", "", (1, PORT_MAX), USED),
     number(Api, "MySQLPort", "3306", (1, PORT_MAX), USED),
     text(Api, "MySQLAddress", "", USED),
-    number(Api, "HttpPort", "", (1, PORT_MAX), USED),
+    number(Api, "HttpPort", "", (1, PORT_MAX), NO_HTTP),
     text(Api, "DataDir", ".", USED),
     number(Api, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
     number(Api, "ConnectionPool", "", (1, 63), USED),

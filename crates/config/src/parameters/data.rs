@@ -80,7 +80,7 @@ pub(super) const TABLE: &[Parameter] = &[
     number(Data, "KeepAliveSendInterval", "60000", (0, MAX), ONE_HEARTBEAT),
     number(Data, "ApiFailureHandlingTimeout", "600", (0, MAX), ONE_HEARTBEAT),
     choice(Data, "Arbitration", &["Default", "Disabled", "WaitExternal"], None("a majority decides who goes on")),
-    number(Data, "ArbitrationTimeout", "7500", (10, MAX), USED),
+    number(Data, "ArbitrationTimeout", "7500", (10, MAX), None("a majority decides who goes on")),
     flag(
         Data,
         "StopOnError",

@@ -23,7 +23,7 @@ pub struct Running {
     pub port: u16,
     /// The Unix socket.
     pub socket: PathBuf,
-    server: Option<Server>,
+    server: Option<Server<Fake>>,
 }
 
 impl Running {
@@ -44,7 +44,7 @@ impl Running {
     }
 
     /// Stops the server now, on another thread if the caller wants to watch.
-    pub fn take_server(&mut self) -> Server {
+    pub fn take_server(&mut self) -> Server<Fake> {
         self.server.take().expect("not stopped before")
     }
 }

@@ -38,8 +38,10 @@ impl Group {
                 continue;
             }
             if progress.committed_index >= start {
-                // An answer that came late has led the leader astray: the replica holds what it knows to be committed.
+                // An answer that came late has led the leader astray: the replica holds what it knows to be committed,
+                // unless it has crashed since. The next heartbeat's answer tells.
                 progress.next_idx = progress.committed_index + 1;
+                progress.committed_index = 0;
                 progress.resume();
                 node.raft.send_append(replica);
             } else {
@@ -53,7 +55,9 @@ impl Group {
         let bytes = self.tail().bytes();
         let within = |bytes| self.tail().index_within(bytes);
         let bound = self.tail_bytes_max;
-        let mut limit = self.pins.iter().fold(self.applied_index, |limit, &pin| limit.min(pin));
+        // Raft may not know yet that a checkpoint's entries are applied: it wants them persisted first.
+        let applied = self.running().map_or(0, |node| node.raft.raft_log.applied);
+        let mut limit = self.pins.iter().fold(applied, |limit, &pin| limit.min(pin));
         if self.is_witness() {
             if bytes <= bound {
                 return;

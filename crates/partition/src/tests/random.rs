@@ -231,11 +231,12 @@ impl Run {
 
     fn finish(&mut self) {
         self.heal();
+        self.network.advance(ELECTION_MS);
         let converged = |run: &mut Run| {
             let Some(server) = run.network.server() else { return false };
             let network = &mut run.network;
             let all = (1..=3).all(|id| !network.at(id).is_installing() && !network.at(id).is_amnesiac());
-            let end = run.network.at(server).applied_index();
+            let end = run.network.at(server).last_index().0;
             all && (1..=3)
                 .all(|replica| run.shape.witness && replica == 3 || run.network.at(replica).applied_index() == end)
         };
@@ -263,7 +264,6 @@ impl Run {
             self.stream();
             self.network.advance(HEARTBEAT_MS);
         }
-        self.network.advance(ELECTION_MS);
         self.collect();
     }
 

@@ -84,6 +84,7 @@ fn a_prepared_transaction_is_invisible_and_locked_until_it_is_decided() {
             assert_eq!(bed.committed.last(), Some(&CommitToken(transaction.0)));
             if restarts {
                 bed.restart();
+                assert_eq!(bed.partition.newest_timestamp(), timestamp);
             }
             assert_eq!(bed.partition.in_doubt(), [(transaction, HOME)]);
             // The log decides, not the coordinator.
@@ -420,18 +421,20 @@ fn a_deposed_leader_gives_the_locks_of_its_own_transactions_to_the_prepared_ones
     leader.prepare(prepared);
 
     let mut deposed = Bed::new();
-    deposed.fill([row(1, 10)]);
-    let (holder, waiter) = (TransactionId(50), TransactionId(51));
+    deposed.fill([row(1, 10), row(2, 20)]);
+    let (holder, waiter, bystander) = (TransactionId(50), TransactionId(51), TransactionId(52));
+    assert!(deposed.update(bystander, &row(2, 21)).is_ready());
     assert!(deposed.update(holder, &row(1, 12)).is_ready());
+    assert!(!deposed.update(holder, &row(2, 22)).is_ready());
+    // It is the waiter that would get the lock next.
     assert!(!deposed.update(waiter, &row(1, 13)).is_ready());
-    // It was the waiter here that would get the lock next.
     let next = deposed.partition.last_index().0 + 1;
     deposed.partition.apply_committed(&entry_of(&leader, next, 9)).unwrap();
     deposed.drain();
-    assert_eq!(deposed.woken, [WaitToken(waiter.0)]);
+    assert_eq!(deposed.woken, [WaitToken(holder.0), WaitToken(waiter.0)]);
     assert_eq!(deposed.partition.in_doubt(), [(prepared, HOME)]);
-    assert!(!deposed.partition.has_writes(holder));
-    let blocked = deposed.get(&newest(TransactionId(52)), 1, Some(EXCLUSIVE));
+    assert_eq!(deposed.partition.active_transactions(), [bystander]);
+    let blocked = deposed.get(&newest(TransactionId(53)), 1, Some(EXCLUSIVE));
     assert!(matches!(blocked, Step::Wait(blocked) if blocked.holders == [prepared]));
 }
 
@@ -472,7 +475,7 @@ fn a_forget_that_is_lost_comes_again() {
     bed.partition.confirm(transaction, Confirmation::Coordinator);
     assert!(bed.partition.propose_forget(CommitToken(1)).unwrap());
     // The new term's entry comes before ours.
-    let empty = Entry { index: bed.partition.applied_index(), term: 9, ..Entry::default() };
+    let empty = Entry { index: bed.partition.applied_index() + 1, term: 9, ..Entry::default() };
     bed.partition.apply_committed(&empty).unwrap();
     assert_eq!(std::mem::take(&mut bed.partition.outputs().lost), [CommitToken(1)]);
     assert!(bed.partition.propose_forget(CommitToken(2)).unwrap());

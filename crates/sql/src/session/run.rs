@@ -58,6 +58,9 @@ impl Session {
         sink: &mut S,
     ) -> Result<()> {
         self.shared.counters.add(plan.counter(), 1);
+        if !plan.tables.is_empty() {
+            self.check_single_user()?;
+        }
         self.check_plan(plan)?;
         if let PlanKind::PointSelect { query, point } = &plan.kind
             && self.point_select_applies()

@@ -33,6 +33,7 @@ impl Session {
             Statement::Execute(execute) => return self.execute_named(execute, more, sink).await,
             Statement::LoadData(load) => {
                 self.count(Counter::ComLoad);
+                self.check_single_user()?;
                 let affected = crate::dml::load::run(self, load, sink).await?;
                 return self.finish(affected, more, sink);
             }
@@ -81,6 +82,7 @@ impl Session {
             | Statement::SetPassword(_)
             | Statement::Grant(_)
             | Statement::Revoke(_) => {
+                self.check_single_user()?;
                 self.commit().await?;
                 self.clear_conditions();
                 crate::account::run(self, statement).await?;
@@ -89,6 +91,7 @@ impl Session {
             other => {
                 // DDL ends the running transaction, whatever becomes of it.
                 crate::ddl::check_supported(other)?;
+                self.check_single_user()?;
                 self.commit().await?;
                 self.clear_conditions();
                 crate::ddl::run(self, other).await?

@@ -14,6 +14,16 @@ pub struct NextTransaction {
 }
 
 impl Session {
+    /// Before a statement that uses tables: another node may have them to itself.
+    #[inline]
+    pub fn check_single_user(&mut self) -> Result<()> {
+        let checked = self.server.node.check_single_user();
+        if checked.is_err() {
+            self.rollback();
+        }
+        checked
+    }
+
     /// A statement that reads or writes rows begins.
     pub fn begin_statement(&mut self, writes: bool) -> Result<()> {
         if !self.explicit_transaction && !self.variables.autocommit {

@@ -1,12 +1,10 @@
 //! The disk and the memory at their limits: torn and damaged logs, a second server, a full disk, full memory.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use shoal_system_tests::{Client, TestServer, process, skip, target_is_mariadb};
+use shoal_system_tests::{Client, SmallDisk, TestServer, process, skip, target_is_mariadb};
 use shoal_testkit::server::{Kind, Setup};
 
 const SEGMENT_HEADER_BYTES: u64 = 4096;
@@ -124,50 +122,6 @@ fn a_second_server_on_the_same_data_directory_refuses_to_start() {
     assert!(error.contains(&server.data_dir().display().to_string()), "{error}");
     server.sql("INSERT INTO t VALUES (2)");
     assert_eq!(server.sql("SELECT COUNT(*) FROM t"), "2\n");
-}
-
-/// A small file system of its own, unmounted at the end.
-struct SmallDisk {
-    folder: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    fn mount(mebibytes: u64) -> Option<SmallDisk> {
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new("mount");
-        command.args(["-t", "tmpfs", "-o", &format!("size={mebibytes}M"), "tmpfs"]).arg(folder.path());
-        let mounted = command.output().is_ok_and(|output| output.status.success());
-        mounted.then_some(SmallDisk { folder })
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Fills the disk with a file that can be removed, up to about `left` bytes: the server may use some meanwhile.
-    fn fill(&self, left: u64) -> PathBuf {
-        let path = self.path().join("ballast");
-        let mut ballast = fs::File::create(&path).unwrap();
-        while self.available() > left {
-            let chunk = vec![1; (self.available() - left).min(1 << 20) as usize];
-            if ballast.write_all(&chunk).is_err() {
-                break;
-            }
-        }
-        path
-    }
-
-    fn available(&self) -> u64 {
-        let output = Command::new("df").args(["-B1", "--output=avail"]).arg(self.path()).output();
-        let text = String::from_utf8(output.unwrap().stdout).unwrap();
-        text.lines().last().unwrap().trim().parse().unwrap()
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.folder.path()).status();
-    }
 }
 
 #[test]

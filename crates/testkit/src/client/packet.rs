@@ -1,7 +1,7 @@
 //! Packets on a socket, and a reader for the fields inside one.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use super::{Error, Result};
@@ -15,8 +15,10 @@ pub struct Channel {
 }
 
 impl Channel {
-    pub fn open(port: u16, patience: Duration) -> io::Result<Channel> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
+    pub fn open(host: &str, port: u16, patience: Duration) -> io::Result<Channel> {
+        let address = (host, port).to_socket_addrs()?.next();
+        let address = address.ok_or_else(|| io::Error::other(format!("{host} has no address")))?;
+        let stream = TcpStream::connect_timeout(&address, patience)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;

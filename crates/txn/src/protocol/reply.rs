@@ -1,5 +1,6 @@
 //! Replies.
 
+use shoal_partition::HomeOutcome;
 use shoal_types::{Error, ErrorCode, IndexId, NodeId, Outcome, Result, Timestamp, TransactionId};
 
 use super::wire::*;
@@ -10,7 +11,7 @@ pub(crate) enum Status<'a> {
     /// All of it is done; what was read.
     Done(&'a [u8]),
     /// This one of the writes met a row (or none) and did nothing; those before it are staged, nothing came after it.
-    Stopped(u32, WriteStop<'a>),
+    Stopped(WriteStop<'a>),
     Failed(Error),
     /// The partition has no leader here; nothing was done. Who may lead it.
     NotLeader(Option<NodeId>),
@@ -116,12 +117,13 @@ impl<'a> WorkReply<'a> {
         let status = match status {
             DONE => return Ok(WorkReply { term, staged, status: Status::Done(reader.rest()) }),
             STOPPED => {
-                let number = reader.u32()?;
+                // Its number, which the count of staged writes tells as well.
+                reader.u32()?;
                 let stop = match reader.bool()? {
                     true => WriteStop::Duplicate { index: IndexId(reader.u32()?), row: reader.bytes()? },
                     false => WriteStop::NotFound,
                 };
-                Status::Stopped(number, stop)
+                Status::Stopped(stop)
             }
             FAILED => Status::Failed(read_error(&mut reader)?),
             NOT_LEADER => Status::NotLeader(Some(NodeId(reader.u32()?)).filter(|&node| node != NodeId(0))),
@@ -230,4 +232,41 @@ pub(crate) fn read_ended(bytes: &[u8]) -> Result<Vec<TransactionId>> {
     let list: List<'_, u64> = reader.list()?;
     reader.end()?;
     Ok(list.iter().map(TransactionId).collect())
+}
+
+/// The answer to a decision: it is applied, or it is not and somebody has to see to it again.
+pub(crate) fn put_decided(out: &mut Vec<u8>, is_applied: bool) {
+    out.push(u8::from(is_applied));
+}
+
+pub(crate) fn read_decided(bytes: &[u8]) -> Result<bool> {
+    let mut reader = Reader::new(bytes);
+    let is_applied = reader.bool()?;
+    reader.end()?;
+    Ok(is_applied)
+}
+
+/// The answer about an outcome; `None`: this node does not lead the home.
+pub(crate) fn put_outcome(out: &mut Vec<u8>, outcome: Option<HomeOutcome>) {
+    let (tag, timestamp) = match outcome {
+        None => (0, Timestamp::ZERO),
+        Some(HomeOutcome::Committed(timestamp)) => (1, timestamp),
+        Some(HomeOutcome::InFlight) => (2, Timestamp::ZERO),
+        Some(HomeOutcome::Aborted) => (3, Timestamp::ZERO),
+    };
+    out.push(tag);
+    put_u64(out, timestamp.0);
+}
+
+pub(crate) fn read_outcome(bytes: &[u8]) -> Result<Option<HomeOutcome>> {
+    let mut reader = Reader::new(bytes);
+    let (tag, timestamp) = (reader.u8()?, Timestamp(reader.u64()?));
+    reader.end()?;
+    match tag {
+        0 => Ok(None),
+        1 => Ok(Some(HomeOutcome::Committed(timestamp))),
+        2 => Ok(Some(HomeOutcome::InFlight)),
+        3 => Ok(Some(HomeOutcome::Aborted)),
+        _ => Err(malformed()),
+    }
 }

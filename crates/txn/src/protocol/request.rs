@@ -36,6 +36,24 @@ pub(crate) enum Request<'a> {
     Visible {
         partitions: List<'a, u32>,
     },
+    /// Apply what a transaction's home has decided: commit at this timestamp; `None`: abort.
+    Decide {
+        partition: u32,
+        transaction: TransactionId,
+        commit: Option<Timestamp>,
+    },
+    /// What has this home decided? A transaction that it has not heard of again is rolled back first.
+    OutcomeOf {
+        home: u32,
+        transaction: TransactionId,
+    },
+    /// These participants have applied the decision; and the coordinator will not ask any more. No reply.
+    Confirm {
+        home: u32,
+        transaction: TransactionId,
+        coordinator: bool,
+        participants: List<'a, u32>,
+    },
     /// Which of these transactions of the node asked have ended?
     EndedAmong {
         transactions: List<'a, u64>,
@@ -50,6 +68,9 @@ const WAIT_EDGES: u8 = 5;
 const PULSE: u8 = 6;
 const VISIBLE: u8 = 7;
 const ENDED_AMONG: u8 = 8;
+const DECIDE: u8 = 9;
+const OUTCOME_OF: u8 = 10;
+const CONFIRM: u8 = 11;
 
 /// Writes to be staged, and what is to be done then, all in one partition.
 #[derive(Debug)]
@@ -117,6 +138,16 @@ pub(crate) enum Then<'a> {
         others: List<'a, Part>,
         sequences: List<'a, (u32, u64)>,
     },
+    /// Prepare, to be committed or aborted as `home` decides.
+    Prepare {
+        home: u32,
+    },
+    /// Commit, at a timestamp later than `after`, and so decide for these participants, which are prepared.
+    HomeCommit {
+        after: Timestamp,
+        participants: List<'a, u32>,
+        sequences: List<'a, (u32, u64)>,
+    },
 }
 
 /// What a transaction has in a partition.
@@ -137,6 +168,8 @@ const NOTHING: u8 = 0;
 const READ: u8 = 1;
 const SCAN: u8 = 2;
 const COMMIT: u8 = 3;
+const PREPARE: u8 = 4;
+const HOME_COMMIT: u8 = 5;
 
 /// A scan over ranges, from a place in the first of them on.
 #[derive(Debug)]
@@ -261,10 +294,63 @@ pub(crate) fn put_then_commit(
         put_u64(out, part.term);
         put_u32(out, part.staged);
     });
+    put_sequences(out, sequences);
+}
+
+fn put_sequences(out: &mut Vec<u8>, sequences: impl Iterator<Item = (TableId, u64)>) {
     put_list(out, sequences, |out, (table, next)| {
         put_u32(out, table.0);
         put_u64(out, next);
     });
+}
+
+pub(crate) fn put_then_prepare(out: &mut Vec<u8>, home: u32) {
+    out.push(PREPARE);
+    put_u32(out, home);
+}
+
+pub(crate) fn put_then_home_commit(
+    out: &mut Vec<u8>,
+    after: Timestamp,
+    participants: impl Iterator<Item = u32>,
+    sequences: impl Iterator<Item = (TableId, u64)>,
+) {
+    out.push(HOME_COMMIT);
+    put_u64(out, after.0);
+    put_list(out, participants, put_u32);
+    put_sequences(out, sequences);
+}
+
+pub(crate) fn put_decide(
+    out: &mut Vec<u8>,
+    partition: u32,
+    transaction: TransactionId,
+    commit: Option<Timestamp>,
+) {
+    out.push(DECIDE);
+    put_u32(out, partition);
+    put_u64(out, transaction.0);
+    put_u64(out, commit.map_or(0, |timestamp| timestamp.0));
+}
+
+pub(crate) fn put_outcome_of(out: &mut Vec<u8>, home: u32, transaction: TransactionId) {
+    out.push(OUTCOME_OF);
+    put_u32(out, home);
+    put_u64(out, transaction.0);
+}
+
+pub(crate) fn put_confirm(
+    out: &mut Vec<u8>,
+    home: u32,
+    transaction: TransactionId,
+    coordinator: bool,
+    participants: impl Iterator<Item = u32>,
+) {
+    out.push(CONFIRM);
+    put_u32(out, home);
+    put_u64(out, transaction.0);
+    out.push(u8::from(coordinator));
+    put_list(out, participants, put_u32);
 }
 
 pub(crate) fn put_unlock<'k>(
@@ -339,6 +425,18 @@ impl<'a> Request<'a> {
             WAIT_EDGES => Request::WaitEdges,
             PULSE => Request::Pulse { horizon: Timestamp(reader.u64()?) },
             VISIBLE => Request::Visible { partitions: reader.list()? },
+            DECIDE => Request::Decide {
+                partition: reader.u32()?,
+                transaction: TransactionId(reader.u64()?),
+                commit: Some(Timestamp(reader.u64()?)).filter(|&timestamp| timestamp != Timestamp::ZERO),
+            },
+            OUTCOME_OF => Request::OutcomeOf { home: reader.u32()?, transaction: TransactionId(reader.u64()?) },
+            CONFIRM => Request::Confirm {
+                home: reader.u32()?,
+                transaction: TransactionId(reader.u64()?),
+                coordinator: reader.bool()?,
+                participants: reader.list()?,
+            },
             ENDED_AMONG => Request::EndedAmong { transactions: reader.list()? },
             _ => return Err(malformed()),
         };
@@ -377,6 +475,12 @@ impl<'a> Then<'a> {
                 };
                 Then::Scan(Scan { head, ranges: reader.list()?, place: reader.bytes()? })
             }
+            PREPARE => Then::Prepare { home: reader.u32()? },
+            HOME_COMMIT => Then::HomeCommit {
+                after: Timestamp(reader.u64()?),
+                participants: reader.list()?,
+                sequences: reader.list()?,
+            },
             COMMIT => Then::Commit { others: reader.list()?, sequences: reader.list()? },
             _ => return Err(malformed()),
         })

@@ -148,6 +148,12 @@ impl<T> Clone for List<'_, T> {
     }
 }
 
+impl<T> Default for List<'_, T> {
+    fn default() -> Self {
+        List { count: 0, bytes: &[], items: PhantomData }
+    }
+}
+
 impl<T> Copy for List<'_, T> {}
 
 impl<'a, T: Item<'a>> List<'a, T> {

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use shoal_cluster::{Appending, Node, PartitionGuard, Waiter};
+use shoal_cluster::{Node, PartitionGuard, Waiter};
 use shoal_partition::{Blocked, Cursor, LockRequest, ReadView, ScanState, Step, WaitToken, WriteOutcome};
-use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp, TransactionId};
+use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp};
 
 use crate::api::KeyRange;
-use crate::protocol::{self, List, Part, Scan, Then, Work, WorkHead, Write, WriteKind, WriteStop};
+use crate::commit::Unflushed;
+use crate::protocol::{self, List, Scan, Then, Work, WorkHead, Write, WriteKind, WriteStop};
 use crate::transaction::partition_range;
 
 /// Rows and keys that are dealt with under one hold of the partition.
@@ -25,7 +26,7 @@ const HEAD_BYTES: usize = 13;
 pub(super) enum Progress {
     Done,
     Blocked(Blocked),
-    Committing(Appending),
+    Committing(Unflushed),
 }
 
 /// Why work is not done.
@@ -47,8 +48,8 @@ pub(super) struct Job {
     /// Where the reply begins in its buffer.
     start: usize,
     /// The leader's term; 0 before the first hold.
-    term: u64,
-    staged: u32,
+    pub(super) term: u64,
+    pub(super) staged: u32,
     writes_done: usize,
     body_begun: bool,
     keys_done: usize,
@@ -110,8 +111,8 @@ impl Job {
             }
             Then::Read { table, lock, keys } => self.read(&turn, *table, *lock, *keys, reply)?,
             Then::Scan(scan) => self.scan(&turn, scan, reply)?,
-            Then::Commit { others, sequences } => {
-                return self.commit(&turn, *others, *sequences, waiter, reply);
+            then @ (Then::Commit { .. } | Then::Prepare { .. } | Then::HomeCommit { .. }) => {
+                return self.end(&turn, then, waiter, reply);
             }
         };
         Ok(match blocked {
@@ -124,7 +125,7 @@ impl Job {
     }
 
     /// Makes sure that the head is checked even if there is nothing to do.
-    fn hold_once(&mut self, turn: &Turn<'_>) -> Result<(), Refusal> {
+    pub(super) fn hold_once(&mut self, turn: &Turn<'_>) -> Result<(), Refusal> {
         if self.term == 0 {
             self.hold(turn)?;
         }
@@ -153,7 +154,7 @@ impl Job {
         {
             return Err(Refusal::Lost);
         }
-        if head.snapshot < guard.gc_horizon() {
+        if head.snapshot < guard.oldest_snapshot() {
             return Err(snapshot_too_old().into());
         }
         (self.term, self.staged) = (term, head.staged);
@@ -278,64 +279,6 @@ impl Job {
         }
     }
 
-    fn commit(
-        &mut self,
-        turn: &Turn<'_>,
-        others: List<'_, Part>,
-        sequences: List<'_, (u32, u64)>,
-        waiter: Option<&mut Waiter>,
-        reply: &mut Vec<u8>,
-    ) -> Result<Progress, Refusal> {
-        self.hold_once(turn)?;
-        let Some((id, waiter)) = turn.head.transaction.zip(waiter) else {
-            return Err(Error::unknown("internal: a commit without a transaction").into());
-        };
-        let mut partitions = vec![turn.head.partition];
-        for part in others.iter() {
-            self.check_part(turn.node, id, &part)?;
-            partitions.push(part.partition);
-        }
-        partitions.sort_unstable();
-        let mut tables = Vec::new();
-        if sequences.len() > 0 {
-            let catalog = turn.node.catalog();
-            for (table, next) in sequences.iter() {
-                if let Some(table) = catalog.tables_by_id.get(&TableId(table)) {
-                    table.next_auto_increment.fetch_max(next, Ordering::Relaxed);
-                    tables.push(Arc::clone(table));
-                }
-            }
-        }
-        let token = waiter.arm(partitions.len() as u32);
-        let appending = turn.node.append_commit(id, &partitions, &tables, token)?;
-        self.finish(&Then::Nothing, reply);
-        for _ in appending.signals..partitions.len() as u32 {
-            turn.node.waits().signal(token);
-        }
-        if appending.signals == 0 {
-            return Ok(Progress::Done);
-        }
-        if !appending.needs_flush {
-            turn.node.complete(appending.end);
-            if waiter.is_done() {
-                return Ok(Progress::Done);
-            }
-        }
-        Ok(Progress::Committing(appending))
-    }
-
-    /// The transaction has in another partition of this node what its coordinator takes it to have.
-    fn check_part(&self, node: &Node, id: TransactionId, part: &Part) -> Result<(), Refusal> {
-        let guard = match part.partition < node.partition_count() {
-            true => node.leader(part.partition).map_err(|_| Refusal::Lost)?,
-            false => return Err(Refusal::Lost),
-        };
-        match guard.leader_term() == part.term && guard.savepoint(id).0 == part.staged {
-            true => Ok(()),
-            false => Err(Refusal::Lost),
-        }
-    }
-
     /// Leaves room for the head and, behind it, for two counts.
     fn begin_body(&mut self, reply: &mut Vec<u8>) {
         if !self.body_begun {
@@ -345,13 +288,13 @@ impl Job {
     }
 
     /// Fills in the head and the counts.
-    fn finish(&mut self, then: &Then<'_>, reply: &mut Vec<u8>) {
+    pub(super) fn finish(&mut self, then: &Then<'_>, reply: &mut Vec<u8>) {
         let mut head = Vec::with_capacity(HEAD_BYTES + 8);
         protocol::put_done(&mut head, self.term, self.staged);
         let done = match then {
             Then::Read { .. } => self.keys_done,
             Then::Scan(_) => self.ranges_done,
-            Then::Nothing | Then::Commit { .. } => {
+            _ => {
                 reply.truncate(self.start);
                 reply.extend_from_slice(&head);
                 return;
@@ -373,9 +316,9 @@ impl Job {
 }
 
 /// What a job works with between two waits.
-struct Turn<'n> {
-    node: &'n Node,
-    head: &'n WorkHead,
+pub(super) struct Turn<'n> {
+    pub node: &'n Arc<Node>,
+    pub head: &'n WorkHead,
     token: WaitToken,
     struck_out: Option<&'n AtomicBool>,
 }

@@ -8,7 +8,9 @@
 //! may overtake work of it that waits here. So waiting work is listed by transaction, and a roll back strikes it out
 //! before it touches the partition; the work looks at that under the partition's lock.
 
+mod ending;
 mod job;
+mod resolve;
 
 use std::collections::HashMap;
 
@@ -18,19 +20,22 @@ use std::time::Duration;
 
 use shoal_cluster::{Node, Served, Waiter};
 use shoal_partition::SavepointMark;
-use shoal_types::{Error, NodeId, Result, Timestamp, TransactionId};
+use shoal_types::{Error, NodeId, PartitionId, Result, Timestamp, TransactionId};
 
-use crate::commit::wait_until_durable;
 use crate::deadlock::local_edges;
 use crate::protocol::{self, List, Request, Then, Work};
 use crate::wait::{WaitEnd, deadlock_error, timeout_error, wait_in_partition};
 use job::{Job, Progress, Refusal};
+use resolve::Seen;
+pub(crate) use resolve::serve_here;
 
 /// Executes other nodes' requests; one for each node, shared by all threads.
 pub struct Server {
     node: Arc<Node>,
     /// Work that waits, by transaction.
     waiting: Mutex<HashMap<TransactionId, Vec<Arc<AtomicBool>>>>,
+    /// What was there when it was looked for last.
+    seen: Mutex<Seen>,
 }
 
 /// Waiting work on the list; off it when dropped.
@@ -55,18 +60,7 @@ impl Drop for Listed {
 
 impl Server {
     pub fn new(node: Arc<Node>) -> Arc<Server> {
-        Arc::new(Server { node, waiting: Mutex::default() })
-    }
-
-    /// The process of a coordinator is gone: what it has not prepared is rolled back.
-    pub fn coordinator_gone(&self, coordinator: NodeId) {
-        for partition in 0..self.node.partition_count() {
-            let left = self.node.partition(partition).transactions_of(coordinator);
-            for transaction in left {
-                self.strike_out(transaction);
-                self.node.partition(partition).rollback(transaction);
-            }
-        }
+        Arc::new(Server { node, waiting: Mutex::default(), seen: Mutex::default() })
     }
 
     pub fn node(&self) -> &Arc<Node> {
@@ -111,6 +105,18 @@ impl Server {
                     self.check_partition(partition)?;
                     self.node.partition(partition).rollback(transaction);
                 }
+            }
+            Request::Decide { partition, transaction, commit } => {
+                return self.start_decision(partition, transaction, commit, reply);
+            }
+            Request::OutcomeOf { home, transaction } => {
+                self.check_partition(home)?;
+                protocol::put_outcome(reply, self.outcome_of(home, transaction));
+            }
+            Request::Confirm { home, transaction, coordinator, participants } => {
+                self.check_partition(home)?;
+                let participants = participants.iter().map(PartitionId);
+                self.confirm(home, transaction, coordinator, participants);
             }
             Request::WaitEdges => protocol::put_edges(reply, &local_edges(&self.node)),
             Request::Visible { partitions } => {
@@ -182,7 +188,12 @@ impl Server {
         self.check_partition(work.head.partition)?;
         let mut waiter = work.may_wait().then(|| self.node.waiter());
         let mut job = Job::new(reply);
-        let progress = job.advance(&self.node, work, waiter.as_mut(), None, reply);
+        let mut progress = job.advance(&self.node, work, waiter.as_mut(), None, reply);
+        if let (Ok(Progress::Blocked(_)), None) = (&progress, &waiter) {
+            // A prepared write of that very key is rare: only now is it worth a place to wait in.
+            let waiter = waiter.insert(self.node.waiter());
+            progress = job.advance(&self.node, work, Some(waiter), None, reply);
+        }
         match progress {
             Ok(Progress::Done) => Ok(Served::Done),
             Err(refusal) => {
@@ -191,7 +202,7 @@ impl Server {
             }
             Ok(progress) => {
                 let Some(waiter) = waiter else {
-                    return Err(Error::unknown("internal: a read without a lock or a snapshot had to wait"));
+                    return Err(Error::unknown("internal: work waits without a place to wait in"));
                 };
                 let later = Later {
                     listed: self.list(work.head.transaction),
@@ -234,8 +245,8 @@ impl Later {
         let server = Arc::clone(&self.listed.server);
         let blocked = match progress {
             Progress::Done => return Ok(Progress::Done),
-            Progress::Committing(appending) => {
-                wait_until_durable(&server.node, &self.waiter, appending).await?;
+            Progress::Committing(unflushed) => {
+                unflushed.wait(&self.waiter).await?;
                 return Ok(Progress::Done);
             }
             Progress::Blocked(blocked) => blocked,
@@ -259,7 +270,7 @@ impl Later {
 }
 
 impl Work<'_> {
-    /// It may have to wait for locks, or for a commit to be durable.
+    /// It is likely enough to wait: for locks, or for a commit to be durable or applied.
     fn may_wait(&self) -> bool {
         self.holds_locks() || self.head.snapshot != Timestamp::MAX
     }
@@ -271,7 +282,7 @@ impl Work<'_> {
                 Then::Nothing => false,
                 Then::Read { lock, .. } => lock.is_some(),
                 Then::Scan(scan) => scan.head.lock.is_some(),
-                Then::Commit { .. } => true,
+                Then::Commit { .. } | Then::Prepare { .. } | Then::HomeCommit { .. } => true,
             }
     }
 }

@@ -109,5 +109,8 @@ fn no_money_is_made_or_lost_whoever_looks_and_after_a_crash() {
     assert!(node.node.wait_for_graph().is_empty());
     drop(table);
     let node = node.restart(false);
-    run(async { check_sum(&mut node.transaction(), &node.table("t"), true).await });
+    run(async {
+        node.settle().await;
+        check_sum(&mut node.transaction(), &node.table("t"), true).await;
+    });
 }

@@ -32,6 +32,7 @@ fn rows_are_inserted_read_scanned_changed_and_survive_a_crash() {
     });
     let node = node.restart(false).restart(true);
     run(async {
+        node.settle().await;
         let table = node.table("t");
         assert_eq!(newest_k(&node, &table, 5).await, Some(Some(77)));
         assert_eq!(newest_k(&node, &table, 6).await, None);

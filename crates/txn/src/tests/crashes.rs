@@ -56,6 +56,7 @@ async fn work(disk: &MemoryFileSystem) {
 async fn check(disk: &MemoryFileSystem, context: &str) -> i64 {
     let node = Node::open(disk_options(disk)).unwrap_or_else(|error| panic!("{context}: {error}"));
     let node = TestNode::from(node);
+    node.settle().await;
     let table = node.table("t");
     let mut transaction = node.transaction();
     let rows = rows_of(&mut transaction, scan_all(&table, 0, true, SNAPSHOT)).await.unwrap();
@@ -203,6 +204,7 @@ fn replicated_commits_do_not_wait_for_the_disk_and_are_there_after_a_clean_shutd
     let left = point.crash(&point.uniform_image(false));
     let node = TestNode::on(NodeOptions { file_system: Arc::new(left), ..options() });
     run(async {
+        node.settle().await;
         let table = node.table("t");
         assert_eq!(newest_k(&node, &table, 0).await, Some(Some(1000)));
         assert_eq!(newest_k(&node, &table, 1).await, Some(Some(199)));

@@ -50,6 +50,7 @@ fn the_transaction_that_closes_a_circle_is_the_deadlocks_victim_at_once() {
         };
         tokio::join!(waiting, closing);
         assert_eq!(newest_k(&node, &table, 2).await, Some(Some(1)));
+        node.rest().await;
         assert_idle(&node);
     });
 }
@@ -76,6 +77,7 @@ fn a_lock_wait_ends_in_1205_nowait_in_3572_and_skip_locked_skips() {
         assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), [0, 1, 2, 4, 5, 6, 7, 8, 9]);
         other.rollback();
         holder.rollback();
+        node.rest().await;
         assert_idle(&node);
     });
 }
@@ -101,6 +103,7 @@ fn a_future_that_is_dropped_while_it_waits_leaves_nothing_behind() {
         assert_eq!(set_k(&mut third, &table, 3, Some(34)).await.unwrap(), Inserted::Done);
         third.commit().await.unwrap();
         drop(other);
+        node.rest().await;
         assert_idle(&node);
         assert_eq!(newest_k(&node, &table, 4).await, Some(Some(4)));
     });
@@ -136,6 +139,7 @@ fn repeatable_read_keeps_its_snapshot_and_read_committed_takes_one_a_statement()
         repeatable.rollback();
         committed.rollback();
         drop(writer);
+        node.rest().await;
         assert_idle(&node);
     });
 }
@@ -164,6 +168,7 @@ fn a_locking_range_read_keeps_inserts_out_of_its_range_under_repeatable_read() {
             writer.rollback();
             reader.rollback();
         }
+        node.rest().await;
         assert_idle(&node);
     });
 }
@@ -231,6 +236,7 @@ fn a_definition_waits_for_the_transactions_that_use_its_table_and_they_notice_it
         defined.unwrap();
         ended.unwrap();
         assert_eq!(seen.unwrap(), Some((1, Some(2))));
+        node.rest().await;
         assert_idle(&node);
     });
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use shoal_cluster::{Call, CallError, Node, Place, Remote};
@@ -43,16 +43,16 @@ pub enum Fault {
     LostAfter,
 }
 
-type Choose<T> = Box<dyn Fn(T) -> Option<Fault> + Send + Sync>;
-
 /// All nodes' servers, and what goes wrong between them.
 #[derive(Default)]
 pub struct Network {
     servers: Mutex<HashMap<NodeId, Weak<Server>>>,
-    /// Asked for every call, by its number.
-    fault: Mutex<Option<Choose<u64>>>,
+    /// What happens to the call of this number.
+    fault: Mutex<Option<(u64, Fault)>>,
     calls: AtomicU64,
     version: AtomicU64,
+    /// Nothing arrives.
+    is_cut: AtomicBool,
 }
 
 impl Network {
@@ -67,12 +67,15 @@ impl Network {
 
     /// The `number`th call from now on (the first is 0) meets a fault.
     pub fn break_call(&self, number: u64, fault: Fault) {
-        let at = self.calls() + number;
-        *self.fault.lock().unwrap() = Some(Box::new(move |call| (call == at).then_some(fault)));
+        *self.fault.lock().unwrap() = Some((self.calls() + number, fault));
     }
 
     pub fn heal(&self) {
         *self.fault.lock().unwrap() = None;
+    }
+
+    pub fn cut(&self, is_cut: bool) {
+        self.is_cut.store(is_cut, Ordering::Relaxed);
     }
 
     fn server(&self, node: NodeId) -> Option<Arc<Server>> {
@@ -91,6 +94,9 @@ pub struct Loopback {
 
 impl Loopback {
     fn execute(&self, to: NodeId, request: &[u8]) -> Option<Pin<Box<dyn Future<Output = Vec<u8>>>>> {
+        if self.network.is_cut.load(Ordering::Relaxed) {
+            return None;
+        }
         let mut reply = Vec::new();
         Some(match self.network.server(to)?.serve(self.node, request, &mut reply) {
             Served::Done => Box::pin(std::future::ready(reply)),
@@ -118,7 +124,7 @@ impl Remote for Loopback {
 
     fn call(&self, to: NodeId, request: &[u8]) -> Call {
         let number = self.network.calls.fetch_add(1, Ordering::Relaxed);
-        let fault = self.network.fault.lock().unwrap().as_ref().and_then(|choose| choose(number));
+        let fault = self.network.fault.lock().unwrap().filter(|&(at, _)| at == number).map(|(_, fault)| fault);
         let running = match fault {
             Some(Fault::NotSent) => return Box::pin(std::future::ready(Err(CallError::NotSent))),
             Some(Fault::LostBefore) => return Box::pin(std::future::ready(Err(CallError::Lost))),

@@ -4,6 +4,7 @@
 //! the same one, reached through a loopback), and with some here and some there. What a suite's nodes are like follows
 //! from the name of its module.
 
+mod cluster;
 mod loopback;
 
 #[allow(clippy::duplicate_mod)]

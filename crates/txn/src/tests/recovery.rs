@@ -47,7 +47,9 @@ async fn for_each_cut(directory: &Path, start: usize, check: impl AsyncFn(TestNo
     let (_, end) = log_tail(directory);
     for number in 0..=24 {
         let cut = start + (end - start) * number / 24;
-        check(TestNode::at(cut_copy(directory, cut), 4)).await;
+        let node = TestNode::at(cut_copy(directory, cut), 4);
+        node.settle().await;
+        check(node).await;
     }
 }
 
@@ -67,6 +69,7 @@ fn a_transaction_over_several_partitions_survives_a_cut_log_whole_or_not_at_all(
             transaction.commit().await.unwrap();
         }
         drop((transaction, table));
+        node.rest().await;
         let directory = node.stop(false);
         let rounds = std::cell::RefCell::new(std::collections::BTreeSet::new());
         for_each_cut(directory.path(), start, async |node| {
@@ -99,6 +102,7 @@ fn a_definition_survives_a_cut_log_in_all_partitions_or_in_none() {
                 node.node.change(vec![Change::DropTable(table.id())]).await.unwrap();
             }
         }
+        node.rest().await;
         let directory = node.stop(false);
         for_each_cut(directory.path(), start, async |node| {
             let catalog = node.node.catalog();
@@ -133,6 +137,7 @@ fn sequences_go_on_exactly_after_a_shutdown_and_never_back_after_a_crash() {
             }
             drop(table);
             let clean = round % 2 == 0;
+            node.rest().await;
             node = node.restart(clean);
             if clean {
                 assert_eq!(node.table("t").next_auto_increment.load(Ordering::Relaxed) as i64, used + 1);
@@ -173,7 +178,9 @@ fn a_checkpoint_cuts_the_log_and_carries_everything_over_a_restart() {
         assert!(log.first_lsn() > first, "the log was not cut");
         node.node.change(vec![Change::PutVariable { name: "v".into(), value: Some("1".into()) }]).await.unwrap();
         drop((transaction, table));
+        node.rest().await;
         let node = node.restart(false);
+        node.settle().await;
         let table = node.table("t");
         let mut transaction = node.transaction();
         let rows = rows_of(&mut transaction, scan_all(&table, 0, true, SNAPSHOT)).await.unwrap();

@@ -6,5 +6,5 @@ mod crashes;
 mod locking;
 mod recovery;
 mod scans;
-mod support;
+pub mod support;
 mod unique;

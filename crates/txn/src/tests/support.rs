@@ -84,6 +84,22 @@ impl TestNode {
         TestNode::at(self.stop(clean), partitions)
     }
 
+    /// Waits for what sessions have left to tasks of their own.
+    pub async fn rest(&self) {
+        while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Has everything decided that a crash has left in doubt.
+    pub async fn settle(&self) {
+        let Some(server) = &self.server else { return };
+        let in_doubt = |partition| !self.node.partition(partition).in_doubt().is_empty();
+        while (0..self.partitions).any(in_doubt) {
+            server.resolve().await;
+        }
+    }
+
     pub fn transaction(&self) -> Transaction {
         Transaction::new(Arc::clone(&self.node))
     }
@@ -271,5 +287,14 @@ pub async fn newest_k(node: &TestNode, table: &Arc<Table>, id: i64) -> Option<Op
 }
 
 pub fn run<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_time().build_local(Default::default()).unwrap();
+    let result = runtime.block_on(work);
+    // What sessions have left to tasks of their own.
+    runtime.block_on(async {
+        while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+    result
 }

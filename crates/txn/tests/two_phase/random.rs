@@ -40,7 +40,8 @@ fn run(seed: u64) -> Counters {
     let (partitions, clients) = (2 + random.below(3), 1 + random.below(4));
     let mut world = World::new(partitions, clients, random.below(400) as u64);
     let fault_rate = [8, 20, 60, 100_000][random.below(4)];
-    let restart_rate = [4, 10, 30][random.below(3)];
+    let restart_rate = [1, 4, 30][random.below(3)];
+    let clock_rate = [5, 40, 100_000][random.below(3)];
     for _ in 0..300 {
         let client = random.below(clients);
         if world.is_idle(client) {
@@ -63,6 +64,9 @@ fn run(seed: u64) -> Counters {
         if random.one_in(12) {
             world.take_over(server);
             world.ask_again(client);
+        }
+        if random.one_in(clock_rate) {
+            world.servers[server].clock += random.below(200) as u64;
         }
         if random.one_in(fault_rate) {
             let message = world.messages.len().checked_sub(1).map(|last| random.below(last + 1));

@@ -450,13 +450,11 @@ impl Server {
 
     /// Asks homes about transactions in doubt, tells participants that have not confirmed, forgets, and rolls back what
     /// its coordinator should have rolled back. `runs` asks the node of a transaction's coordinator whether it still has
-    /// to do with it; `nodes` are all there are.
-    pub fn take_over(&mut self, nodes: impl Iterator<Item = NodeId>, runs: impl Fn(TransactionId) -> bool) {
-        for node in nodes {
-            for transaction in self.partition.transactions_of(node) {
-                if !runs(transaction) {
-                    self.partition.rollback(transaction);
-                }
+    /// to do with it.
+    pub fn take_over(&mut self, runs: impl Fn(TransactionId) -> bool) {
+        for transaction in self.partition.active_transactions() {
+            if !runs(transaction) {
+                self.partition.rollback(transaction);
             }
         }
         for (transaction, home) in self.partition.in_doubt() {

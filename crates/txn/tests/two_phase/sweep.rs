@@ -123,6 +123,33 @@ fn run(order: Order, transactions: usize, faults: &[(usize, Fault)], counters: &
     steps
 }
 
+/// Everything but reading goes on until nothing moves.
+fn go_on_without_readers(world: &mut World) {
+    while let Some(what) = world.moves().into_iter().find(|what| !matches!(what, Move::Read(_))) {
+        world.make(what);
+    }
+}
+
+/// A reader has seen one partition without a transaction that does not exist yet; the partition's next leader must not
+/// prepare one before that snapshot, or the reader sees the other half of it.
+#[test]
+fn a_partitions_next_leader_prepares_nothing_before_snapshots_that_were_read_here() {
+    let mut world = World::new(3, 1, 0);
+    world.servers[2].clock = 10_000;
+    world.begin(0, vec![(2, 0, 1), (2, 1, -1)]);
+    go_on_without_readers(&mut world);
+    world.begin_read();
+    while world.reads_from(0) == 0 {
+        world.make(Move::Read(0));
+    }
+    world.restart(0);
+    world.begin(0, vec![(0, 0, 1), (1, 0, -1)]);
+    go_on_without_readers(&mut world);
+    assert_eq!(world.counters.committed, 2);
+    world.heal();
+    world.check_end();
+}
+
 /// Names the faults if they are too much.
 fn run_named(order: Order, transactions: usize, faults: &[(usize, Fault)], counters: &mut Counters) {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -74,10 +74,11 @@ struct Client {
 struct Reader {
     id: u64,
     snapshot: Timestamp,
-    terms: Vec<u64>,
     /// Transactions that clients had been told of.
     told: usize,
     partition: usize,
+    /// The leader that the cursor belongs to: another one has other row ids.
+    term: u64,
     cursor: Cursor,
     rows: Vec<Vec<(i32, i32)>>,
 }
@@ -320,7 +321,7 @@ impl World {
         self.go_on();
         let Some(state) = self.clients[client].take() else { return };
         self.counters.deaths_while_committing += usize::from(state.coordinator.is_some());
-        let node = NodeId((state.transaction.0 >> 52) as u32);
+        let node = state.transaction.node();
         for server in &mut self.servers {
             for transaction in server.partition.transactions_of(node) {
                 server.partition.rollback(transaction);
@@ -333,14 +334,13 @@ impl World {
 
     pub fn begin_read(&mut self) {
         let snapshot = self.latest_snapshot();
-        let terms = self.servers.iter().map(|server| server.term).collect();
         self.next_reader += 1;
         self.readers.push(Reader {
             id: self.next_reader,
             snapshot,
-            terms,
             told: self.told.len(),
             partition: 0,
+            term: 0,
             cursor: Server::cursor(),
             rows: vec![Vec::new(); self.servers.len()],
         });
@@ -350,13 +350,23 @@ impl World {
         self.readers.len()
     }
 
+    /// The partition that a reader has come to.
+    pub fn reads_from(&self, reader: usize) -> usize {
+        self.readers[reader].partition
+    }
+
     fn read(&mut self, number: usize) {
         let reader = &mut self.readers[number];
         let server = &mut self.servers[reader.partition];
-        // The new leader may not have the versions that the snapshot needs.
-        if reader.terms[reader.partition] != server.term {
+        // A restart may have lost versions that the snapshot needs.
+        if reader.snapshot < server.partition.oldest_snapshot() {
             self.readers.swap_remove(number);
             return;
+        }
+        if reader.term != server.term {
+            reader.term = server.term;
+            reader.cursor = Server::cursor();
+            reader.rows[reader.partition].clear();
         }
         match server.scan(reader.snapshot, &mut reader.cursor, &mut reader.rows[reader.partition]) {
             None => {
@@ -366,7 +376,7 @@ impl World {
             Some(false) => {}
             Some(true) => {
                 reader.partition += 1;
-                reader.cursor = Server::cursor();
+                reader.term = 0;
                 if reader.partition == self.servers.len() {
                     let reader = self.readers.swap_remove(number);
                     self.check_snapshot(&reader.rows, &self.told[..reader.told], reader.snapshot);
@@ -518,8 +528,7 @@ impl World {
 
     pub fn take_over(&mut self, number: usize) {
         let running: Vec<TransactionId> = self.clients.iter().flatten().map(|state| state.transaction).collect();
-        let nodes = (1..=self.nodes).map(NodeId);
-        self.servers[number].take_over(nodes, |transaction| running.contains(&transaction));
+        self.servers[number].take_over(|transaction| running.contains(&transaction));
         self.collect_sends(number);
     }
 

@@ -1,6 +1,6 @@
 use super::*;
-use crate::compare::sysbench::Figures;
 use crate::compare::workload;
+use crate::sysbench::Figures;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -6,14 +6,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use super::options::{Plan, Who};
-
 const FSYNC_SAMPLES: usize = 200;
 
 /// Names and values, in the order of the report.
 pub type Facts = Vec<(&'static str, String)>;
 
-pub fn gather(plan: &Plan) -> io::Result<Facts> {
+/// `work_dir`: where servers keep their data; `shoal`: the server under test, when it takes part.
+pub fn gather(work_dir: &Path, shoal: Option<&Path>) -> io::Result<Facts> {
     let cores = std::thread::available_parallelism()?;
     let mut facts = vec![
         ("cores", cores.to_string()),
@@ -21,13 +20,13 @@ pub fn gather(plan: &Plan) -> io::Result<Facts> {
         ("memory", memory()),
         ("kernel", first_line("/proc/sys/kernel/osrelease")),
         ("load before the run", load()),
-        ("file system", file_system(&plan.work_dir)),
-        ("4 KiB write + fdatasync", fsync_latency(&plan.work_dir)?),
+        ("file system", file_system(work_dir)),
+        ("4 KiB write + fdatasync", fsync_latency(work_dir)?),
         ("sysbench", version("sysbench")),
         ("MariaDB", version("mariadbd")),
     ];
-    if plan.takes_part(Who::Shoal) {
-        facts.push(("Shoal", version(&plan.shoal_binary.to_string_lossy())));
+    if let Some(shoal) = shoal {
+        facts.push(("Shoal", version(&shoal.to_string_lossy())));
     }
     if let Some(commit) = printed("git", &["rev-parse", "--short=12", "HEAD"]) {
         facts.push(("commit", commit));

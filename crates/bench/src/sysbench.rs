@@ -6,10 +6,7 @@ use std::time::{Duration, Instant};
 
 use shoal_testkit::program;
 
-use super::interrupt;
-
-/// sysbench counts this much time at its start and end on top of `--time` before it is taken for hung.
-const GRACE: Duration = Duration::from_secs(120);
+use crate::interrupt;
 
 /// One sysbench command against one server.
 pub struct Job<'a> {
@@ -19,6 +16,8 @@ pub struct Job<'a> {
     pub threads: u32,
     pub rows: u64,
     pub extra: &'a [&'a str],
+    /// This much on top of the time of the run, and sysbench is taken for hung.
+    pub grace: Duration,
 }
 
 /// The figures of one run.
@@ -44,7 +43,7 @@ impl Job<'_> {
     pub fn run(&self, time: Duration) -> io::Result<Figures> {
         let seconds = format!("--time={}", time.as_secs());
         let started = Instant::now();
-        let output = self.sysbench(&[&seconds, "--events=0"], "run", time + GRACE)?;
+        let output = self.sysbench(&[&seconds, "--events=0"], "run", time + self.grace)?;
         let mut figures =
             parse(&output).ok_or_else(|| io::Error::other(format!("sysbench printed no figures:\n{output}")))?;
         figures.wall_seconds = started.elapsed().as_secs_f64();

@@ -1,0 +1,48 @@
+//! The two-phase commit's entries on their way into the log.
+//!
+//! Which entry a partition proposes is the caller's; here it gets its timestamp and its place in the log together, as every
+//! commit does. Decisions are about timestamps that others have given out: the clock is moved beyond those first, so that what
+//! follows in this log is later.
+
+use std::sync::Arc;
+
+use shoal_partition::{CommitToken, Partition};
+use shoal_types::{Result, Timestamp};
+
+use crate::commit::Appending;
+use crate::node::Node;
+use crate::table::Table;
+use crate::wait::lock;
+
+impl Node {
+    /// Has a partition that this node leads propose an entry, at a timestamp later than `after`, and appends it. Under
+    /// the token it is said that the entry is applied: once, if `propose` answers true; not at all if it answers false.
+    ///
+    /// An error has changed nothing, but for those with `Outcome::Unknown`.
+    pub fn append_entry(
+        &self,
+        partition: u32,
+        after: Timestamp,
+        tables: &[Arc<Table>],
+        token: u64,
+        propose: impl FnOnce(&mut Partition, Timestamp, CommitToken) -> Result<bool>,
+    ) -> Result<(Timestamp, Appending)> {
+        self.check_running()?;
+        self.clock().observe(after);
+        let mut guard = self.leader(partition)?;
+        let mut sequencer = lock(&self.sequencer);
+        sequencer.check_open()?;
+        let timestamp = self.timestamp_after(&guard);
+        if !propose(&mut guard, timestamp, CommitToken(token))? {
+            return Ok((timestamp, Appending::NOTHING));
+        }
+        sequencer.collect(partition, &mut guard, timestamp, token);
+        if self.cluster.is_none() {
+            sequencer.raise_sequences(tables);
+        }
+        let appending = self.append_batch(&mut sequencer)?;
+        drop(sequencer);
+        self.send_proposed(partition, &mut guard);
+        Ok((timestamp, Appending { signals: 1, ..appending }))
+    }
+}

@@ -1,0 +1,140 @@
+//! A network of namespaces, one for every node, whose paths can be cut one way or both.
+//!
+//! All namespaces hang on one bridge, which the test itself reaches too. A path is cut by a neighbour entry with an address that
+//! nobody has: what is sent is lost on the bridge without a word, as in a network that has broken.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// An Ethernet address that no interface has.
+const NOWHERE: &str = "02:00:00:00:00:99";
+
+static NETWORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Namespaces for the nodes 1 to `count`; gone when dropped.
+pub struct Network {
+    /// Unique on the machine, short enough for the name of an interface.
+    name: String,
+    subnet: String,
+    count: u32,
+}
+
+fn run(line: &str) -> Result<(), String> {
+    let mut words = line.split_ascii_whitespace();
+    let program = words.next().unwrap_or_default();
+    let output = Command::new(program).args(words).output().map_err(|error| format!("{line}: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{line}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
+impl Network {
+    /// # Errors
+    /// Why namespaces cannot be had here.
+    pub fn new(count: u32) -> Result<Network, String> {
+        let number = NETWORKS.fetch_add(1, Ordering::Relaxed);
+        let process = std::process::id();
+        let name = format!("s{:x}n{number}", process & 0xf_ffff);
+        // Of the private range, and not where another test's network is.
+        let subnet = format!("10.{}.{}", 100 + process % 100, (process / 100 + number) % 250);
+        let network = Network { name, subnet, count };
+        network.make()?;
+        Ok(network)
+    }
+
+    fn make(&self) -> Result<(), String> {
+        let (name, subnet) = (&self.name, &self.subnet);
+        run(&format!("ip link add {name} type bridge"))?;
+        run(&format!("ip address add {subnet}.254/24 dev {name}"))?;
+        run(&format!("ip link set {name} up"))?;
+        for node in 1..=self.count {
+            let (space, outer) = (self.namespace(node), format!("{name}v{node}"));
+            run(&format!("ip netns add {space}"))?;
+            run(&format!("ip link add {outer} type veth peer name eth0 netns {space}"))?;
+            run(&format!("ip link set {outer} master {name} up"))?;
+            self.inside(node, &format!("ip address add {subnet}.{node}/24 dev eth0"))?;
+            self.inside(node, "ip link set eth0 up")?;
+            self.inside(node, "ip link set lo up")?;
+        }
+        Ok(())
+    }
+
+    fn namespace(&self, node: u32) -> String {
+        format!("{}-{node}", self.name)
+    }
+
+    fn inside(&self, node: u32, line: &str) -> Result<(), String> {
+        run(&format!("ip netns exec {} {line}", self.namespace(node)))
+    }
+
+    pub fn address(&self, node: u32) -> String {
+        format!("{}.{node}", self.subnet)
+    }
+
+    /// What is put before a node's command line.
+    pub fn wrapper(&self, node: u32) -> Vec<String> {
+        ["ip".into(), "netns".into(), "exec".into(), self.namespace(node)].into()
+    }
+
+    /// What `from` sends to `to` is lost from now on.
+    pub fn cut_one_way(&self, from: u32, to: u32) {
+        let address = self.address(to);
+        let cut =
+            self.inside(from, &format!("ip neigh replace {address} lladdr {NOWHERE} dev eth0 nud permanent"));
+        cut.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    pub fn cut(&self, one: u32, other: u32) {
+        self.cut_one_way(one, other);
+        self.cut_one_way(other, one);
+    }
+
+    /// All paths are as they were.
+    pub fn heal(&self) {
+        for node in 1..=self.count {
+            self.inside(node, "ip neigh flush dev eth0 nud permanent").unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for node in 1..=self.count {
+            let _ = run(&format!("ip netns del {}", self.namespace(node)));
+        }
+        let _ = run(&format!("ip link del {}", self.name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skip;
+
+    #[test]
+    fn a_path_is_cut_one_way_and_healed() {
+        let network = match Network::new(2) {
+            Ok(network) => network,
+            Err(error) => return skip(&error),
+        };
+        let reaches = |from: u32, to: u32| {
+            // A datagram to a closed port is answered with a refusal if both ways are open.
+            let python = format!(
+                "import socket;s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM);s.settimeout(0.3);\
+                 s.connect(('{}',9));s.send(b'x');s.recv(1)",
+                network.address(to)
+            );
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", &network.namespace(from), "python3", "-c", &python]);
+            let output = command.output().unwrap();
+            String::from_utf8_lossy(&output.stderr).contains("ConnectionRefused")
+        };
+        assert!(reaches(1, 2), "the namespaces are not connected");
+        network.cut_one_way(1, 2);
+        assert!(!reaches(1, 2));
+        // The answers to the other side are lost as well, but its datagrams arrive.
+        network.heal();
+        assert!(reaches(1, 2) && reaches(2, 1));
+    }
+}

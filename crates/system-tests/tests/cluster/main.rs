@@ -1,0 +1,12 @@
+//! Clusters of real processes under faults. Every test has a cluster of its own; they run after the tests of single servers.
+//! `cargo test -p shoal-system-tests --test cluster NAME` runs some.
+
+mod commands;
+mod disk;
+mod kill;
+mod management;
+mod network;
+mod pause;
+mod refusal;
+mod rolling;
+mod steady;

@@ -1,0 +1,71 @@
+//! Nodes that cannot reach each other: no two leaders are believed, nothing stale is read, and what is healed goes on.
+
+use shoal_system_tests::cluster::{Layout, StartedCluster};
+use shoal_system_tests::network::Network;
+use shoal_system_tests::skip;
+use shoal_system_tests::transfer::{Plan, Workload, check};
+
+/// Two data nodes, a management node, and a node with sessions that reaches all of them whatever is cut.
+fn start() -> Option<(Network, StartedCluster)> {
+    let mut layout = Layout { sql_nodes: 1, ..Layout::default() };
+    let network = match Network::new(layout.node_count()) {
+        Ok(network) => network,
+        Err(reason) => {
+            skip(&reason);
+            return None;
+        }
+    };
+    layout.hosts = (1..=layout.node_count()).map(|node| network.address(node)).collect();
+    let mut cluster = StartedCluster::new(&layout);
+    for node in 1..=layout.node_count() {
+        let wrapper = network.wrapper(node);
+        cluster.wrap(node, &wrapper.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    cluster.start_all(&layout);
+    Some((network, cluster))
+}
+
+/// Cuts, has everybody at work meanwhile, heals, and judges.
+fn survives(cut: impl Fn(&Network)) {
+    let Some((network, cluster)) = start() else { return };
+    let workload = Workload::start(&cluster, Plan::new());
+    workload.wait_for_commits_everywhere(10);
+    for _ in 0..2 {
+        cut(&network);
+        workload.wait_for_commits_at(4, 60);
+        network.heal();
+        workload.wait_for_commits_everywhere(20);
+    }
+    check(&cluster, &workload.finish());
+}
+
+#[test]
+fn data_nodes_that_do_not_reach_each_other_are_survived() {
+    survives(|network| network.cut(1, 2));
+}
+
+#[test]
+fn a_path_that_is_cut_one_way_is_survived() {
+    survives(|network| network.cut_one_way(1, 2));
+}
+
+#[test]
+fn a_data_node_without_the_management_node_goes_on() {
+    let Some((network, cluster)) = start() else { return };
+    let workload = Workload::start(&cluster, Plan::new());
+    workload.wait_for_commits_everywhere(10);
+    network.cut(1, 3);
+    workload.wait_for_commits_everywhere(60);
+    network.heal();
+    workload.wait_for_commits_everywhere(20);
+    check(&cluster, &workload.finish());
+}
+
+#[test]
+fn a_data_node_on_an_island_reads_nothing_stale_and_comes_back() {
+    survives(|network| {
+        for other in [2, 3, 4] {
+            network.cut(1, other);
+        }
+    });
+}

@@ -1,0 +1,290 @@
+//! What transactions have left behind whose coordinators, or whose links, are gone.
+//!
+//! - A transaction that has neither prepared nor begun to commit: its coordinator is asked whether it still runs
+//!   ([`Server::end_orphans`]), or is known to be dead ([`Server::end_transactions_of`]); it is rolled back.
+//! - A prepared one that waits for a decision: its home is asked ([`Server::resolve`]).
+//! - A decision at its home that somebody has not confirmed: the participants are told again, the coordinator is asked
+//!   whether it still runs. What everybody has confirmed is forgotten.
+//!
+//! All of this is for the caller to begin from time to time, in one task of a node: only what was there the time before is
+//! seen to, since nearly everything settles by itself. Each step may be repeated, and may stop anywhere.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, PoisonError};
+
+use shoal_cluster::{Node, Place};
+use shoal_partition::{Confirmation, Decision, DecisionStart, HomeOutcome};
+use shoal_types::{NodeId, PartitionId, Result, Timestamp, TransactionId};
+
+use super::{Served, Server};
+use crate::commit::{Unflushed, wait_until_durable};
+use crate::protocol;
+
+/// Bits of a transaction's id below its coordinator's node.
+const COUNTER_BITS: u32 = 52;
+
+/// What a round has found and left to the next.
+#[derive(Default)]
+pub(super) struct Seen {
+    unprepared: HashSet<TransactionId>,
+    in_doubt: HashSet<(u32, TransactionId)>,
+    unconfirmed: HashSet<(u32, TransactionId)>,
+}
+
+impl Server {
+    fn led_partitions(&self) -> Vec<u32> {
+        (0..self.node.partition_count()).filter(|&partition| self.node.leader(partition).is_ok()).collect()
+    }
+
+    /// Keeps what was there the time before, and remembers all for the next.
+    fn age<T: Copy + Eq + std::hash::Hash>(
+        &self,
+        found: &mut Vec<T>,
+        which: impl FnOnce(&mut Seen) -> &mut HashSet<T>,
+    ) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let present: HashSet<T> = found.iter().copied().collect();
+        let before = std::mem::replace(which(&mut seen), present);
+        found.retain(|one| before.contains(one));
+    }
+
+    // ---- transactions without an end ----
+
+    /// Rolls back what a node's transactions have here: its process is gone.
+    pub fn end_transactions_of(&self, node: NodeId) {
+        for partition in 0..self.node.partition_count() {
+            let transactions = self.node.partition(partition).transactions_of(node);
+            transactions.into_iter().for_each(|transaction| self.end_transaction(transaction, &[partition]));
+        }
+    }
+
+    fn end_transaction(&self, transaction: TransactionId, partitions: &[u32]) {
+        self.strike_out(transaction);
+        for &partition in partitions {
+            self.node.partition(partition).rollback(transaction);
+        }
+    }
+
+    /// Asks the coordinators of transactions that have been here for a while whether they still run, and ends those that
+    /// do not. Worth a call every few seconds.
+    pub async fn end_orphans(&self) {
+        let Some(remote) = self.node.remote() else { return };
+        let partitions = self.led_partitions();
+        let peers = remote.peers();
+        let mut found: Vec<TransactionId> = Vec::new();
+        for &partition in &partitions {
+            let guard = self.node.partition(partition);
+            peers.iter().for_each(|&peer| found.extend(guard.transactions_of(peer)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        self.age(&mut found, |seen| &mut seen.unprepared);
+        for transaction in self.ended_among(found).await {
+            self.end_transaction(transaction, &partitions);
+        }
+    }
+
+    /// Those of the transactions whose coordinators say that they run no more.
+    async fn ended_among(&self, transactions: Vec<TransactionId>) -> Vec<TransactionId> {
+        let mut by_node: BTreeMap<NodeId, Vec<TransactionId>> = BTreeMap::new();
+        for transaction in transactions {
+            by_node.entry(coordinator_of(transaction)).or_default().push(transaction);
+        }
+        let Some(remote) = self.node.remote() else { return Vec::new() };
+        let mut ended = Vec::new();
+        for (node, mut transactions) in by_node {
+            if node == remote.node() {
+                transactions.retain(|&transaction| !self.node.coordinates(transaction));
+                ended.append(&mut transactions);
+                continue;
+            }
+            let mut request = Vec::new();
+            protocol::put_ended_among(&mut request, transactions.iter().copied());
+            // Who does not answer is asked again.
+            let Ok(reply) = remote.call(node, &request).await else { continue };
+            let said = protocol::read_ended(&reply).unwrap_or_default();
+            ended.extend(said.into_iter().filter(|transaction| transactions.contains(transaction)));
+        }
+        ended
+    }
+
+    // ---- decisions ----
+
+    pub(super) fn outcome_of(&self, home: u32, transaction: TransactionId) -> Option<HomeOutcome> {
+        let mut guard = self.node.leader(home).ok()?;
+        let outcome = guard.outcome_of(transaction);
+        drop(guard);
+        if outcome == HomeOutcome::Aborted {
+            self.strike_out(transaction);
+        }
+        Some(outcome)
+    }
+
+    pub(super) fn confirm(
+        &self,
+        home: u32,
+        transaction: TransactionId,
+        coordinator: bool,
+        participants: impl Iterator<Item = PartitionId>,
+    ) {
+        // A home that is led elsewhere by now asks again.
+        let Ok(mut guard) = self.node.leader(home) else { return };
+        participants.for_each(|one| guard.confirm(transaction, Confirmation::Participant(one)));
+        if coordinator {
+            guard.confirm(transaction, Confirmation::Coordinator);
+        }
+    }
+
+    /// Applies a decision; the reply says whether it is applied.
+    pub(super) fn start_decision(
+        self: &Arc<Self>,
+        partition: u32,
+        transaction: TransactionId,
+        commit: Option<Timestamp>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Served> {
+        self.check_partition(partition)?;
+        if commit.is_none() {
+            self.strike_out(transaction);
+        }
+        let decision = commit.map_or(Decision::Abort, Decision::Commit);
+        let mut waiter = self.node.waiter();
+        let token = waiter.arm(1);
+        let after = commit.unwrap_or(Timestamp::ZERO);
+        let appended = self.node.append_entry(partition, after, &[], token, |partition, _, token| {
+            Ok(partition.propose_decision(transaction, decision, token)? == DecisionStart::Proposed)
+        });
+        match appended {
+            // Whoever is told "no" tells us again.
+            Err(_) => protocol::put_decided(reply, false),
+            Ok((_, appending)) if appending.signals == 0 => protocol::put_decided(reply, true),
+            Ok((_, appending)) => {
+                let unflushed = Unflushed::new(&self.node, appending);
+                return Ok(Served::Later(Box::pin(async move {
+                    let is_applied = unflushed.wait(&waiter).await.is_ok();
+                    let mut reply = Vec::new();
+                    protocol::put_decided(&mut reply, is_applied);
+                    reply
+                })));
+            }
+        }
+        Ok(Served::Done)
+    }
+
+    /// Sees to prepared transactions that wait for a decision, and to decisions that wait for confirmations. Worth a call
+    /// a second, and one when a node has died or a partition has got a new leader.
+    pub async fn resolve(self: &Arc<Self>) {
+        self.resolve_in_doubt().await;
+        self.repeat_decisions().await;
+        self.forget_decisions().await;
+    }
+
+    async fn resolve_in_doubt(self: &Arc<Self>) {
+        let mut homes: BTreeMap<(u32, TransactionId), u32> = BTreeMap::new();
+        for partition in self.led_partitions() {
+            let in_doubt = self.node.partition(partition).in_doubt();
+            homes.extend(in_doubt.into_iter().map(|(transaction, home)| ((partition, transaction), home.0)));
+        }
+        let mut found: Vec<(u32, TransactionId)> = homes.keys().copied().collect();
+        self.age(&mut found, |seen| &mut seen.in_doubt);
+        for (partition, transaction) in found {
+            let home = homes[&(partition, transaction)];
+            let mut request = Vec::new();
+            protocol::put_outcome_of(&mut request, home, transaction);
+            let Some(reply) = call_leader(self, home, &request).await else { continue };
+            let commit = match protocol::read_outcome(&reply) {
+                Ok(Some(HomeOutcome::Committed(timestamp))) => Some(timestamp),
+                Ok(Some(HomeOutcome::Aborted)) => None,
+                _ => continue,
+            };
+            request.clear();
+            protocol::put_decide(&mut request, partition, transaction, commit);
+            let applied = call_leader(self, partition, &request).await;
+            if commit.is_some() && applied.is_some_and(|reply| protocol::read_decided(&reply).unwrap_or(false)) {
+                request.clear();
+                protocol::put_confirm(&mut request, home, transaction, false, [partition].into_iter());
+                send_to_leader(self, home, &request);
+            }
+        }
+    }
+
+    async fn repeat_decisions(self: &Arc<Self>) {
+        let mut decisions = BTreeMap::new();
+        for home in self.led_partitions() {
+            for decision in self.node.partition(home).unconfirmed() {
+                decisions.insert((home, decision.transaction), decision);
+            }
+        }
+        let mut found: Vec<(u32, TransactionId)> = decisions.keys().copied().collect();
+        self.age(&mut found, |seen| &mut seen.unconfirmed);
+        let asking = found.iter().filter(|key| decisions[*key].coordinator).map(|key| key.1).collect();
+        let ended = self.ended_among(asking).await;
+        let mut request = Vec::new();
+        for key in found {
+            let ((home, transaction), decision) = (key, &decisions[&key]);
+            let mut confirmed = Vec::new();
+            for &participant in &decision.participants {
+                request.clear();
+                protocol::put_decide(&mut request, participant.0, transaction, Some(decision.timestamp));
+                let reply = call_leader(self, participant.0, &request).await;
+                if reply.is_some_and(|reply| protocol::read_decided(&reply).unwrap_or(false)) {
+                    confirmed.push(participant);
+                }
+            }
+            self.confirm(home, transaction, ended.contains(&transaction), confirmed.into_iter());
+        }
+    }
+
+    async fn forget_decisions(self: &Arc<Self>) {
+        for home in self.led_partitions() {
+            let mut waiter = self.node.waiter();
+            let token = waiter.arm(1);
+            let forget = |partition: &mut shoal_partition::Partition, _, token| partition.propose_forget(token);
+            let appended = self.node.append_entry(home, Timestamp::ZERO, &[], token, forget);
+            if let Ok((_, appending)) = appended
+                && appending.signals > 0
+            {
+                // What is not forgotten now is forgotten another time.
+                let _ = wait_until_durable(&self.node, &waiter, appending).await;
+            }
+        }
+    }
+}
+
+fn coordinator_of(transaction: TransactionId) -> NodeId {
+    NodeId((transaction.0 >> COUNTER_BITS) as u32)
+}
+
+/// Has a request executed by the partition's leader, here or elsewhere. `None`: it cannot be reached just now.
+async fn call_leader(server: &Arc<Server>, partition: u32, request: &[u8]) -> Option<Vec<u8>> {
+    match server.node.place(partition) {
+        Place::Local => Some(serve_here(server, request).await),
+        Place::Remote(node) => server.node.remote()?.call(node, request).await.ok(),
+        Place::Unknown => None,
+    }
+}
+
+fn send_to_leader(server: &Arc<Server>, partition: u32, request: &[u8]) {
+    match (server.node.place(partition), server.node.remote()) {
+        (Place::Local, _) => {
+            server.serve(own_id(&server.node), request, &mut Vec::new());
+        }
+        (Place::Remote(node), Some(remote)) => {
+            remote.send(node, request);
+        }
+        _ => {}
+    }
+}
+
+/// Executes a request of this node itself.
+pub(crate) async fn serve_here(server: &Arc<Server>, request: &[u8]) -> Vec<u8> {
+    let mut reply = Vec::new();
+    match server.serve(own_id(&server.node), request, &mut reply) {
+        Served::Done => reply,
+        Served::Later(later) => later.await,
+    }
+}
+
+fn own_id(node: &Node) -> NodeId {
+    node.remote().map_or(NodeId(0), |remote| remote.node())
+}

@@ -1,0 +1,345 @@
+//! Two nodes with logs of their own: partitions with even numbers are led by the first, those with odd numbers by the
+//! second.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_cluster::{Place, Table};
+use shoal_types::{NodeId, Outcome, Result};
+
+use super::all_here::support::{self, Shape, TestNode, key, newest_k, read, row, rows_of, run, scan_all, set_k};
+use super::loopback::{Fault, Loopback, Network};
+use crate::*;
+
+const PARTITIONS: u32 = 4;
+
+struct Cluster {
+    nodes: [TestNode; 2],
+    servers: [Arc<Server>; 2],
+    network: Arc<Network>,
+}
+
+fn id_of(position: usize) -> NodeId {
+    NodeId(position as u32 + 1)
+}
+
+impl Cluster {
+    fn new() -> Cluster {
+        let network = Arc::new(Network::default());
+        let nodes = [0, 1].map(|_| TestNode::new(PARTITIONS));
+        let servers = [0, 1].map(|position: usize| {
+            let node = &nodes[position].node;
+            let place = move |partition: u32| match partition as usize % 2 == position {
+                true => Place::Local,
+                false => Place::Remote(id_of(1 - position)),
+            };
+            node.set_remote(Arc::new(Loopback {
+                network: Arc::clone(&network),
+                node: id_of(position),
+                peers: vec![id_of(1 - position)],
+                place: Box::new(place),
+                single_groups: true,
+            }));
+            let server = Server::new(Arc::clone(node));
+            network.add(id_of(position), &server);
+            server
+        });
+        Cluster { nodes, servers, network }
+    }
+
+    /// The same table on both nodes.
+    async fn create(&self, shape: Shape) -> Arc<Table> {
+        let table = self.nodes[0].create("t", shape).await;
+        assert_eq!(self.nodes[1].create("t", shape).await.id(), table.id());
+        table
+    }
+
+    /// `count` ids of rows that the node leads.
+    fn ids_at(&self, table: &Table, position: usize, count: usize) -> Vec<i64> {
+        let router = self.nodes[0].node.router();
+        let is_there = |&id: &i64| router.partition_of(&key(table, id)) as usize % 2 == position;
+        (0..).filter(is_there).take(count).collect()
+    }
+
+    fn begun(&self, position: usize) -> Transaction {
+        self.nodes[position].begun(Isolation::RepeatableRead)
+    }
+
+    fn assert_idle(&self) {
+        for node in &self.nodes {
+            for partition in 0..PARTITIONS {
+                let activity = node.node.partition(partition).activity();
+                assert_eq!((activity.transactions, activity.row_locks, activity.proposals), (0, 0, 0));
+            }
+            assert!(node.node.wait_for_graph().is_empty());
+            assert_eq!(node.node.snapshots().in_use(), 0);
+        }
+    }
+}
+
+/// Inserts one row after the other, each in a transaction of its own.
+async fn load(node: &TestNode, table: &Arc<Table>, ids: &[i64]) {
+    for &id in ids {
+        support::load(node, table, [(id, Some(0))]).await;
+    }
+}
+
+#[test]
+fn both_nodes_see_what_either_has_committed() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::IndexedK).await;
+        load(&cluster.nodes[0], &table, &(0..50).collect::<Vec<_>>()).await;
+        load(&cluster.nodes[1], &table, &(50..100).collect::<Vec<_>>()).await;
+        for node in &cluster.nodes {
+            for ordered in [false, true] {
+                let mut transaction = node.begun(Isolation::RepeatableRead);
+                let mut rows =
+                    rows_of(&mut transaction, scan_all(&table, 0, ordered, support::SNAPSHOT)).await.unwrap();
+                if !ordered {
+                    rows.sort_unstable();
+                }
+                assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+            }
+            assert_eq!(support::row_count(node, &table).await, 100);
+        }
+        cluster.assert_idle();
+    });
+}
+
+#[test]
+fn a_snapshot_is_the_same_on_both_nodes_whatever_is_committed_after_it() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let ids = [cluster.ids_at(&table, 0, 5), cluster.ids_at(&table, 1, 5)].concat();
+        load(&cluster.nodes[0], &table, &ids).await;
+        for reader in 0..2 {
+            let mut transaction = cluster.begun(reader);
+            // The snapshot is taken by a read at one node alone.
+            transaction.get(&table, &key(&table, ids[0]), support::SNAPSHOT, |_| ()).await.unwrap();
+            for &id in &ids {
+                let mut writer = cluster.begun(id as usize % 2);
+                set_k(&mut writer, &table, id, Some(reader as i64 + 1)).await.unwrap();
+                writer.commit().await.unwrap();
+            }
+            for node in &cluster.nodes {
+                exchange_pulses(&node.node).await;
+            }
+            let rows = rows_of(&mut transaction, scan_all(&table, 0, false, support::SNAPSHOT)).await.unwrap();
+            assert!(rows.iter().all(|row| row.1 == Some(reader as i64)), "{rows:?}");
+            transaction.rollback();
+        }
+        cluster.assert_idle();
+    });
+}
+
+#[test]
+fn versions_are_kept_for_snapshots_of_other_nodes_and_dropped_when_nobody_needs_them() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let id = cluster.ids_at(&table, 0, 1)[0];
+        let partition = cluster.nodes[0].node.router().partition_of(&key(&table, id));
+        load(&cluster.nodes[0], &table, &[id]).await;
+        let old_versions = || cluster.nodes[0].node.partition(partition).activity().old_versions;
+        let update = async |k: i64| {
+            let mut writer = cluster.begun(0);
+            set_k(&mut writer, &table, id, Some(k)).await.unwrap();
+            writer.commit().await.unwrap();
+        };
+        let mut reader = cluster.begun(1);
+        let seen = reader.get(&table, &key(&table, id), support::SNAPSHOT, |row| row.map(read)).await.unwrap();
+        assert_eq!(seen, Some((id, Some(0))));
+        for k in 1..20 {
+            update(k).await;
+            for node in &cluster.nodes {
+                exchange_pulses(&node.node).await;
+            }
+        }
+        let seen = reader.get(&table, &key(&table, id), support::SNAPSHOT, |row| row.map(read)).await.unwrap();
+        assert_eq!(seen, Some((id, Some(0))));
+        assert!(old_versions() > 0);
+        reader.rollback();
+        for k in 20..30 {
+            update(k).await;
+            for node in &cluster.nodes {
+                exchange_pulses(&node.node).await;
+            }
+        }
+        assert!(old_versions() <= 2, "{} old versions", old_versions());
+    });
+}
+
+#[test]
+fn a_deadlock_between_nodes_ends_with_the_youngest_as_its_victim() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let (here, there) = (cluster.ids_at(&table, 0, 1)[0], cluster.ids_at(&table, 1, 1)[0]);
+        load(&cluster.nodes[0], &table, &[here, there]).await;
+        for older in 0..2 {
+            let mut first = cluster.begun(older);
+            let mut second = cluster.begun(1 - older);
+            set_k(&mut first, &table, here, Some(1)).await.unwrap();
+            // Ids follow the clock, by microseconds.
+            while !is_later(&cluster, 1 - older, first.id().unwrap().0) {
+                tokio::task::yield_now().await;
+            }
+            set_k(&mut second, &table, there, Some(2)).await.unwrap();
+            let began = std::time::Instant::now();
+            let (one, other) = tokio::join!(
+                set_k(&mut first, &table, there, Some(1)),
+                set_k_and_end(&mut second, &table, here, Some(2))
+            );
+            assert_eq!(one.unwrap(), Inserted::Done);
+            assert_eq!(other.unwrap_err().errno(), 1213);
+            assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+            first.rollback();
+        }
+        cluster.assert_idle();
+    });
+}
+
+/// The next transaction of the node would be younger than `id`.
+fn is_later(cluster: &Cluster, position: usize, id: u64) -> bool {
+    let age = |id: u64| id & ((1 << 52) - 1);
+    age(cluster.nodes[position].node.next_transaction_id().0) > age(id)
+}
+
+async fn set_k_and_end(transaction: &mut Transaction, table: &Arc<Table>, id: i64, k: Option<i64>) -> Result<()> {
+    let outcome = set_k(transaction, table, id, k).await.map(|_| ());
+    if outcome.is_err() {
+        transaction.rollback();
+    }
+    outcome
+}
+
+#[test]
+fn a_wait_on_another_node_ends_when_it_is_given_up_or_takes_too_long() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let ids = cluster.ids_at(&table, 1, 2);
+        load(&cluster.nodes[0], &table, &ids).await;
+        let mut holder = cluster.begun(1);
+        set_k(&mut holder, &table, ids[0], Some(1)).await.unwrap();
+        let mut waiter = cluster.begun(0);
+        set_k(&mut waiter, &table, ids[1], Some(5)).await.unwrap();
+        waiter.set_lock_wait_timeout(Duration::from_millis(20));
+        let error = set_k(&mut waiter, &table, ids[0], Some(2)).await.unwrap_err();
+        assert_eq!((error.errno(), error.rolls_back_transaction()), (1205, false));
+        waiter.set_lock_wait_timeout(Duration::from_secs(50));
+        let given_up = set_k(&mut waiter, &table, ids[0], Some(2));
+        assert!(tokio::time::timeout(Duration::from_millis(20), given_up).await.is_err());
+        assert!(cluster.nodes[1].node.wait_for_graph().is_empty());
+        holder.commit().await.unwrap();
+        // What it has written before is still there, and what was given up is not.
+        waiter.commit().await.unwrap();
+        assert_eq!(newest_k(&cluster.nodes[0], &table, ids[0]).await, Some(Some(1)));
+        assert_eq!(newest_k(&cluster.nodes[0], &table, ids[1]).await, Some(Some(5)));
+        cluster.assert_idle();
+    });
+}
+
+#[test]
+fn an_autocommitted_statement_takes_as_few_round_trips_as_it_can() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let id = cluster.ids_at(&table, 1, 1)[0];
+        let mut transaction = cluster.nodes[0].transaction();
+        let start = cluster.network.calls();
+        transaction.insert_many(&table, &[row(&table, id, Some(1), "")], false).await.unwrap();
+        transaction.commit().await.unwrap();
+        let inserted = cluster.network.calls();
+        set_k(&mut transaction, &table, id, Some(2)).await.unwrap();
+        transaction.commit().await.unwrap();
+        let changed = cluster.network.calls();
+        let found = transaction.get_newest(&table, &key(&table, id), |row| row.map(read)).await.unwrap();
+        assert_eq!(found, Some((id, Some(2))));
+        let selected = cluster.network.calls();
+        assert_eq!([inserted - start, changed - inserted, selected - changed], [2, 3, 1]);
+    });
+}
+
+#[test]
+fn whatever_call_is_lost_a_transaction_is_there_as_a_whole_or_not_at_all_and_says_so() {
+    for fault in [Fault::NotSent, Fault::LostBefore, Fault::LostAfter] {
+        for number in 0..8 {
+            lose_call(fault, number);
+        }
+    }
+}
+
+fn lose_call(fault: Fault, number: u64) {
+    let cluster = Cluster::new();
+    run(async {
+        let context = format!("call {number}: {fault:?}");
+        let table = cluster.create(Shape::Plain).await;
+        let ids = cluster.ids_at(&table, 1, 2);
+        load(&cluster.nodes[1], &table, &ids).await;
+        cluster.network.break_call(number, fault);
+        let mut transaction = cluster.begun(0);
+        let work = async {
+            for &id in &ids {
+                set_k(&mut transaction, &table, id, Some(1)).await?;
+            }
+            transaction.commit().await
+        };
+        let outcome = work.await;
+        cluster.network.heal();
+        drop(transaction);
+        let rows: Vec<_> =
+            [newest_k(&cluster.nodes[1], &table, ids[0]).await, newest_k(&cluster.nodes[1], &table, ids[1]).await]
+                .into_iter()
+                .map(|k| k.flatten())
+                .collect();
+        let is_committed = match rows.as_slice() {
+            [Some(0), Some(0)] => false,
+            [Some(1), Some(1)] => true,
+            _ => panic!("{context}: half a transaction: {rows:?}"),
+        };
+        match outcome {
+            Ok(()) => assert!(is_committed, "{context}"),
+            Err(error) => match error.outcome() {
+                Outcome::NotCommitted => assert!(!is_committed, "{context}: {error}"),
+                Outcome::Committed => assert!(is_committed, "{context}: {error}"),
+                Outcome::Unknown => assert_ne!(fault, Fault::NotSent, "{context}: {error}"),
+            },
+        }
+        if fault != Fault::LostBefore {
+            cluster.assert_idle();
+        }
+    });
+}
+
+#[test]
+fn what_a_dead_request_left_behind_is_found_by_asking_its_coordinator() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let ids = cluster.ids_at(&table, 1, 2);
+        load(&cluster.nodes[1], &table, &ids).await;
+        let mut alive = cluster.begun(0);
+        set_k(&mut alive, &table, ids[0], Some(1)).await.unwrap();
+        let mut dead = cluster.begun(0);
+        set_k(&mut dead, &table, ids[1], Some(1)).await.unwrap();
+        // Its end does not arrive.
+        cluster.network.cut(true);
+        dead.rollback();
+        cluster.network.cut(false);
+        for _ in 0..3 {
+            cluster.servers[1].end_orphans().await;
+        }
+        let mut next = cluster.begun(1);
+        next.set_lock_wait_timeout(Duration::from_millis(20));
+        set_k(&mut next, &table, ids[1], Some(2)).await.unwrap();
+        assert_eq!(set_k(&mut next, &table, ids[0], Some(2)).await.unwrap_err().errno(), 1205);
+        next.commit().await.unwrap();
+        alive.commit().await.unwrap();
+        assert_eq!(newest_k(&cluster.nodes[0], &table, ids[0]).await, Some(Some(1)));
+        assert_eq!(newest_k(&cluster.nodes[0], &table, ids[1]).await, Some(Some(2)));
+        cluster.assert_idle();
+    });
+}
