@@ -335,7 +335,7 @@ impl Process {
         if term != 0 && partition.term() != term {
             return Ok(Served::Reply(Reply::Lost));
         }
-        if snapshot < partition.gc_horizon() {
+        if snapshot < partition.oldest_snapshot() {
             return Ok(Served::Reply(Reply::Refused("the snapshot is too old".into())));
         }
         let view = ReadView { snapshot, ..ReadView::newest(None, token) };
