@@ -32,7 +32,7 @@ impl Bug {
 }
 
 #[cfg(feature = "planted-bugs")]
-mod planted {
+mod switch {
     use std::cell::Cell;
 
     use super::Bug;
@@ -52,9 +52,9 @@ mod planted {
 }
 
 #[cfg(feature = "planted-bugs")]
-pub use planted::plant;
+pub(crate) use switch::is_planted;
 #[cfg(feature = "planted-bugs")]
-pub(crate) use planted::is_planted;
+pub use switch::plant;
 
 #[cfg(not(feature = "planted-bugs"))]
 #[inline(always)]

@@ -191,7 +191,8 @@ impl Process {
         }
         self.end_transactions_of(env, peer);
         let is_gone = env.ctx.life_of(peer) != Some(life);
-        if is_gone && !env.ctx.network.is_cut(peer, me) && env.ctx.random.per_mille(env.ctx.knobs.proof_per_mille) {
+        if is_gone && !env.ctx.network.is_cut(peer, me) && env.ctx.random.per_mille(env.ctx.knobs.proof_per_mille)
+        {
             self.peer_died(env, peer, life);
         }
     }

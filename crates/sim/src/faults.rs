@@ -120,9 +120,11 @@ impl World {
 
     fn crash_for_a_while(&mut self, node: NodeId) {
         let in_memory = self.ctx.knobs.durability == Durability::Replicated;
-        let is_alone = self.ctx.knobs.all_partitions().any(|partition| {
-            self.ctx.knobs.is_alone(partition) && self.ctx.knobs.hosts(node, partition)
-        });
+        let is_alone = self
+            .ctx
+            .knobs
+            .all_partitions()
+            .any(|partition| self.ctx.knobs.is_alone(partition) && self.ctx.knobs.hosts(node, partition));
         let in_good_order = (in_memory && is_alone) || self.ctx.random.one_in(6);
         if in_memory && !in_good_order && !self.others_are_whole(node) {
             return;

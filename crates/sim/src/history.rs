@@ -173,7 +173,9 @@ impl History {
             wrote_to.all(|partition| partition.0 >= partitions || marks.contains(&(*partition, number)))
         };
         match self.committed[..told].iter().find(|number| !is_there(number)) {
-            Some(number) => Err(format!("{whence}: transaction {number}, told to be committed before, is not there")),
+            Some(number) => {
+                Err(format!("{whence}: transaction {number}, told to be committed before, is not there"))
+            }
             None => Ok(()),
         }
     }

@@ -47,7 +47,9 @@ impl Process {
         };
         let delay = match self.keeper.round {
             Some(_) => env.ctx.random.between(STEP_US.0, STEP_US.1),
-            None => env.ctx.knobs.checkpoint_ms * 1000 / 2 + env.ctx.random.below(env.ctx.knobs.checkpoint_ms * 1000),
+            None => {
+                env.ctx.knobs.checkpoint_ms * 1000 / 2 + env.ctx.random.below(env.ctx.knobs.checkpoint_ms * 1000)
+            }
         };
         env.ctx.plan(delay, Event::Keeper(self.me, self.life));
     }

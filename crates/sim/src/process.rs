@@ -67,7 +67,11 @@ pub enum Owner {
     /// A participant in doubt has asked the home.
     InDoubt(PartitionId, TransactionId),
     /// A home has told a participant.
-    Told { home: PartitionId, transaction: TransactionId, participant: PartitionId },
+    Told {
+        home: PartitionId,
+        transaction: TransactionId,
+        participant: PartitionId,
+    },
     /// Whether coordinators still run.
     Ended,
     Transfer(PartitionId, NodeId),
@@ -132,8 +136,7 @@ impl Process {
     /// Starts a process on what the disk has.
     pub fn start(me: NodeId, life: u64, env: &mut Env<'_>) -> Process {
         let knobs = env.ctx.knobs.clone();
-        let amnesia =
-            !env.disk.initialised || (!env.disk.clean && knobs.durability == Durability::Replicated);
+        let amnesia = !env.disk.initialised || (!env.disk.clean && knobs.durability == Durability::Replicated);
         env.disk.clean = false;
         let peers = knobs.nodes().filter(|&node| node != me).map(|node| (node, Peer::default())).collect();
         let mut process = Process {
@@ -297,8 +300,7 @@ impl Process {
         let number = self.next_call;
         let failed = !self.send(env, to, Body::Request(number, request));
         self.calls.insert(number, Call { to, owner });
-        let (after_us, failure) =
-            if failed { (1, Failure::NotSent) } else { (CALL_TIMEOUT_US, Failure::Lost) };
+        let (after_us, failure) = if failed { (1, Failure::NotSent) } else { (CALL_TIMEOUT_US, Failure::Lost) };
         env.ctx.plan(after_us, Event::CallFails(self.me, self.life, number, failure));
     }
 

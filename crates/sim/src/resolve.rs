@@ -26,8 +26,7 @@ impl Process {
         let mut unsettled = BTreeSet::new();
         let mut asking: BTreeMap<NodeId, BTreeSet<TransactionId>> = BTreeMap::new();
         let nodes: Vec<NodeId> = env.ctx.knobs.nodes().collect();
-        let served: Vec<PartitionId> =
-            self.hosted().into_iter().filter(|&id| self.serves(id, env.now)).collect();
+        let served: Vec<PartitionId> = self.hosted().into_iter().filter(|&id| self.serves(id, env.now)).collect();
         for &id in &served {
             for (transaction, home) in self.partition(id).in_doubt() {
                 unsettled.insert((id, transaction));
@@ -42,8 +41,7 @@ impl Process {
                     continue;
                 }
                 for participant in decision.participants {
-                    let request =
-                        Request::Decide(participant, transaction, Decision::Commit(decision.timestamp));
+                    let request = Request::Decide(participant, transaction, Decision::Commit(decision.timestamp));
                     self.call_leader(env, request, Owner::Told { home: id, transaction, participant });
                 }
                 if decision.coordinator {

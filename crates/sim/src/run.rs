@@ -161,7 +161,11 @@ impl World {
                     partition.replica_progress(),
                 );
             }
-            text += &format!("  node {node}: {} sessions, {} waiting\n", process.sessions.len(), process.waiting.len());
+            text += &format!(
+                "  node {node}: {} sessions, {} waiting\n",
+                process.sessions.len(),
+                process.waiting.len()
+            );
         }
         text
     }

@@ -3,8 +3,8 @@
 //! A request that has to wait is kept and served again from its beginning when its token is woken; it has changed nothing until
 //! then. Its transaction's end strikes it out.
 
-use shoal_partition::*;
 use crate::two_phase;
+use shoal_partition::*;
 use shoal_types::{NodeId, PartitionId, Result, Timestamp, TransactionId};
 
 use crate::message::{Body, Operation, Part, Reply, Request};
@@ -17,11 +17,26 @@ const ROWS_PER_SCAN: usize = 64;
 
 /// Who is told what becomes of a proposal.
 pub enum Waiting {
-    Commit { from: NodeId, number: u64, timestamp: Timestamp },
-    Prepare { from: NodeId, number: u64, timestamp: Timestamp },
-    Decide { from: NodeId, number: u64 },
+    Commit {
+        from: NodeId,
+        number: u64,
+        timestamp: Timestamp,
+    },
+    Prepare {
+        from: NodeId,
+        number: u64,
+        timestamp: Timestamp,
+    },
+    Decide {
+        from: NodeId,
+        number: u64,
+    },
     /// A decision that this participant has asked for: the home is told.
-    Learnt { home: PartitionId, transaction: TransactionId, committed: bool },
+    Learnt {
+        home: PartitionId,
+        transaction: TransactionId,
+        committed: bool,
+    },
     Table,
     Nobody,
 }
@@ -409,7 +424,8 @@ impl Process {
         if let Decision::Commit(timestamp) = decision {
             self.observe(timestamp);
         }
-        if let Ok(DecisionStart::Proposed) = self.partition(partition).propose_decision(transaction, decision, token)
+        if let Ok(DecisionStart::Proposed) =
+            self.partition(partition).propose_decision(transaction, decision, token)
         {
             self.proposals.insert(token, Waiting::Learnt { home, transaction, committed });
         }

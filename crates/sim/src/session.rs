@@ -193,10 +193,10 @@ impl Process {
         if let Operation::Append(made_by) = &mut operation {
             *made_by = number;
         }
-        let joined = state.parts.entry(partition).or_insert(JoinedPart {
-            part: Part { partition, transaction, term: 0, writes: 0 },
-            marked: false,
-        });
+        let joined = state
+            .parts
+            .entry(partition)
+            .or_insert(JoinedPart { part: Part { partition, transaction, term: 0, writes: 0 }, marked: false });
         let part = joined.part;
         let marks = operation.writes() && !joined.marked;
         joined.marked |= marks;
@@ -329,13 +329,7 @@ impl Process {
 
     // ---- the coordinator ----
 
-    fn coordinator_hears(
-        &mut self,
-        env: &mut Env<'_>,
-        id: u64,
-        partition: PartitionId,
-        answer: message::Answer,
-    ) {
+    fn coordinator_hears(&mut self, env: &mut Env<'_>, id: u64, partition: PartitionId, answer: message::Answer) {
         let Some((_, state)) = self.transaction_of(id) else { return };
         let Stage::Coordinated(coordinator, _) = &mut state.stage else { return };
         let is_home = coordinator.home() == partition;
@@ -370,10 +364,8 @@ impl Process {
         }
         for request in requests {
             let partition = request.partition();
-            let wants_reply = !matches!(
-                request,
-                two_phase::Request::Rollback { .. } | two_phase::Request::Confirm { .. }
-            );
+            let wants_reply =
+                !matches!(request, two_phase::Request::Rollback { .. } | two_phase::Request::Confirm { .. });
             let request = Request::TwoPhase(transaction, request);
             match wants_reply {
                 true => self.call_leader(env, request, Owner::Session(id, partition)),

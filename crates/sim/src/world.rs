@@ -139,9 +139,9 @@ impl World {
             .collect();
         for transaction in coordinating {
             let others = self.machines.iter().filter(|(other, _)| **other != node);
-            let replicas = others.filter_map(|(_, machine)| machine.process.as_ref()).flat_map(|process| {
-                process.replicas.values().map(|replica| &replica.partition)
-            });
+            let replicas = others
+                .filter_map(|(_, machine)| machine.process.as_ref())
+                .flat_map(|process| process.replicas.values().map(|replica| &replica.partition));
             let (mut in_doubt, mut decided) = (false, false);
             for partition in replicas {
                 in_doubt |= partition.in_doubt().iter().any(|&(id, _)| id == transaction);
