@@ -71,12 +71,13 @@ impl Process {
                 env.ctx.see(Sight::WitnessElected);
                 env.ctx.tell(|| format!("witness {me} leads partition {id} in term {term}"));
             }
-        } else if replica.partition.is_witness() && replica.served_term != 0 {
-            if let Some(leader) = leader.filter(|&leader| leader != u64::from(me.0)) {
-                replica.served_term = 0;
-                env.ctx.see(Sight::WitnessHandedOver);
-                env.ctx.tell(|| format!("witness {me} has handed partition {id} over to {leader}"));
-            }
+        } else if replica.partition.is_witness()
+            && replica.served_term != 0
+            && let Some(leader) = leader.filter(|&leader| leader != u64::from(me.0))
+        {
+            replica.served_term = 0;
+            env.ctx.see(Sight::WitnessHandedOver);
+            env.ctx.tell(|| format!("witness {me} has handed partition {id} over to {leader}"));
         }
         self.forget_leader(id, me);
         if let Some(leader) = leader.filter(|&leader| leader != u64::from(me.0)) {

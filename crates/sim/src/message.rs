@@ -124,6 +124,8 @@ pub enum Reply {
     /// What the transaction had there is gone.
     Lost,
     /// It was refused, and nothing of it was done.
+    /// Why is told in traces.
+    #[allow(dead_code)]
     Refused(String),
     /// The operation is done: term, writes staged now, `k` before it.
     Worked(u64, u32, Option<i32>),
