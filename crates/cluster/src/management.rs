@@ -226,6 +226,7 @@ impl Node {
         cluster.draining.store(true, Ordering::Relaxed);
         if cluster.management.stopping().is_none() {
             self.log_event("shutdown", "Node shutdown initiated by a signal");
+            self.forward_events();
         }
         for partition in self.hosted() {
             let mut guard = self.partition(partition);
