@@ -340,7 +340,8 @@ fn follow_output(output: Option<impl io::Read + Send + 'static>, mut log: File) 
             if let Some(port) = port_of_ready_line(&line) {
                 let _ = sender.send(port);
             }
-            let _ = writeln!(log, "{line}");
+            // In one piece: the server's own messages go to the same file.
+            let _ = log.write_all(format!("{line}\n").as_bytes());
         }
     });
     receiver
