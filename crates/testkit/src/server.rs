@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -95,7 +96,11 @@ pub struct Server {
     child: Option<Child>,
     port: u16,
     started_in: Duration,
+    printed: Printed,
 }
+
+/// Lines of the standard output, apart from the log, into which the server writes its messages at any time.
+type Printed = Arc<Mutex<Vec<String>>>;
 
 impl Server {
     pub fn start(setup: &Setup) -> io::Result<Server> {
@@ -105,7 +110,14 @@ impl Server {
             Some(parent) => builder.tempdir_in(parent)?,
             None => builder.tempdir()?,
         };
-        let mut server = Server { setup: setup.clone(), folder, child: None, port: 0, started_in: Duration::ZERO };
+        let mut server = Server {
+            setup: setup.clone(),
+            folder,
+            child: None,
+            port: 0,
+            started_in: Duration::ZERO,
+            printed: Printed::default(),
+        };
         if setup.kind == Kind::MariaDb && !server.data_dir().exists() {
             server.initialise_mariadb()?;
         }
@@ -141,6 +153,11 @@ impl Server {
     pub fn log(&self) -> String {
         let bytes = fs::read(self.log_path()).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Every line of the server's standard output, over all its starts.
+    pub fn printed(&self) -> Vec<String> {
+        self.printed.lock().map_or_else(|_| Vec::new(), |lines| lines.clone())
     }
 
     pub fn setup_mut(&mut self) -> &mut Setup {
@@ -242,7 +259,7 @@ impl Server {
         })?;
         let output = child.stdout.take();
         self.child = Some(child);
-        let ready = follow_output(output, self.open_log()?);
+        let ready = follow_output(output, self.open_log()?, Arc::clone(&self.printed));
         self.port = match port {
             Some(port) => {
                 self.wait_for_port(port, started)?;
@@ -332,15 +349,24 @@ pub fn tail(text: &str, lines: usize) -> String {
 }
 
 /// Copies the server's output to its log and sends the port of the ready line.
-fn follow_output(output: Option<impl io::Read + Send + 'static>, mut log: File) -> Receiver<u16> {
+fn follow_output(
+    output: Option<impl io::Read + Send + 'static>,
+    mut log: File,
+    printed: Printed,
+) -> Receiver<u16> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
         let Some(output) = output else { return };
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if let Some(port) = port_of_ready_line(&line) {
+            // In one piece: the server's own messages go to the same file.
+            let _ = log.write_all(format!("{line}\n").as_bytes());
+            let port = port_of_ready_line(&line);
+            if let Ok(mut printed) = printed.lock() {
+                printed.push(line);
+            }
+            if let Some(port) = port {
                 let _ = sender.send(port);
             }
-            let _ = writeln!(log, "{line}");
         }
     });
     receiver
@@ -384,6 +410,13 @@ mod tests {
         let error = setup.start().err().unwrap().to_string();
         assert!(error.contains("no such luck"), "{error}");
         assert!(error.contains("exit status: 3"), "{error}");
+    }
+
+    #[test]
+    fn what_a_server_prints_is_kept_apart_from_its_messages() {
+        let script = "printf half >&2; echo first; echo x is ready: mysql 127.0.0.1:9; exec sleep 60";
+        let server = Setup::new(Kind::Other, "sh").argument("-c").argument(script).start().unwrap();
+        assert_eq!(server.printed(), ["first", "x is ready: mysql 127.0.0.1:9"]);
     }
 
     #[test]

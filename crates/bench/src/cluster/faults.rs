@@ -146,7 +146,7 @@ fn run(plan: &Plan, progress: &Progress, series: &mut Series) -> io::Result<()> 
     let mut cluster = Cluster::start(plan, series.durability, 0)?;
     let nodes = cluster.data_nodes();
     let [first, second] = nodes.as_slice() else {
-        return Err(io::Error::other(format!("the cluster has {} data nodes in place of two", nodes.len())));
+        return Err(cluster.misses_a_node());
     };
     let ports = [port_of(first)?, port_of(second)?];
     let mut client = connect_within(ports[0], PATIENCE)?;

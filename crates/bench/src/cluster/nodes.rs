@@ -73,9 +73,8 @@ impl Cluster {
 
     /// The nodes as they were last announced, in the order of their ids.
     pub fn nodes(&self) -> Vec<Node> {
-        let log = self.supervisor.log();
         let mut nodes: Vec<Node> = Vec::new();
-        for node in log.lines().filter_map(node_of_line) {
+        for node in self.supervisor.printed().iter().filter_map(|line| node_of_line(line)) {
             match nodes.iter_mut().find(|known| known.id == node.id) {
                 Some(known) => *known = node,
                 None => nodes.push(node),
@@ -87,6 +86,11 @@ impl Cluster {
 
     pub fn data_nodes(&self) -> Vec<Node> {
         self.nodes().into_iter().filter(|node| node.has_role("data")).collect()
+    }
+
+    /// For those who need two data nodes and do not see them.
+    pub fn misses_a_node(&self) -> io::Error {
+        io::Error::other(format!("the supervisor did not announce two data nodes: {}", self.supervisor.log()))
     }
 
     pub fn node(&self, id: u32) -> io::Result<Node> {

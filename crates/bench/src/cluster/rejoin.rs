@@ -132,7 +132,7 @@ pub fn measure(plan: &Plan, progress: &Progress, outcome: &mut Outcome) {
 fn copies_agree(cluster: &mut Cluster) -> io::Result<()> {
     let nodes = cluster.data_nodes();
     let [stays, goes] = nodes.as_slice() else {
-        return Err(io::Error::other(format!("the cluster has {} data nodes in place of two", nodes.len())));
+        return Err(cluster.misses_a_node());
     };
     let expected = sums(goes)?;
     cluster.kill(stays.id)?;
@@ -194,7 +194,7 @@ fn sysbench(port: u16, plan: &Plan) -> Command {
 fn come_back(cluster: &mut Cluster, plan: &Plan, rejoin: &mut Rejoin) -> io::Result<()> {
     let nodes = cluster.data_nodes();
     let [stays, goes] = nodes.as_slice() else {
-        return Err(io::Error::other(format!("the cluster has {} data nodes in place of two", nodes.len())));
+        return Err(cluster.misses_a_node());
     };
     cluster.wait_until_balanced(BACK_WITHIN)?;
     let port = stays.port.ok_or_else(|| io::Error::other("the node that stays serves no MySQL clients"))?;
