@@ -9,9 +9,11 @@ ARGS ?=
 # For `make bench` and `make bench-cluster`: options of `shoal-bench compare` and `shoal-bench cluster`, for example
 # BENCH="--quick" or BENCH="--only insert".
 BENCH ?=
+# For `make sim`.
+SEEDS ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: run build test bench bench-cluster lint help test-packages bench-packages bench-cluster-packages
+.PHONY: run build test bench sim bench-cluster lint help test-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -31,6 +33,9 @@ bench: bench-packages build ## Measure side by side with MariaDB (BENCH="--quick
 bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera, and nodes that die (BENCH="--quick" for five minutes)
 	$(CARGO) build --release --package shoal-bench
 	$(TARGET_DIR)/release/shoal-bench cluster --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+
+sim: ## Simulate clusters under faults (SEEDS=20000)
+	$(CARGO) run --release --package shoal-sim -- --seeds $(SEEDS)
 
 lint: ## Check the formatting and the lints
 	$(CARGO) fmt --all --check

@@ -338,9 +338,11 @@ impl Node {
         self.close_cluster_log();
         self.write_exact_sequences()?;
         self.log.close().map_err(log_error)?;
+        // Whoever has not caught up with what an earlier process has lost leaves that to the next one.
+        let is_whole = self.hosted().all(|partition| !self.partition(partition).is_amnesiac());
         match &mut *lock(&self.identity) {
             Some(identity) => {
-                identity.clean = true;
+                identity.clean = is_whole;
                 identity.write()
             }
             None => Ok(()),

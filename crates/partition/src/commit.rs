@@ -10,6 +10,7 @@ use crate::api::*;
 use crate::entry::{self, DecodedEntry, DecodedWrite};
 use crate::fragment::{Applied, Fragment};
 use crate::partition::{Partition, no_such_table};
+use crate::planted::{Bug, is_planted};
 use crate::two_phase::Decision;
 use crate::workspace::{NO_ROW, NO_WRITE, State, Transaction};
 
@@ -100,6 +101,9 @@ impl Partition {
 
     pub(crate) fn propose(&mut self, data: Vec<u8>, token: CommitToken, change: Change) -> Result<()> {
         let (index, term) = self.group.propose(data)?;
+        if is_planted(Bug::AcknowledgeBeforeMajority) && matches!(change, Change::Commit(..)) {
+            self.outputs.committed.push(token);
+        }
         self.proposals.push_back(Proposal { index, term, token, change });
         Ok(())
     }

@@ -14,7 +14,9 @@ use shoal_types::{Result, TransactionId};
 use crate::api::*;
 use crate::group::ReadKind;
 use crate::partition::Partition;
+use crate::planted::{Bug, is_planted};
 use crate::time::Millis;
+use crate::two_phase::Decision;
 use crate::workspace::State;
 
 impl Partition {
@@ -31,6 +33,11 @@ impl Partition {
     /// [`Timing::tick_ms`]: crate::Timing::tick_ms
     pub fn tick(&mut self, now: Millis) -> Result<()> {
         self.group.tick(now, &mut self.outputs)?;
+        if is_planted(Bug::GuessAbort) && self.group.is_established() {
+            for (transaction, _) in self.in_doubt() {
+                self.propose_decision(transaction, Decision::Abort, CommitToken(u64::MAX))?;
+            }
+        }
         self.pump()
     }
 

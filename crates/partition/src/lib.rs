@@ -26,6 +26,7 @@ mod locks;
 mod message;
 mod outputs;
 mod partition;
+mod planted;
 mod prepared;
 mod ranges;
 mod read;
@@ -47,6 +48,9 @@ pub use checkpoint::CheckpointCursor;
 pub use message::{decode_message, encode_message};
 pub use outputs::{HardState, Leadership, LogEntry, LogStart, Outputs, ReadState};
 pub use partition::{Activity, Partition};
+pub use planted::Bug;
+#[cfg(feature = "planted-bugs")]
+pub use planted::plant;
 pub use raft::eraftpb::Message;
 pub use scan::Cursor;
 pub use time::{Millis, Timing};

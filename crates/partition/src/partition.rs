@@ -27,6 +27,7 @@ use crate::group::{Decided, Group};
 use crate::install::Installing;
 use crate::locks::{Grant, LockTable};
 use crate::outputs::{HardState, LogStart, Outputs};
+use crate::planted::{Bug, is_planted};
 use crate::ranges::RangeLockTable;
 use crate::two_phase::TwoPhase;
 use crate::workspace::Transaction;
@@ -143,7 +144,9 @@ impl Partition {
             return Ok(());
         }
         self.group.replay(index, term, data, apply)?;
-        if apply {
+        let again = is_planted(Bug::ApplyTwiceAfterRestart) && index <= self.applied_index;
+        if apply || (again && !self.config.is_witness()) {
+            let (index, term) = if again { (self.applied_index, self.applied_term) } else { (index, term) };
             self.apply_encoded(index, term, data)?;
         }
         Ok(())

@@ -137,6 +137,12 @@ impl Partition {
         edges
     }
 
+    /// The transaction has begun here and not ended. One that has locked and not written is told by this alone from one
+    /// that was rolled back and has begun again.
+    pub fn has_joined(&self, transaction: TransactionId) -> bool {
+        self.transactions.contains_key(&transaction)
+    }
+
     /// How far the transaction has written here.
     pub fn savepoint(&self, transaction: TransactionId) -> SavepointMark {
         self.transaction(transaction).map_or(SavepointMark(0), |transaction| transaction.mark())

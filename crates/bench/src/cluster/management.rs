@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use shoal_testkit::program;
+use shoal_testkit::program::{self, Output};
 
 use crate::interrupt;
 
@@ -26,11 +26,24 @@ pub struct Shown {
     pub has_all: bool,
 }
 
+/// Who leads, and what happened last, for people.
+pub fn story(shoal: &Path, data_dir: &Path) -> String {
+    match ask(shoal, data_dir, &["-e", "SHOW", "-e", "CLUSTERLOG 30"]) {
+        Ok(output) => output.text() + &output.errors(),
+        Err(error) => format!("`shoal mgm` does not answer: {error}"),
+    }
+}
+
 /// Asks the cluster whose supervisor keeps its files in `data_dir`.
-pub fn show(shoal: &Path, data_dir: &Path) -> io::Result<Vec<Shown>> {
+fn ask(shoal: &Path, data_dir: &Path, what: &[&str]) -> io::Result<Output> {
     let mut command = Command::new(shoal);
-    command.args(["mgm", "--json", "-e", "SHOW", "--data-dir"]).arg(data_dir);
-    let output = program::run(command, b"", ANSWERED_WITHIN, interrupt::requested)?;
+    command.arg("mgm").args(what).arg("--data-dir").arg(data_dir);
+    program::run(command, b"", ANSWERED_WITHIN, interrupt::requested)
+}
+
+/// What every node does just now.
+pub fn show(shoal: &Path, data_dir: &Path) -> io::Result<Vec<Shown>> {
+    let output = ask(shoal, data_dir, &["--json", "-e", "SHOW"])?;
     let not_understood =
         || io::Error::other(format!("`shoal mgm -e SHOW` says: {}{}", output.text(), output.errors()));
     let answer: Value = serde_json::from_str(&output.text()).map_err(|_| not_understood())?;

@@ -131,8 +131,7 @@ impl Cluster {
                 return Ok(node);
             }
             if !self.is_running() || interrupt::requested() || started.elapsed() > patience {
-                let logs = self.log_ends();
-                return Err(io::Error::other(format!("node {id} was not back within {patience:?}; {logs}")));
+                return Err(io::Error::other(format!("node {id} was not back within {patience:?}")));
             }
             thread::sleep(LOOK_EVERY);
         }
@@ -143,7 +142,7 @@ impl Cluster {
         management::wait_until_balanced(&self.shoal, &self.supervisor.data_dir(), patience)
     }
 
-    /// The last lines of every log, for the report of a failure.
+    /// The last lines of every log and the management node's view, for the report of a failure.
     pub fn log_ends(&self) -> String {
         let mut text = format!("the supervisor's log ends: {}", tail(&self.supervisor.log(), 4));
         for node in self.nodes() {
@@ -151,6 +150,8 @@ impl Cluster {
             let log = fs::read_to_string(path).unwrap_or_default();
             text.push_str(&format!("; node {}: {}", node.id, tail(&log, 3)));
         }
+        text.push('\n');
+        text.push_str(&management::story(&self.shoal, &self.supervisor.data_dir()));
         text
     }
 

@@ -7,6 +7,7 @@ use shoal_types::{Error, PartitionId, Result};
 use super::{Group, raft_error};
 use crate::lease::{asks_for_vote, take_stamp};
 use crate::outputs::{Outputs, ReadState};
+use crate::planted::{Bug, is_planted};
 use crate::time::Millis;
 
 /// Replica, its life, number and kind, before a read's own context.
@@ -108,7 +109,9 @@ impl Group {
             MessageType::MsgHeartbeatResponse => {
                 let sent = take_stamp(message);
                 if let Some(sent) = sent.filter(|_| self.leading != 0 && message.term == self.leading) {
-                    self.lease.extend(message.from, sent, self.voters.len() / 2, self.timing.lease_ms);
+                    let too_long = is_planted(Bug::LeaseLongerThanElection);
+                    let lease_ms = if too_long { self.timing.election_ms() * 3 } else { self.timing.lease_ms };
+                    self.lease.extend(message.from, sent, self.voters.len() / 2, lease_ms);
                 }
                 Ok(true)
             }

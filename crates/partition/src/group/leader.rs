@@ -5,6 +5,7 @@ use shoal_types::{Error, NodeId, Result, Transient};
 
 use super::{Group, Phase, raft_error};
 use crate::api::Role;
+use crate::planted::{Bug, is_planted};
 use crate::time::Millis;
 
 /// Ticks between the campaigns of replicas that saw their leader die at the same time.
@@ -71,6 +72,9 @@ impl Group {
     }
 
     pub(crate) fn serves(&self, now: Millis) -> bool {
+        if is_planted(Bug::BackupServes) && !self.is_witness() {
+            return self.applied_term > 0;
+        }
         self.single || (self.is_established() && self.lease.holds(now))
     }
 

@@ -27,6 +27,7 @@ use self::witness::Feeding;
 use crate::api::PartitionConfig;
 use crate::lease::{Lease, Promise, stamp};
 use crate::outputs::{HardState, Leadership, LogEntry, LogStart, Outputs};
+use crate::planted::{Bug, is_planted};
 use crate::tail::Tail;
 use crate::time::{Ticker, Timing};
 
@@ -76,8 +77,8 @@ pub(crate) struct Group {
     restarting_at: Option<u64>,
     /// Entries read back now follow one that the checkpoint has disproved.
     void: bool,
-    /// Entries read back now may lack what comes before them.
-    awaits_repetition: bool,
+    /// The last entry read back that did not follow what was there: it, or another in its place, has to come again.
+    skipped: Option<u64>,
 }
 
 /// What one turn of Raft has decided.
@@ -133,12 +134,12 @@ impl Group {
             applied_term: 0,
             reads: 0,
             feeding: Feeding::default(),
-            amnesia: config.amnesia.then(Amnesia::default),
+            amnesia: (config.amnesia && !is_planted(Bug::VoteAfterLostTail)).then(Amnesia::default),
             pins: Vec::new(),
             installing: false,
             restarting_at: None,
             void: false,
-            awaits_repetition: false,
+            skipped: None,
         }
     }
 
@@ -192,13 +193,12 @@ impl Group {
         let keeps_no_rows = self.is_witness();
         let tail = self.recovering()?;
         let (start_index, start_term) = tail.start();
-        // The log was cut, and what has been read of it begins in the middle: all of it is logged again further on.
-        let awaits_repetition = keeps_no_rows && start_term == 0 && index < start_index;
-        match awaits_repetition {
+        match keeps_no_rows && start_term == 0 && index < start_index {
+            // The log was cut, and what has been read of it begins in the middle: it is logged again further on.
             true => tail.restart_at(index, term),
             false => tail.begin_at(index, term),
         }
-        self.awaits_repetition = awaits_repetition;
+        self.skipped = None;
         Ok(())
     }
 
@@ -228,7 +228,7 @@ impl Group {
     /// overwrite earlier ones.
     pub(crate) fn replay(&mut self, index: u64, term: u64, data: &[u8], applied: bool) -> Result<()> {
         let keeps_no_rows = self.is_witness();
-        let (was_void, awaits_repetition) = (self.void, self.awaits_repetition);
+        let was_void = self.void;
         let tail = self.recovering()?;
         let (start_index, start_term) = tail.start();
         if keeps_no_rows && tail.last().0 == 0 && index > 1 {
@@ -236,12 +236,15 @@ impl Group {
             tail.restart_at(index - 1, 0);
         }
         if index > tail.last().0 + 1 && !was_void {
-            if awaits_repetition {
-                return Ok(());
-            }
-            let last = tail.last().0;
-            return Err(Error::unknown(format!("the log has a gap: entry {index} follows entry {last}")));
+            // Where a log was cut it may begin in the middle: what it lacks there is logged again further on, with all that
+            // follows. See `start`.
+            self.skipped = Some(index);
+            return Ok(());
         }
+        if self.skipped.is_some_and(|skipped| index <= skipped) {
+            self.skipped = None;
+        }
+        let tail = self.recovering()?;
         let data = if applied { Vec::new() } else { data.to_vec() };
         let entry = Entry { index, term, data: data.into(), ..Entry::default() };
         if index <= start_index {
@@ -262,6 +265,12 @@ impl Group {
 
     /// Ends recovery. `applied` is the last entry whose effects are in the rows.
     pub(crate) fn start(&mut self, applied: u64) -> Result<()> {
+        if let Some(index) = self.skipped {
+            let (partition, last) = (self.partition, self.last().0);
+            return Err(Error::unknown(format!(
+                "the log of partition {partition} has a gap: entry {index} follows entry {last}"
+            )));
+        }
         let mut tail = std::mem::take(self.recovering()?);
         let (last_index, last_term) = tail.last();
         if tail.start().0 > 0 && tail.start().1 == 0 {

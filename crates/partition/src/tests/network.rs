@@ -389,17 +389,6 @@ impl Network {
         }
     }
 
-    /// Drops a crashed replica's records of entries before `index` from the front of its log.
-    pub(crate) fn cut_log(&mut self, replica: u64, index: u64) {
-        let site = self.site(replica);
-        let stays = |record: &Record| matches!(record, Record::Entry { index: at, .. } if *at >= index);
-        let first = site.log.iter().position(stays).unwrap();
-        let votes: Vec<Record> =
-            site.log.drain(..first).filter(|record| matches!(record, Record::Vote(_))).collect();
-        site.log.splice(..0, votes);
-        (site.synced, site.due) = (site.log.len(), site.log.len());
-    }
-
     /// The others get proof that the replica's process is gone.
     pub(crate) fn announce_death(&mut self, replica: u64) {
         for site in self.sites.values_mut() {

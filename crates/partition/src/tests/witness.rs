@@ -207,10 +207,4 @@ fn the_witness_keeps_no_more_than_its_bound_and_remembers_where_it_begins() {
     network.restart(WITNESS);
     assert_eq!((network.at(WITNESS).first_index(), network.at(WITNESS).last_index()), (first, last));
     fill(&mut network, &mut rows, leader, 100..105);
-    // With its older records cut off.
-    network.crash(WITNESS);
-    network.cut_log(WITNESS, first - 5);
-    network.restart(WITNESS);
-    assert!(network.at(WITNESS).first_index() >= first);
-    fill(&mut network, &mut rows, leader, 105..110);
 }

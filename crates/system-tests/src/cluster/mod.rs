@@ -101,7 +101,11 @@ impl Nodes {
     /// A node has become ready, perhaps again.
     fn note_ready(&self, mut node: NodeProcess) {
         self.change(|registry| {
-            node.starts = registry.nodes.get(&node.id).map_or(0, |known| known.starts) + 1;
+            if let Some(known) = registry.nodes.get(&node.id) {
+                node.starts = known.starts + 1;
+                // Where it is does not change, as a node that listens everywhere would have it.
+                node.mysql = known.mysql.clone();
+            }
             registry.nodes.insert(node.id, node);
         });
     }

@@ -76,7 +76,9 @@ impl Layout {
                 text += "Roles=data,sql\n";
             }
             if !is_management {
-                text += &format!("MySQLPort={mysql_port}\nMySQLAddress={host}\n");
+                // In a namespace of its own a node also listens where it counts clients as local ones.
+                let address = if self.hosts.is_empty() { host } else { "0.0.0.0" };
+                text += &format!("MySQLPort={mysql_port}\nMySQLAddress={address}\n");
             }
         }
         text
@@ -132,7 +134,26 @@ impl StartedCluster {
                 registry.nodes.get(&id).map(|_| ())
             });
         }
+        self.take_in_remote_clients(layout);
         self.create_database();
+    }
+
+    /// Accounts for clients that come from other hosts, if nodes have such.
+    fn take_in_remote_clients(&self, layout: &Layout) {
+        let Some((wrapper, host)) = self.wrapper_of(1).zip(layout.hosts.first()) else { return };
+        self.nodes.change(|registry| {
+            for node in registry.nodes.values_mut() {
+                let host = &layout.hosts[node.id as usize - 1];
+                node.mysql = node.mysql.take().map(|(_, port)| (host.clone(), port));
+            }
+        });
+        let Some((_, port)) = self.node(1).mysql else { panic!("node 1 of {host} takes no clients") };
+        let mut command = Command::new(&wrapper[0]);
+        command.args(&wrapper[1..]).args(["mariadb", "--no-defaults", "--host=127.0.0.1", "--user=root"]);
+        command.arg(format!("--port={port}"));
+        command.args(["--execute", "CREATE USER 'root'@'%'; GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION"]);
+        let output = shoal_testkit::program::run(command, b"", ENDED_WITHIN, || false).unwrap();
+        assert!(output.status.success(), "{}\n{}", output.errors(), self.logs());
     }
 
     pub fn folder(&self) -> &Path {
@@ -163,9 +184,12 @@ impl StartedCluster {
         self.wrappers.push((id, wrapper.iter().map(ToString::to_string).collect()));
     }
 
+    fn wrapper_of(&self, id: u32) -> Option<&[String]> {
+        self.wrappers.iter().find(|(node, _)| *node == id).map(|(_, words)| words.as_slice())
+    }
+
     fn command(&self, id: u32, config: &Path) -> Command {
-        let wrapper = self.wrappers.iter().find(|(node, _)| *node == id).map(|(_, words)| words.as_slice());
-        let mut command = match wrapper {
+        let mut command = match self.wrapper_of(id) {
             Some([program, words @ ..]) => {
                 let mut command = Command::new(program);
                 command.args(words).arg(shoal_binary());

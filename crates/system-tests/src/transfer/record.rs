@@ -59,7 +59,8 @@ pub(super) fn is_excused(error: &Error) -> bool {
     match error {
         Error::Io(_) => true,
         Error::Server { errno, .. } => EXCUSED.contains(errno),
-        Error::Protocol(_) => false,
+        // What a server that stops says to everybody comes in the place of an answer.
+        Error::Protocol(what) => what.starts_with("sequence 0"),
     }
 }
 

@@ -11,7 +11,7 @@ fn a_node_with_a_full_disk_stops_with_a_sentence_and_the_others_go_on() {
     let Some(disk) = SmallDisk::mount(512) else {
         return skip("mounting a small tmpfs is not permitted here");
     };
-    let layout = Layout::default();
+    let layout = Layout { settings: vec!["FragmentLogFileSize=4M".into()], ..Layout::default() };
     let mut cluster = StartedCluster::new(&layout);
     symlink(disk.path(), cluster.data_dir(2)).unwrap();
     cluster.start_all(&layout);

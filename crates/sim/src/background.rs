@@ -1,0 +1,353 @@
+//! The passing of time in a process: ticks, links, news of the other nodes, the end of amnesia, leaders at their places.
+
+use std::collections::BTreeSet;
+
+use shoal_partition::{CommitToken, Role, decode_message};
+use shoal_types::{NodeId, PartitionId};
+
+use crate::context::Event;
+use crate::knobs::Durability;
+use crate::message::{Body, Failure, News, Packet};
+use crate::process::{Env, Owner, Process};
+use crate::rows::schema;
+use crate::server::Waiting;
+use crate::sights::Sight;
+
+const TICKS_PER_NEWS: u64 = 4;
+const TICKS_PER_BALANCE: u64 = 40;
+
+impl Process {
+    pub fn tick(&mut self, env: &mut Env<'_>) {
+        self.ticks += 1;
+        for partition in self.hosted() {
+            let was_amnesiac = self.partition(partition).is_amnesiac();
+            let ticked = self.partition(partition).tick(env.now);
+            self.check(env, partition, ticked);
+            if was_amnesiac && !self.partition(partition).is_amnesiac() {
+                env.ctx.see(Sight::AmnesiaCured);
+            }
+            self.note_leader(env, partition);
+            self.have_table(env, partition);
+            self.settle(env, partition);
+        }
+        self.mind_links(env);
+        self.leave_amnesia(env);
+        self.end_long_waits(env);
+        if self.ticks.is_multiple_of(TICKS_PER_NEWS) {
+            self.tell_news(env);
+        }
+        if self.ticks.is_multiple_of(TICKS_PER_BALANCE) {
+            self.balance_leaders(env);
+        }
+        let is_replicated = env.ctx.knobs.durability == Durability::Replicated;
+        if is_replicated && env.now.since(self.synced_at) >= env.ctx.knobs.global_checkpoint_ms {
+            self.synced_at = env.now;
+            self.want_sync(env, env.disk.end());
+        }
+        let next_us = env.ctx.knobs.timing.tick_ms() * 1000 - 500 + env.ctx.random.below(1000);
+        env.ctx.plan(next_us, Event::Tick(self.me, self.life));
+    }
+
+    fn note_leader(&mut self, env: &mut Env<'_>, id: PartitionId) {
+        let me = self.me;
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
+        let term = replica.partition.term();
+        if replica.partition.serves(env.now) {
+            self.is_fresh_from_pause = false;
+            if replica.served_term != term {
+                replica.served_term = term;
+                if !replica.partition.in_doubt().is_empty() {
+                    env.ctx.see(Sight::TakeoverWithPrepared);
+                }
+                env.ctx.tell(|| format!("node {me} serves partition {id} in term {term}"));
+            }
+            self.learn_leader(id, me, term);
+            return;
+        }
+        let leader = replica.partition.leader();
+        if replica.partition.is_witness() && replica.partition.role() == Role::Leader {
+            if replica.served_term != term {
+                replica.served_term = term;
+                env.ctx.see(Sight::WitnessElected);
+                env.ctx.tell(|| format!("witness {me} leads partition {id} in term {term}"));
+            }
+        } else if replica.partition.is_witness()
+            && replica.served_term != 0
+            && let Some(leader) = leader.filter(|&leader| leader != u64::from(me.0))
+        {
+            replica.served_term = 0;
+            env.ctx.see(Sight::WitnessHandedOver);
+            env.ctx.tell(|| format!("witness {me} has handed partition {id} over to {leader}"));
+        }
+        self.forget_leader(id, me);
+        if let Some(leader) = leader.filter(|&leader| leader != u64::from(me.0)) {
+            self.learn_leader(id, NodeId(leader as u32), term);
+        }
+    }
+
+    /// Whoever leads sees to it that the table is there.
+    fn have_table(&mut self, env: &mut Env<'_>, id: PartitionId) {
+        let token = CommitToken(self.next_token());
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
+        let is_missing = replica.partition.schema(crate::rows::TABLE).is_none();
+        if !is_missing || replica.creating || !replica.partition.serves(env.now) {
+            return;
+        }
+        if replica.partition.create_fragment(schema().into(), token).is_ok() {
+            replica.creating = true;
+            self.proposals.insert(token, Waiting::Table);
+        }
+    }
+
+    fn balance_leaders(&mut self, env: &mut Env<'_>) {
+        for id in self.hosted() {
+            let Some(preferred) = env.ctx.knobs.placement(id).voters.first().copied() else { continue };
+            let is_here = preferred == u64::from(self.me.0);
+            let partition = self.partition(id);
+            if !is_here && partition.serves(env.now) && partition.is_caught_up(preferred) {
+                // Refused while another hand-over is under way.
+                let _ = self.partition(id).transfer_leader(preferred);
+                self.settle(env, id);
+            }
+        }
+    }
+
+    // ---- amnesia ----
+
+    /// A replica that knows that nobody knows more is one like the others.
+    fn leave_amnesia(&mut self, env: &mut Env<'_>) {
+        let mut all_known = true;
+        for id in self.hosted() {
+            if !self.partition(id).is_amnesiac() {
+                continue;
+            }
+            if !self.others_are_amnesiac(env, id) {
+                all_known = false;
+                continue;
+            }
+            let lives = self.peers.iter().map(|(&peer, known)| (peer, known.life)).collect();
+            self.anew.insert(id, lives);
+            self.forget_amnesia(env, id);
+        }
+        env.disk.initialised |= all_known;
+    }
+
+    fn forget_amnesia(&mut self, env: &mut Env<'_>, id: PartitionId) {
+        if env.disk.initialised {
+            env.ctx.see(Sight::AmnesiaForgotten);
+        }
+        let me = self.me;
+        env.ctx.tell(|| format!("node {me} forgets its amnesia in partition {id}"));
+        self.partition(id).forget_amnesia();
+    }
+
+    fn others_are_amnesiac(&self, env: &Env<'_>, id: PartitionId) -> bool {
+        let voters = env.ctx.knobs.placement(id).voters.iter();
+        voters.map(|&voter| NodeId(voter as u32)).filter(|&voter| voter != self.me).all(|voter| {
+            self.peers.get(&voter).is_some_and(|peer| peer.link.is_some() && peer.amnesiac.contains(&id))
+        })
+    }
+
+    // ---- links ----
+
+    fn mind_links(&mut self, env: &mut Env<'_>) {
+        let peers: Vec<NodeId> = self.peers.keys().copied().collect();
+        for peer in peers {
+            let is_whole = env.ctx.network.is_whole(self.me, peer) && env.ctx.is_running(peer);
+            let open = env.ctx.network.link(self.me, peer);
+            let Some(known) = self.peers.get_mut(&peer) else { continue };
+            if is_whole {
+                known.heard_at = env.now;
+            }
+            match known.link {
+                Some(link) if open != Some(link) && (is_whole || !env.ctx.network.is_cut(peer, self.me)) => {
+                    self.link_broke(env, peer);
+                }
+                Some(_) if env.now.since(known.heard_at) > env.ctx.knobs.silence_ms => {
+                    env.ctx.network.close(self.me, peer);
+                    self.link_broke(env, peer);
+                }
+                None if is_whole && env.ctx.random.one_in(3) => {
+                    let link = env.ctx.network.open(self.me, peer);
+                    self.link_is_up(env, peer, link);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn link_broke(&mut self, env: &mut Env<'_>, peer: NodeId) {
+        let me = self.me;
+        let Some(known) = self.peers.get_mut(&peer) else { return };
+        known.link = None;
+        known.amnesiac.clear();
+        known.horizon = Default::default();
+        let life = known.life;
+        env.ctx.tell(|| format!("node {me} has lost its link to {peer}"));
+        self.leaders.retain(|_, (leader, _)| *leader != peer);
+        let lost: Vec<u64> =
+            self.calls.iter().filter(|(_, call)| call.to == peer).map(|(&number, _)| number).collect();
+        for number in lost {
+            self.call_failed(env, number, Failure::Lost);
+        }
+        self.end_transactions_of(env, peer);
+        let is_gone = env.ctx.life_of(peer) != Some(life);
+        if is_gone && !env.ctx.network.is_cut(peer, me) && env.ctx.random.per_mille(env.ctx.knobs.proof_per_mille)
+        {
+            self.peer_died(env, peer, life);
+        }
+    }
+
+    fn link_is_up(&mut self, env: &mut Env<'_>, peer: NodeId, link: u64) {
+        let Some(life) = env.ctx.life_of(peer) else { return };
+        self.meet_life(env, peer, life);
+        if let Some(known) = self.peers.get_mut(&peer) {
+            known.link = Some(link);
+        }
+        let me = self.me;
+        env.ctx.tell(|| format!("node {me} has a link to {peer}"));
+    }
+
+    /// A life of a peer has spoken: those before it are over.
+    fn meet_life(&mut self, env: &mut Env<'_>, peer: NodeId, life: u64) {
+        let Some(known) = self.peers.get_mut(&peer) else { return };
+        if life <= known.life {
+            return;
+        }
+        let before = std::mem::replace(&mut known.life, life);
+        if before != 0 && known.dead_life < before {
+            if self.peers[&peer].link.is_some() {
+                self.link_broke(env, peer);
+            }
+            self.peer_died(env, peer, life - 1);
+        }
+    }
+
+    fn peer_died(&mut self, env: &mut Env<'_>, peer: NodeId, life: u64) {
+        let Some(known) = self.peers.get_mut(&peer) else { return };
+        if known.dead_life >= life {
+            return;
+        }
+        known.dead_life = life;
+        let me = self.me;
+        env.ctx.tell(|| format!("node {me} has proof that life {life} of {peer} is over"));
+        for id in self.hosted() {
+            let died = self.partition(id).peer_died(u64::from(peer.0));
+            self.check(env, id, died);
+            self.settle(env, id);
+        }
+    }
+
+    // ---- what arrives ----
+
+    pub fn receive(&mut self, env: &mut Env<'_>, packet: Packet) {
+        let Packet { from, life, body, .. } = packet;
+        if from != self.me {
+            let Some(known) = self.peers.get(&from) else { return };
+            if life < known.life || life <= known.dead_life {
+                return;
+            }
+            self.meet_life(env, from, life);
+        }
+        match body {
+            Body::Raft(id, bytes) => self.receive_raft(env, id, &bytes),
+            Body::News(news) => self.hear_news(env, from, news),
+            Body::Request(number, request) => self.serve(env, from, number, request),
+            Body::Reply(number, reply) => {
+                if let Some(call) = self.calls.remove(&number) {
+                    self.hear(env, call.owner, call.to, Ok(reply));
+                }
+            }
+        }
+    }
+
+    fn receive_raft(&mut self, env: &mut Env<'_>, id: PartitionId, bytes: &[u8]) {
+        if !self.replicas.contains_key(&id) {
+            return;
+        }
+        match decode_message(bytes) {
+            Ok(message) => {
+                let stepped = self.partition(id).step_message(message);
+                self.check(env, id, stepped);
+            }
+            Err(error) => self.stop(env, &format!("a message of its own kind cannot be read: {error}")),
+        }
+        self.settle(env, id);
+    }
+
+    pub fn call_failed(&mut self, env: &mut Env<'_>, number: u64, failure: Failure) {
+        if let Some(call) = self.calls.remove(&number) {
+            self.hear(env, call.owner, call.to, Err(failure));
+        }
+    }
+
+    // ---- news ----
+
+    fn tell_news(&mut self, env: &mut Env<'_>) {
+        let hosted = self.hosted();
+        let amnesiac = hosted.iter().copied().filter(|&id| self.partition(id).is_amnesiac()).collect();
+        let leads = hosted.into_iter().filter(|&id| self.serves(id, env.now)).collect::<Vec<_>>();
+        let leads = leads.into_iter().map(|id| (id, self.partition(id).term())).collect();
+        let anew = self.anew.iter().map(|(&id, lives)| (id, lives.clone())).collect();
+        let news = News { amnesiac, anew, leads, horizon: self.own_horizon(), visible: self.visible };
+        let peers: Vec<NodeId> = self.peers.keys().copied().collect();
+        for peer in peers {
+            self.send(env, peer, Body::News(news.clone()));
+        }
+    }
+
+    fn hear_news(&mut self, env: &mut Env<'_>, from: NodeId, news: News) {
+        for (id, lives) in news.anew {
+            // This very life was amnesiac when everybody was: whoever saw it first has begun anew for all.
+            if lives.contains(&(self.me, self.life))
+                && self.replicas.contains_key(&id)
+                && self.partition(id).is_amnesiac()
+            {
+                self.forget_amnesia(env, id);
+            }
+        }
+        let leads: BTreeSet<PartitionId> = news.leads.iter().map(|&(id, _)| id).collect();
+        self.leaders.retain(|id, (leader, _)| *leader != from || leads.contains(id));
+        for (id, term) in news.leads {
+            self.learn_leader(id, from, term);
+        }
+        // Snapshots taken here from now on are not older.
+        self.observe(news.visible);
+        self.visible = self.visible.max(news.visible);
+        if let Some(peer) = self.peers.get_mut(&from) {
+            peer.amnesiac = news.amnesiac.into_iter().collect();
+            peer.horizon = peer.horizon.max(news.horizon);
+        }
+    }
+
+    /// What was learnt by a call goes to whom it belongs to.
+    pub fn hear(&mut self, env: &mut Env<'_>, owner: Owner, from: NodeId, answer: crate::message::Answer) {
+        if let Ok(crate::message::Reply::NotLeader(hint)) = &answer
+            && let Some(partition) = owner.partition()
+        {
+            self.forget_leader(partition, from);
+            if let Some(hint) = hint.filter(|&hint| hint != from) {
+                self.leaders.entry(partition).or_insert((hint, 0));
+            }
+        }
+        match owner {
+            Owner::Session(id, partition) => self.session_hears(env, id, partition, answer),
+            Owner::InDoubt(partition, transaction) => self.home_told(env, partition, transaction, answer),
+            Owner::Told { home, transaction, participant } => {
+                self.participant_told(env, home, transaction, participant, answer);
+            }
+            Owner::Ended => self.coordinators_told(env, answer),
+            Owner::Transfer(partition, to) => self.block_taken(env, partition, to, answer),
+        }
+    }
+}
+
+impl Owner {
+    fn partition(&self) -> Option<PartitionId> {
+        match self {
+            Owner::Session(_, partition) => Some(*partition),
+            Owner::Told { participant, .. } => Some(*participant),
+            Owner::InDoubt(..) | Owner::Ended | Owner::Transfer(..) => None,
+        }
+    }
+}

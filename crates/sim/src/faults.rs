@@ -1,0 +1,196 @@
+//! What goes wrong, and how much of it may go wrong at a time.
+//!
+//! With `disk` durability any number of processes may die. Where entries count in memory, a majority's memory must
+//! survive: a process dies only while all others are whole, that is, have caught up with what they may have lost.
+
+use shoal_types::{NodeId, PartitionId};
+
+use crate::context::{Event, Undo};
+use crate::knobs::{Durability, Fault};
+use crate::world::World;
+
+impl World {
+    /// One fault, and the time of the next.
+    pub fn fault(&mut self) {
+        if !self.ctx.is_rough {
+            return;
+        }
+        let (low, high) = self.ctx.knobs.fault_every_ms;
+        let next_us = self.ctx.random.between(low, high) * 1000;
+        self.ctx.plan(next_us, Event::Fault);
+        let total: u64 = self.ctx.knobs.faults.iter().map(|(_, weight)| weight).sum();
+        if total == 0 {
+            return;
+        }
+        let mut draw = self.ctx.random.below(total);
+        for (fault, weight) in self.ctx.knobs.faults.clone() {
+            if draw < weight {
+                return self.cause(fault);
+            }
+            draw -= weight;
+        }
+    }
+
+    fn any_node(&mut self) -> NodeId {
+        let nodes = self.machines.len() as u64;
+        NodeId(1 + self.ctx.random.below(nodes) as u32)
+    }
+
+    fn undo_later(&mut self, low_ms: u64, high_ms: u64, undo: Undo) {
+        let delay_us = self.ctx.random.between(low_ms * 1000, high_ms * 1000);
+        self.ctx.plan(delay_us, Event::Undo(undo));
+    }
+
+    fn cause(&mut self, fault: Fault) {
+        let (node, other) = (self.any_node(), self.any_node());
+        match fault {
+            Fault::Crash => self.crash_for_a_while(node),
+            Fault::CrashSeveral => {
+                let all = self.ctx.random.one_in(3);
+                for node in self.ctx.knobs.nodes() {
+                    if all || self.ctx.random.one_in(2) {
+                        self.crash_for_a_while(node);
+                    }
+                }
+            }
+            Fault::Pause => {
+                self.pause(node);
+                self.undo_later(10, 900, Undo::Resume(node));
+            }
+            Fault::Cut => {
+                self.cut(node, other);
+                self.cut(other, node);
+            }
+            Fault::CutOneWay => self.cut(node, other),
+            Fault::Isolate => {
+                for other in self.ctx.knobs.nodes().filter(|&other| other != node) {
+                    self.cut(node, other);
+                    self.cut(other, node);
+                }
+            }
+            Fault::Reset => {
+                self.ctx.network.close(node, other);
+                self.ctx.tell(|| format!("the link between {node} and {other} is reset"));
+            }
+            Fault::SlowDisk => {
+                self.machine(node).slow_disk_us = 20_000 + self.ctx.random.below(150_000);
+                self.undo_later(50, 600, Undo::QuickDisk(node));
+            }
+            Fault::SlowLink => {
+                let slow_us = self.ctx.random.below(120_000);
+                self.ctx.network.slow_down(node, other, slow_us);
+                self.undo_later(50, 600, Undo::SpeedUp(node, other));
+            }
+            Fault::HandOver => self.hand_over(),
+            Fault::Wipe => self.wipe(node),
+            Fault::KillClient => self.kill_client(node),
+        }
+    }
+
+    pub fn undo(&mut self, undo: Undo) {
+        match undo {
+            Undo::Start(node) => self.start(node),
+            Undo::Resume(node) => self.resume(node),
+            Undo::Mend(from, to) => self.ctx.network.mend(from, to),
+            Undo::SpeedUp(from, to) => self.ctx.network.speed_up(from, to),
+            Undo::QuickDisk(node) => self.machine(node).slow_disk_us = 0,
+        }
+    }
+
+    fn cut(&mut self, from: NodeId, to: NodeId) {
+        if from != to {
+            self.ctx.network.cut(from, to);
+            self.ctx.tell(|| format!("the way from {from} to {to} is cut"));
+            self.undo_later(20, 900, Undo::Mend(from, to));
+        }
+    }
+
+    /// Its process runs and knows all that it ever promised.
+    fn is_whole(&self, node: NodeId) -> bool {
+        let process = self.machines.get(&node).and_then(|machine| machine.process.as_ref());
+        process.is_some_and(|process| {
+            let mut replicas = process.replicas.values();
+            replicas.all(|replica| !replica.partition.is_amnesiac() && !replica.partition.is_installing())
+        })
+    }
+
+    fn others_are_whole(&self, node: NodeId) -> bool {
+        self.ctx.knobs.nodes().filter(|&other| other != node).all(|other| self.is_whole(other))
+    }
+
+    fn crash_for_a_while(&mut self, node: NodeId) {
+        let in_memory = self.ctx.knobs.durability == Durability::Replicated;
+        let is_alone = self
+            .ctx
+            .knobs
+            .all_partitions()
+            .any(|partition| self.ctx.knobs.is_alone(partition) && self.ctx.knobs.hosts(node, partition));
+        let in_good_order = (in_memory && is_alone) || self.ctx.random.one_in(6);
+        if in_memory && !in_good_order && !self.others_are_whole(node) {
+            return;
+        }
+        self.crash(node, in_good_order);
+        self.undo_later(5, 700, Undo::Start(node));
+    }
+
+    fn hand_over(&mut self) {
+        let partition = PartitionId(self.ctx.random.below(u64::from(self.ctx.knobs.partitions) + 1) as u32);
+        let voters = self.ctx.knobs.placement(partition).voters.clone();
+        let to = self.ctx.random.pick(&voters).copied().unwrap_or(1);
+        let Some(server) = self.server_of(partition).filter(|&node| self.ctx.is_running(node)) else { return };
+        self.ctx.tell(|| format!("partition {partition} is handed over to {to}"));
+        self.with(server, |process, env| {
+            // Refused for the witness, and while another hand-over is under way.
+            let _ = process.partition(partition).transfer_leader(to);
+            process.settle(env, partition);
+        });
+    }
+
+    /// A data directory is lost, while everybody else has everything.
+    fn wipe(&mut self, node: NodeId) {
+        if !self.ctx.knobs.is_data(node) || !self.others_are_whole(node) || !self.is_whole(node) {
+            return;
+        }
+        for partition in self.ctx.knobs.data_partitions() {
+            let voters = self.ctx.knobs.placement(partition).voters.clone();
+            let Some(server) = self.server_of(partition) else { return };
+            let Some(process) = self.process(server) else { return };
+            let end = process.partition(partition).last_index().0;
+            let others = voters.iter().map(|&voter| NodeId(voter as u32)).filter(|&voter| voter != node);
+            for other in others {
+                let Some(process) = self.process(other) else { return };
+                let replica = process.partition(partition);
+                if !replica.is_witness() && replica.applied_index() != end {
+                    return;
+                }
+            }
+        }
+        self.crash(node, false);
+        self.ctx.tell(|| format!("node {node} begins with an empty directory"));
+        self.ctx.see(crate::sights::Sight::DataNodeWiped);
+        self.machine(node).disk.wipe();
+        self.undo_later(5, 300, Undo::Start(node));
+    }
+
+    fn kill_client(&mut self, node: NodeId) {
+        self.with(node, |process, env| {
+            let Some(&id) = process.sessions.keys().next() else { return };
+            let Some(session) = process.sessions.remove(&id) else { return };
+            env.ctx.tell(|| format!("a client of transaction {} dies", session.transaction));
+            process.replace_client(env, session);
+        });
+    }
+
+    /// Ends all faults.
+    pub fn heal(&mut self) {
+        self.ctx.tell(|| "everything is healed".to_owned());
+        self.ctx.is_rough = false;
+        self.ctx.network.heal();
+        self.ctx.retain(|event| !matches!(event, Event::Fault | Event::Undo(_)));
+        for node in self.ctx.knobs.nodes() {
+            self.machine(node).slow_disk_us = 0;
+            self.resume(node);
+            self.start(node);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What clients did and were told, and whether what they see fits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::two_phase::Answer;
+use shoal_types::{PartitionId, Timestamp};
+
+use crate::knobs::Knobs;
+use crate::linear::RegisterOperation;
+use crate::rows::*;
+
+/// One transaction.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// The partitions that it has left a mark in, if it is committed.
+    pub wrote_to: BTreeSet<PartitionId>,
+    pub answer: Option<Answer>,
+    /// Somebody has seen its writes.
+    pub was_seen: bool,
+    /// Registers written and their operations' numbers.
+    pub register_writes: Vec<(i32, usize)>,
+    /// It adds so much to a counter.
+    pub counts: Vec<(i32, i32)>,
+}
+
+pub struct History {
+    pub records: Vec<Record>,
+    /// Those that clients were told are committed, in that order.
+    pub committed: Vec<usize>,
+    /// By register.
+    pub registers: BTreeMap<i32, Vec<RegisterOperation>>,
+    /// What a snapshot showed when it was first read.
+    shown: BTreeMap<Timestamp, BTreeMap<PartitionId, Vec<Row>>>,
+    money: i64,
+    partitions: u32,
+    /// Rises with everything that clients do.
+    clock: u64,
+    next_value: i32,
+}
+
+impl History {
+    pub fn new(knobs: &Knobs) -> History {
+        History {
+            records: Vec::new(),
+            committed: Vec::new(),
+            registers: BTreeMap::new(),
+            shown: BTreeMap::new(),
+            money: i64::from(knobs.accounts * OPENING_BALANCE),
+            partitions: knobs.partitions,
+            clock: 0,
+            next_value: 0,
+        }
+    }
+
+    pub fn money(&self) -> i64 {
+        self.money
+    }
+
+    pub fn moment(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    pub fn next_value(&mut self) -> i32 {
+        self.next_value += 1;
+        self.next_value
+    }
+
+    /// Nobody has made the rows that the database begins with, or is about to.
+    pub fn needs_opening(&self) -> bool {
+        self.records.iter().all(|record| record.answer == Some(Answer::NotCommitted))
+    }
+
+    /// The database has the rows that it begins with.
+    pub fn is_open(&self) -> bool {
+        !self.committed.is_empty()
+    }
+
+    /// A transaction begins; its number.
+    pub fn begin(&mut self) -> usize {
+        self.records.push(Record::default());
+        self.records.len() - 1
+    }
+
+    pub fn begin_register_write(&mut self, number: usize, register: i32, value: i32) {
+        let start = self.moment();
+        let operations = self.registers.entry(register).or_default();
+        self.records[number].register_writes.push((register, operations.len()));
+        operations.push(RegisterOperation::write(start, value));
+    }
+
+    pub fn register_read(&mut self, register: i32, start: u64, value: Option<i32>) {
+        let end = self.moment();
+        self.registers.entry(register).or_default().push(RegisterOperation::read(start, end, value));
+    }
+
+    /// The client has been told.
+    ///
+    /// # Errors
+    /// It cannot be true.
+    pub fn told(&mut self, number: usize, answer: Answer) -> Result<(), String> {
+        let moment = self.moment();
+        let record = &mut self.records[number];
+        if let Some(before) = record.answer {
+            return match before == answer {
+                true => Ok(()),
+                false => Err(format!("transaction {number} was answered {before:?} and then {answer:?}")),
+            };
+        }
+        record.answer = Some(answer);
+        for &(register, operation) in &record.register_writes {
+            if let Some(operation) =
+                self.registers.get_mut(&register).and_then(|operations| operations.get_mut(operation))
+            {
+                operation.finish(moment, answer);
+            }
+        }
+        match answer {
+            Answer::Committed(_) => self.committed.push(number),
+            Answer::NotCommitted if record.was_seen => {
+                return Err(format!("transaction {number}, whose writes were seen, is said not to be committed"));
+            }
+            Answer::NotCommitted | Answer::Unknown => {}
+        }
+        Ok(())
+    }
+
+    /// Checks all rows of all partitions as of one moment; `told` commits had been told of before.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn check_rows(
+        &mut self,
+        rows: &BTreeMap<PartitionId, Vec<Row>>,
+        told: usize,
+        whence: &str,
+    ) -> Result<(), String> {
+        let all = || rows.values().flatten().copied();
+        let accounts = all().filter(|&(id, _)| id < REGISTERS);
+        let money: i64 = accounts.clone().map(|(_, balance)| i64::from(balance)).sum();
+        if money != self.money {
+            let accounts: Vec<Row> = accounts.collect();
+            return Err(format!("{whence}: the accounts hold {money} instead of {}: {accounts:?}", self.money));
+        }
+        check_unique_index(&all().collect(), whence)?;
+        let marks: BTreeSet<(PartitionId, usize)> = rows
+            .iter()
+            .flat_map(|(&partition, rows)| rows.iter().map(move |&(id, number)| (partition, id, number)))
+            .filter(|&(_, id, _)| id >= MARKS)
+            .map(|(partition, _, number)| (partition, number as usize))
+            .collect();
+        let partitions = self.partitions;
+        for (number, record) in self.records.iter_mut().enumerate() {
+            let wrote_to = record.wrote_to.iter().filter(|partition| partition.0 < partitions);
+            let (mut there, mut of) = (0, 0);
+            for &partition in wrote_to {
+                of += 1;
+                there += usize::from(marks.contains(&(partition, number)));
+            }
+            let is_open = record.answer.is_none() && !record.was_seen;
+            if there != of && there != 0 && !is_open {
+                return Err(format!("{whence}: half of transaction {number} ({there} of {of} partitions)"));
+            }
+            if there > 0 {
+                record.was_seen = true;
+                if record.answer == Some(Answer::NotCommitted) {
+                    return Err(format!("{whence}: transaction {number} was told not to be committed, and is"));
+                }
+            }
+        }
+        let is_there = |&number: &usize| {
+            let mut wrote_to = self.records[number].wrote_to.iter();
+            wrote_to.all(|partition| partition.0 >= partitions || marks.contains(&(*partition, number)))
+        };
+        match self.committed[..told].iter().find(|number| !is_there(number)) {
+            Some(number) => {
+                Err(format!("{whence}: transaction {number}, told to be committed before, is not there"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whoever reads a snapshot again sees the same.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn check_same(
+        &mut self,
+        snapshot: Timestamp,
+        rows: &BTreeMap<PartitionId, Vec<Row>>,
+    ) -> Result<bool, String> {
+        let Some(before) = self.shown.get(&snapshot) else {
+            self.shown.insert(snapshot, rows.clone());
+            return Ok(false);
+        };
+        for (partition, rows) in rows {
+            let old: BTreeSet<&Row> = before[partition].iter().collect();
+            let new: BTreeSet<&Row> = rows.iter().collect();
+            if old != new {
+                let differing: Vec<_> = old.symmetric_difference(&new).collect();
+                return Err(format!(
+                    "the snapshot at {snapshot} has changed in partition {partition} since it was read: {differing:?}"
+                ));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Counters hold what was added: all that was acknowledged, and perhaps what nobody knows.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check_counters(&self, rows: &BTreeMap<PartitionId, Vec<Row>>) -> Result<(), String> {
+        let mut bounds: BTreeMap<i32, (i32, i32)> = BTreeMap::new();
+        for record in &self.records {
+            for &(counter, amount) in &record.counts {
+                let (low, high) = bounds.entry(counter).or_default();
+                match record.answer {
+                    Some(Answer::Committed(_)) => (*low, *high) = (*low + amount, *high + amount),
+                    Some(Answer::NotCommitted) => {}
+                    Some(Answer::Unknown) | None => *high += amount,
+                }
+            }
+        }
+        for (counter, (low, high)) in bounds {
+            let value = rows.values().flatten().find(|&&(id, _)| id == counter).map_or(0, |&(_, k)| k);
+            if !(low..=high).contains(&value) {
+                return Err(format!("counter {counter} is at {value}, not in {low}..={high}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The dictionary's versions follow each other, each made by one transaction that was not refused.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check_versions(&self, meta: PartitionId, rows: &[Row]) -> Result<(), String> {
+        let versions: Vec<Row> = rows.iter().copied().filter(|&(id, _)| (VERSIONS..MARKS).contains(&id)).collect();
+        let gap = versions.iter().enumerate().find(|(place, (id, _))| *id != VERSIONS + 1 + *place as i32);
+        if let Some((_, version)) = gap {
+            return Err(format!("the dictionary's versions have a gap before {version:?}"));
+        }
+        let made: Vec<i32> = versions.iter().map(|&(_, number)| number).collect();
+        for (number, record) in self.records.iter().enumerate() {
+            if !record.wrote_to.contains(&meta) {
+                continue;
+            }
+            let times = made.iter().filter(|&&by| by == number as i32).count();
+            let fits = match record.answer {
+                Some(Answer::Committed(_)) => times == 1,
+                Some(Answer::NotCommitted) => times == 0,
+                Some(Answer::Unknown) | None => times <= 1,
+            };
+            if !fits {
+                return Err(format!("transaction {number}, answered {:?}, made {times} versions", record.answer));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every owner is in the index under its value, and nothing else is.
+fn check_unique_index(rows: &BTreeSet<Row>, whence: &str) -> Result<(), String> {
+    let owners: BTreeSet<Row> = rows.range((OWNERS, i32::MIN)..(INDEX, i32::MIN)).copied().collect();
+    let index: BTreeSet<Row> = rows.range((INDEX, i32::MIN)..(VERSIONS, i32::MIN)).copied().collect();
+    let expected: BTreeSet<Row> = owners.iter().map(|&(owner, value)| (INDEX + value, owner)).collect();
+    match expected == index && index.len() == owners.len() {
+        true => Ok(()),
+        false => Err(format!("{whence}: the unique index {index:?} does not agree with its table {owners:?}")),
+    }
+}

@@ -1,0 +1,146 @@
+//! Checkpoints of all replicas in rounds, and the log cut behind them, step by step while everything else goes on.
+
+use shoal_partition::CheckpointCursor;
+use shoal_types::PartitionId;
+
+use crate::context::Event;
+use crate::disk::CheckpointFile;
+use crate::process::{Env, Process};
+
+const STEP_US: (u64, u64) = (200, 4_000);
+
+#[derive(Default)]
+pub struct Keeper {
+    round: Option<Round>,
+}
+
+struct Round {
+    left: Vec<PartitionId>,
+    low_water: u64,
+    current: Option<Current>,
+    /// The log is cut when it is durable up to here.
+    durable_at: u64,
+}
+
+/// A checkpoint in the making.
+struct Current {
+    partition: PartitionId,
+    file: CheckpointFile,
+    low_water: u64,
+    stage: Stage,
+}
+
+enum Stage {
+    Writing(CheckpointCursor),
+    Syncing(u64),
+}
+
+impl Process {
+    pub fn keep(&mut self, env: &mut Env<'_>) {
+        let round = self.keeper.round.take();
+        self.keeper.round = match round {
+            None => {
+                let left = self.hosted();
+                Some(Round { left, low_water: u64::MAX, current: None, durable_at: 0 })
+            }
+            Some(round) => self.go_on_with_round(env, round),
+        };
+        let delay = match self.keeper.round {
+            Some(_) => env.ctx.random.between(STEP_US.0, STEP_US.1),
+            None => {
+                env.ctx.knobs.checkpoint_ms * 1000 / 2 + env.ctx.random.below(env.ctx.knobs.checkpoint_ms * 1000)
+            }
+        };
+        env.ctx.plan(delay, Event::Keeper(self.me, self.life));
+    }
+
+    /// `None`: it has ended.
+    fn go_on_with_round(&mut self, env: &mut Env<'_>, mut round: Round) -> Option<Round> {
+        if let Some(current) = round.current.take() {
+            match self.go_on_with_checkpoint(env, current) {
+                Going::On(current) => round.current = Some(current),
+                Going::Done(low_water) => round.low_water = round.low_water.min(low_water),
+                Going::Failed => return None,
+            }
+            return Some(round);
+        }
+        if let Some(partition) = round.left.pop() {
+            if self.partition(partition).is_installing() {
+                round.low_water = round.low_water.min(self.checkpointed);
+            } else if self.partition(partition).is_witness() {
+                round.low_water = round.low_water.min(self.log_again(env, partition, 0));
+                round.durable_at = env.disk.end();
+            } else {
+                let file = CheckpointFile { number: env.disk.next_file(), blocks: Vec::new() };
+                let low_water = self.completed;
+                let cursor = self.partition(partition).begin_checkpoint();
+                let (me, index) = (self.me, cursor.index());
+                env.ctx.tell(|| format!("node {me} begins a checkpoint of partition {partition} at {index}"));
+                if !self.partition(partition).is_single() {
+                    // At once: the log in memory is cut as well.
+                    self.log_again(env, partition, cursor.index());
+                }
+                round.current = Some(Current { partition, file, low_water, stage: Stage::Writing(cursor) });
+            }
+            return Some(round);
+        }
+        if env.disk.durable() < round.durable_at {
+            self.want_sync(env, round.durable_at);
+            return Some(round);
+        }
+        self.checkpointed = round.low_water;
+        let (me, low_water) = (self.me, round.low_water);
+        env.ctx.tell(|| format!("node {me} cuts its log at {low_water}"));
+        env.disk.cut(round.low_water);
+        None
+    }
+
+    fn go_on_with_checkpoint(&mut self, env: &mut Env<'_>, mut current: Current) -> Going {
+        let partition = current.partition;
+        current.stage = match current.stage {
+            Stage::Writing(mut cursor) => {
+                let bytes = env.ctx.knobs.checkpoint_block_bytes;
+                let mut block = Vec::new();
+                match self.partition(partition).next_checkpoint_block(&mut cursor, bytes, &mut block) {
+                    Ok(true) => {
+                        current.file.blocks.push(block);
+                        Stage::Writing(cursor)
+                    }
+                    Ok(false) => {
+                        self.partition(partition).end_checkpoint(cursor);
+                        // Other partitions may have a share in what is in the checkpoint.
+                        let end = env.disk.end();
+                        self.want_sync(env, end);
+                        Stage::Syncing(end)
+                    }
+                    Err(_) => {
+                        self.partition(partition).end_checkpoint(cursor);
+                        return Going::Failed;
+                    }
+                }
+            }
+            Stage::Syncing(end) if env.disk.durable() >= end => {
+                let me = self.me;
+                env.ctx.tell(|| format!("node {me} has a checkpoint of partition {partition}"));
+                env.disk.finish_checkpoint(partition, current.file);
+                return Going::Done(current.low_water);
+            }
+            Stage::Syncing(end) => Stage::Syncing(end),
+        };
+        Going::On(current)
+    }
+
+    /// Logs what a checkpoint does not cover once more; nothing before the position that this yields is needed for it.
+    fn log_again(&mut self, env: &mut Env<'_>, partition: PartitionId, covered: u64) -> u64 {
+        let low_water = self.completed;
+        self.partition(partition).log_again(covered);
+        self.settle(env, partition);
+        low_water
+    }
+}
+
+enum Going {
+    On(Current),
+    Done(u64),
+    Failed,
+}

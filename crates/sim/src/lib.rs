@@ -1,0 +1,45 @@
+//! The cluster, simulated: the real partitions and the real two-phase coordinator on simulated processes, disks, clocks and
+//! links, in one thread, from one seed.
+//!
+//! - a run: `run` (filled, rough, healed, checked), `world` (the loop), `context` (events, chance), `knobs` (what a seed
+//!   decides beforehand), `faults`
+//! - a node: `process`, `driver` (what partitions want done), `background` (time, links, news), `keeper` (checkpoints),
+//!   `transfer` (copies for replicas that fell behind), `disk`, `network`, `message`
+//! - transactions: `server` and `resolve` at the leaders, `session`, `script` and `reader` at the clients
+//! - judgement: `history`, `linear`, and `sights`, the situations that runs must have been in
+//!
+//! The same seed gives the same run, to the last message.
+
+mod background;
+mod context;
+mod disk;
+mod driver;
+mod faults;
+mod history;
+mod keeper;
+mod knobs;
+mod linear;
+mod many;
+mod message;
+mod network;
+mod process;
+mod random;
+mod reader;
+mod resolve;
+mod rows;
+mod run;
+mod script;
+mod server;
+mod session;
+mod sights;
+mod transfer;
+/// The coordinator as the product has it, compiled from its own source: the crate around it knows threads and sockets.
+#[allow(dead_code)]
+#[path = "../../txn/src/two_phase.rs"]
+mod two_phase;
+mod world;
+
+pub use context::Trace;
+pub use many::{Summary, run_caught, run_many};
+pub use run::{Report, run};
+pub use sights::{Sight, Sights};

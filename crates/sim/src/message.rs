@@ -1,0 +1,154 @@
+//! What nodes say to each other.
+//!
+//! Raft's messages travel as bytes, as they do between processes. Requests have a number, which the reply carries back;
+//! number 0 asks for no reply.
+
+use crate::two_phase;
+use shoal_partition::{Decision, HomeOutcome};
+use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
+
+use crate::rows::Row;
+
+/// One message on its way.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    pub from: NodeId,
+    /// The life of the process that sent it.
+    pub life: u64,
+    pub to: NodeId,
+    pub body: Body,
+}
+
+#[derive(Clone, Debug)]
+pub enum Body {
+    Raft(PartitionId, Vec<u8>),
+    News(News),
+    Request(u64, Request),
+    Reply(u64, Reply),
+}
+
+/// What nodes tell each other unasked.
+#[derive(Clone, Debug, Default)]
+pub struct News {
+    pub amnesiac: Vec<PartitionId>,
+    /// Partitions whose replicas the sender has known to be amnesiac all at once, in these lives of their nodes.
+    pub anew: Vec<(PartitionId, Vec<(NodeId, u64)>)>,
+    /// Partitions that the sender leads, and since which terms.
+    pub leads: Vec<(PartitionId, u64)>,
+    /// Transactions there read no snapshot before this.
+    pub horizon: Timestamp,
+    pub visible: Timestamp,
+}
+
+/// One operation of a transaction, with its locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Changes `k` by so much; a row whose `k` is zero is not there. Refused if `k` would be negative.
+    Add(i32, i32),
+    /// Makes the row be there with this `k`.
+    Put(Row),
+    /// Refused if there is a row with this id.
+    Insert(Row),
+    Remove(i32),
+    ReadShared(i32),
+    ReadExclusive(i32),
+    /// Inserts the next version of the dictionary.
+    Append(i32),
+}
+
+impl Operation {
+    pub fn writes(self) -> bool {
+        !matches!(self, Operation::ReadShared(_) | Operation::ReadExclusive(_))
+    }
+}
+
+/// What a transaction knows of its part in a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub partition: PartitionId,
+    pub transaction: TransactionId,
+    /// The term in which it joined; 0 if it joins now.
+    pub term: u64,
+    /// Writes staged.
+    pub writes: u32,
+}
+
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// The operation and, with the first write to a partition, the transaction's mark.
+    Work(Part, Operation, Option<i32>),
+    /// The newest version of a row, without locks.
+    ReadNewest(PartitionId, i32),
+    /// The newest commit that is visible at the leader.
+    Visible(PartitionId),
+    /// All rows as of a snapshot; of the leader of this term if it is not 0.
+    Scan(PartitionId, Timestamp, u64),
+    /// Does the transaction still have its part? Ends it there.
+    CheckRead(Part),
+    Commit(Part),
+    TwoPhase(TransactionId, two_phase::Request),
+    Rollback(PartitionId, TransactionId),
+    /// A participant asks the home.
+    OutcomeOf(PartitionId, TransactionId),
+    /// The home tells a participant.
+    Decide(PartitionId, TransactionId, Decision),
+    Confirm(PartitionId, TransactionId, PartitionId),
+    /// Which of these transactions does the node not run any more?
+    EndedAmong(Vec<TransactionId>),
+    /// A block of a checkpoint: is it the first, is it the last.
+    Checkpoint(PartitionId, bool, bool, Vec<u8>),
+}
+
+impl Request {
+    /// The partition whose leader is asked, if a leader is.
+    pub fn partition(&self) -> Option<PartitionId> {
+        match self {
+            Request::Work(part, ..) | Request::CheckRead(part) | Request::Commit(part) => Some(part.partition),
+            Request::TwoPhase(_, request) => Some(request.partition()),
+            Request::ReadNewest(partition, _)
+            | Request::Visible(partition)
+            | Request::Scan(partition, ..)
+            | Request::Rollback(partition, _)
+            | Request::OutcomeOf(partition, _)
+            | Request::Decide(partition, ..)
+            | Request::Confirm(partition, ..) => Some(*partition),
+            Request::EndedAmong(_) | Request::Checkpoint(..) => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// Somebody else leads; nothing was done.
+    NotLeader(Option<NodeId>),
+    /// What the transaction had there is gone.
+    Lost,
+    /// It was refused, and nothing of it was done.
+    /// Why is told in traces.
+    #[allow(dead_code)]
+    Refused(String),
+    /// The operation is done: term, writes staged now, `k` before it.
+    Worked(u64, u32, Option<i32>),
+    /// What was read, and in which term.
+    Value(Option<i32>),
+    Visible(Timestamp, u64),
+    Rows(Vec<Row>),
+    Fine,
+    Committed(Timestamp),
+    NotCommitted,
+    /// Nobody here will learn what became of it.
+    Unknown,
+    Prepared(Option<Timestamp>),
+    Outcome(HomeOutcome),
+    Ended(Vec<TransactionId>),
+}
+
+/// Why a request has no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    NotSent,
+    /// It may have been executed, or will be, or never.
+    Lost,
+}
+
+pub type Answer = Result<Reply, Failure>;

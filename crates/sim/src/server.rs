@@ -1,0 +1,556 @@
+//! The leader's side: requests of transactions, wherever they are coordinated.
+//!
+//! A request that has to wait is kept and served again from its beginning when its token is woken; it has changed nothing until
+//! then. Its transaction's end strikes it out.
+
+use crate::two_phase;
+use shoal_partition::*;
+use shoal_types::{NodeId, PartitionId, Result, Timestamp, TransactionId};
+
+use crate::message::{Body, Operation, Part, Reply, Request};
+use crate::process::{Env, Process};
+use crate::rows::*;
+use crate::sights::Sight;
+
+const LOCK_WAIT_US: u64 = 250_000;
+const ROWS_PER_SCAN: usize = 64;
+
+/// Who is told what becomes of a proposal.
+pub enum Waiting {
+    Commit {
+        from: NodeId,
+        number: u64,
+        timestamp: Timestamp,
+    },
+    Prepare {
+        from: NodeId,
+        number: u64,
+        timestamp: Timestamp,
+    },
+    Decide {
+        from: NodeId,
+        number: u64,
+    },
+    /// A decision that this participant has asked for: the home is told.
+    Learnt {
+        home: PartitionId,
+        transaction: TransactionId,
+        committed: bool,
+    },
+    Table,
+    Nobody,
+}
+
+pub struct WaitingRequest {
+    from: NodeId,
+    number: u64,
+    request: Request,
+    transaction: Option<TransactionId>,
+    partition: PartitionId,
+    deadline_us: u64,
+}
+
+/// What a request has come to.
+enum Served {
+    Reply(Reply),
+    /// It waits under its token.
+    Waits,
+    /// The reply comes when a proposal's fate is known.
+    Later,
+}
+
+impl Process {
+    pub fn reply(&mut self, env: &mut Env<'_>, to: NodeId, number: u64, reply: Reply) {
+        if number != 0 {
+            self.send(env, to, Body::Reply(number, reply));
+        }
+    }
+
+    pub fn serve(&mut self, env: &mut Env<'_>, from: NodeId, number: u64, request: Request) {
+        match request {
+            Request::Checkpoint(partition, first, last, block) => {
+                return self.take_block(env, (from, number), partition, (first, last), block);
+            }
+            Request::EndedAmong(transactions) => {
+                let ended = transactions.into_iter().filter(|&id| !self.coordinates(id)).collect();
+                return self.reply(env, from, number, Reply::Ended(ended));
+            }
+            _ => {}
+        }
+        let Some(partition) = request.partition() else { return };
+        if !self.replicas.contains_key(&partition) {
+            return self.reply(env, from, number, Reply::NotLeader(None));
+        }
+        let token = WaitToken(self.next_token());
+        let served = match self.execute(env, (from, number), token, &request) {
+            Ok(served) => served,
+            Err(error) => Served::Reply(Reply::Refused(error.message().to_owned())),
+        };
+        self.settle(env, partition);
+        match served {
+            Served::Reply(reply) => self.reply(env, from, number, reply),
+            Served::Later => {}
+            Served::Waits => {
+                let transaction = match &request {
+                    Request::Work(part, ..) => Some(part.transaction),
+                    _ => None,
+                };
+                if let Request::Scan(..) = request {
+                    env.ctx.see(Sight::SnapshotWaited);
+                }
+                let deadline_us = env.ctx.now_us + LOCK_WAIT_US;
+                let waiting = WaitingRequest { from, number, request, transaction, partition, deadline_us };
+                self.waiting.insert(token, waiting);
+            }
+        }
+    }
+
+    /// A session here still runs the transaction.
+    pub fn coordinates(&self, transaction: TransactionId) -> bool {
+        self.sessions.values().any(|session| session.transaction == transaction)
+    }
+
+    /// Serves those again whose tokens were woken.
+    pub fn serve_woken(&mut self, env: &mut Env<'_>) {
+        while let Some(token) = self.woken.pop_front() {
+            if let Some(WaitingRequest { from, number, request, .. }) = self.waiting.remove(&token) {
+                self.serve(env, from, number, request);
+            }
+        }
+    }
+
+    pub fn end_long_waits(&mut self, env: &mut Env<'_>) {
+        let now_us = env.ctx.now_us;
+        let late: Vec<WaitToken> = self
+            .waiting
+            .iter()
+            .filter(|(_, waiting)| waiting.deadline_us < now_us)
+            .map(|(&token, _)| token)
+            .collect();
+        for token in late {
+            let Some(waiting) = self.waiting.remove(&token) else { continue };
+            if let Some(transaction) = waiting.transaction {
+                self.partition(waiting.partition).cancel_wait(transaction, token);
+                self.settle(env, waiting.partition);
+            }
+            self.reply(env, waiting.from, waiting.number, Reply::Refused("waited too long".into()));
+        }
+    }
+
+    fn not_leader(&mut self, env: &mut Env<'_>, id: PartitionId) -> Reply {
+        let is_fresh = self.is_fresh_from_pause;
+        let partition = self.partition(id);
+        if is_fresh && partition.is_leader() {
+            env.ctx.see(Sight::LeaseExpiredInPause);
+        }
+        Reply::NotLeader(partition.leader().map(|leader| NodeId(leader as u32)))
+    }
+
+    /// The leader's term, if the transaction's part is here as its coordinator knows it.
+    fn hold(&mut self, env: &mut Env<'_>, part: &Part) -> Result<u64, Reply> {
+        let now = env.now;
+        if !self.serves(part.partition, now) {
+            let refusal = self.not_leader(env, part.partition);
+            return Err(if part.term == 0 { refusal } else { Reply::Lost });
+        }
+        let partition = self.partition(part.partition);
+        let term = partition.term();
+        let is_known = part.term == 0 || partition.has_joined(part.transaction);
+        let same_term = part.term == 0 || part.term == term;
+        match same_term && is_known && partition.expect_writes(part.transaction, part.writes).is_ok() {
+            true => Ok(term),
+            false => Err(Reply::Lost),
+        }
+    }
+
+    fn execute(
+        &mut self,
+        env: &mut Env<'_>,
+        (from, number): (NodeId, u64),
+        token: WaitToken,
+        request: &Request,
+    ) -> Result<Served> {
+        let done = |reply| Ok(Served::Reply(reply));
+        match request {
+            Request::Work(part, operation, mark) => match self.hold(env, part) {
+                Ok(term) => self.work(part, term, *operation, *mark, token),
+                Err(refusal) => done(refusal),
+            },
+            Request::CheckRead(part) => match self.hold(env, part) {
+                Ok(_) => {
+                    self.partition(part.partition).rollback(part.transaction);
+                    done(Reply::Fine)
+                }
+                Err(refusal) => done(refusal),
+            },
+            Request::Commit(part) => match self.hold(env, part) {
+                Ok(_) => self.commit(env, (from, number), part),
+                Err(refusal) => done(refusal),
+            },
+            Request::Rollback(partition, transaction) => {
+                self.end_transaction(*partition, *transaction);
+                done(Reply::Fine)
+            }
+            Request::TwoPhase(_, two_phase::Request::Rollback { partition }) => {
+                let Request::TwoPhase(transaction, _) = request else { return done(Reply::Fine) };
+                self.end_transaction(*partition, *transaction);
+                done(Reply::Fine)
+            }
+            _ => {
+                let Some(partition) = request.partition() else { return done(Reply::Lost) };
+                if !self.serves(partition, env.now) {
+                    return done(self.not_leader(env, partition));
+                }
+                self.execute_as_leader(env, (from, number), token, request)
+            }
+        }
+    }
+
+    /// What needs a lease and no part of a transaction.
+    fn execute_as_leader(
+        &mut self,
+        env: &mut Env<'_>,
+        asker: (NodeId, u64),
+        token: WaitToken,
+        request: &Request,
+    ) -> Result<Served> {
+        let reply = match request {
+            Request::ReadNewest(partition, id) => {
+                let view = ReadView::newest(None, token);
+                match self.partition(*partition).get(&view, TABLE, &key(*id), None)? {
+                    Step::Ready(row) => Reply::Value(row.map(decode).map(|(_, k)| k)),
+                    Step::Wait(_) => return Ok(Served::Waits),
+                }
+            }
+            Request::Visible(partition) => {
+                let term = self.partition(*partition).term();
+                Reply::Visible(self.visible.max(Timestamp(1)), term)
+            }
+            Request::Scan(partition, snapshot, term) => return self.scan(*partition, *snapshot, *term, token),
+            Request::TwoPhase(transaction, request) => {
+                return self.serve_coordinator(env, asker, *transaction, request);
+            }
+            Request::OutcomeOf(home, transaction) => Reply::Outcome(self.outcome_of(*home, *transaction)),
+            Request::Decide(partition, transaction, decision) => {
+                return self.decide(*partition, *transaction, *decision, asker);
+            }
+            Request::Confirm(home, transaction, participant) => {
+                let confirmation = Confirmation::Participant(*participant);
+                self.partition(*home).confirm(*transaction, confirmation);
+                Reply::Fine
+            }
+            _ => Reply::Lost,
+        };
+        Ok(Served::Reply(reply))
+    }
+
+    // ---- operations ----
+
+    fn work(
+        &mut self,
+        part: &Part,
+        term: u64,
+        operation: Operation,
+        mark: Option<i32>,
+        token: WaitToken,
+    ) -> Result<Served> {
+        let id = part.transaction;
+        let value = match self.operate(part, operation, token)? {
+            Step::Wait(_) => return Ok(Served::Waits),
+            Step::Ready(Ok(value)) => value,
+            Step::Ready(Err(refusal)) => return Ok(Served::Reply(Reply::Refused(refusal.into()))),
+        };
+        if let Some(mark) = mark {
+            let row = self.codec.encode((MARKS + mark, mark));
+            let marked = self.partition(part.partition).insert(id, TABLE, &row, token)?;
+            assert!(matches!(marked, Step::Ready(WriteOutcome::Done)), "nobody else writes this mark");
+        }
+        let writes = self.partition(part.partition).savepoint(id).0;
+        Ok(Served::Reply(Reply::Worked(term, writes, value)))
+    }
+
+    /// Yields what `k` was before, or why the operation is refused.
+    fn operate(
+        &mut self,
+        part: &Part,
+        operation: Operation,
+        token: WaitToken,
+    ) -> Result<Step<Result<Option<i32>, &'static str>>> {
+        let (id, view) = (part.transaction, ReadView::newest(Some(part.transaction), token));
+        let lock = |mode| Some(LockRequest { mode, policy: LockPolicy::Wait, lock_gaps: true });
+        let (row, mode) = match operation {
+            Operation::Add(row, _) | Operation::Put((row, _)) | Operation::Remove(row) => {
+                (row, LockMode::Exclusive)
+            }
+            Operation::ReadExclusive(row) => (row, LockMode::Exclusive),
+            Operation::ReadShared(row) => (row, LockMode::Shared),
+            Operation::Insert(row) => return self.insert(part, row, token),
+            Operation::Append(made_by) => {
+                let newest = self.newest_version(part.partition)?;
+                return self.insert(part, (newest + 1, made_by), token);
+            }
+        };
+        let before = match self.partition(part.partition).get(&view, TABLE, &key(row), lock(mode))? {
+            Step::Ready(found) => found.map(decode).map(|(_, k)| k),
+            Step::Wait(blocked) => return Ok(Step::Wait(blocked)),
+        };
+        let after = match operation {
+            Operation::Add(_, amount) => match before.unwrap_or(0) + amount {
+                ..0 => return Ok(Step::Ready(Err("there is not enough"))),
+                0 => None,
+                after => Some(after),
+            },
+            Operation::Put((_, k)) => Some(k),
+            Operation::Remove(_) => None,
+            _ => return Ok(Step::Ready(Ok(before))),
+        };
+        let bytes = self.codec.encode((row, after.unwrap_or(0)));
+        let partition = self.partition(part.partition);
+        let step = match after {
+            Some(_) => partition.put(id, TABLE, &bytes, token)?,
+            None if before.is_none() => return Ok(Step::Ready(Ok(before))),
+            None => partition.delete(id, TABLE, &key(row), token)?,
+        };
+        assert!(matches!(step, Step::Ready(WriteOutcome::Done)), "the row is locked");
+        Ok(Step::Ready(Ok(before)))
+    }
+
+    fn insert(
+        &mut self,
+        part: &Part,
+        row: Row,
+        token: WaitToken,
+    ) -> Result<Step<Result<Option<i32>, &'static str>>> {
+        let bytes = self.codec.encode(row);
+        let step = self.partition(part.partition).insert(part.transaction, TABLE, &bytes, token)?;
+        Ok(step.map(|outcome| match outcome {
+            WriteOutcome::Done => Ok(None),
+            _ => Err("there is such a row"),
+        }))
+    }
+
+    fn newest_version(&mut self, meta: PartitionId) -> Result<i32> {
+        let range = KeyRange {
+            start: std::ops::Bound::Included(key(VERSIONS).to_vec()),
+            end: std::ops::Bound::Excluded(key(MARKS).to_vec()),
+        };
+        let mut cursor = Cursor::new(TABLE, PRIMARY, range, Direction::Backward);
+        let mut newest = VERSIONS;
+        let view = ReadView::newest(None, WaitToken(0));
+        self.partition(meta).scan(&view, &mut cursor, None, 1, &mut |row| {
+            newest = decode(row).0;
+            Visit::Stop
+        })?;
+        Ok(newest)
+    }
+
+    fn scan(&mut self, id: PartitionId, snapshot: Timestamp, term: u64, token: WaitToken) -> Result<Served> {
+        self.observe(snapshot);
+        let partition = self.partition(id);
+        if term != 0 && partition.term() != term {
+            return Ok(Served::Reply(Reply::Lost));
+        }
+        if snapshot < partition.oldest_snapshot() {
+            return Ok(Served::Reply(Reply::Refused("the snapshot is too old".into())));
+        }
+        let view = ReadView { snapshot, ..ReadView::newest(None, token) };
+        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+        let mut rows = Vec::new();
+        loop {
+            let step = partition.scan(&view, &mut cursor, None, ROWS_PER_SCAN, &mut |row| {
+                rows.push(decode(row));
+                Visit::Continue
+            })?;
+            match step {
+                Step::Ready(ScanState::Done) => return Ok(Served::Reply(Reply::Rows(rows))),
+                Step::Ready(ScanState::More) => {}
+                Step::Wait(_) => return Ok(Served::Waits),
+            }
+        }
+    }
+
+    // ---- endings ----
+
+    fn commit(&mut self, env: &mut Env<'_>, (from, number): (NodeId, u64), part: &Part) -> Result<Served> {
+        let timestamp = self.timestamp_for(env, part.partition);
+        let token = CommitToken(self.next_token());
+        match self.partition(part.partition).propose_commit(part.transaction, timestamp, token)? {
+            CommitStart::Proposed => {
+                self.proposals.insert(token, Waiting::Commit { from, number, timestamp });
+                Ok(Served::Later)
+            }
+            CommitStart::ReadOnly => Ok(Served::Reply(Reply::Committed(Timestamp::ZERO))),
+        }
+    }
+
+    /// Rolls a transaction back unless it is prepared; requests of it that wait here do nothing more.
+    pub fn end_transaction(&mut self, partition: PartitionId, transaction: TransactionId) {
+        self.strike_out(partition, transaction);
+        self.partition(partition).rollback(transaction);
+    }
+
+    pub fn strike_out(&mut self, partition: PartitionId, transaction: TransactionId) {
+        self.waiting
+            .retain(|_, waiting| waiting.transaction != Some(transaction) || waiting.partition != partition);
+    }
+
+    /// The link to a coordinator's node has broken: what it has not prepared is rolled back.
+    pub fn end_transactions_of(&mut self, env: &mut Env<'_>, node: NodeId) {
+        for partition in self.hosted() {
+            for transaction in self.partition(partition).transactions_of(node) {
+                self.end_transaction(partition, transaction);
+            }
+            self.settle(env, partition);
+        }
+    }
+
+    fn outcome_of(&mut self, home: PartitionId, transaction: TransactionId) -> HomeOutcome {
+        let outcome = self.partition(home).outcome_of(transaction);
+        if outcome == HomeOutcome::Aborted {
+            self.strike_out(home, transaction);
+        }
+        outcome
+    }
+
+    pub fn decide_learnt(
+        &mut self,
+        env: &mut Env<'_>,
+        (partition, home): (PartitionId, PartitionId),
+        transaction: TransactionId,
+        decision: Decision,
+    ) {
+        let committed = matches!(decision, Decision::Commit(_));
+        let token = CommitToken(self.next_token());
+        if let Decision::Commit(timestamp) = decision {
+            self.observe(timestamp);
+        }
+        if let Ok(DecisionStart::Proposed) =
+            self.partition(partition).propose_decision(transaction, decision, token)
+        {
+            self.proposals.insert(token, Waiting::Learnt { home, transaction, committed });
+        }
+        self.settle(env, partition);
+    }
+
+    fn decide(
+        &mut self,
+        partition: PartitionId,
+        transaction: TransactionId,
+        decision: Decision,
+        (from, number): (NodeId, u64),
+    ) -> Result<Served> {
+        let token = CommitToken(self.next_token());
+        match decision {
+            Decision::Commit(timestamp) => self.observe(timestamp),
+            Decision::Abort => self.strike_out(partition, transaction),
+        }
+        Ok(match self.partition(partition).propose_decision(transaction, decision, token)? {
+            DecisionStart::Done => Served::Reply(Reply::Fine),
+            DecisionStart::Proposed => {
+                self.proposals.insert(token, Waiting::Decide { from, number });
+                Served::Later
+            }
+        })
+    }
+
+    fn serve_coordinator(
+        &mut self,
+        env: &mut Env<'_>,
+        (from, number): (NodeId, u64),
+        transaction: TransactionId,
+        request: &two_phase::Request,
+    ) -> Result<Served> {
+        match request {
+            two_phase::Request::Prepare { participant, home } => {
+                let two_phase::Participant { partition, term, writes } = *participant;
+                if let Err(refusal) = self.hold(env, &Part { partition, transaction, term, writes }) {
+                    return Ok(Served::Reply(refusal));
+                }
+                let timestamp = self.timestamp_for(env, partition);
+                let token = CommitToken(self.next_token());
+                let started =
+                    self.partition(partition).propose_prepare(transaction, *home, timestamp, writes, token)?;
+                if started == CommitStart::ReadOnly {
+                    return Ok(Served::Reply(Reply::Prepared(None)));
+                }
+                self.proposals.insert(token, Waiting::Prepare { from, number, timestamp });
+            }
+            two_phase::Request::HomeCommit { home, after, participants } => {
+                let two_phase::Participant { partition, term, writes } = *home;
+                if let Err(refusal) = self.hold(env, &Part { partition, transaction, term, writes }) {
+                    return Ok(Served::Reply(refusal));
+                }
+                self.observe(*after);
+                let timestamp = self.timestamp_for(env, partition);
+                let token = CommitToken(self.next_token());
+                let partition = self.partition(partition);
+                partition.propose_home_commit(transaction, timestamp, participants, writes, token)?;
+                self.proposals.insert(token, Waiting::Commit { from, number, timestamp });
+            }
+            two_phase::Request::OutcomeOf { home } => {
+                let outcome = self.outcome_of(*home, transaction);
+                return Ok(Served::Reply(Reply::Outcome(outcome)));
+            }
+            two_phase::Request::Decide { partition, decision } => {
+                return self.decide(*partition, transaction, *decision, (from, number));
+            }
+            two_phase::Request::Confirm { home, participants } => {
+                let partition = self.partition(*home);
+                for &participant in participants {
+                    partition.confirm(transaction, Confirmation::Participant(participant));
+                }
+                partition.confirm(transaction, Confirmation::Coordinator);
+                return Ok(Served::Reply(Reply::Fine));
+            }
+            two_phase::Request::Rollback { .. } => return Ok(Served::Reply(Reply::Fine)),
+        }
+        Ok(Served::Later)
+    }
+
+    // ---- what became of proposals ----
+
+    pub fn proposal_committed(&mut self, env: &mut Env<'_>, partition: PartitionId, token: CommitToken) {
+        match self.proposals.remove(&token) {
+            Some(Waiting::Commit { from, number, timestamp }) => {
+                self.reply(env, from, number, Reply::Committed(timestamp));
+            }
+            Some(Waiting::Prepare { from, number, timestamp }) => {
+                self.reply(env, from, number, Reply::Prepared(Some(timestamp)));
+            }
+            Some(Waiting::Decide { from, number }) => self.reply(env, from, number, Reply::Fine),
+            Some(Waiting::Learnt { home, transaction, committed }) => {
+                env.ctx.see(Sight::DecidedByHome);
+                if committed {
+                    self.tell_leader(env, Request::Confirm(home, transaction, partition));
+                }
+            }
+            Some(Waiting::Table | Waiting::Nobody) | None => {}
+        }
+    }
+
+    pub fn proposal_lost(&mut self, env: &mut Env<'_>, partition: PartitionId, token: CommitToken) {
+        match self.proposals.remove(&token) {
+            Some(Waiting::Commit { from, number, .. }) => self.reply(env, from, number, Reply::NotCommitted),
+            Some(Waiting::Prepare { from, number, .. } | Waiting::Decide { from, number }) => {
+                self.reply(env, from, number, Reply::Lost);
+            }
+            Some(Waiting::Table) => {
+                if let Some(replica) = self.replicas.get_mut(&partition) {
+                    replica.creating = false;
+                }
+            }
+            Some(Waiting::Learnt { .. } | Waiting::Nobody) | None => {}
+        }
+    }
+
+    pub fn proposal_unknown(&mut self, env: &mut Env<'_>, token: CommitToken) {
+        match self.proposals.remove(&token) {
+            Some(
+                Waiting::Commit { from, number, .. }
+                | Waiting::Prepare { from, number, .. }
+                | Waiting::Decide { from, number },
+            ) => self.reply(env, from, number, Reply::Unknown),
+            Some(Waiting::Learnt { .. } | Waiting::Table | Waiting::Nobody) | None => {}
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Situations that a good many runs should have been in. A simulator that never meets them proves nothing about them.
+
+use std::fmt;
+
+macro_rules! sights {
+    ($($(#[$doc:meta])* $name:ident => $text:literal),* $(,)?) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Sight {
+            $($(#[$doc])* $name),*
+        }
+
+        impl Sight {
+            pub const ALL: &[Sight] = &[$(Sight::$name),*];
+
+            pub fn text(self) -> &'static str {
+                match self {
+                    $(Sight::$name => $text),*
+                }
+            }
+        }
+    };
+}
+
+sights! {
+    TakeoverWithPrepared => "a new leader found prepared transactions",
+    WitnessElected => "a witness was elected",
+    WitnessHandedOver => "a witness handed leadership over",
+    AmnesiaCured => "a replica that might have lost the end of its log caught up",
+    AmnesiaForgotten => "all replicas of a group had lost track at once and began anew",
+    LeaseExpiredInPause => "a leader came back from a pause and refused, its lease having run out",
+    CheckpointInstalled => "a checkpoint was installed at run time",
+    TornTail => "a torn end of a log was dropped",
+    CoordinatorDiedUndecided => "a coordinator died while its participants were prepared",
+    CoordinatorDiedDecided => "a coordinator died between the home's commit and the decision's arrival",
+    HomeChangedInDoubt => "a home got a new leader while a participant was in doubt",
+    CrashAfterCut => "a node crashed after its log had been cut behind checkpoints",
+    EntriesDoubled => "entries were sent twice",
+    WholeClusterDown => "all nodes were down at once",
+    DataNodeWiped => "a data node began with an empty directory",
+    Committed => "a transaction was committed",
+    CommittedOverPartitions => "a transaction over several partitions was committed",
+    Unknown => "a client was told that the outcome is unknown",
+    NotCommitted => "a client was told that its transaction is not committed",
+    DecidedByHome => "a participant in doubt learnt the outcome from the home",
+    SnapshotRead => "a snapshot was read and found right",
+    SnapshotReadAgain => "a snapshot was read twice",
+    SnapshotWaited => "a snapshot's reader waited for a transaction",
+    LockingSum => "a sum under locks was right",
+    RegisterRead => "a register was read",
+    OrphanEnded => "a transaction without a coordinator was ended",
+}
+
+#[derive(Clone, Debug)]
+pub struct Sights([u64; Sight::ALL.len()]);
+
+impl Default for Sights {
+    fn default() -> Sights {
+        Sights([0; Sight::ALL.len()])
+    }
+}
+
+impl Sights {
+    pub fn see(&mut self, sight: Sight) {
+        self.0[sight as usize] += 1;
+    }
+
+    pub fn count(&self, sight: Sight) -> u64 {
+        self.0[sight as usize]
+    }
+
+    pub fn add(&mut self, other: &Sights) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more;
+        }
+    }
+
+    pub fn never_seen(&self) -> Vec<Sight> {
+        Sight::ALL.iter().copied().filter(|&sight| self.count(sight) == 0).collect()
+    }
+}
+
+impl fmt::Display for Sights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &sight in Sight::ALL {
+            writeln!(f, "{:>10}  {}", self.count(sight), sight.text())?;
+        }
+        Ok(())
+    }
+}
