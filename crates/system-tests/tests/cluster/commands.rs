@@ -208,6 +208,7 @@ fn answers_at_any_node(cluster: &TestCluster) {
 }
 
 fn stops_a_node(cluster: &TestCluster) {
+    wait_until("node 1 to lack nothing", || cluster.node(1)["behind"] == json!([]) && cluster.has_leaders());
     assert_eq!(cluster.text("2 STOP"), "Node 2 has shut down.\n");
     wait_until("node 2 to be gone", || cluster.states() == ["STARTED", "NO_CONTACT", "STARTED"]);
     wait_until("node 1 leads everything", || {
