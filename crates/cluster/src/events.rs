@@ -248,8 +248,8 @@ impl Node {
         let partitions = cluster.options.partition_count();
         let changes =
             lock(&cluster.events.leaders).look(self.now(), cluster.options.me, partitions + 1, &cluster.leaders);
-        for text in describe_changes(&changes, partitions) {
-            self.log_event("leader", &text);
+        for (severity, text) in describe_changes(&changes, cluster.options.me, partitions) {
+            self.log_event_as(severity, "leader", &text);
         }
     }
 }
@@ -305,7 +305,7 @@ impl LeaderWatch {
 }
 
 /// One sentence for all partitions that came from one node.
-fn describe_changes(changes: &[LeaderChange], meta_partition: u32) -> Vec<String> {
+fn describe_changes(changes: &[LeaderChange], me: NodeId, meta_partition: u32) -> Vec<(Severity, String)> {
     let mut by_leader: BTreeMap<Option<NodeId>, Vec<&LeaderChange>> = BTreeMap::new();
     for change in changes {
         by_leader.entry(change.before).or_default().push(change);
@@ -324,12 +324,21 @@ fn describe_changes(changes: &[LeaderChange], meta_partition: u32) -> Vec<String
             what.push("the dictionary".to_owned());
         }
         let outage_ms = changes.iter().map(|change| change.without_leader_ms).max().unwrap_or(0);
-        let before = match (before, outage_ms) {
-            (None, _) => "the first leader that is known here".to_owned(),
-            (Some(node), 0) => format!("taken over from Node {node}"),
-            (Some(node), ms) => format!("Node {node} led before; {ms} ms without a leader, as seen here"),
-        };
-        format!("Leads {} now: {before}", what.join(" and "))
+        let what = what.join(" and ");
+        match (before, outage_ms) {
+            (None, _) => (Severity::Info, format!("Leads {what} now: the first leader that is known here")),
+            (Some(node), ms) if node == me => {
+                let text =
+                    format!("Leads {what} again: could not confirm it to the other nodes in time for {ms} ms");
+                (Severity::Warning, text)
+            }
+            (Some(node), 0) => (Severity::Info, format!("Leads {what} now: taken over from Node {node}")),
+            (Some(node), ms) => {
+                let text =
+                    format!("Leads {what} now: Node {node} led before; {ms} ms without a leader, as seen here");
+                (Severity::Info, text)
+            }
+        }
     };
     by_leader.into_iter().map(describe).collect()
 }
@@ -390,21 +399,32 @@ mod tests {
         leaders.learn(1, other, 1);
         leaders.learn(2, me, 1);
         let first = watch.look(Millis(10), me, 3, &leaders);
-        assert_eq!(describe_changes(&first, 2), ["Leads the dictionary now: the first leader that is known here"]);
+        let describe = |changes: &[LeaderChange]| -> Vec<String> {
+            describe_changes(changes, me, 2).into_iter().map(|(_, text)| text).collect()
+        };
+        assert_eq!(describe(&first), ["Leads the dictionary now: the first leader that is known here"]);
         leaders.forget_node(other);
         assert!(watch.look(Millis(100), me, 3, &leaders).is_empty());
         leaders.learn(0, me, 2);
         leaders.learn(1, me, 2);
         let changes = watch.look(Millis(320), me, 3, &leaders);
         assert_eq!(
-            describe_changes(&changes, 2),
+            describe(&changes),
             ["Leads partitions 0-1 now: Node 1 led before; 220 ms without a leader, as seen here"]
         );
         leaders.learn(1, other, 3);
         assert!(watch.look(Millis(400), me, 3, &leaders).is_empty());
         leaders.learn(1, me, 4);
         let back = watch.look(Millis(500), me, 3, &leaders);
-        assert_eq!(describe_changes(&back, 2), ["Leads partition 1 now: taken over from Node 1"]);
+        assert_eq!(describe(&back), ["Leads partition 1 now: taken over from Node 1"]);
+        leaders.forget(1, me);
+        assert!(watch.look(Millis(600), me, 3, &leaders).is_empty());
+        leaders.learn(1, me, 5);
+        let again = watch.look(Millis(650), me, 3, &leaders);
+        assert_eq!(
+            describe(&again),
+            ["Leads partition 1 again: could not confirm it to the other nodes in time for 50 ms"]
+        );
         assert!(watch.look(Millis(501), me, 3, &leaders).is_empty());
     }
 }

@@ -18,7 +18,7 @@ const PORT: u16 = 1186;
 const DATA_DIR: &str = "shoal-data";
 const PROMPT: &str = "shoal> ";
 /// How long a management node that was there a moment ago may be away.
-const RECONNECT_PATIENCE: Duration = Duration::from_secs(5);
+const RECONNECT_PATIENCE: Duration = Duration::from_secs(30);
 const RECONNECT_EVERY: Duration = Duration::from_millis(50);
 const HISTORY_FILE: &str = ".shoal_mgm_history";
 

@@ -157,7 +157,12 @@ impl Node {
                 (id, reply.ok().and_then(|reply| reply.state))
             });
         }
-        let mine = Peer { roles: cluster.options.roles(), is_up: true, ..Peer::default() };
+        let mine = Peer {
+            roles: cluster.options.roles(),
+            incarnation: cluster.incarnation,
+            is_up: true,
+            ..Peer::default()
+        };
         let mut known = vec![Known { id: me, peer: mine, state: Some(self.state(cluster)) }];
         known.extend(peers.into_iter().map(|(id, peer)| Known { id, peer, state: None }));
         while let Some(answered) = asked.join_next().await {
