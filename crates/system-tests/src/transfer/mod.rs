@@ -208,6 +208,8 @@ impl Workload {
         let numbers = |counter: &Counter| {
             (counter.acknowledged.load(Ordering::Relaxed), counter.possible.load(Ordering::Relaxed))
         };
+        let hangs = self.shared.hangs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert!(hangs.is_empty(), "unanswered for as long as clients wait: {hangs:?}\n{}", self.shared.nodes.logs());
         let history = History {
             plan: self.shared.plan.clone(),
             transfers,
