@@ -11,7 +11,10 @@ ARGS ?=
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: run build test bench bench-cluster lint help test-packages bench-packages bench-cluster-packages
+# For `make soak`: how long, and which faults.
+SOAK ?=
+
+.PHONY: run build test bench bench-cluster soak lint help test-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -31,6 +34,9 @@ bench: bench-packages build ## Measure side by side with MariaDB (BENCH="--quick
 bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera, and nodes that die (BENCH="--quick" for five minutes)
 	$(CARGO) build --release --package shoal-bench
 	$(TARGET_DIR)/release/shoal-bench cluster --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+
+soak: build ## Break a cluster of local processes at random and judge it (SOAK="--minutes 60 --seed 7")
+	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) run --package shoal-system-tests --example soak -- $(SOAK)
 
 lint: ## Check the formatting and the lints
 	$(CARGO) fmt --all --check
