@@ -12,8 +12,11 @@ BENCH ?=
 # For `make sim`.
 SEEDS ?= 20000
 
+# For `make soak`: how long, and which faults.
+SOAK ?=
+
 .DEFAULT_GOAL := help
-.PHONY: run build test bench sim bench-cluster lint help test-packages bench-packages bench-cluster-packages
+.PHONY: run build test bench bench-cluster sim soak lint help test-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -36,6 +39,9 @@ bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera,
 
 sim: ## Simulate clusters under faults (SEEDS=20000)
 	$(CARGO) run --release --package shoal-sim -- --seeds $(SEEDS)
+
+soak: build ## Break a cluster of local processes at random and judge it (SOAK="--minutes 60 --seed 7")
+	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) run --package shoal-system-tests --example soak -- $(SOAK)
 
 lint: ## Check the formatting and the lints
 	$(CARGO) fmt --all --check

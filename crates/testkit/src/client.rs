@@ -353,7 +353,12 @@ impl Client {
     fn receive_columns(&mut self, count: usize) -> Result<(Vec<Column>, u16)> {
         let mut columns = Vec::new();
         for _ in 0..count {
-            columns.push(Column::read(&self.channel.receive()?)?);
+            let packet = self.channel.receive()?;
+            if packet.first() == Some(&0xff) {
+                return Err(read_error(&packet));
+            }
+            let column = Column::read(&packet);
+            columns.push(column.map_err(|error| Error::Protocol(format!("{error} in the column {packet:x?}")))?);
         }
         let packet = self.channel.receive()?;
         match read_eof(&packet) {

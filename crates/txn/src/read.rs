@@ -63,6 +63,8 @@ impl Transaction {
         let mut visit = Some(visit);
         loop {
             let seen = map_version(&self.node);
+            // Every wait has a token of its own, and the caller may have waited since it made the view.
+            view.token = self.token();
             let step = match self.route(partition).await? {
                 None => self.get_held(partition, table.id(), primary_key, &view, lock, &mut visit),
                 Some(node) => {
@@ -72,10 +74,7 @@ impl Transaction {
             };
             match step {
                 Ok(Step::Ready(result)) => return Ok(result),
-                Ok(Step::Wait(blocked)) => {
-                    self.wait(partition, blocked).await?;
-                    view.token = self.token();
-                }
+                Ok(Step::Wait(blocked)) => self.wait(partition, blocked).await?,
                 Err(error) => self.try_again(&mut patience, seen, error).await?,
             }
         }
@@ -276,6 +275,8 @@ impl Transaction {
         while *at < places.len() {
             let partition = places[*at].0;
             let mut blocked = None;
+            // The partition before this one may have been waited for, under a token that is worth nothing any more.
+            view.token = self.token();
             {
                 let joins = lock.is_some();
                 let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, joins)?;
@@ -298,7 +299,6 @@ impl Transaction {
             }
             if let Some(blocked) = blocked {
                 self.wait(partition, blocked).await?;
-                view.token = self.token();
             }
         }
         Ok(())

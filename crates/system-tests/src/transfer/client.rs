@@ -16,10 +16,11 @@ const RECONNECT_AFTER: Duration = Duration::from_millis(20);
 const AMOUNT_MAX: u64 = 50;
 
 /// SplitMix64: good enough to choose, and the same everywhere.
-pub(super) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64, stream: u64) -> Random {
+    /// Streams of one seed are independent of each other.
+    pub fn new(seed: u64, stream: u64) -> Random {
         Random(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95))
     }
 
@@ -32,7 +33,7 @@ impl Random {
     }
 
     /// A number below `end`.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 }

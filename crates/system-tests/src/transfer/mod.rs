@@ -12,6 +12,7 @@ mod client;
 mod record;
 
 pub use check::check;
+pub use client::Random;
 pub use record::{Failure, Record, Told, Transfer, told_by};
 
 use std::collections::BTreeSet;
@@ -164,6 +165,16 @@ impl Workload {
         self.wait_for(&format!("{more} more commits at node {node}"), || count.load(Ordering::Relaxed) >= goal);
     }
 
+    /// Waits until clients of the other nodes, all together, have had so many more transactions acknowledged.
+    pub fn wait_for_commits_of_others(&self, node: u32, more: u64) {
+        let others = || {
+            let counts = self.shared.sql_nodes.iter().zip(&self.shared.committed_at);
+            counts.filter(|(one, _)| **one != node).map(|(_, count)| count.load(Ordering::Relaxed)).sum::<u64>()
+        };
+        let goal = others() + more;
+        self.wait_for(&format!("{more} more commits beside node {node}"), || others() >= goal);
+    }
+
     /// Waits until clients of every node have had so many more transactions acknowledged.
     pub fn wait_for_commits_everywhere(&self, more: u64) {
         let counts = || self.shared.committed_at.iter().map(|count| count.load(Ordering::Relaxed));
@@ -208,6 +219,12 @@ impl Workload {
         let numbers = |counter: &Counter| {
             (counter.acknowledged.load(Ordering::Relaxed), counter.possible.load(Ordering::Relaxed))
         };
+        let hangs = self.shared.hangs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert!(
+            hangs.is_empty(),
+            "unanswered for as long as clients wait: {hangs:?}\n{}",
+            self.shared.nodes.logs()
+        );
         let history = History {
             plan: self.shared.plan.clone(),
             transfers,

@@ -82,6 +82,47 @@ fn a_lock_wait_ends_in_1205_nowait_in_3572_and_skip_locked_skips() {
     });
 }
 
+/// The second wait was under the first one's token, and nobody was woken by it.
+#[test]
+fn keys_that_have_to_be_waited_for_in_several_partitions_are_all_waited_for() {
+    let node = TestNode::new(4);
+    run(async {
+        let table = node.create("t", Shape::Plain).await;
+        load(&node, &table, (0..40).map(|id| (id, Some(0)))).await;
+        let id_in = |partition: u32| {
+            let ids = &mut (0..40).filter(|&id| node.node.router().partition_of(&key(&table, id)) == partition);
+            ids.next().unwrap()
+        };
+        let (one, other) = (id_in(0), id_in(2));
+        let mut holders = [node.begun(Isolation::RepeatableRead), node.begun(Isolation::RepeatableRead)];
+        set_k(&mut holders[0], &table, one, Some(1)).await.unwrap();
+        set_k(&mut holders[1], &table, other, Some(1)).await.unwrap();
+        let keys = [key(&table, one), key(&table, other)];
+        let mut reader = node.begun(Isolation::RepeatableRead);
+        reader.set_lock_wait_timeout(Duration::from_secs(5));
+        let mut found = 0;
+        let reading = async {
+            let mut visit = |_: usize, row: shoal_types::row::RowRef<'_>| {
+                assert_eq!(read(row).1, Some(1));
+                found += 1;
+                Ok(())
+            };
+            reader.get_many(&table, &keys, FOR_UPDATE, &mut visit).await.unwrap();
+        };
+        let ending = async {
+            for (holder, partition) in holders.iter_mut().zip([0, 2]) {
+                until(|| node.node.partition(partition).wait_edges().len() == 1).await;
+                holder.commit().await.unwrap();
+            }
+        };
+        tokio::join!(reading, ending);
+        assert_eq!(found, 2);
+        reader.rollback();
+        node.rest().await;
+        assert_idle(&node);
+    });
+}
+
 #[test]
 fn a_future_that_is_dropped_while_it_waits_leaves_nothing_behind() {
     let node = TestNode::new(4);
