@@ -60,6 +60,10 @@ impl Process {
                 let ended = transactions.into_iter().filter(|&id| !self.coordinates(id)).collect();
                 return self.reply(env, from, number, Reply::Ended(ended));
             }
+            Request::Pulse => {
+                let visible = self.visible;
+                return self.reply(env, from, number, Reply::Visible(visible, 0));
+            }
             _ => {}
         }
         let Some(partition) = request.partition() else { return };
@@ -335,7 +339,7 @@ impl Process {
         if term != 0 && partition.term() != term {
             return Ok(Served::Reply(Reply::Lost));
         }
-        if snapshot < partition.gc_horizon() {
+        if snapshot < partition.oldest_snapshot() {
             return Ok(Served::Reply(Reply::Refused("the snapshot is too old".into())));
         }
         let view = ReadView { snapshot, ..ReadView::newest(None, token) };

@@ -228,7 +228,7 @@ impl Group {
     /// overwrite earlier ones.
     pub(crate) fn replay(&mut self, index: u64, term: u64, data: &[u8], applied: bool) -> Result<()> {
         let keeps_no_rows = self.is_witness();
-        let (was_void, awaits_repetition) = (self.void, self.awaits_repetition);
+        let was_void = self.void;
         let tail = self.recovering()?;
         let (start_index, start_term) = tail.start();
         if keeps_no_rows && tail.last().0 == 0 && index > 1 {
