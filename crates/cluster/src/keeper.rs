@@ -162,7 +162,10 @@ impl Node {
         if self.partition(partition).is_witness() {
             return self.log_witness_again(partition);
         }
-        let mut writer = self.checkpoints.create(group, &[], self.checkpoint_options()).map_err(log_error)?;
+        let mut writer = {
+            let _one_at_a_time = lock(&self.checkpoint_files);
+            self.checkpoints.create(group, &[], self.checkpoint_options()).map_err(log_error)?
+        };
         let low_water = self.completed_lsn();
         let mut guard = self.partition(partition);
         let mut cursor = guard.begin_checkpoint();
@@ -187,11 +190,18 @@ impl Node {
                 break Err(log_error(error));
             }
         };
+        let finished = written.and_then(|()| {
+            // What is in the checkpoint must be in the log as well: other partitions may have a share in it.
+            self.log.sync().map_err(log_error)?;
+            let _one_at_a_time = lock(&self.checkpoint_files);
+            // The newest file counts: it must not be older than the state that another node's copy has brought meanwhile.
+            match self.partition(partition).is_current(&cursor) {
+                true => writer.finish().map_err(log_error),
+                false => Err(Error::unknown(format!("partition {partition} was replaced by a copy meanwhile"))),
+            }
+        });
         self.partition(partition).end_checkpoint(cursor);
-        written?;
-        // What is in the checkpoint must be in the log as well: other partitions may have a share in it.
-        self.log.sync().map_err(log_error)?;
-        let finished = writer.finish().map_err(log_error)?;
+        let finished = finished?;
         self.checkpoints.remove_older(group, finished.number).map_err(log_error)?;
         Ok(low_water)
     }

@@ -73,6 +73,8 @@ pub struct Node {
     /// Where the log begins that the newest checkpoint round needs.
     pub(crate) checkpointed: AtomicU64,
     pub(crate) checkpointing: Mutex<()>,
+    /// Held while a checkpoint file becomes the newest.
+    pub(crate) checkpoint_files: Mutex<()>,
     pub(crate) checkpoints: CheckpointStore,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) stopped: AtomicBool,

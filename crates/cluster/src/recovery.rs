@@ -284,6 +284,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         completed,
         checkpointed: AtomicU64::new(log.first_lsn().0),
         checkpointing: Mutex::default(),
+        checkpoint_files: Mutex::default(),
         checkpoints: store,
         keeper: Arc::default(),
         log,

@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use shoal_log::checkpoint::{CheckpointOptions, CheckpointWriter};
+use shoal_log::checkpoint::{
+    CheckpointNumber, CheckpointOptions, CheckpointReader, CheckpointWriter, FinishedCheckpoint,
+};
 use shoal_types::{Error, NodeId, Result};
 
 use crate::cluster_log::Severity;
@@ -134,6 +136,7 @@ impl Node {
         let mut writer = match piece.first {
             true => {
                 let options = CheckpointOptions { compress: false, throttle: None };
+                let _one_at_a_time = lock(&self.checkpoint_files);
                 self.checkpoints.create(group_of(partition), &[], options).map_err(log_error)?
             }
             false => {
@@ -149,22 +152,39 @@ impl Node {
             lock(&cluster.transfers.incoming).insert(partition, (from, writer));
             return Ok(ServiceReply::default());
         }
-        let finished = tokio::task::spawn_blocking(move || writer.finish()).await;
-        let finished = finished.map_err(|_| Error::unknown("internal: writing a checkpoint failed"))?;
-        let finished = finished.map_err(log_error)?;
-        self.install_received(partition).await?;
+        let node = cluster.node.get().and_then(std::sync::Weak::upgrade);
+        let node = node.ok_or_else(|| temporary("the node is stopping"))?;
+        let finished = tokio::task::spawn_blocking(move || node.keep_received(partition, writer)).await;
+        let finished = finished.map_err(|_| Error::unknown("internal: writing a checkpoint failed"))??;
+        self.install_received(partition, finished.number).await?;
         self.checkpoints.remove_older(group_of(partition), finished.number).map_err(log_error)?;
         self.log_event("restart", &format!("Got a copy of partition {partition} from Node {from}"));
         Ok(ServiceReply::default())
     }
 
-    async fn install_received(&self, partition: u32) -> Result<()> {
-        let latest = self.checkpoints.latest(group_of(partition)).map_err(log_error)?;
-        let mut latest = latest.ok_or_else(|| Error::unknown("internal: a received checkpoint is gone"))?;
-        self.partition(partition).begin_install()?;
+    /// Makes a copy durable. From then on no checkpoint of the old state takes its place.
+    fn keep_received(&self, partition: u32, writer: CheckpointWriter) -> Result<FinishedCheckpoint> {
+        let _one_at_a_time = lock(&self.checkpoint_files);
+        let finished = writer.finish().map_err(log_error)?;
+        let mut guard = self.partition(partition);
+        let begun = guard.begin_install();
+        self.settle_and_release(partition, guard);
+        begun.map(|()| finished)
+    }
+
+    async fn install_received(&self, partition: u32, number: CheckpointNumber) -> Result<()> {
+        let mut reader = self.checkpoints.read(group_of(partition), number).map_err(log_error);
+        let newest = self.checkpoints.numbers(group_of(partition)).map_err(log_error)?.last().copied();
+        if newest != Some(number) {
+            reader = Err(temporary("a checkpoint was begun while the copy of the partition came; it comes again"));
+        }
         let mut installed = 0;
         let outcome = loop {
-            let block = match latest.reader.next_block() {
+            let block = match reader.as_mut().map(CheckpointReader::next_block) {
+                Err(error) => break Err(error.clone()),
+                Ok(block) => block,
+            };
+            let block = match block {
                 Ok(Some(block)) => block,
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(log_error(error)),

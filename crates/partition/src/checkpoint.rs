@@ -162,6 +162,11 @@ impl Partition {
         pin.ok_or_else(|| Error::unknown("internal: a checkpoint whose state is not pinned any more"))
     }
 
+    /// The state that the checkpoint was begun in has not been replaced since by another replica's, and is not about to be.
+    pub fn is_current(&self, cursor: &CheckpointCursor) -> bool {
+        cursor.epoch == self.epoch && !self.is_installing()
+    }
+
     /// Appends the next block, of about `max_bytes`, to `out`; false when there is none left.
     pub fn next_checkpoint_block(
         &mut self,

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use shoal_partition::{CommitToken, Role, decode_message};
+use shoal_partition::{CommitToken, Millis, Role, decode_message};
 use shoal_types::{NodeId, PartitionId};
 
 use crate::context::Event;
 use crate::knobs::Durability;
-use crate::message::{Body, Failure, News, Packet};
+use crate::message::{Answer, Body, Failure, News, Packet, Reply, Request};
 use crate::process::{Env, Owner, Process};
 use crate::rows::schema;
 use crate::server::Waiting;
 use crate::sights::Sight;
 
 const TICKS_PER_NEWS: u64 = 4;
+/// How long a node that begins to lead waits for those that may be reading snapshots.
+const SNAPSHOTS_PATIENCE_MS: u64 = 100;
 const TICKS_PER_BALANCE: u64 = 40;
 
 impl Process {
@@ -54,14 +56,7 @@ impl Process {
         let term = replica.partition.term();
         if replica.partition.serves(env.now) {
             self.is_fresh_from_pause = false;
-            if replica.served_term != term {
-                replica.served_term = term;
-                if !replica.partition.in_doubt().is_empty() {
-                    env.ctx.see(Sight::TakeoverWithPrepared);
-                }
-                env.ctx.tell(|| format!("node {me} serves partition {id} in term {term}"));
-            }
-            self.learn_leader(id, me, term);
+            self.begin_to_serve(env, id, term);
             return;
         }
         let leader = replica.partition.leader();
@@ -85,12 +80,62 @@ impl Process {
         }
     }
 
+    /// A snapshot that the leader before has shown must stay what it was: whoever reads one is asked first. Who does not
+    /// answer soon is not waited for.
+    fn begin_to_serve(&mut self, env: &mut Env<'_>, id: PartitionId, term: u64) {
+        let up: BTreeSet<NodeId> =
+            self.peers.iter().filter(|(_, peer)| peer.link.is_some()).map(|(&peer, _)| peer).collect();
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
+        if replica.partition.is_single() || replica.serving_term == term {
+            return self.learn_leader(id, self.me, term);
+        }
+        let asked_in = replica.served_term == term && replica.asking.is_some();
+        if !asked_in {
+            replica.served_term = term;
+            replica.asking = Some((up.clone(), env.now.plus(SNAPSHOTS_PATIENCE_MS)));
+            for peer in up {
+                self.call(env, peer, Request::Pulse, Owner::Pulse(id, term));
+            }
+        }
+        self.serve_if_asked(env, id, term);
+    }
+
+    fn serve_if_asked(&mut self, env: &mut Env<'_>, id: PartitionId, term: u64) {
+        let me = self.me;
+        let Some(replica) = self.replicas.get_mut(&id).filter(|replica| replica.served_term == term) else { return };
+        let is_due = |(left, until): &(BTreeSet<NodeId>, Millis)| left.is_empty() || env.now >= *until;
+        if replica.asking.as_ref().is_some_and(is_due) {
+            (replica.serving_term, replica.asking) = (term, None);
+            if !replica.partition.in_doubt().is_empty() {
+                env.ctx.see(Sight::TakeoverWithPrepared);
+            }
+            env.ctx.tell(|| format!("node {me} serves partition {id} in term {term}"));
+            self.learn_leader(id, me, term);
+        }
+    }
+
+    /// A node has said how late its snapshots are, or will not.
+    fn pulse_heard(&mut self, env: &mut Env<'_>, id: PartitionId, term: u64, from: NodeId, answer: Answer) {
+        if let Ok(Reply::Visible(visible, _)) = answer {
+            self.observe(visible);
+            self.visible = self.visible.max(visible);
+        }
+        if let Some(replica) = self.replicas.get_mut(&id)
+            && replica.served_term == term
+            && let Some((left, _)) = &mut replica.asking
+        {
+            left.remove(&from);
+            self.serve_if_asked(env, id, term);
+        }
+    }
+
     /// Whoever leads sees to it that the table is there.
     fn have_table(&mut self, env: &mut Env<'_>, id: PartitionId) {
         let token = CommitToken(self.next_token());
         let Some(replica) = self.replicas.get_mut(&id) else { return };
         let is_missing = replica.partition.schema(crate::rows::TABLE).is_none();
-        if !is_missing || replica.creating || !replica.partition.serves(env.now) {
+        let serves = replica.partition.serves(env.now) && replica.serving_term == replica.partition.term();
+        if !is_missing || replica.creating || !(serves || replica.partition.is_single()) {
             return;
         }
         if replica.partition.create_fragment(schema().into(), token).is_ok() {
@@ -125,8 +170,7 @@ impl Process {
                 all_known = false;
                 continue;
             }
-            let lives = self.peers.iter().map(|(&peer, known)| (peer, known.life)).collect();
-            self.anew.insert(id, lives);
+            self.begun_together.insert(id);
             self.forget_amnesia(env, id);
         }
         env.disk.initialised |= all_known;
@@ -139,6 +183,14 @@ impl Process {
         let me = self.me;
         env.ctx.tell(|| format!("node {me} forgets its amnesia in partition {id}"));
         self.partition(id).forget_amnesia();
+    }
+
+    /// This replica may have lost what it knew; or it has only just agreed with all others that they all have, and they may
+    /// not have heard of that yet.
+    fn knows_nothing(&mut self, id: PartitionId) -> bool {
+        let has_agreed = self.begun_together.contains(&id);
+        let partition = self.partition(id);
+        !partition.is_single() && (partition.is_amnesiac() || (has_agreed && partition.leader().is_none()))
     }
 
     fn others_are_amnesiac(&self, env: &Env<'_>, id: PartitionId) -> bool {
@@ -251,7 +303,7 @@ impl Process {
         }
         match body {
             Body::Raft(id, bytes) => self.receive_raft(env, id, &bytes),
-            Body::News(news) => self.hear_news(env, from, news),
+            Body::News(news) => self.hear_news(from, news),
             Body::Request(number, request) => self.serve(env, from, number, request),
             Body::Reply(number, reply) => {
                 if let Some(call) = self.calls.remove(&number) {
@@ -285,27 +337,17 @@ impl Process {
 
     fn tell_news(&mut self, env: &mut Env<'_>) {
         let hosted = self.hosted();
-        let amnesiac = hosted.iter().copied().filter(|&id| self.partition(id).is_amnesiac()).collect();
+        let amnesiac = hosted.iter().copied().filter(|&id| self.knows_nothing(id)).collect();
         let leads = hosted.into_iter().filter(|&id| self.serves(id, env.now)).collect::<Vec<_>>();
         let leads = leads.into_iter().map(|id| (id, self.partition(id).term())).collect();
-        let anew = self.anew.iter().map(|(&id, lives)| (id, lives.clone())).collect();
-        let news = News { amnesiac, anew, leads, horizon: self.own_horizon(), visible: self.visible };
+        let news = News { amnesiac, leads, horizon: self.own_horizon(), visible: self.visible };
         let peers: Vec<NodeId> = self.peers.keys().copied().collect();
         for peer in peers {
             self.send(env, peer, Body::News(news.clone()));
         }
     }
 
-    fn hear_news(&mut self, env: &mut Env<'_>, from: NodeId, news: News) {
-        for (id, lives) in news.anew {
-            // This very life was amnesiac when everybody was: whoever saw it first has begun anew for all.
-            if lives.contains(&(self.me, self.life))
-                && self.replicas.contains_key(&id)
-                && self.partition(id).is_amnesiac()
-            {
-                self.forget_amnesia(env, id);
-            }
-        }
+    fn hear_news(&mut self, from: NodeId, news: News) {
         let leads: BTreeSet<PartitionId> = news.leads.iter().map(|&(id, _)| id).collect();
         self.leaders.retain(|id, (leader, _)| *leader != from || leads.contains(id));
         for (id, term) in news.leads {
@@ -321,8 +363,8 @@ impl Process {
     }
 
     /// What was learnt by a call goes to whom it belongs to.
-    pub fn hear(&mut self, env: &mut Env<'_>, owner: Owner, from: NodeId, answer: crate::message::Answer) {
-        if let Ok(crate::message::Reply::NotLeader(hint)) = &answer
+    pub fn hear(&mut self, env: &mut Env<'_>, owner: Owner, from: NodeId, answer: Answer) {
+        if let Ok(Reply::NotLeader(hint)) = &answer
             && let Some(partition) = owner.partition()
         {
             self.forget_leader(partition, from);
@@ -337,6 +379,7 @@ impl Process {
                 self.participant_told(env, home, transaction, participant, answer);
             }
             Owner::Ended => self.coordinators_told(env, answer),
+            Owner::Pulse(id, term) => self.pulse_heard(env, id, term, from, answer),
             Owner::Transfer(partition, to) => self.block_taken(env, partition, to, answer),
         }
     }
@@ -347,7 +390,7 @@ impl Owner {
         match self {
             Owner::Session(_, partition) => Some(*partition),
             Owner::Told { participant, .. } => Some(*participant),
-            Owner::InDoubt(..) | Owner::Ended | Owner::Transfer(..) => None,
+            Owner::InDoubt(..) | Owner::Ended | Owner::Pulse(..) | Owner::Transfer(..) => None,
         }
     }
 }

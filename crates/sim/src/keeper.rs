@@ -32,7 +32,7 @@ struct Current {
 
 enum Stage {
     Writing(CheckpointCursor),
-    Syncing(u64),
+    Syncing(CheckpointCursor, u64),
 }
 
 impl Process {
@@ -107,11 +107,10 @@ impl Process {
                         Stage::Writing(cursor)
                     }
                     Ok(false) => {
-                        self.partition(partition).end_checkpoint(cursor);
                         // Other partitions may have a share in what is in the checkpoint.
                         let end = env.disk.end();
                         self.want_sync(env, end);
-                        Stage::Syncing(end)
+                        Stage::Syncing(cursor, end)
                     }
                     Err(_) => {
                         self.partition(partition).end_checkpoint(cursor);
@@ -119,13 +118,19 @@ impl Process {
                     }
                 }
             }
-            Stage::Syncing(end) if env.disk.durable() >= end => {
+            Stage::Syncing(cursor, end) if env.disk.durable() >= end => {
                 let me = self.me;
+                // The newest file counts: it must not be older than the state that a copy has brought meanwhile.
+                let is_current = self.partition(partition).is_current(&cursor);
+                self.partition(partition).end_checkpoint(cursor);
+                if !is_current {
+                    return Going::Failed;
+                }
                 env.ctx.tell(|| format!("node {me} has a checkpoint of partition {partition}"));
                 env.disk.finish_checkpoint(partition, current.file);
                 return Going::Done(current.low_water);
             }
-            Stage::Syncing(end) => Stage::Syncing(end),
+            Stage::Syncing(cursor, end) => Stage::Syncing(cursor, end),
         };
         Going::On(current)
     }

@@ -31,8 +31,6 @@ pub enum Body {
 #[derive(Clone, Debug, Default)]
 pub struct News {
     pub amnesiac: Vec<PartitionId>,
-    /// Partitions whose replicas the sender has known to be amnesiac all at once, in these lives of their nodes.
-    pub anew: Vec<(PartitionId, Vec<(NodeId, u64)>)>,
     /// Partitions that the sender leads, and since which terms.
     pub leads: Vec<(PartitionId, u64)>,
     /// Transactions there read no snapshot before this.
@@ -81,6 +79,8 @@ pub enum Request {
     ReadNewest(PartitionId, i32),
     /// The newest commit that is visible at the leader.
     Visible(PartitionId),
+    /// The newest commit that is visible at a node, whatever it leads: later than all snapshots that are read there.
+    Pulse,
     /// All rows as of a snapshot; of the leader of this term if it is not 0.
     Scan(PartitionId, Timestamp, u64),
     /// Does the transaction still have its part? Ends it there.
@@ -112,7 +112,7 @@ impl Request {
             | Request::OutcomeOf(partition, _)
             | Request::Decide(partition, ..)
             | Request::Confirm(partition, ..) => Some(*partition),
-            Request::EndedAmong(_) | Request::Checkpoint(..) => None,
+            Request::Pulse | Request::EndedAmong(_) | Request::Checkpoint(..) => None,
         }
     }
 }

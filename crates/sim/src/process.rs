@@ -40,8 +40,12 @@ pub struct Replica {
     /// Messages that wait until the output batch of their number is durable.
     pub unsent: VecDeque<(u64, Message)>,
     pub durable_number: u64,
-    /// The term in which it was last seen to serve.
+    /// The term in which it was last seen to lead with a lease.
     pub served_term: u64,
+    /// The term in which it serves: the clock has been moved beyond the snapshots that leaders before it may have shown.
+    pub serving_term: u64,
+    /// Nodes that have not said which snapshots are read there, and until when they are waited for.
+    pub asking: Option<(BTreeSet<NodeId>, Millis)>,
     /// The table is being created.
     pub creating: bool,
 }
@@ -74,6 +78,8 @@ pub enum Owner {
     },
     /// Whether coordinators still run.
     Ended,
+    /// A leader of this partition and term wants to know which snapshots are read.
+    Pulse(PartitionId, u64),
     Transfer(PartitionId, NodeId),
 }
 
@@ -117,8 +123,8 @@ pub struct Process {
     pub outgoing: BTreeMap<(PartitionId, NodeId), Outgoing>,
     pub incoming: BTreeMap<PartitionId, Incoming>,
     pub installing: VecDeque<PartitionId>,
-    /// Groups that began anew, with the lives of the other nodes at that moment.
-    pub anew: BTreeMap<PartitionId, Vec<(NodeId, u64)>>,
+    /// Groups that were begun by agreement that nobody knows more.
+    pub begun_together: BTreeSet<PartitionId>,
     /// What the resolver has seen in its last round.
     pub seen_unsettled: BTreeSet<(PartitionId, TransactionId)>,
     pub ticks: u64,
@@ -164,7 +170,7 @@ impl Process {
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
             installing: VecDeque::new(),
-            anew: BTreeMap::new(),
+            begun_together: BTreeSet::new(),
             seen_unsettled: BTreeSet::new(),
             ticks: 0,
             synced_at: env.now,
@@ -190,7 +196,7 @@ impl Process {
 
     fn adopt(&mut self, id: PartitionId, partition: Partition) {
         let replica =
-            Replica { partition, unsent: VecDeque::new(), durable_number: 0, served_term: 0, creating: false };
+            Replica { partition, unsent: VecDeque::new(), durable_number: 0, served_term: 0, serving_term: 0, asking: None, creating: false };
         self.replicas.insert(id, replica);
     }
 
@@ -241,7 +247,10 @@ impl Process {
     }
 
     pub fn serves(&self, partition: PartitionId, now: Millis) -> bool {
-        self.replicas.get(&partition).is_some_and(|replica| replica.partition.serves(now))
+        self.replicas.get(&partition).is_some_and(|replica| {
+            replica.partition.is_single()
+                || (replica.serving_term == replica.partition.term() && replica.partition.serves(now))
+        })
     }
 
     // ---- clocks and numbers ----

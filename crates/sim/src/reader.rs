@@ -122,7 +122,8 @@ impl Process {
             }
             Ok(Reply::Rows(rows)) => {
                 reader.rows.insert(partition, rows);
-                self.pause_session(env, id, 3_000);
+                let longest_us = if env.ctx.random.one_in(4) { 300_000 } else { 3_000 };
+                self.pause_session(env, id, longest_us);
             }
             _ => self.end_session(env, id),
         }

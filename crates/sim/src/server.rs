@@ -75,6 +75,10 @@ impl Process {
                 let ended = transactions.into_iter().filter(|&id| !self.coordinates(id)).collect();
                 return self.reply(env, from, number, Reply::Ended(ended));
             }
+            Request::Pulse => {
+                let visible = self.visible;
+                return self.reply(env, from, number, Reply::Visible(visible, 0));
+            }
             _ => {}
         }
         let Some(partition) = request.partition() else { return };

@@ -150,13 +150,13 @@ impl Process {
         if !incoming.begun {
             incoming.begun = true;
             env.disk.finish_checkpoint(id, incoming.file.clone());
-            // Of several files the one that was begun last counts.
-            if let Some(file) = env.disk.checkpoint(id) {
-                incoming.file = file.clone();
-            }
             self.partition(id).begin_install()?;
             self.settle(env, id);
-            return Ok(false);
+            // Of several files the one that was begun last counts.
+            return match env.disk.checkpoint(id).is_some_and(|file| file.number == incoming.file.number) {
+                true => Ok(false),
+                false => Err(shoal_types::Error::unknown("a checkpoint was begun while the copy came")),
+            };
         }
         match incoming.file.blocks.get(incoming.installed) {
             Some(block) => {

@@ -226,7 +226,9 @@ impl World {
     fn check_leaders(&mut self) {
         for partition in self.ctx.knobs.all_partitions() {
             let serves = |(node, machine): &(&NodeId, &Machine)| {
-                machine.process.as_ref().is_some_and(|process| process.serves(partition, self.clock(**node)))
+                let process = machine.process.as_ref();
+                let replica = process.and_then(|process| process.replicas.get(&partition));
+                replica.is_some_and(|replica| replica.partition.serves(self.clock(**node)))
             };
             let serving: Vec<NodeId> = self.machines.iter().filter(serves).map(|(&node, _)| node).collect();
             if serving.len() > 1 {

@@ -44,14 +44,21 @@ impl CheckpointStore {
         Ok(CheckpointStore { file_system, directory: directory.to_path_buf() })
     }
 
-    /// Begins a checkpoint that is newer than all of its group. At most one writer per group at a time.
+    /// Begins a checkpoint that is newer than all of its group, those under way included: of several the one that was begun
+    /// last is the newest once it is finished. Callers begin one at a time.
     pub fn create(
         &self,
         group: u64,
         metadata: &[u8],
         options: CheckpointOptions,
     ) -> Result<CheckpointWriter, LogError> {
-        let newest = self.numbers(group)?.last().map_or(0, |number| number.0);
+        let names = self.file_system.list(&self.directory).context("list", &self.directory)?;
+        let number_of = |name: &String| match name.strip_suffix(TEMPORARY_SUFFIX) {
+            Some(begun) => parse_file_name(&format!("{begun}{SUFFIX}")),
+            None => parse_file_name(name),
+        };
+        let of_group = names.iter().filter_map(number_of).filter(|(of, _)| *of == group);
+        let newest = of_group.map(|(_, number)| number.0).max().unwrap_or(0);
         CheckpointWriter::create(
             Arc::clone(&self.file_system),
             self.directory.clone(),

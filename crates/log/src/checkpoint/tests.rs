@@ -225,6 +225,23 @@ fn after_any_crash_the_newest_checkpoint_is_one_that_is_complete() {
 }
 
 #[test]
+fn of_two_checkpoints_under_way_at_once_the_one_begun_last_is_the_newest() {
+    let disk = MemoryFileSystem::new();
+    let checkpoints = store(&disk);
+    let begin = |content: &[u8]| {
+        let mut writer = checkpoints.create(GROUP, b"", options(false)).expect("creates");
+        writer.append(content).expect("appends");
+        writer
+    };
+    let (first, second) = (begin(b"first"), begin(b"second"));
+    assert!(first.number() < second.number());
+    second.finish().expect("finishes");
+    first.finish().expect("finishes");
+    let latest = checkpoints.latest(GROUP).expect("reads").expect("there is one");
+    assert_eq!(read_all(latest.reader).expect("reads"), [b"second"]);
+}
+
+#[test]
 fn an_abandoned_or_failed_checkpoint_leaves_nothing_behind() {
     let disk = MemoryFileSystem::new();
     let checkpoints = store(&disk);
