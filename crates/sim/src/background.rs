@@ -170,7 +170,8 @@ impl Process {
                 all_known = false;
                 continue;
             }
-            self.begun_together.insert(id);
+            let lives = self.peers.iter().map(|(&peer, known)| (peer, known.life)).collect();
+            self.begun.insert(id, lives);
             self.forget_amnesia(env, id);
         }
         env.disk.initialised |= all_known;
@@ -183,14 +184,6 @@ impl Process {
         let me = self.me;
         env.ctx.tell(|| format!("node {me} forgets its amnesia in partition {id}"));
         self.partition(id).forget_amnesia();
-    }
-
-    /// This replica may have lost what it knew; or it has only just agreed with all others that they all have, and they may
-    /// not have heard of that yet.
-    fn knows_nothing(&mut self, id: PartitionId) -> bool {
-        let has_agreed = self.begun_together.contains(&id);
-        let partition = self.partition(id);
-        !partition.is_single() && (partition.is_amnesiac() || (has_agreed && partition.leader().is_none()))
     }
 
     fn others_are_amnesiac(&self, env: &Env<'_>, id: PartitionId) -> bool {
@@ -303,7 +296,7 @@ impl Process {
         }
         match body {
             Body::Raft(id, bytes) => self.receive_raft(env, id, &bytes),
-            Body::News(news) => self.hear_news(from, news),
+            Body::News(news) => self.hear_news(env, from, news),
             Body::Request(number, request) => self.serve(env, from, number, request),
             Body::Reply(number, reply) => {
                 if let Some(call) = self.calls.remove(&number) {
@@ -337,17 +330,27 @@ impl Process {
 
     fn tell_news(&mut self, env: &mut Env<'_>) {
         let hosted = self.hosted();
-        let amnesiac = hosted.iter().copied().filter(|&id| self.knows_nothing(id)).collect();
+        let amnesiac = hosted.iter().copied().filter(|&id| self.partition(id).is_amnesiac()).collect();
         let leads = hosted.into_iter().filter(|&id| self.serves(id, env.now)).collect::<Vec<_>>();
         let leads = leads.into_iter().map(|id| (id, self.partition(id).term())).collect();
-        let news = News { amnesiac, leads, horizon: self.own_horizon(), visible: self.visible };
+        let begun = self.begun.iter().map(|(&id, lives)| (id, lives.clone())).collect();
+        let news = News { amnesiac, begun, leads, horizon: self.own_horizon(), visible: self.visible };
         let peers: Vec<NodeId> = self.peers.keys().copied().collect();
         for peer in peers {
             self.send(env, peer, Body::News(news.clone()));
         }
     }
 
-    fn hear_news(&mut self, from: NodeId, news: News) {
+    fn hear_news(&mut self, env: &mut Env<'_>, from: NodeId, news: News) {
+        for (id, lives) in news.begun {
+            // In this very life this node was found to know nothing, with all others: that is so until it hears of it.
+            if lives.contains(&(self.me, self.life))
+                && self.replicas.contains_key(&id)
+                && self.partition(id).is_amnesiac()
+            {
+                self.forget_amnesia(env, id);
+            }
+        }
         let leads: BTreeSet<PartitionId> = news.leads.iter().map(|&(id, _)| id).collect();
         self.leaders.retain(|id, (leader, _)| *leader != from || leads.contains(id));
         for (id, term) in news.leads {

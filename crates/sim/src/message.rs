@@ -31,6 +31,8 @@ pub enum Body {
 #[derive(Clone, Debug, Default)]
 pub struct News {
     pub amnesiac: Vec<PartitionId>,
+    /// Partitions whose replicas the sender has known to be amnesiac all at once, in these lives of their nodes.
+    pub begun: Vec<(PartitionId, Vec<(NodeId, u64)>)>,
     /// Partitions that the sender leads, and since which terms.
     pub leads: Vec<(PartitionId, u64)>,
     /// Transactions there read no snapshot before this.

@@ -123,8 +123,8 @@ pub struct Process {
     pub outgoing: BTreeMap<(PartitionId, NodeId), Outgoing>,
     pub incoming: BTreeMap<PartitionId, Incoming>,
     pub installing: VecDeque<PartitionId>,
-    /// Groups that were begun by agreement that nobody knows more.
-    pub begun_together: BTreeSet<PartitionId>,
+    /// Groups that this node has found to know nothing, all replicas at once, and the lives of the other nodes then.
+    pub begun: BTreeMap<PartitionId, Vec<(NodeId, u64)>>,
     /// What the resolver has seen in its last round.
     pub seen_unsettled: BTreeSet<(PartitionId, TransactionId)>,
     pub ticks: u64,
@@ -170,7 +170,7 @@ impl Process {
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
             installing: VecDeque::new(),
-            begun_together: BTreeSet::new(),
+            begun: BTreeMap::new(),
             seen_unsettled: BTreeSet::new(),
             ticks: 0,
             synced_at: env.now,
