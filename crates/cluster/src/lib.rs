@@ -30,6 +30,7 @@ mod recovery;
 pub mod remote;
 mod replication;
 pub mod router;
+mod routes;
 mod sequence;
 mod services;
 mod single_user;

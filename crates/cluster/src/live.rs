@@ -8,17 +8,19 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Instant;
 
 use prost::Message;
-use shoal_transport::Transport;
+use shoal_transport::{Call, Transport};
 use shoal_types::NodeId;
 use tokio::sync::mpsc;
 
 use crate::events::EventLog;
 use crate::management::ManagementState;
-use crate::mesh::FRAME_NEWS;
+use crate::mesh::{FRAME_NEWS, FRAME_ROUTED};
 use crate::meta_group::MetaState;
 use crate::node::Node;
+use crate::routes::Routes;
 use crate::topology::{ClusterOptions, Leaders, Roles};
 use crate::transfer::Transfers;
 use crate::wait::lock;
@@ -31,6 +33,7 @@ pub struct Cluster {
     pub options: ClusterOptions,
     pub(crate) leaders: Leaders,
     pub(crate) peers: Mutex<HashMap<NodeId, Peer>>,
+    pub(crate) routes: Routes,
     pub(crate) transport: OnceLock<Arc<Transport>>,
     /// Tells this process from the one before it.
     pub incarnation: u64,
@@ -66,7 +69,17 @@ pub struct Cluster {
 pub struct Peer {
     pub roles: Roles,
     pub incarnation: u64,
+    /// It is reached, over a link or through another node.
     pub is_up: bool,
+    /// Through these if it has no link.
+    pub(crate) detours: Vec<NodeId>,
+    /// Since when it has had no link, if it had one.
+    pub(crate) down_since: Option<Instant>,
+    /// The newest of its lives of which there is proof that it is over.
+    pub(crate) dead: u64,
+    /// The nodes, and their lives, that it has links to, as it says.
+    pub(crate) links: Vec<(NodeId, u64)>,
+    pub(crate) is_linked: bool,
     /// Partitions of which it is not sure that it knows what it knew before it started.
     pub amnesiac: Vec<u32>,
     pub catalog_version: u64,
@@ -76,6 +89,25 @@ pub struct Peer {
     pub version: String,
     /// Why it, or this node, does not want to talk.
     pub refused: Option<String>,
+}
+
+impl Peer {
+    pub(crate) fn set_linked(&mut self, is_linked: bool) {
+        self.is_linked = is_linked;
+        self.is_up = is_linked;
+        self.down_since = (!is_linked).then(Instant::now);
+        self.detours.clear();
+    }
+
+    /// What was known of an earlier life is not true of this one.
+    pub(crate) fn meet(&mut self, incarnation: u64) {
+        if self.incarnation != incarnation {
+            self.amnesiac.clear();
+            self.catalog_version = 0;
+            self.started = false;
+        }
+        self.incarnation = incarnation;
+    }
 }
 
 /// What nodes tell each other.
@@ -97,6 +129,11 @@ pub(crate) struct News {
     pub mysql: String,
     #[prost(string, tag = "8")]
     pub version: String,
+    /// The nodes that the sender has links to, and which of their lives.
+    #[prost(uint32, repeated, tag = "9")]
+    pub linked: Vec<u32>,
+    #[prost(uint64, repeated, tag = "10")]
+    pub lives: Vec<u64>,
 }
 
 impl Cluster {
@@ -107,6 +144,7 @@ impl Cluster {
         Cluster {
             leaders: Leaders::new(options.partition_count() + 1),
             peers: Mutex::new(peers),
+            routes: Routes::new(options.nodes.iter().map(|node| node.id.0).max().unwrap_or(0)),
             transport: OnceLock::new(),
             incarnation,
             initialised: AtomicBool::new(initialised),
@@ -130,13 +168,37 @@ impl Cluster {
         }
     }
 
-    /// Sends a one-way frame; false if there is no link.
+    /// Sends a one-way frame; false if there is no way.
     #[inline]
     pub(crate) fn send(&self, to: NodeId, lane: u32, kind: u8, payload: impl FnOnce(&mut Vec<u8>)) -> bool {
-        match self.transport.get() {
-            Some(transport) => transport.send(to, (lane % u32::from(self.options.lanes)) as u16, kind, payload),
-            None => false,
+        let Some(transport) = self.transport.get() else { return false };
+        let lane = (lane % u32::from(self.options.lanes)) as u16;
+        match self.routes.through(to) {
+            None => transport.send(to, lane, kind, payload),
+            Some(through) => {
+                let address = self.address(to, kind);
+                transport.send(through, lane, FRAME_ROUTED, |buffer| {
+                    address.put(buffer);
+                    payload(buffer);
+                })
+            }
         }
+    }
+
+    /// Sends a request on the lane of this thread. `None` before the links are made.
+    #[inline]
+    pub(crate) fn call(&self, to: NodeId, kind: u8, payload: impl FnOnce(&mut Vec<u8>)) -> Option<Call> {
+        let transport = self.transport.get()?;
+        Some(match self.routes.through(to) {
+            None => transport.call(to, kind, payload),
+            Some(through) => {
+                let address = self.address(to, kind);
+                transport.call(through, FRAME_ROUTED, |buffer| {
+                    address.put(buffer);
+                    payload(buffer);
+                })
+            }
+        })
     }
 
     pub fn transport(&self) -> Option<&Arc<Transport>> {
@@ -223,7 +285,11 @@ impl Node {
         let me = cluster.options.me;
         let led = (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(me));
         let leads: Vec<u32> = led.collect();
+        let mut linked = cluster.peers();
+        linked.retain(|(_, peer)| peer.is_linked);
         News {
+            linked: linked.iter().map(|(node, _)| node.0).collect(),
+            lives: linked.iter().map(|(_, peer)| peer.incarnation).collect(),
             amnesiac: self.hosted().filter(|&partition| self.knows_nothing(partition)).collect(),
             catalog_version: self.catalog_version(),
             terms: leads.iter().map(|&partition| cluster.leaders.term_of(partition)).collect(),
@@ -258,12 +324,19 @@ impl Node {
             cluster.forget_leader(partition, from);
         }
         cluster.newest_catalog.fetch_max(news.catalog_version, Ordering::AcqRel);
+        let links: Vec<_> = news.linked.into_iter().map(NodeId).zip(news.lives).collect();
         let mut peers = lock(&cluster.peers);
         let peer = peers.entry(from).or_default();
+        let has_other_links = peer.links != links;
+        peer.links = links;
         peer.amnesiac = news.amnesiac;
         peer.catalog_version = news.catalog_version;
         peer.started = news.started;
         peer.mysql = news.mysql;
         peer.version = news.version;
+        drop(peers);
+        if has_other_links {
+            self.find_routes();
+        }
     }
 }

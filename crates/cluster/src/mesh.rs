@@ -7,6 +7,7 @@
 //! | 3 events | one-way, to management nodes | what has happened on a node |
 //! | 16 operation | request, or one-way when nobody wants the reply | a transaction's frame; the crate above knows it |
 //! | 17 service | request | one of [`services`](crate::services) |
+//! | 18 routed | both | an address and another frame's payload: see [`routes`](crate::routes) |
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -27,6 +28,7 @@ pub(crate) const FRAME_NEWS: u8 = 2;
 pub(crate) const FRAME_EVENTS: u8 = 3;
 pub(crate) const FRAME_OPERATION: u8 = 16;
 pub(crate) const FRAME_SERVICE: u8 = 17;
+pub(crate) const FRAME_ROUTED: u8 = 18;
 
 /// Clocks that are further apart than this are a fault of a host, not of the network.
 const CLOCK_DIFFERENCE_MAX_US: u64 = 60_000_000;
@@ -85,6 +87,13 @@ impl Handler for Receiver {
             FRAME_RAFT => node.receive_raft(payload),
             FRAME_NEWS => node.hear_news(from, payload),
             FRAME_EVENTS => node.hear_events(from, payload),
+            FRAME_ROUTED => {
+                if let Some((address, inside)) = node.route_message(from, payload)
+                    && address.kind != FRAME_ROUTED
+                {
+                    self.on_message(address.from, address.kind, inside);
+                }
+            }
             FRAME_OPERATION => {
                 if let Some(operations) = node.operations.get()
                     && let Served::Later(rest) = operations.serve(from, payload, &mut Vec::new())
@@ -103,6 +112,14 @@ impl Handler for Receiver {
         match kind {
             FRAME_SERVICE => node.serve_request(from, payload, responder),
             _ if from == CLIENT => responder.refuse("clients of this port may send management commands only"),
+            FRAME_ROUTED => {
+                if let Some((address, inside, responder)) = node.route_request(from, payload, responder) {
+                    match address.kind {
+                        FRAME_ROUTED => responder.refuse("a frame was to be passed on twice"),
+                        kind => self.on_request(address.from, kind, inside, responder),
+                    }
+                }
+            }
             FRAME_OPERATION => {
                 let Some(operations) = node.operations.get() else { return };
                 let mut reply = Vec::new();
@@ -130,17 +147,16 @@ impl Handler for Receiver {
     fn on_up(&self, peer: NodeId, hello: &Hello) {
         let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
         let Some(cluster) = &node.cluster else { return };
+        if cluster.routes.through(peer).is_some() {
+            // Frames that are still on their way around would come behind those on the link.
+            node.lose_peer(peer);
+        }
         {
             let mut peers = lock(&cluster.peers);
             let known = peers.entry(peer).or_default();
-            if known.incarnation != hello.incarnation {
-                known.amnesiac.clear();
-                known.catalog_version = 0;
-                known.started = false;
-            }
-            known.incarnation = hello.incarnation;
+            known.meet(hello.incarnation);
             known.roles = Roles::from_bits(hello.roles);
-            known.is_up = true;
+            known.set_linked(true);
             known.refused = None;
         }
         cluster.raise_map_version();
@@ -158,20 +174,20 @@ impl Handler for Receiver {
             let Some(known) = peers.get_mut(&peer).filter(|known| known.incarnation == incarnation) else {
                 return;
             };
-            known.is_up = false;
-            known.started = false;
+            known.set_linked(false);
         }
         tracing::info!(%peer, "a node is not connected any more");
         node.log_event_as(Severity::Alert, "connection", &format!("Node {peer} Disconnected"));
-        cluster.leaders.forget_node(peer);
-        cluster.raise_map_version();
-        node.forget_peer_horizon(peer);
-        node.release_definitions_of(peer);
-        node.coordinator_gone(peer);
+        node.lose_peer(peer);
+        node.find_routes();
     }
 
-    fn on_dead(&self, peer: NodeId, _incarnation: u64) {
+    fn on_dead(&self, peer: NodeId, incarnation: u64) {
         let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
+        if let Some(cluster) = &node.cluster {
+            lock(&cluster.peers).entry(peer).or_default().dead = incarnation;
+        }
+        node.find_routes();
         node.log_event_as(Severity::Alert, "node", &format!("Node {peer} is dead: its process is gone"));
         node.peer_died(peer);
     }
@@ -314,7 +330,7 @@ impl Node {
     }
 
     /// Proof that a process is gone: its groups need not wait for its leases to end.
-    fn peer_died(&self, peer: NodeId) {
+    pub(crate) fn peer_died(&self, peer: NodeId) {
         for partition in self.hosted().collect::<Vec<_>>() {
             let mut guard = self.partition(partition);
             if guard.is_single() {
@@ -327,7 +343,7 @@ impl Node {
         }
     }
 
-    fn coordinator_gone(&self, peer: NodeId) {
+    pub(crate) fn coordinator_gone(&self, peer: NodeId) {
         if let Some(operations) = self.operations.get() {
             operations.coordinator_gone(peer);
         }
@@ -359,10 +375,8 @@ impl Remote for Links {
     }
 
     fn call(&self, to: NodeId, request: &[u8]) -> Call {
-        let Some(transport) = self.cluster.transport.get() else {
-            return Box::pin(std::future::ready(Err(CallError::NotSent)));
-        };
-        let call = transport.call(to, FRAME_OPERATION, |buffer| buffer.extend_from_slice(request));
+        let call = self.cluster.call(to, FRAME_OPERATION, |buffer| buffer.extend_from_slice(request));
+        let Some(call) = call else { return Box::pin(std::future::ready(Err(CallError::NotSent))) };
         Box::pin(async move {
             match call.await {
                 Ok(reply) => Ok(reply.payload),
@@ -373,13 +387,8 @@ impl Remote for Links {
     }
 
     fn send(&self, to: NodeId, request: &[u8]) -> bool {
-        match self.cluster.transport.get() {
-            Some(transport) => {
-                let lane = transport.own_lane().unwrap_or(0);
-                transport.send(to, lane, FRAME_OPERATION, |buffer| buffer.extend_from_slice(request))
-            }
-            None => false,
-        }
+        let lane = self.cluster.transport.get().and_then(|transport| transport.own_lane()).unwrap_or(0);
+        self.cluster.send(to, u32::from(lane), FRAME_OPERATION, |buffer| buffer.extend_from_slice(request))
     }
 
     fn misplaced(&self, partition: u32, node: NodeId, hint: Option<NodeId>) {

@@ -184,12 +184,12 @@ impl Node {
             // Some answers ask others in turn.
             return Box::pin(self.answer(to, ask)).await;
         }
-        let transport = cluster.transport.get().ok_or_else(|| temporary("the links are not up yet"))?;
         let service = Service { ask: Some(ask) };
-        let call = transport.call(to, FRAME_SERVICE, |buffer| {
+        let call = cluster.call(to, FRAME_SERVICE, |buffer| {
             // A vector grows as needed: encoding into it cannot fail.
             let _ = service.encode(buffer);
         });
+        let call = call.ok_or_else(|| temporary("the links are not up yet"))?;
         match call.await {
             Ok(reply) => {
                 let reply = ServiceReply::decode(reply.payload.as_slice());

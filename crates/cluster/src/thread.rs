@@ -53,6 +53,7 @@ impl Node {
         }
         if turn.is_multiple_of(TICKS_PER_NEWS) || version != *told {
             *told = version;
+            self.find_routes();
             self.tell_news();
         }
         self.watch_leaders(cluster);
