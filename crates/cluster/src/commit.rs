@@ -25,6 +25,7 @@ use crate::meta::{
 };
 use crate::node::{Node, PartitionGuard};
 use crate::options::FlushBy;
+use crate::services::temporary;
 use crate::table::Table;
 use crate::wait::lock;
 
@@ -231,7 +232,12 @@ impl Node {
     pub(crate) fn check_running(&self) -> Result<()> {
         match self.is_stopped() {
             true => Err(shutting_down()),
-            false => self.log().check_space().map_err(log_error),
+            false => {
+                self.log().check_space().map_err(|error| match error.is_disk_full() && self.has_successors() {
+                    true => temporary(format!("{error}; other nodes take over, restart the transaction")),
+                    false => log_error(error),
+                })
+            }
         }
     }
 

@@ -73,7 +73,7 @@ pub struct Peer {
     pub is_up: bool,
     /// Through these if it has no link.
     pub(crate) detours: Vec<NodeId>,
-    /// Since when it has had no link, if it had one.
+    /// Since when it has had no link.
     pub(crate) down_since: Option<Instant>,
     /// The newest of its lives of which there is proof that it is over.
     pub(crate) dead: u64,
@@ -84,6 +84,8 @@ pub struct Peer {
     pub amnesiac: Vec<u32>,
     pub catalog_version: u64,
     pub started: bool,
+    /// It has no room for what is written and should lead nothing.
+    pub disk_is_full: bool,
     /// Where MySQL clients reach it.
     pub mysql: String,
     pub version: String,
@@ -92,6 +94,10 @@ pub struct Peer {
 }
 
 impl Peer {
+    fn unmet(roles: Roles) -> Peer {
+        Peer { roles, down_since: Some(Instant::now()), ..Peer::default() }
+    }
+
     pub(crate) fn set_linked(&mut self, is_linked: bool) {
         self.is_linked = is_linked;
         self.is_up = is_linked;
@@ -134,13 +140,15 @@ pub(crate) struct News {
     pub linked: Vec<u32>,
     #[prost(uint64, repeated, tag = "10")]
     pub lives: Vec<u64>,
+    #[prost(bool, tag = "11")]
+    pub disk_is_full: bool,
 }
 
 impl Cluster {
     pub(crate) fn new(options: ClusterOptions, incarnation: u64, initialised: bool) -> Cluster {
         let (jobs, first_jobs) = mpsc::unbounded_channel();
         let peers = options.nodes.iter().filter(|node| node.id != options.me);
-        let peers = peers.map(|node| (node.id, Peer { roles: node.roles, ..Peer::default() })).collect();
+        let peers = peers.map(|node| (node.id, Peer::unmet(node.roles))).collect();
         Cluster {
             leaders: Leaders::new(options.partition_count() + 1),
             peers: Mutex::new(peers),
@@ -225,6 +233,11 @@ impl Cluster {
         lock(&self.peers).get(&node).is_some_and(|peer| peer.is_up && peer.started)
     }
 
+    /// The node is connected, serves and has room for what is written: it may lead in this one's place.
+    pub(crate) fn can_take_over(&self, node: NodeId) -> bool {
+        lock(&self.peers).get(&node).is_some_and(|peer| peer.is_up && peer.started && !peer.disk_is_full)
+    }
+
     /// Runs something on the cluster's thread.
     pub fn spawn<F>(&self, job: impl FnOnce() -> F + Send + 'static)
     where
@@ -295,6 +308,7 @@ impl Node {
             terms: leads.iter().map(|&partition| cluster.leaders.term_of(partition)).collect(),
             leads,
             started: self.is_started(),
+            disk_is_full: self.log().disk_space_low(),
             mysql: self.mysql_address(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
@@ -332,6 +346,7 @@ impl Node {
         peer.amnesiac = news.amnesiac;
         peer.catalog_version = news.catalog_version;
         peer.started = news.started;
+        peer.disk_is_full = news.disk_is_full;
         peer.mysql = news.mysql;
         peer.version = news.version;
         drop(peers);

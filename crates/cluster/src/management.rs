@@ -185,29 +185,52 @@ impl Node {
         Answer { json: json!({ "events": events.iter().map(event_json).collect::<Vec<_>>() }), text }
     }
 
-    /// Hands leading back to those that should lead, when they can.
+    /// Hands leading back to those that should lead, when they can; and to anybody else when this node's disk is full.
     pub(crate) fn balance_leaders(&self, turn: u32) {
         const TURNS: u32 = 40;
         let Some(cluster) = &self.cluster else { return };
-        if !turn.is_multiple_of(TURNS) || cluster.draining.load(Ordering::Relaxed) {
+        if cluster.draining.load(Ordering::Relaxed) {
             return;
         }
-        let me = cluster.options.me;
+        if self.log().disk_space_low() {
+            self.hand_over(|_| true);
+        } else if turn.is_multiple_of(TURNS) {
+            self.hand_over(|preferred| preferred);
+        }
+    }
+
+    /// Has other nodes lead what this one leads. `accepts` is told whether a node comes before this one in the order of those that
+    /// should lead a partition.
+    fn hand_over(&self, accepts: impl Fn(bool) -> bool) {
+        let Some(cluster) = &self.cluster else { return };
         for partition in self.hosted() {
             let mut guard = self.partition(partition);
-            let Some(&preferred) = cluster.options.placement(partition).replicas.first() else { continue };
-            let hands_over = preferred != me
-                && guard.is_leader()
-                && !guard.is_single()
-                && cluster.is_started(preferred)
-                && guard.is_caught_up(u64::from(preferred.0));
-            if hands_over {
-                if let Err(error) = guard.transfer_leader(u64::from(preferred.0)) {
+            if guard.is_single() || !guard.is_leader() {
+                continue;
+            }
+            let replicas = cluster.options.placement(partition).replicas;
+            let mine = replicas.iter().position(|&node| node == cluster.options.me);
+            let successor = replicas.iter().enumerate().find(|&(place, &node)| {
+                accepts(mine.is_some_and(|mine| place < mine))
+                    && cluster.can_take_over(node)
+                    && guard.is_caught_up(u64::from(node.0))
+            });
+            if let Some((_, successor)) = successor {
+                if let Err(error) = guard.transfer_leader(u64::from(successor.0)) {
                     tracing::debug!(partition, %error, "leading was not handed over");
                 }
                 self.settle_and_release(partition, guard);
             }
         }
+    }
+
+    /// Another replica of everything this node leads could lead it.
+    pub(crate) fn has_successors(&self) -> bool {
+        let Some(cluster) = &self.cluster else { return false };
+        let placements = (0..cluster.options.partition_count())
+            .filter(|&one| cluster.leaders.of(one) == Some(cluster.options.me));
+        let mut placements = placements.map(|partition| cluster.options.placement(partition));
+        placements.all(|placement| placement.replicas.into_iter().any(|node| cluster.can_take_over(node)))
     }
 
     /// This node leads a partition that another could lead.
@@ -228,19 +251,6 @@ impl Node {
             self.log_event("shutdown", "Node shutdown initiated by a signal");
             self.forward_events();
         }
-        for partition in self.hosted() {
-            let mut guard = self.partition(partition);
-            if guard.is_single() || !guard.is_leader() {
-                continue;
-            }
-            let others = cluster.options.placement(partition).replicas;
-            let other = others.into_iter().find(|&node| {
-                node != cluster.options.me && cluster.is_up(node) && guard.is_caught_up(u64::from(node.0))
-            });
-            if let Some(other) = other {
-                let _ = guard.transfer_leader(u64::from(other.0));
-            }
-            self.settle_and_release(partition, guard);
-        }
+        self.hand_over(|_| true);
     }
 }

@@ -20,8 +20,9 @@ use crate::mesh::FRAME_ROUTED;
 use crate::node::Node;
 use crate::wait::lock;
 
-/// A link that broke may be back at once, or the peer be dead: after so long a way around is looked for.
-const DETOUR_AFTER: Duration = Duration::from_millis(200);
+/// A link that broke may be back at once, one that never was may be being made, and the peer may be dead: after so long a
+/// way around is looked for.
+const DETOUR_AFTER: Duration = Duration::from_millis(300);
 
 /// Which peers are reached through another node: read for every frame.
 pub(crate) struct Routes {
@@ -135,9 +136,7 @@ impl Cluster {
         }
         let is_known = address.to_incarnation == self.incarnation
             && peers.get(&address.from).is_some_and(|peer| {
-                !peer.is_linked
-                    && peer.detours.contains(&between)
-                    && peer.incarnation == address.from_incarnation
+                !peer.is_linked && peer.detours.contains(&between) && peer.incarnation == address.from_incarnation
             });
         if is_known { Routed::Here } else { Routed::No }
     }
@@ -155,7 +154,7 @@ impl Node {
             if !peer.detours.is_empty() && (is_missing || incarnation != peer.incarnation) {
                 self.lose_peer(*node);
             }
-            let is_due = peer.down_since.is_none_or(|since| since.elapsed() >= DETOUR_AFTER);
+            let is_due = peer.down_since.is_some_and(|since| since.elapsed() >= DETOUR_AFTER);
             if !found.is_empty() && is_due {
                 self.go_around(*node, peer, found, incarnation);
             }

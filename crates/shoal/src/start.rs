@@ -12,11 +12,13 @@ use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_mysql::server::{Listeners, Options, bind_tcp, start_workers};
 use shoal_sql::server::{Server, SharedServer};
 use shoal_sql::variables::Globals;
-use shoal_types::NodeId;
+use shoal_types::{ErrorCode, NodeId};
 
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
 use crate::{settings, system};
 
+/// Between two attempts to have the accounts.
+const ACCOUNTS_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// How long others are given to take over what this node leads before it stops.
 const HAND_OVER_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -138,8 +140,14 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
 async fn become_ready(node: &Arc<Node>, server: &Server, me: &NodeConfig) -> Result<(), String> {
     let report = |missing: &str| eprintln!("node {}: waiting for {missing}", me.id);
     node.wait_until_ready(report).await.map_err(|error| error.message().to_owned())?;
-    if me.roles.sql {
-        server.bootstrap().await.map_err(|error| format!("cannot prepare the accounts: {}", error.message()))?;
+    while me.roles.sql {
+        match server.bootstrap().await {
+            Ok(()) => break,
+            // Another node is slow, or has just gone: what was made is found made.
+            Err(error) if error.is(ErrorCode::GetTemporaryErrmsg) => report(error.message()),
+            Err(error) => return Err(format!("cannot prepare the accounts: {}", error.message())),
+        }
+        tokio::time::sleep(ACCOUNTS_AGAIN_AFTER).await;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use shoal_types::row::RowRef;
 use shoal_types::{Result, TimeZone, Value};
 
 use super::LocalFuture;
-use crate::frontend::ResultSink;
+use crate::frontend::{ResultColumn, ResultSink};
 
 /// Whether more rows are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +39,32 @@ const FLUSH_THRESHOLD_BYTES: usize = 64 * 1024;
 /// Sends rows to the client.
 pub struct ToSink<'a, S: ResultSink> {
     pub sink: &'a mut S,
+    pub columns: &'a [ResultColumn],
+    /// The definitions of the columns were sent: from then on the statement cannot begin again.
+    pub begun: &'a mut bool,
     pub rows_sent: u64,
+}
+
+impl<S: ResultSink> ToSink<'_, S> {
+    /// Before the first row, or at the end when there was none.
+    pub fn begin(&mut self) -> Result<()> {
+        if !std::mem::replace(self.begun, true) {
+            self.sink.columns(self.columns)?;
+        }
+        Ok(())
+    }
 }
 
 impl<S: ResultSink> RowConsumer for ToSink<'_, S> {
     fn push(&mut self, row: &[Value]) -> Result<Flow> {
+        self.begin()?;
         self.rows_sent += 1;
         self.sink.row(row)?;
         Ok(Flow::Continue)
     }
 
     fn push_stored(&mut self, row: RowRef<'_>, projection: &[usize], zone: &TimeZone) -> Result<Flow> {
+        self.begin()?;
         self.rows_sent += 1;
         self.sink.stored_row(row, projection, zone)?;
         Ok(Flow::Continue)

@@ -15,12 +15,12 @@ pub mod transaction;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shoal_expr::BuildContext;
 use shoal_parser::{Digester, LiteralToken, ParseErrorKind, Parsed};
 use shoal_txn::Transaction;
-use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
+use shoal_types::{Error, ErrorCode, Outcome, Result, SqlType, Value};
 
 use crate::client_text;
 use crate::counters::{Counter, Counters};
@@ -54,6 +54,10 @@ pub struct Activity {
 /// Bytes of a statement that the processlist keeps.
 const ACTIVITY_TEXT_MAX: usize = 65_536;
 
+/// How long a statement that has done nothing begins again because partitions have no leaders, and how soon.
+const AGAIN_FOR: Duration = Duration::from_secs(10);
+const AGAIN_AFTER: Duration = Duration::from_millis(10);
+
 /// One client's session.
 pub struct Session {
     pub server: Arc<Server>,
@@ -81,6 +85,10 @@ pub struct Session {
     literals: Vec<LiteralToken>,
     parameters: Vec<Value>,
     key: Vec<u8>,
+    /// The running statement has sent something, or is not the first of its transaction.
+    is_past_beginning: bool,
+    /// How long the running statement may begin again, if it has done so.
+    again_until: Option<tokio::time::Instant>,
     /// Raised by everything that changes how statements resolve: settings that plans depend on.
     pub settings_version: u64,
 }
@@ -138,6 +146,8 @@ impl Session {
             literals: Vec::new(),
             parameters: Vec::new(),
             key: Vec::new(),
+            is_past_beginning: false,
+            again_until: None,
             settings_version: 0,
         })
     }
@@ -270,7 +280,7 @@ impl Session {
             }
             self.count(Counter::PlanCacheHits);
             let outcome = self.run_plan(&plan, parameters, more, sink).await;
-            return self.unless_stale(outcome);
+            return self.unless_again(outcome).await;
         }
         let Ok(parsed) = shoal_parser::parse_parameterised(sql, start, self.variables.parser_mode) else {
             return Ok(false);
@@ -291,16 +301,33 @@ impl Session {
             self.plans.put(key, Rc::clone(&plan), parameters.len());
         }
         let outcome = self.run_plan(&plan, parameters, more, sink).await;
-        self.unless_stale(outcome)
+        self.unless_again(outcome).await
     }
 
-    /// `Ok(false)` for a plan that a definition has overtaken: nothing was done or sent, so it can be made anew. Not inside a
-    /// transaction, whose snapshot may be older than the definition.
-    pub(crate) fn unless_stale(&self, outcome: Result<()>) -> Result<bool> {
+    /// `Ok(false)` for a statement that has done and sent nothing and may begin again: a definition has overtaken its plan, or
+    /// a partition has changed its leader. Not inside a transaction: what its earlier statements did may be lost.
+    pub(crate) async fn unless_again(&mut self, outcome: Result<()>) -> Result<bool> {
+        let now = tokio::time::Instant::now();
         match outcome {
-            Err(error) if error.is(ErrorCode::TableDefChanged) && !self.explicit_transaction => Ok(false),
-            other => other.map(|()| true),
+            Err(error)
+                if self.may_begin_again(&error) && now < *self.again_until.get_or_insert(now + AGAIN_FOR) =>
+            {
+                if !error.is(ErrorCode::TableDefChanged) {
+                    tokio::time::sleep(AGAIN_AFTER).await;
+                }
+                self.shared.interrupt.check()?;
+                Ok(false)
+            }
+            other => {
+                self.again_until = None;
+                other.map(|()| true)
+            }
         }
+    }
+
+    fn may_begin_again(&self, error: &Error) -> bool {
+        let passes = error.is(ErrorCode::TableDefChanged) || error.is(ErrorCode::GetTemporaryErrmsg);
+        passes && error.outcome() != Outcome::Unknown && !self.is_past_beginning
     }
 
     async fn run_parsed<S: ResultSink>(&mut self, parsed: &Parsed, more: bool, sink: &mut S) -> Result<()> {
@@ -308,10 +335,9 @@ impl Session {
             loop {
                 let plan = Rc::new(self.make_plan(&parsed.statement, 0, Some(&[]))?);
                 let outcome = self.run_plan(&plan, &[], more, sink).await;
-                if self.unless_stale(outcome)? {
+                if self.unless_again(outcome).await? {
                     return Ok(());
                 }
-                self.shared.interrupt.check()?;
             }
         }
         self.run_statement(&parsed.statement, more, sink).await

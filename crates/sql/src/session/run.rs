@@ -58,6 +58,7 @@ impl Session {
         sink: &mut S,
     ) -> Result<()> {
         self.shared.counters.add(plan.counter(), 1);
+        self.is_past_beginning = self.explicit_transaction;
         if !plan.tables.is_empty() {
             self.check_single_user()?;
         }
@@ -135,18 +136,21 @@ impl Session {
                 }
             }
         }
-        sink.columns(&query.columns)?;
         let mut rows = 0;
         if matchable {
             self.transaction
                 .get_newest(&point.table, &key, |row| match row {
                     Some(row) => {
                         rows = 1;
+                        sink.columns(&query.columns)?;
                         sink.stored_row(row, &point.projection, zone)
                     }
                     None => Ok(()),
                 })
                 .await??;
+        }
+        if rows == 0 {
+            sink.columns(&query.columns)?;
         }
         self.key = key;
         self.shared.counters.add(crate::counters::Counter::HandlerReadKey, 1);
@@ -178,16 +182,19 @@ impl Session {
         }
         match &plan.kind {
             PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => {
-                sink.columns(&query.columns)?;
                 let limit = self.variables.sql_select_limit;
-                let mut consumer = Limited { inner: ToSink { sink, rows_sent: 0 }, left: limit };
+                let mut begun = false;
+                let to_sink = ToSink { sink, columns: &query.columns, begun: &mut begun, rows_sent: 0 };
+                let mut consumer = Limited { inner: to_sink, left: limit };
                 let found = self
                     .with_context(parameters, false, async |ctx| {
                         run_query(query, ctx, &mut consumer).await?;
+                        consumer.inner.begin()?;
                         Ok(ctx.found_rows)
                     })
-                    .await?;
-                self.state.found_rows = found;
+                    .await;
+                self.is_past_beginning |= begun;
+                self.state.found_rows = found?;
                 self.state.row_count = -1;
                 Ok(Done::Rows)
             }

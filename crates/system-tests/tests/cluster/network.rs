@@ -39,24 +39,13 @@ fn survives(cut: impl Fn(&Network)) {
     check(&cluster, &workload.finish());
 }
 
-/// These two find transactions that hang while data nodes do not reach each other: an open defect. `SHOAL_SOAK=1` runs them.
-fn is_soak() -> bool {
-    std::env::var("SHOAL_SOAK").is_ok_and(|value| value == "1")
-}
-
 #[test]
 fn data_nodes_that_do_not_reach_each_other_are_survived() {
-    if !is_soak() {
-        return skip("it finds a defect that is not mended yet; SHOAL_SOAK=1 runs it");
-    }
     survives(|network| network.cut(1, 2));
 }
 
 #[test]
 fn a_path_that_is_cut_one_way_is_survived() {
-    if !is_soak() {
-        return skip("it finds a defect that is not mended yet; SHOAL_SOAK=1 runs it");
-    }
     survives(|network| network.cut_one_way(1, 2));
 }
 

@@ -335,6 +335,7 @@ impl Turn<'_> {
 }
 
 fn snapshot_too_old() -> Error {
-    let message = "The snapshot is too old: versions that it needs are gone; begin the transaction again";
-    Error::new(ErrorCode::TableDefChanged, message).rolling_back_transaction()
+    let message =
+        "Got temporary error: the snapshot is too old, versions that it needs are gone; restart the transaction";
+    Error::new(ErrorCode::GetTemporaryErrmsg, message).rolling_back_transaction()
 }
