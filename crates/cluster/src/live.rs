@@ -6,7 +6,7 @@
 //! leader, and a horizon that is too old only keeps versions longer.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
@@ -59,6 +59,8 @@ pub struct Cluster {
     pub(crate) management: ManagementState,
     /// The node is about to stop and should lead nothing.
     pub(crate) draining: AtomicBool,
+    /// Operations of other nodes that wait here for something.
+    pub(crate) underway: AtomicUsize,
     pub(crate) node: OnceLock<Weak<Node>>,
     map_version: AtomicU64,
     map_changed: tokio::sync::watch::Sender<u64>,
@@ -169,6 +171,7 @@ impl Cluster {
             events: EventLog::default(),
             management: ManagementState::default(),
             draining: AtomicBool::new(false),
+            underway: AtomicUsize::new(0),
             node: OnceLock::new(),
             map_version: AtomicU64::new(0),
             map_changed: tokio::sync::watch::channel(0).0,

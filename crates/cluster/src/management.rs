@@ -243,6 +243,11 @@ impl Node {
         })
     }
 
+    /// Operations of other nodes are not answered yet.
+    pub fn serves_others(&self) -> bool {
+        self.cluster.as_ref().is_some_and(|cluster| cluster.underway.load(Ordering::Relaxed) > 0)
+    }
+
     /// Before an orderly stop: others lead what this node leads, as far as there are any.
     pub fn hand_over_leaders(&self) {
         let Some(cluster) = &self.cluster else { return };

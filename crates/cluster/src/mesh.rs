@@ -10,6 +10,7 @@
 //! | 18 routed | both | an address and another frame's payload: see [`routes`](crate::routes) |
 
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use shoal_partition::decode_message;
@@ -64,6 +65,26 @@ pub(crate) struct Receiver {
 /// What transactions call.
 pub(crate) struct Links {
     pub(crate) cluster: Arc<Cluster>,
+}
+
+/// An operation of another node that is not answered yet.
+struct Underway(Arc<Node>);
+
+impl Underway {
+    fn begin(node: &Arc<Node>) -> Underway {
+        if let Some(cluster) = &node.cluster {
+            cluster.underway.fetch_add(1, Ordering::Relaxed);
+        }
+        Underway(Arc::clone(node))
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        if let Some(cluster) = &self.0.cluster {
+            cluster.underway.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Handler for Receiver {
@@ -128,7 +149,9 @@ impl Handler for Receiver {
                         responder.reply(0, |buffer| buffer.extend_from_slice(&reply));
                     }
                     Served::Later(rest) => {
+                        let underway = Underway::begin(&node);
                         tokio::task::spawn_local(async move {
+                            let _underway = underway;
                             let finished = tokio::select! {
                                 reply = rest => Some(reply),
                                 () = responder.cancelled() => None,

@@ -152,11 +152,11 @@ async fn become_ready(node: &Arc<Node>, server: &Server, me: &NodeConfig) -> Res
     Ok(())
 }
 
-/// Others lead what this node leads, so that its stopping is not noticed.
+/// Others lead what this node leads, and have their answers, so that its stopping is not noticed.
 fn hand_over(node: &Arc<Node>) {
     node.hand_over_leaders();
     let deadline = Instant::now() + HAND_OVER_PATIENCE;
-    while node.leads_for_others() && Instant::now() < deadline {
+    while (node.leads_for_others() || node.serves_others()) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
