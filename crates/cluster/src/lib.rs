@@ -15,6 +15,7 @@ mod ddl;
 mod deadlock;
 pub mod dictionary;
 mod events;
+mod hand_over;
 mod identity;
 mod keeper;
 mod live;

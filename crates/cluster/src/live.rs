@@ -59,6 +59,10 @@ pub struct Cluster {
     pub(crate) management: ManagementState,
     /// The node is about to stop and should lead nothing.
     pub(crate) draining: AtomicBool,
+    /// A partition is being handed over.
+    pub(crate) hand_overs: AtomicBool,
+    /// When it was looked at last where the work comes from, in milliseconds of this process.
+    pub(crate) looked_at: AtomicU64,
     /// Operations of other nodes that wait here for something.
     pub(crate) underway: AtomicUsize,
     pub(crate) node: OnceLock<Weak<Node>>,
@@ -172,6 +176,8 @@ impl Cluster {
             management: ManagementState::default(),
             draining: AtomicBool::new(false),
             underway: AtomicUsize::new(0),
+            hand_overs: AtomicBool::new(false),
+            looked_at: AtomicU64::new(0),
             node: OnceLock::new(),
             map_version: AtomicU64::new(0),
             map_changed: tokio::sync::watch::channel(0).0,

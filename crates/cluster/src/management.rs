@@ -1,5 +1,5 @@
 //! What management commands can know and do: `command` reads them, `state` and `view` tell how things are, `operate` changes
-//! them, `client` is the other end. Besides: who leads when a node comes, and when it goes.
+//! them, `client` is the other end.
 
 pub mod client;
 pub mod command;
@@ -9,7 +9,6 @@ pub(crate) mod view;
 #[cfg(test)]
 mod view_tests;
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use serde_json::{Value, json};
@@ -183,79 +182,5 @@ impl Node {
             })
         };
         Answer { json: json!({ "events": events.iter().map(event_json).collect::<Vec<_>>() }), text }
-    }
-
-    /// Hands leading back to those that should lead, when they can; and to anybody else when this node's disk is full.
-    pub(crate) fn balance_leaders(&self, turn: u32) {
-        const TURNS: u32 = 40;
-        let Some(cluster) = &self.cluster else { return };
-        if cluster.draining.load(Ordering::Relaxed) {
-            return;
-        }
-        if self.log().disk_space_low() {
-            self.hand_over(|_| true);
-        } else if turn.is_multiple_of(TURNS) {
-            self.hand_over(|preferred| preferred);
-        }
-    }
-
-    /// Has other nodes lead what this one leads. `accepts` is told whether a node comes before this one in the order of those that
-    /// should lead a partition.
-    fn hand_over(&self, accepts: impl Fn(bool) -> bool) {
-        let Some(cluster) = &self.cluster else { return };
-        for partition in self.hosted() {
-            let mut guard = self.partition(partition);
-            if guard.is_single() || !guard.is_leader() {
-                continue;
-            }
-            let replicas = cluster.options.placement(partition).replicas;
-            let mine = replicas.iter().position(|&node| node == cluster.options.me);
-            let successor = replicas.iter().enumerate().find(|&(place, &node)| {
-                accepts(mine.is_some_and(|mine| place < mine))
-                    && cluster.can_take_over(node)
-                    && guard.is_caught_up(u64::from(node.0))
-            });
-            if let Some((_, successor)) = successor {
-                if let Err(error) = guard.transfer_leader(u64::from(successor.0)) {
-                    tracing::debug!(partition, %error, "leading was not handed over");
-                }
-                self.settle_and_release(partition, guard);
-            }
-        }
-    }
-
-    /// Another replica of everything this node leads could lead it.
-    pub(crate) fn has_successors(&self) -> bool {
-        let Some(cluster) = &self.cluster else { return false };
-        let placements = (0..cluster.options.partition_count())
-            .filter(|&one| cluster.leaders.of(one) == Some(cluster.options.me));
-        let mut placements = placements.map(|partition| cluster.options.placement(partition));
-        placements.all(|placement| placement.replicas.into_iter().any(|node| cluster.can_take_over(node)))
-    }
-
-    /// This node leads a partition that another could lead.
-    pub fn leads_for_others(&self) -> bool {
-        let Some(cluster) = &self.cluster else { return false };
-        self.hosted().any(|partition| {
-            let guard = self.partition(partition);
-            let mut others = cluster.options.placement(partition).replicas.into_iter();
-            guard.is_leader() && others.any(|node| node != cluster.options.me && cluster.is_up(node))
-        })
-    }
-
-    /// Operations of other nodes are not answered yet.
-    pub fn serves_others(&self) -> bool {
-        self.cluster.as_ref().is_some_and(|cluster| cluster.underway.load(Ordering::Relaxed) > 0)
-    }
-
-    /// Before an orderly stop: others lead what this node leads, as far as there are any.
-    pub fn hand_over_leaders(&self) {
-        let Some(cluster) = &self.cluster else { return };
-        cluster.draining.store(true, Ordering::Relaxed);
-        if cluster.management.stopping().is_none() {
-            self.log_event("shutdown", "Node shutdown initiated by a signal");
-            self.forward_events();
-        }
-        self.hand_over(|_| true);
     }
 }

@@ -18,6 +18,7 @@ use crate::cluster_log::Severity;
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::Catalog;
+use crate::hand_over::Leading;
 use crate::identity::Identity;
 use crate::keeper::Keeper;
 use crate::live::Cluster;
@@ -44,6 +45,7 @@ pub(crate) struct PartitionCell {
     /// may have shown.
     pub(crate) serving_term: AtomicU64,
     pub(crate) unsent: Mutex<Unsent>,
+    pub(crate) leading: Leading,
 }
 
 /// One process's share of the database.

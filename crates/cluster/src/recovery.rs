@@ -19,6 +19,7 @@ use crate::clock::{HybridClock, wall_micros};
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::{Catalog, Change};
+use crate::hand_over::Leading;
 use crate::identity::Identity;
 use crate::live::Cluster;
 use crate::mesh::Links;
@@ -249,11 +250,16 @@ fn assemble(parts: Assembly) -> Arc<Node> {
     let is_hosted = |partition: u32| {
         cluster.as_ref().is_none_or(|cluster| cluster.options.placement(partition).has(cluster.options.me))
     };
+    let leading = |partition: u32| {
+        let placement = cluster.as_ref().map(|cluster| cluster.options.placement(partition));
+        Leading::new(&placement.map_or(Vec::new(), |placement| placement.replicas))
+    };
     let cells = partitions.into_iter().enumerate().map(|(number, partition)| PartitionCell {
         partition: Mutex::new(partition),
         hosted: is_hosted(number as u32),
         serving_term: AtomicU64::new(0),
         unsent: Mutex::default(),
+        leading: leading(number as u32),
     });
     let cells: Box<[PartitionCell]> = cells.collect();
     let newest =

@@ -58,7 +58,7 @@ impl Node {
         }
         self.watch_leaders(cluster);
         self.forward_events();
-        self.balance_leaders(turn);
+        self.mind_leading();
         let meta_leader = cluster.leaders.of(cluster.options.meta_partition().0);
         let behind = cluster.newest_catalog.load(Ordering::Acquire) > self.catalog_version();
         let unknown = !cluster.knows_catalog.load(Ordering::Acquire);

@@ -383,9 +383,15 @@ impl Transaction {
             participants.join(partition);
         }
         let guard = node.leader(partition)?;
-        let has_part = || joins || participants.get(partition).is_some();
-        if node.remote().is_some() && has_part() && !participants.check(partition, None, guard.leader_term()) {
-            return Err(part_lost(partition));
+        let Some(remote) = node.remote() else { return Ok(guard) };
+        node.note_asked(partition, remote.node());
+        if let Some(participant) = participants.get(partition) {
+            if participant.term == 0 && node.is_handed_over(partition) {
+                return Err(not_leader(partition));
+            }
+            if !participants.check(partition, None, guard.leader_term()) {
+                return Err(part_lost(partition));
+            }
         }
         Ok(guard)
     }

@@ -143,6 +143,13 @@ impl Job {
             return Err(Refusal::Lost);
         }
         let term = guard.leader_term();
+        if self.term == 0
+            && head.term == 0
+            && head.transaction.is_some()
+            && turn.node.is_handed_over(head.partition)
+        {
+            return Err(Refusal::NotLeader);
+        }
         if self.term != 0 {
             return if self.term == term { Ok(guard) } else { Err(Refusal::Lost) };
         }

@@ -84,7 +84,11 @@ impl Server {
 
     fn start(self: &Arc<Self>, from: NodeId, request: &[u8], reply: &mut Vec<u8>) -> Result<Served> {
         match Request::read(request)? {
-            Request::Work(work) => return self.start_work(&work, request, reply),
+            Request::Work(work) => {
+                self.check_partition(work.head.partition)?;
+                self.node.note_asked(work.head.partition, from);
+                return self.start_work(&work, request, reply);
+            }
             Request::Unlock { partition, transaction, table, keys } => {
                 self.check_partition(partition)?;
                 let mut guard = self.node.partition(partition);
@@ -185,7 +189,6 @@ impl Server {
     }
 
     fn start_work(self: &Arc<Self>, work: &Work<'_>, request: &[u8], reply: &mut Vec<u8>) -> Result<Served> {
-        self.check_partition(work.head.partition)?;
         let mut waiter = work.may_wait().then(|| self.node.waiter());
         let mut job = Job::new(reply);
         let mut progress = job.advance(&self.node, work, waiter.as_mut(), None, reply);
