@@ -45,6 +45,8 @@ pub(crate) struct PartitionCell {
     /// may have shown.
     pub(crate) serving_term: AtomicU64,
     pub(crate) unsent: Mutex<Unsent>,
+    /// The lane by which its messages go.
+    pub(crate) lane: AtomicU32,
     pub(crate) leading: Leading,
 }
 

@@ -259,6 +259,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         hosted: is_hosted(number as u32),
         serving_term: AtomicU64::new(0),
         unsent: Mutex::default(),
+        lane: AtomicU32::new(number as u32),
         leading: leading(number as u32),
     });
     let cells: Box<[PartitionCell]> = cells.collect();

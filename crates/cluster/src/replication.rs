@@ -77,6 +77,9 @@ impl Node {
         mut guard: PartitionGuard<'_>,
         number: u64,
     ) -> Option<Appending> {
+        if !guard.is_leader() {
+            self.choose_lane(partition);
+        }
         let mut unsent = lock(&self.partitions[partition as usize].unsent);
         unsent.durable = unsent.durable.max(number);
         while unsent.queue.front().is_some_and(|&(wanted, _)| wanted <= number) {
@@ -140,14 +143,28 @@ impl Node {
     }
 
     pub(crate) fn send_messages(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
-        for message in guard.outputs().messages.drain(..) {
+        let mut messages = std::mem::take(&mut guard.outputs().messages);
+        for message in messages.drain(..) {
+            if guard.may_change_path(&message) {
+                self.choose_lane(partition);
+            }
             self.send_raft(partition, &message);
+        }
+        guard.outputs().messages = messages;
+    }
+
+    /// The partition's messages go by this thread's lane from now on: the answers come to where they are waited for.
+    fn choose_lane(&self, partition: u32) {
+        let transport = self.cluster.as_ref().and_then(|cluster| cluster.transport.get());
+        if let Some(lane) = transport.and_then(|transport| transport.own_lane()) {
+            self.partitions[partition as usize].lane.store(u32::from(lane), Ordering::Relaxed);
         }
     }
 
     fn send_raft(&self, partition: u32, message: &Message) {
         let Some(cluster) = &self.cluster else { return };
-        cluster.send(NodeId(message.to as u32), partition, FRAME_RAFT, |buffer| {
+        let lane = self.partitions[partition as usize].lane.load(Ordering::Relaxed);
+        cluster.send(NodeId(message.to as u32), lane, FRAME_RAFT, |buffer| {
             buffer.extend_from_slice(&partition.to_le_bytes());
             encode_message(message, buffer);
         });

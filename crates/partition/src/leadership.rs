@@ -8,7 +8,7 @@
 //! What the caller has to do: ask [`Partition::check_serves`] before each operation and again when a waiting one is
 //! woken, and refuse operations of a transaction that joined in another term than [`Partition::term`].
 
-use raft::eraftpb::Message;
+use raft::eraftpb::{Message, MessageType};
 use shoal_types::{Result, TransactionId};
 
 use crate::api::*;
@@ -125,6 +125,13 @@ impl Partition {
             Some(ReplicaProgress { replica, matched, active, is_witness: self.config.witness == Some(replica) })
         };
         self.config.voters.iter().filter_map(known).collect()
+    }
+
+    /// No entries are on their way before those of this message: by whichever path it goes, it overtakes none. Messages that
+    /// overtake others are allowed, but entries that do are refused and sent again.
+    pub fn may_change_path(&self, message: &Message) -> bool {
+        message.msg_type != MessageType::MsgAppend
+            || self.group.progress(message.to).is_some_and(|(matched, _)| matched == message.index)
     }
 
     /// The leader knows that the replica is alive and holds everything committed.
