@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use shoal_log::{AppendClass, Durability, InlineFlush, LogBatch, LogError, Lsn, RecordHeader};
+use shoal_log::{
+    AppendClass, Durability, InlineFlush, LogBatch, LogError, Lsn, RECORD_HEADER_BYTES, RecordHeader,
+};
 use shoal_partition::{CommitStart, CommitToken, Partition};
 use shoal_types::{Error, ErrorCode, Outcome, Result, Timestamp, TransactionId};
 
@@ -128,6 +130,16 @@ enum FlushBeforeSleep {
     Due,
 }
 
+/// What became of a commit.
+enum Sequenced {
+    Done(Appending),
+    /// Nothing: the log may have no room for so many bytes. To be tried again once it has, with nothing held meanwhile.
+    NoRoom(u64),
+}
+
+/// The log room that is asked for around each batch: a few entries that Raft adds of its own, and sequences.
+const BATCH_EXTRA_BYTES: u64 = 512;
+
 thread_local! {
     static FLUSH_BEFORE_SLEEP: Cell<FlushBeforeSleep> = const { Cell::new(FlushBeforeSleep::No) };
 }
@@ -214,42 +226,73 @@ impl Node {
         tables: &[Arc<Table>],
         token: u64,
     ) -> Result<Appending> {
-        self.check_running()?;
-        match *partitions {
-            [] => Ok(Appending::NOTHING),
-            [one] => {
-                let mut guards = [(one, self.partition(one))];
-                self.sequence_commit(transaction, &mut guards, tables, token)
-            }
-            _ => {
-                let mut guards: Vec<_> = partitions.iter().map(|&one| (one, self.partition(one))).collect();
-                self.sequence_commit(transaction, &mut guards, tables, token)
+        loop {
+            self.check_running()?;
+            let sequenced = match *partitions {
+                [] => return Ok(Appending::NOTHING),
+                [one] => {
+                    let mut guards = [(one, self.partition(one))];
+                    self.sequence_commit(transaction, &mut guards, tables, token)?
+                }
+                _ => {
+                    let mut guards: Vec<_> = partitions.iter().map(|&one| (one, self.partition(one))).collect();
+                    self.sequence_commit(transaction, &mut guards, tables, token)?
+                }
+            };
+            match sequenced {
+                Sequenced::Done(appending) => return Ok(appending),
+                Sequenced::NoRoom(bytes) => self.wait_for_log_room(bytes)?,
             }
         }
+    }
+
+    /// Blocks until the log has room, or it is known that the disk has none. Nothing may be held.
+    pub(crate) fn wait_for_log_room(&self, bytes: u64) -> Result<()> {
+        self.log().wait_for_room(bytes).map_err(|error| self.room_error(error))
+    }
+
+    /// The log room for entries of so many bytes.
+    pub(crate) fn log_room_for(entries: impl Iterator<Item = usize>) -> u64 {
+        BATCH_EXTRA_BYTES + entries.map(|bytes| (bytes + RECORD_HEADER_BYTES) as u64).sum::<u64>()
     }
 
     /// Refuses what needs the log when that has stopped or its disk is full.
     pub(crate) fn check_running(&self) -> Result<()> {
-        match self.is_stopped() {
-            true => Err(shutting_down()),
-            false => {
-                self.log().check_space().map_err(|error| match error.is_disk_full() && self.has_successors() {
-                    true => temporary(format!("{error}; other nodes take over, restart the transaction")),
-                    false => log_error(error),
-                })
-            }
+        self.check_not_stopped()?;
+        self.log().check_space().map_err(|error| self.room_error(error))
+    }
+
+    /// A lack of room here passes when other nodes can take over what this one leads.
+    fn room_error(&self, error: LogError) -> Error {
+        match error.is_disk_full() && self.has_successors() {
+            true => temporary(format!("{error}; other nodes take over, restart the transaction")),
+            false => log_error(error),
         }
     }
 
+    pub(crate) fn check_not_stopped(&self) -> Result<()> {
+        match self.is_stopped() {
+            true => Err(shutting_down()),
+            false => Ok(()),
+        }
+    }
+
+    /// The sequencer's lock keeps the room that it has found: nobody else appends meanwhile.
     fn sequence_commit(
         &self,
         transaction: TransactionId,
         guards: &mut [(u32, PartitionGuard<'_>)],
         tables: &[Arc<Table>],
         token: u64,
-    ) -> Result<Appending> {
+    ) -> Result<Sequenced> {
+        let entries = guards.iter().map(|(_, guard)| guard.commit_bytes_max(transaction));
+        let sequences = tables.iter().map(|_| RECORD_HEADER_BYTES);
+        let room = Node::log_room_for(entries.chain(sequences));
         let mut sequencer = lock(&self.sequencer);
         sequencer.check_open()?;
+        if !self.log().has_room(room) {
+            return Ok(Sequenced::NoRoom(room));
+        }
         if self.cluster.is_some() {
             guards.iter().for_each(|(_, guard)| self.clock().observe(guard.newest_timestamp()));
         }
@@ -270,7 +313,7 @@ impl Node {
             }
         }
         if signals == 0 {
-            return Ok(Appending::NOTHING);
+            return Ok(Sequenced::Done(Appending::NOTHING));
         }
         if self.cluster.is_none() {
             sequencer.raise_sequences(tables);
@@ -280,7 +323,7 @@ impl Node {
         for (partition, guard) in guards.iter_mut() {
             self.send_proposed(*partition, guard);
         }
-        Ok(Appending { signals, ..appending })
+        Ok(Sequenced::Done(Appending { signals, ..appending }))
     }
 
     /// Appends what has been collected. After an error the partitions have entries that the log has not: the node

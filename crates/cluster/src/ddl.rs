@@ -25,11 +25,25 @@ pub struct HeldTables {
     _elsewhere: Option<TablesElsewhere>,
 }
 
+/// What an entry of a fragment takes in the log besides the definition.
+const FRAGMENT_ENTRY_BYTES: usize = 64;
+
 /// What partitions have to do about a change.
 pub(crate) enum FragmentChange {
     Create(Arc<TableSchema>),
     Alter(Arc<TableSchema>),
     Drop(TableId),
+}
+
+impl FragmentChange {
+    /// What its entry takes in the log, about.
+    pub(crate) fn entry_bytes(&self) -> usize {
+        FRAGMENT_ENTRY_BYTES
+            + match self {
+                FragmentChange::Create(schema) | FragmentChange::Alter(schema) => schema.encode().len(),
+                FragmentChange::Drop(_) => 0,
+            }
+    }
 }
 
 impl Node {
@@ -80,13 +94,25 @@ impl Node {
             }
         }
         let record = StoredChanges::of(changes).encode_to_vec();
-        let mut guards: Vec<(u32, PartitionGuard<'_>)> = match fragments.is_empty() {
-            true => Vec::new(),
-            false => (0..self.partition_count()).map(|partition| (partition, self.partition(partition))).collect(),
+        let (mut guards, mut sequencer) = loop {
+            let guards: Vec<(u32, PartitionGuard<'_>)> = match fragments.is_empty() {
+                true => Vec::new(),
+                false => {
+                    (0..self.partition_count()).map(|partition| (partition, self.partition(partition))).collect()
+                }
+            };
+            let of_partitions = guards.iter().flat_map(|_| fragments.iter().map(FragmentChange::entry_bytes));
+            let room = Node::log_room_for(of_partitions.chain([record.len()]));
+            let sequencer = lock(&self.sequencer);
+            sequencer.check_open()?;
+            if self.log().has_room(room) {
+                break (guards, sequencer);
+            }
+            drop(sequencer);
+            drop(guards);
+            self.wait_for_log_room(room)?;
         };
         let token = waiter.arm((fragments.len() * guards.len()) as u32 + 1);
-        let mut sequencer = lock(&self.sequencer);
-        sequencer.check_open()?;
         let timestamp = self.clock.tick();
         let mut proposed = false;
         for (partition, guard) in &mut guards {

@@ -66,5 +66,6 @@ pub use shoal_transport::LANES_MAX;
 pub use snapshot::Snapshots;
 pub use table::Table;
 pub use topology::{ClusterOptions, NodeEntry, Placement, Roles};
+pub use two_phase::EntryOf;
 pub use unique::unique_table_schema;
 pub use wait::{WaitSlots, Waiter};

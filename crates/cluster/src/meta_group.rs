@@ -186,6 +186,8 @@ impl Node {
     }
 
     async fn propose_fragments(&self, partition: u32, changes: &[FragmentChange]) -> Result<()> {
+        // What Raft appends cannot be refused any more.
+        self.wait_for_log_room(Node::log_room_for(changes.iter().map(FragmentChange::entry_bytes)))?;
         let mut waiter = self.waiter();
         let token = waiter.arm(changes.len() as u32);
         let settled = {

@@ -6,7 +6,7 @@
 //! manifest says durably that it is no longer part of the log.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) enum SegmentNeed {
     Later = 0,
     /// The active one is full and grows in small steps.
     Soon = 1,
-    /// The writer waits: publish the segment at whatever size it has reached.
+    /// Somebody waits: publish the segment as soon as it has the size that is wanted.
     Now = 2,
     /// The log ends.
     Never = 3,
@@ -90,8 +90,12 @@ pub(crate) struct Catalog {
     pub prepared: Option<PreparedSegment>,
     pub spares: Vec<SpareFile>,
     pub low_water: Lsn,
-    /// Counts failed attempts to prepare a segment, for the writer that waits for one.
+    /// The size that somebody waits for the prepared segment to have; 0 is nobody.
+    pub wanted_bytes: u64,
+    /// Counts failed attempts to prepare a segment or to make it larger, for those who wait.
     pub failures: u64,
+    /// The size that could not be had at the last failure: 0 for any segment.
+    pub refused_bytes: u64,
     pub low_water_moved: bool,
     pub stop: bool,
 }
@@ -99,6 +103,23 @@ pub(crate) struct Catalog {
 impl Catalog {
     fn first_lsn(&self) -> Lsn {
         self.sealed.front().map_or(self.active_start, |segment| segment.start)
+    }
+
+    /// The size of the prepared segment's file; 0 if there is none.
+    pub fn prepared_bytes(&self) -> u64 {
+        self.prepared.as_ref().map_or(0, |prepared| prepared.file_bytes)
+    }
+
+    /// Somebody waits for a prepared segment of this size.
+    pub fn want(&mut self, bytes: u64) {
+        self.wanted_bytes = self.wanted_bytes.max(bytes);
+    }
+
+    /// Notes that there is no space for a segment of this size.
+    fn refuse(&mut self, bytes: u64) {
+        self.failures += 1;
+        self.refused_bytes = bytes;
+        self.wanted_bytes = 0;
     }
 
     /// How many sealed segments, from the oldest, lie before the low water.
@@ -134,6 +155,7 @@ impl Core {
         self.need_segment(SegmentNeed::Never);
         lock(&self.catalog).stop = true;
         self.keeper_wake.notify_all();
+        self.segment_prepared.notify_all();
     }
 
     /// The body of the keeper thread.
@@ -156,6 +178,9 @@ impl Core {
                 return true;
             }
             if catalog.prepared.is_some() {
+                if catalog.prepared_bytes() < catalog.wanted_bytes {
+                    return true;
+                }
                 catalog = self.keeper_wake.wait(catalog).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
@@ -178,7 +203,7 @@ impl Core {
         self.check_poison()?;
         let outcome = {
             let mut manifest = lock(&self.keeper);
-            self.cut(&mut manifest).and_then(|()| self.prepare(&manifest))
+            self.cut(&mut manifest).and_then(|()| self.prepare(&manifest)).and_then(|()| self.enlarge_prepared())
         };
         outcome.map_err(|error| self.poison(&error))
     }
@@ -242,7 +267,7 @@ impl Core {
             Err(error) if error.is_disk_full() => {
                 self.remove_temporary(sequence);
                 self.no_space.store(true, Ordering::SeqCst);
-                lock(&self.catalog).failures += 1;
+                lock(&self.catalog).refuse(0);
             }
             Err(LogError::Closed) => {
                 self.remove_temporary(sequence);
@@ -250,10 +275,56 @@ impl Core {
             }
             Err(error) => return Err(error),
         }
+        self.tell_prepared();
+        Ok(())
+    }
+
+    /// Lets the prepared segment grow to what somebody waits for: a batch that is larger than a segment needs one of its own.
+    fn enlarge_prepared(&self) -> Result<(), LogError> {
+        let (mut prepared, wanted_bytes) = {
+            let mut catalog = lock(&self.catalog);
+            let wanted_bytes = catalog.wanted_bytes;
+            match catalog.prepared.take_if(|prepared| prepared.file_bytes < wanted_bytes) {
+                Some(prepared) => (prepared, wanted_bytes),
+                None => {
+                    // If it is gone again already, the next one is wanted all the same.
+                    if catalog.prepared.is_some() {
+                        catalog.wanted_bytes = 0;
+                    }
+                    return Ok(());
+                }
+            }
+        };
+        let PreparedSegment { file, path, file_bytes, .. } = &mut prepared;
+        let pace = |_| match self.segment_need.load(Ordering::Relaxed) == SegmentNeed::Never as u8 {
+            true => Fill::Abandon,
+            false => Fill::GoOn,
+        };
+        let outcome = match fill(file.as_ref(), path, *file_bytes, wanted_bytes, &pace) {
+            Ok(filled) => {
+                *file_bytes = filled;
+                Ok(())
+            }
+            Err(error) => file.set_length(*file_bytes).context("shorten", path).and(Err(error)),
+        };
+        // Whatever came of it, what users were promised is there again.
+        let mut catalog = lock(&self.catalog);
+        catalog.prepared = Some(prepared);
+        match outcome {
+            Ok(()) => catalog.wanted_bytes = 0,
+            Err(error) if error.is_disk_full() => catalog.refuse(wanted_bytes),
+            Err(LogError::Closed) => {}
+            Err(error) => return Err(error),
+        }
+        drop(catalog);
+        self.tell_prepared();
+        Ok(())
+    }
+
+    fn tell_prepared(&self) {
         let reset = |need| (need < SegmentNeed::Never as u8).then_some(SegmentNeed::Later as u8);
         let _ = self.segment_need.fetch_update(Ordering::SeqCst, Ordering::SeqCst, reset);
         self.segment_prepared.notify_all();
-        Ok(())
     }
 
     fn remove_temporary(&self, sequence: SegmentSequence) {
@@ -263,9 +334,13 @@ impl Core {
     }
 
     fn create_segment(&self, log_id: u64, sequence: SegmentSequence) -> Result<PreparedSegment, LogError> {
-        let pace = || match SegmentNeed::from_number(self.segment_need.load(Ordering::Relaxed)) {
+        let pace = |filled| match SegmentNeed::from_number(self.segment_need.load(Ordering::Relaxed)) {
             SegmentNeed::Never => Fill::Abandon,
-            SegmentNeed::Now => Fill::Publish,
+            SegmentNeed::Now => match lock(&self.catalog).wanted_bytes {
+                0 => Fill::GoOn,
+                wanted if filled < wanted => Fill::GoOn,
+                _ => Fill::Publish,
+            },
             SegmentNeed::Soon => Fill::GoOn,
             SegmentNeed::Later => {
                 if self.options.spawn_threads {
@@ -311,14 +386,14 @@ impl Core {
 }
 
 /// Creates a segment file of `bytes` bytes, filled with zeros and durable under its name. `pace` is asked
-/// before each piece; `Abandon` ends in `Closed`.
+/// before each piece, with the bytes that are there; `Abandon` ends in `Closed`.
 pub(crate) fn create_segment(
     options: &crate::log::LogOptions,
-    directory: &std::path::Path,
+    directory: &Path,
     log_id: u64,
     sequence: SegmentSequence,
     bytes: u64,
-    pace: &dyn Fn() -> Fill,
+    pace: &dyn Fn(u64) -> Fill,
 ) -> Result<PreparedSegment, LogError> {
     let file_system = &options.file_system;
     let temporary = directory.join(sequence.temporary_name());
@@ -326,21 +401,32 @@ pub(crate) fn create_segment(
     let file: Arc<dyn StorageFile> =
         file_system.open(&temporary, OpenMode::Create).context("create", &temporary)?.into();
     file.write_at(0, &encode_segment_header(log_id, sequence)).context("write", &temporary)?;
-    let mut filled = SEGMENT_HEADER_BYTES;
+    let filled = fill(file.as_ref(), &temporary, SEGMENT_HEADER_BYTES, bytes, pace)?;
+    file.sync_data().context("sync", &temporary)?;
+    file_system.rename(&temporary, &path).context("rename", &temporary)?;
+    file_system.sync_directory(directory).context("sync", directory)?;
+    Ok(PreparedSegment { sequence, path, file, file_bytes: filled })
+}
+
+/// Writes zeros from the end of a file, at `filled`, up to `bytes`, and returns how far it has come.
+fn fill(
+    file: &dyn StorageFile,
+    path: &Path,
+    mut filled: u64,
+    bytes: u64,
+    pace: &dyn Fn(u64) -> Fill,
+) -> Result<u64, LogError> {
     let zeros = vec![0; FILL_BYTES.min(bytes.saturating_sub(filled) as usize)];
     while filled < bytes {
-        match pace() {
+        match pace(filled) {
             Fill::GoOn => {}
             Fill::Publish => break,
             Fill::Abandon => return Err(LogError::Closed),
         }
         let piece = zeros.len().min((bytes - filled) as usize);
-        file.write_at(filled, &zeros[..piece]).context("allocate", &temporary)?;
-        file.sync_data().context("allocate", &temporary)?;
+        file.write_at(filled, &zeros[..piece]).context("allocate", path)?;
+        file.sync_data().context("allocate", path)?;
         filled += piece as u64;
     }
-    file.sync_data().context("sync", &temporary)?;
-    file_system.rename(&temporary, &path).context("rename", &temporary)?;
-    file_system.sync_directory(directory).context("sync", directory)?;
-    Ok(PreparedSegment { sequence, path, file, file_bytes: filled })
+    Ok(filled)
 }

@@ -55,6 +55,8 @@ pub(crate) struct Core {
     pub no_space: AtomicBool,
     /// A `SegmentNeed`, for the keeper while it fills the next segment.
     pub segment_need: AtomicU8,
+    /// See `room`. Raised by those who find it too low.
+    pub user_limit: AtomicU64,
 
     log_id: u64,
     poison: OnceLock<Arc<PoisonReason>>,
@@ -97,6 +99,7 @@ impl Core {
             segment_prepared: Condvar::new(),
             no_space: AtomicBool::new(false),
             segment_need: AtomicU8::new(0),
+            user_limit: AtomicU64::new(0),
             poison: OnceLock::new(),
             options: parts.options,
             data_directory: parts.data_directory,
@@ -119,11 +122,19 @@ impl Core {
             self.check_space()?;
         }
         batch.check_size()?;
-        let mut pending = lock(&self.pending);
-        self.check_poison()?;
-        if pending.closed {
-            return Err(LogError::Closed);
-        }
+        let bytes = batch.size_bytes() as u64;
+        let mut pending = loop {
+            let pending = lock(&self.pending);
+            self.check_poison()?;
+            if pending.closed {
+                return Err(LogError::Closed);
+            }
+            if class == AppendClass::Internal || pending.end_with(bytes) <= self.user_limit() {
+                break pending;
+            }
+            drop(pending);
+            self.wait_for_room(bytes)?;
+        };
         let first = pending.is_empty();
         let end = pending.push(batch);
         if wake {

@@ -67,6 +67,8 @@ pub trait StorageFile: Debug + Send + Sync {
         self.sync_data()
     }
     fn length(&self) -> io::Result<u64>;
+    /// Cuts the file off: gives space back.
+    fn set_length(&self, bytes: u64) -> io::Result<()>;
 }
 
 /// Fills `buffer` from `offset` on, as far as the file goes; returns how much there was.
@@ -208,6 +210,10 @@ impl StorageFile for RealFile {
 
     fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
+    }
+
+    fn set_length(&self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)
     }
 }
 

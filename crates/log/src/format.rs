@@ -107,7 +107,8 @@ pub(crate) const FORMAT_VERSION: u32 = 2;
 /// A page of its own, so that no write of a frame touches the sector of the header.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = 4096;
 pub(crate) const FRAME_HEADER_BYTES: usize = 32;
-pub(crate) const RECORD_HEADER_BYTES: usize = 32;
+/// What a record takes in the log besides its payload.
+pub const RECORD_HEADER_BYTES: usize = 32;
 /// A sector: no flush writes to a sector that another one has written, so that two may be at it at a time, past the page cache.
 pub(crate) const FRAME_ALIGNMENT: usize = 512;
 /// A frame is closed and the next one begun when it has grown to this.

@@ -39,11 +39,12 @@ pub mod log;
 mod manifest;
 mod pending;
 pub mod recovery;
+mod room;
 pub mod testing;
 mod writer;
 
 pub use batch::{LogBatch, RecordHeader, RecordRef};
 pub use error::{LogError, PoisonReason};
-pub use format::Lsn;
+pub use format::{Lsn, RECORD_HEADER_BYTES};
 pub use log::{AppendClass, Durability, DurableHook, FatalHook, InlineFlush, Log, LogHooks, LogOptions};
 pub use recovery::{Recovery, RecoveryReport, TornTail};

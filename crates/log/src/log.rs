@@ -36,9 +36,11 @@ pub enum Durability {
 /// Who appends, which decides what happens when the disk is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendClass {
-    /// A statement that can fail: refused as soon as the next segment cannot be allocated.
+    /// A statement that can fail: refused as soon as the next segment cannot be allocated, and until it is known whether that
+    /// can be it is only taken where there is space (see `room`).
     User,
-    /// Something that must go on (decisions, rollbacks, Raft's own records): uses the room that is left.
+    /// Something that must go on (decisions, rollbacks, Raft's own records): uses the room that is left. Ends the log when there
+    /// is none.
     Internal,
 }
 
@@ -152,7 +154,9 @@ impl Log {
     }
 
     /// Appends a batch as one atomic unit, wakes the writer if it sleeps, and returns where the batch
-    /// ends: it is durable once the durable position has reached that. Never blocks on the disk.
+    /// ends: it is durable once the durable position has reached that. Class `Internal` never blocks on the disk; class `User`
+    /// does when the segments are full and it is not known whether there is space for another: it may even flush. A caller that
+    /// must not block asks [`Log::has_room`].
     ///
     /// # Errors
     /// `DiskFull` (class `User` only), `BatchTooLarge`, `Poisoned`, `Closed`. Then nothing was appended.
@@ -268,6 +272,20 @@ impl Log {
     /// The check that `append` makes for class `User`, for refusing a statement before it does any work.
     pub fn check_space(&self) -> Result<(), LogError> {
         self.core.check_space()
+    }
+
+    /// True if a batch of class `User` and of so many bytes would be taken at once. Whoever keeps others from appending meanwhile
+    /// may then append it as `Internal`, which nothing refuses.
+    pub fn has_room(&self, bytes: u64) -> bool {
+        self.core.has_room(bytes)
+    }
+
+    /// Waits until there is room for a batch of class `User`, if need be by flushing: no lock may be held that the hooks take.
+    ///
+    /// # Errors
+    /// `DiskFull` when there is no space on the disk for it; `Poisoned`, `Closed`.
+    pub fn wait_for_room(&self, bytes: u64) -> Result<(), LogError> {
+        self.core.wait_for_room(bytes)
     }
 
     /// Prepares the next segment and cuts the log now, in this thread: what the keeper thread does.

@@ -14,6 +14,11 @@ use crate::format::{FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FRAME_SOFT_LIMIT_BYTES,
 const KEPT_BUFFER_BYTES: usize = 4 << 20;
 const KEPT_BUFFERS: usize = 4;
 
+/// What a frame with a batch of `bytes` bytes takes in the log.
+pub(crate) fn frame_bytes_max(bytes: u64) -> u64 {
+    (FRAME_HEADER_BYTES as u64 + bytes).next_multiple_of(FRAME_ALIGNMENT as u64)
+}
+
 /// A frame that has room for its header in front of its records.
 #[derive(Debug)]
 pub(crate) struct FrameBuffer {
@@ -98,6 +103,11 @@ impl Pending {
     /// The end of the last batch.
     pub fn end(&self) -> Lsn {
         self.frames.back().map_or(self.next_start, FrameBuffer::end)
+    }
+
+    /// Where the log would end, at most, with one more batch of `bytes` bytes.
+    pub fn end_with(&self, bytes: u64) -> Lsn {
+        self.padded_end().plus(frame_bytes_max(bytes))
     }
 
     fn padded_end(&self) -> Lsn {

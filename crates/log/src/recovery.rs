@@ -199,7 +199,9 @@ impl Recovery {
             prepared,
             spares: self.spares,
             low_water: self.manifest.content.first_lsn,
+            wanted_bytes: 0,
             failures: 0,
+            refused_bytes: 0,
             low_water_moved: false,
             stop: false,
         };
@@ -493,7 +495,7 @@ fn create_log(
         _ => return Err(lost()),
     }
     let bytes = options.first_segment_bytes.min(options.segment_bytes);
-    create_segment(options, directory, options.log_id, first, bytes, &|| Fill::GoOn)?;
+    create_segment(options, directory, options.log_id, first, bytes, &|_| Fill::GoOn)?;
     let manifest = Manifest::create(options.file_system.as_ref(), directory, options.log_id)?;
     Ok((manifest, vec![first]))
 }

@@ -484,6 +484,18 @@ impl StorageFile for MemoryFile {
     fn length(&self) -> io::Result<u64> {
         Ok(self.file_system.state().disk.inodes[self.inode].live.len() as u64)
     }
+
+    /// On the medium at once.
+    fn set_length(&self, bytes: u64) -> io::Result<()> {
+        let mut state = self.file_system.state();
+        let inode = &mut state.disk.inodes[self.inode];
+        let bytes = bytes as usize;
+        inode.live.truncate(bytes);
+        inode.durable.truncate(bytes);
+        inode.unsynced.retain(|fragment| fragment.offset + fragment.bytes.len() <= bytes);
+        state.changed();
+        Ok(())
+    }
 }
 
 #[derive(Debug)]

@@ -70,10 +70,13 @@ impl ActiveSegment {
         SEGMENT_HEADER_BYTES + self.end.bytes_since(self.start)
     }
 
-    /// True if `bytes` more end before `limit` in the file. An empty segment takes a frame of any size
-    /// and grows, so that a huge one fits somewhere.
+    /// True if `bytes` more end before `limit` in the file.
     fn has_room(&self, bytes: u64, limit: u64) -> bool {
-        self.end == self.start || self.end_offset() + bytes <= limit
+        self.end_offset() + bytes <= limit
+    }
+
+    fn is_empty(&self) -> bool {
+        self.end == self.start
     }
 
     /// Notes that a flush is written. Returns the new durable position if that has moved.
@@ -327,22 +330,27 @@ impl Core {
         if !self.options.spawn_threads {
             self.maintain()?;
         }
-        // Bulk work can outrun the keeper. Then the file grows a little instead of making commits wait:
+        let prepared_bytes = lock(&self.catalog).prepared_bytes();
+        // An empty segment takes a frame of any size and grows, so that a huge one fits somewhere. What users append never needs
+        // that: see `room`.
+        if segment.is_empty() && SEGMENT_HEADER_BYTES + bytes > prepared_bytes {
+            return Ok(());
+        }
+        // Bulk work of replication can outrun the keeper. Then the file grows a little instead of making commits wait:
         // a sync that has to record a length is slower, but not as slow as a wait.
-        let ready = lock(&self.catalog).prepared.is_some();
-        if !ready && segment.has_room(bytes, self.options.segment_bytes) {
+        if prepared_bytes == 0 && segment.has_room(bytes, self.options.segment_bytes) {
             self.need_segment(SegmentNeed::Soon);
             return Ok(());
         }
-        self.switch_segment(segment)
+        self.switch_segment(segment, bytes)
     }
 
     /// Goes on in the prepared segment. Everything in the old one is made durable first, so that at most
     /// one segment ever holds unsynced frames.
-    fn switch_segment(&self, segment: &mut ActiveSegment) -> Result<(), LogError> {
+    fn switch_segment(&self, segment: &mut ActiveSegment, bytes: u64) -> Result<(), LogError> {
         segment.sync()?;
         self.publish_durable(segment.end);
-        let prepared = self.wait_for_prepared_segment()?;
+        let prepared = self.wait_for_prepared_segment(bytes)?;
         let mut catalog = lock(&self.catalog);
         catalog.sealed.push_back(SealedSegment {
             sequence: segment.sequence,
@@ -355,6 +363,7 @@ impl Core {
         catalog.active_file_bytes = prepared.file_bytes;
         drop(catalog);
         self.keeper_wake.notify_one();
+        self.segment_prepared.notify_all();
         segment.sequence = prepared.sequence;
         segment.seed = FrameSeed::new(self.log_id(), prepared.sequence);
         segment.path = prepared.path.into();
@@ -364,7 +373,7 @@ impl Core {
         Ok(())
     }
 
-    fn wait_for_prepared_segment(&self) -> Result<PreparedSegment, LogError> {
+    fn wait_for_prepared_segment(&self, bytes: u64) -> Result<PreparedSegment, LogError> {
         let mut catalog = lock(&self.catalog);
         let failures = catalog.failures;
         loop {
@@ -375,6 +384,7 @@ impl Core {
             if catalog.failures != failures || !self.options.spawn_threads {
                 return Err(self.disk_full());
             }
+            catalog.want(SEGMENT_HEADER_BYTES + bytes);
             self.need_segment(SegmentNeed::Now);
             self.keeper_wake.notify_one();
             catalog = self.segment_prepared.wait(catalog).unwrap_or_else(PoisonError::into_inner);

@@ -67,6 +67,11 @@ impl Partition {
         Ok(CommitStart::Proposed)
     }
 
+    /// How long the entry of the transaction's commit or preparation would be at most.
+    pub fn commit_bytes_max(&self, transaction: TransactionId) -> usize {
+        self.transaction(transaction).map_or(0, entry::commit_bytes_max)
+    }
+
     /// Refuses a timestamp that is not later than all before it.
     pub(crate) fn check_later(&self, timestamp: Timestamp) -> Result<()> {
         if timestamp <= self.newest {

@@ -74,6 +74,9 @@ pub(crate) enum DecodedWrite<'a> {
     Delete { table: TableId, key: &'a [u8] },
 }
 
+/// What stands before the writes in a PREPARE, the longest.
+const WRITES_HEADER_BYTES_MAX: usize = 25;
+
 /// The writes of a transaction that its commit would make, by their numbers.
 fn final_writes(transaction: &Transaction) -> impl Iterator<Item = u32> + '_ {
     (0..transaction.writes.len() as u32).filter(|&number| {
@@ -86,6 +89,11 @@ fn final_writes(transaction: &Transaction) -> impl Iterator<Item = u32> + '_ {
 /// Something is left to write.
 pub(crate) fn has_final_writes(transaction: &Transaction) -> bool {
     final_writes(transaction).next().is_some()
+}
+
+/// What the entry with the transaction's writes takes at most, but for a home's list of participants.
+pub(crate) fn commit_bytes_max(transaction: &Transaction) -> usize {
+    WRITES_HEADER_BYTES_MAX + measure(transaction, final_writes(transaction)).1
 }
 
 /// How many of these writes there are, and the bytes that they take.

@@ -1,9 +1,9 @@
 //! Cutting the log, and using its segments again.
 
-use shoal_log::Lsn;
 use shoal_log::testing::MemoryFileSystem;
+use shoal_log::{AppendClass, Lsn};
 
-use crate::support::{SEGMENT_BYTES, append, numbers, options, recover, reopen, write_all};
+use crate::support::{SEGMENT_BYTES, append, batch, numbers, options, recover, reopen, write_all};
 
 #[test]
 fn segments_before_the_low_water_go_and_the_rest_of_the_log_stays_readable() {
@@ -73,7 +73,7 @@ fn a_batch_that_is_larger_than_a_segment_has_one_of_its_own() {
     let log = reopen(&disk).expect("opens").log;
     // All of it goes into one frame, several segments long.
     for number in 0..100 {
-        append(&log, number);
+        log.append(&batch(number), AppendClass::Internal).expect("taken");
     }
     log.try_flush_inline().expect("the flush succeeds");
     write_all(&log, 100..110);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use shoal_cluster::{Appending, Node, Table, Waiter};
+use shoal_cluster::{Appending, EntryOf, Node, Table, Waiter};
 use shoal_partition::{CommitStart, CommitToken, Partition};
 use shoal_types::{Error, PartitionId, Result, TableId, Timestamp, TransactionId};
 
@@ -93,14 +93,20 @@ impl Job {
         let (term, staged) = (self.term, self.staged);
         let mut is_lost = false;
         let token = waiter.arm(1);
-        let appended =
-            turn.node.append_entry(turn.head.partition, after, &tables, token, |partition, timestamp, token| {
+        let appended = turn.node.append_entry(
+            turn.head.partition,
+            EntryOf::Writes(id),
+            after,
+            &tables,
+            token,
+            |partition, timestamp, token| {
                 is_lost = partition.last_index().1 != term || partition.savepoint(id).0 != staged;
                 match is_lost {
                     true => Ok(false),
                     false => propose(partition, timestamp, token),
                 }
-            });
+            },
+        );
         match appended {
             _ if is_lost => Err(Refusal::Lost),
             Ok(appended) => Ok(appended),

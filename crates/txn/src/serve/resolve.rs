@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
-use shoal_cluster::{Node, Place};
+use shoal_cluster::{EntryOf, Node, Place};
 use shoal_partition::{Confirmation, Decision, DecisionStart, HomeOutcome};
 use shoal_types::{NodeId, PartitionId, Result, Timestamp, TransactionId};
 
@@ -151,9 +151,10 @@ impl Server {
         let mut waiter = self.node.waiter();
         let token = waiter.arm(1);
         let after = commit.unwrap_or(Timestamp::ZERO);
-        let appended = self.node.append_entry(partition, after, &[], token, |partition, _, token| {
-            Ok(partition.propose_decision(transaction, decision, token)? == DecisionStart::Proposed)
-        });
+        let appended =
+            self.node.append_entry(partition, EntryOf::Decision, after, &[], token, |partition, _, token| {
+                Ok(partition.propose_decision(transaction, decision, token)? == DecisionStart::Proposed)
+            });
         match appended {
             // Whoever is told "no" tells us again.
             Err(_) => protocol::put_decided(reply, false),
@@ -240,7 +241,8 @@ impl Server {
             let mut waiter = self.node.waiter();
             let token = waiter.arm(1);
             let forget = |partition: &mut shoal_partition::Partition, _, token| partition.propose_forget(token);
-            let appended = self.node.append_entry(home, Timestamp::ZERO, &[], token, forget);
+            let appended =
+                self.node.append_entry(home, EntryOf::Housekeeping, Timestamp::ZERO, &[], token, forget);
             if let Ok((_, appending)) = appended
                 && appending.signals > 0
             {

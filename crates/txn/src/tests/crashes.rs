@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use shoal_cluster::{Change, Durability, Node, NodeOptions};
 use shoal_log::testing::{CrashImage, CrashPoint, Fault, MemoryFileSystem, Operation};
@@ -153,15 +154,13 @@ fn the_first_failed_sync_stops_the_node_and_its_commit_is_unknown() {
 #[test]
 fn a_full_disk_is_error_1021_until_there_is_room_again() {
     let disk = MemoryFileSystem::new();
-    // Segments that do not fill up before the next one is found to have no room.
-    let options =
-        NodeOptions { log_segment_bytes: 2 << 20, first_log_segment_bytes: 2 << 20, ..disk_options(&disk) };
-    let node = TestNode::on(options);
+    let node = TestNode::on(disk_options(&disk));
     run(async {
         let table = node.create("t", Shape::Plain).await;
         load(&node, &table, [(1, Some(0))]).await;
         let mut transaction = node.transaction();
-        disk.set_space(Some(5 << 20));
+        // Segments fill up faster than anybody looks for the next one.
+        disk.set_space(Some(300 << 10));
         let mut committed = 0;
         let error = loop {
             set_k(&mut transaction, &table, 1, Some(committed + 1)).await.unwrap();
@@ -175,6 +174,19 @@ fn a_full_disk_is_error_1021_until_there_is_room_again() {
         assert!(!node.node.is_stopped());
         assert_eq!(newest_k(&node, &table, 1).await, Some(Some(committed)));
         assert!(!transaction.is_active());
+
+        disk.set_space(None);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            set_k(&mut transaction, &table, 1, Some(committed + 1)).await.unwrap();
+            match transaction.commit().await {
+                Ok(()) => break,
+                Err(error) => assert_eq!(error.errno(), 1021, "{error}"),
+            }
+            assert!(Instant::now() < deadline, "nobody has seen that there is room again");
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(newest_k(&node, &table, 1).await, Some(Some(committed + 1)));
     });
 }
 
