@@ -102,7 +102,9 @@ impl Process {
 
     fn serve_if_asked(&mut self, env: &mut Env<'_>, id: PartitionId, term: u64) {
         let me = self.me;
-        let Some(replica) = self.replicas.get_mut(&id).filter(|replica| replica.served_term == term) else { return };
+        let Some(replica) = self.replicas.get_mut(&id).filter(|replica| replica.served_term == term) else {
+            return;
+        };
         let is_due = |(left, until): &(BTreeSet<NodeId>, Millis)| left.is_empty() || env.now >= *until;
         if replica.asking.as_ref().is_some_and(is_due) {
             (replica.serving_term, replica.asking) = (term, None);

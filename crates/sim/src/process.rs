@@ -195,8 +195,15 @@ impl Process {
     }
 
     fn adopt(&mut self, id: PartitionId, partition: Partition) {
-        let replica =
-            Replica { partition, unsent: VecDeque::new(), durable_number: 0, served_term: 0, serving_term: 0, asking: None, creating: false };
+        let replica = Replica {
+            partition,
+            unsent: VecDeque::new(),
+            durable_number: 0,
+            served_term: 0,
+            serving_term: 0,
+            asking: None,
+            creating: false,
+        };
         self.replicas.insert(id, replica);
     }
 
