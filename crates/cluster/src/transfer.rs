@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use shoal_log::checkpoint::{
     CheckpointNumber, CheckpointOptions, CheckpointReader, CheckpointWriter, FinishedCheckpoint,
 };
+use shoal_partition::CheckpointHead;
 use shoal_types::{Error, NodeId, Result};
 
 use crate::cluster_log::Severity;
@@ -27,7 +28,14 @@ const BLOCKS_PER_TURN: usize = 4;
 #[derive(Default)]
 pub(crate) struct Transfers {
     outgoing: Mutex<HashMap<(u32, NodeId), Progress>>,
-    incoming: Mutex<HashMap<u32, (NodeId, CheckpointWriter)>>,
+    incoming: Mutex<HashMap<u32, Incoming>>,
+}
+
+/// A copy that is being received.
+struct Incoming {
+    from: NodeId,
+    head: CheckpointHead,
+    writer: CheckpointWriter,
 }
 
 /// How far a transfer is.
@@ -133,28 +141,30 @@ impl Node {
                 cluster.options.me
             )));
         }
-        let mut writer = match piece.first {
+        let mut copy = match piece.first {
             true => {
+                let head = CheckpointHead::of(&piece.block)?;
                 let options = CheckpointOptions { compress: false, throttle: None };
                 let _one_at_a_time = lock(&self.checkpoint_files);
-                self.checkpoints.create(group_of(partition), &[], options).map_err(log_error)?
+                let writer = self.checkpoints.create(group_of(partition), &[], options).map_err(log_error)?;
+                Incoming { from, head, writer }
             }
             false => {
                 let begun = lock(&cluster.transfers.incoming).remove(&partition);
-                let begun = begun.filter(|(sender, _)| *sender == from);
-                begun.ok_or_else(|| temporary("the copy of the partition was not begun; it begins again"))?.1
+                let begun = begun.filter(|copy| copy.from == from);
+                begun.ok_or_else(|| temporary("the copy of the partition was not begun; it begins again"))?
             }
         };
         if !piece.block.is_empty() {
-            writer.append(&piece.block).map_err(log_error)?;
+            copy.writer.append(&piece.block).map_err(log_error)?;
         }
         if !piece.last {
-            lock(&cluster.transfers.incoming).insert(partition, (from, writer));
+            lock(&cluster.transfers.incoming).insert(partition, copy);
             return Ok(ServiceReply::default());
         }
         let node = cluster.node.get().and_then(std::sync::Weak::upgrade);
         let node = node.ok_or_else(|| temporary("the node is stopping"))?;
-        let finished = tokio::task::spawn_blocking(move || node.keep_received(partition, writer)).await;
+        let finished = tokio::task::spawn_blocking(move || node.keep_received(partition, copy)).await;
         let finished = finished.map_err(|_| Error::unknown("internal: writing a checkpoint failed"))??;
         self.install_received(partition, finished.number).await?;
         self.checkpoints.remove_older(group_of(partition), finished.number).map_err(log_error)?;
@@ -162,22 +172,43 @@ impl Node {
         Ok(ServiceReply::default())
     }
 
-    /// Makes a copy durable. From then on no checkpoint of the old state takes its place.
-    fn keep_received(&self, partition: u32, writer: CheckpointWriter) -> Result<FinishedCheckpoint> {
+    /// Makes a copy durable. From then on no checkpoint of the old state takes its place; and it takes the place of none that it
+    /// is not to replace: the log may have been cut behind that one.
+    fn keep_received(&self, partition: u32, copy: Incoming) -> Result<FinishedCheckpoint> {
         let _one_at_a_time = lock(&self.checkpoint_files);
-        let finished = writer.finish().map_err(log_error)?;
         let mut guard = self.partition(partition);
+        if guard.is_installing() {
+            return Err(temporary("another copy of the partition is being installed"));
+        }
         let begun = guard.begin_install();
+        let begun = begun.and_then(|()| guard.check_news(&copy.head));
         self.settle_and_release(partition, guard);
-        begun.map(|()| finished)
+        let kept = begun.and_then(|()| {
+            let numbers = self.checkpoints.numbers(group_of(partition)).map_err(log_error)?;
+            if numbers.last().is_some_and(|&newest| newest > copy.writer.number()) {
+                return Err(temporary(
+                    "a checkpoint was made while the copy of the partition came; it comes again",
+                ));
+            }
+            copy.writer.finish().map_err(log_error)
+        });
+        kept.map_err(|error| self.give_up_copy(partition, error))
+    }
+
+    /// Goes on without a copy, if that is still possible.
+    fn give_up_copy(&self, partition: u32, error: Error) -> Error {
+        let mut guard = self.partition(partition);
+        let aborted = guard.abort_install();
+        self.settle_and_release(partition, guard);
+        if !matches!(aborted, Ok(true)) {
+            // The old rows are gone from memory; they are still on disk, with the log behind them.
+            self.stop(&format!("a copy of partition {partition} could not be installed: {error}"));
+        }
+        error
     }
 
     async fn install_received(&self, partition: u32, number: CheckpointNumber) -> Result<()> {
         let mut reader = self.checkpoints.read(group_of(partition), number).map_err(log_error);
-        let newest = self.checkpoints.numbers(group_of(partition)).map_err(log_error)?.last().copied();
-        if newest != Some(number) {
-            reader = Err(temporary("a checkpoint was begun while the copy of the partition came; it comes again"));
-        }
         let mut installed = 0;
         let outcome = loop {
             let block = match reader.as_mut().map(CheckpointReader::next_block) {
@@ -197,17 +228,99 @@ impl Node {
                 tokio::task::yield_now().await;
             }
         };
+        if let Err(error) = outcome {
+            return Err(self.give_up_copy(partition, error));
+        }
         let mut guard = self.partition(partition);
-        let outcome = match outcome {
-            Ok(()) => guard.finish_install(),
-            Err(error) if guard.abort_install()? => Err(error),
-            Err(error) => {
-                // The old rows are gone from memory; they are still on disk, with the log behind them.
-                self.stop(&format!("a copy of partition {partition} could not be installed: {error}"));
-                Err(error)
-            }
-        };
+        let finished = guard.finish_install();
         self.settle_and_release(partition, guard);
-        outcome
+        finished.map_err(|error| self.give_up_copy(partition, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use shoal_partition::{MemoryBudget, Partition, PartitionConfig, Timing};
+    use shoal_types::PartitionId;
+
+    use super::*;
+    use crate::options::NodeOptions;
+    use crate::topology::{ClusterOptions, NodeEntry, Placement, Roles};
+
+    const PARTITION: u32 = 0;
+
+    /// Node 1 of three, alone.
+    fn follower(directory: &std::path::Path) -> Arc<Node> {
+        let data = Roles { data: true, ..Roles::default() };
+        let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
+        let placement = Placement { replicas: [1, 2, 3].map(NodeId).to_vec(), witness: None };
+        let cluster = ClusterOptions {
+            name: "reef".into(),
+            me: NodeId(1),
+            nodes: vec![node(1), node(2), node(3)],
+            placements: vec![placement.clone(), placement],
+            config_hash: 0,
+            heartbeat: Duration::from_millis(100),
+            timing: Timing::default(),
+            lanes: 1,
+        };
+        let options = NodeOptions::new(directory);
+        Node::open(NodeOptions { background_work: false, cluster: Some(cluster), ..options }).unwrap()
+    }
+
+    /// A checkpoint of node 2's at the entry that opens its term.
+    fn copy() -> Vec<u8> {
+        let single = PartitionConfig::single(PartitionId(PARTITION), Arc::new(MemoryBudget::new(1 << 20)));
+        let mut partition = Partition::new(PartitionConfig { replica: 2, voters: vec![2], ..single });
+        partition.start().unwrap();
+        let number = partition.outputs().number;
+        partition.persisted(number).unwrap();
+        assert_eq!(partition.applied_index(), 1);
+        let mut block = Vec::new();
+        let mut cursor = partition.begin_checkpoint();
+        while partition.next_checkpoint_block(&mut cursor, BLOCK_BYTES, &mut block).unwrap() {}
+        block
+    }
+
+    fn give(node: &Arc<Node>, block: Vec<u8>) -> Result<ServiceReply> {
+        let piece = CheckpointPiece { partition: PARTITION, first: true, last: true, block };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(node.take_checkpoint_piece(NodeId(2), piece))
+    }
+
+    /// The file of such a copy once stayed and counted as the newest, while the log was cut behind the node's own: "the log of
+    /// partition 2 has a gap" at the next start.
+    #[test]
+    fn a_copy_that_is_no_news_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = follower(directory.path());
+        give(&node, copy()).unwrap();
+        assert_eq!(node.partition(PARTITION).applied_index(), 1);
+        let numbers = || node.checkpoints.numbers(group_of(PARTITION)).unwrap();
+        let installed = numbers();
+        assert_eq!(installed.len(), 1);
+        let error = give(&node, copy()).unwrap_err();
+        assert!(error.message().contains("no news"), "{error}");
+        assert_eq!(numbers(), installed);
+        assert!(!node.partition(PARTITION).is_installing());
+        node.close().unwrap();
+    }
+
+    #[test]
+    fn a_copy_that_was_begun_before_the_newest_checkpoint_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = follower(directory.path());
+        let options = CheckpointOptions { compress: false, throttle: None };
+        let writer = node.checkpoints.create(group_of(PARTITION), &[], options).unwrap();
+        let late = Incoming { from: NodeId(2), head: CheckpointHead::of(&copy()).unwrap(), writer };
+        node.checkpoint().unwrap();
+        let newest = node.checkpoints.numbers(group_of(PARTITION)).unwrap();
+        assert!(newest[0] > late.writer.number());
+        assert!(node.keep_received(PARTITION, late).unwrap_err().message().contains("comes again"));
+        assert_eq!(node.checkpoints.numbers(group_of(PARTITION)).unwrap(), newest);
+        assert!(!node.partition(PARTITION).is_installing());
+        node.close().unwrap();
     }
 }

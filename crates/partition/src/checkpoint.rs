@@ -20,7 +20,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use shoal_types::{Error, Result, TableId, TableSchema, Timestamp, TransactionId, key_hash};
+use shoal_types::{Error, PartitionId, Result, TableId, TableSchema, Timestamp, TransactionId, key_hash};
 
 use crate::btree::Probe;
 use crate::entry::{self, DecodedEntry, Reader, damaged};
@@ -60,6 +60,41 @@ impl Pin {
             snapshot = Timestamp(late.0.saturating_sub(1));
         }
         fragment.visible_version(row, snapshot)
+    }
+}
+
+/// What a checkpoint begins with: whose state it is, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointHead {
+    pub partition: PartitionId,
+    /// The last log entry whose effects the checkpoint holds, and its term.
+    pub index: u64,
+    pub term: u64,
+    /// The newest commit in it.
+    pub timestamp: Timestamp,
+}
+
+impl CheckpointHead {
+    /// Reads it off the first block.
+    pub fn of(first_block: &[u8]) -> Result<CheckpointHead> {
+        let mut reader = Reader::new(first_block);
+        match reader.byte()? {
+            HEADER => CheckpointHead::read(&mut reader),
+            _ => Err(damaged()),
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<CheckpointHead> {
+        let version = reader.byte()?;
+        if version != VERSION {
+            return Err(Error::unknown(format!("the checkpoint has the unknown version {version}")));
+        }
+        Ok(CheckpointHead {
+            partition: PartitionId(reader.u32()?),
+            index: reader.u64()?,
+            term: reader.u64()?,
+            timestamp: Timestamp(reader.u64()?),
+        })
     }
 }
 
@@ -292,17 +327,9 @@ impl Partition {
     }
 
     fn install_header(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        let version = reader.byte()?;
-        if version != VERSION {
-            return Err(Error::unknown(format!("the checkpoint has the unknown version {version}")));
-        }
-        let partition = reader.u32()?;
-        if partition != self.config.id.0 {
-            let id = self.config.id;
-            return Err(Error::unknown(format!("the checkpoint of partition {partition} was given to {id}")));
-        }
-        let (index, term, timestamp) = (reader.u64()?, reader.u64()?, Timestamp(reader.u64()?));
-        self.begin_state(index, term)?;
+        let head = CheckpointHead::read(reader)?;
+        self.begin_state(&head)?;
+        let CheckpointHead { index, term, timestamp, .. } = head;
         (self.applied_index, self.applied_term) = (index, term);
         (self.applied, self.newest) = (timestamp, timestamp);
         self.set_gc_horizon(timestamp);

@@ -10,7 +10,9 @@
 //!    leader, whose next entries follow the checkpoint;
 //! 4. leader: [`Partition::unpin_log`] when the follower has caught up with the checkpoint, or has gone away.
 //!
-//! The first block is refused if the checkpoint is not newer than what the follower holds; nothing has changed then.
+//! The first block is refused if the checkpoint is not newer than what the follower holds; nothing has changed then. Whoever
+//! makes the file durable before it installs it asks first ([`Partition::check_news`]): a file that is not installed must not
+//! take the place of newer ones.
 //! With it the old rows go. A stream that ends early leaves the follower without rows to serve or lead with, though its
 //! log and vote are as good as ever. The leader may not notice, so the follower's node then asks the leader's node for
 //! another stream ([`Partition::is_installing`] says so), or restarts from its old checkpoint.
@@ -21,6 +23,7 @@ use raft::eraftpb::Entry;
 use shoal_types::{Error, Result};
 
 use crate::api::SavepointMark;
+use crate::checkpoint::CheckpointHead;
 use crate::locks::LockTable;
 use crate::partition::Partition;
 use crate::ranges::RangeLockTable;
@@ -109,27 +112,51 @@ impl Partition {
         self.group.unpin_log(index);
     }
 
-    /// Makes room for the state as of this entry.
-    pub(crate) fn begin_state(&mut self, index: u64, term: u64) -> Result<()> {
+    /// Would the checkpoint that begins so be installed? Between `begin_install` and the first block the answer stays true: what
+    /// is applied waits.
+    ///
+    /// # Errors
+    /// It is another partition's, or holds no more than what is here.
+    pub fn check_news(&self, head: &CheckpointHead) -> Result<()> {
+        let id = self.config.id;
+        if head.partition != id {
+            return Err(Error::unknown(format!(
+                "the checkpoint of partition {} was given to {id}",
+                head.partition
+            )));
+        }
+        // Without rows the same entry's will do as well.
+        let lost_rows = self.installing.replaced;
+        let applied = lost_rows.unwrap_or(self.applied_index);
+        if head.index < applied || (head.index == applied && lost_rows.is_none()) {
+            return Err(Error::unknown(format!(
+                "the checkpoint of partition {id} at entry {} is no news: entry {applied} is applied here",
+                head.index
+            )));
+        }
+        Ok(())
+    }
+
+    /// Makes room for the state of this checkpoint.
+    pub(crate) fn begin_state(&mut self, head: &CheckpointHead) -> Result<()> {
         if !self.installing.running {
+            let id = self.config.id;
+            if head.partition != id {
+                return Err(Error::unknown(format!(
+                    "the checkpoint of partition {} was given to {id}",
+                    head.partition
+                )));
+            }
             if self.applied_index != 0 || !self.fragments.is_empty() {
                 return Err(Error::unknown(
                     "internal: a checkpoint can only be installed into an empty partition",
                 ));
             }
-            return self.group.recover_from(index, term);
+            return self.group.recover_from(head.index, head.term);
         }
-        // Without rows the same entry's will do as well.
-        let (applied, lost_rows) =
-            (self.installing.replaced.unwrap_or(self.applied_index), self.installing.replaced);
-        if index < applied || (index == applied && lost_rows.is_none()) {
-            return Err(Error::unknown(format!(
-                "the checkpoint of partition {} at entry {index} is no news: entry {applied} is applied here",
-                self.config.id
-            )));
-        }
-        self.installing.replaced = Some(applied);
-        self.clear_state(index, term);
+        self.check_news(head)?;
+        self.installing.replaced.get_or_insert(self.applied_index);
+        self.clear_state(head.index, head.term);
         Ok(())
     }
 

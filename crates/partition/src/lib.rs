@@ -44,7 +44,7 @@ mod tests;
 
 pub use api::*;
 pub use budget::MemoryBudget;
-pub use checkpoint::CheckpointCursor;
+pub use checkpoint::{CheckpointCursor, CheckpointHead};
 pub use message::{decode_message, encode_message};
 pub use outputs::{HardState, Leadership, LogEntry, LogStart, Outputs, ReadState};
 pub use partition::{Activity, Partition};

@@ -3,7 +3,7 @@
 //! The leader pins a state and sends it block by block, each when the one before it was taken. The receiver keeps the blocks until
 //! the file is whole and durable, and only then installs it, a block at a time, in the place of the old rows.
 
-use shoal_partition::CheckpointCursor;
+use shoal_partition::{CheckpointCursor, CheckpointHead};
 use shoal_types::{NodeId, PartitionId};
 
 use crate::context::Event;
@@ -149,14 +149,16 @@ impl Process {
     ) -> shoal_types::Result<bool> {
         if !incoming.begun {
             incoming.begun = true;
-            env.disk.finish_checkpoint(id, incoming.file.clone());
             self.partition(id).begin_install()?;
+            let head = CheckpointHead::of(&incoming.file.blocks[0])?;
+            self.partition(id).check_news(&head)?;
             self.settle(env, id);
             // Of several files the one that was begun last counts.
-            return match env.disk.checkpoint(id).is_some_and(|file| file.number == incoming.file.number) {
-                true => Ok(false),
-                false => Err(shoal_types::Error::unknown("a checkpoint was begun while the copy came")),
-            };
+            if env.disk.checkpoint(id).is_some_and(|file| file.number > incoming.file.number) {
+                return Err(shoal_types::Error::unknown("a checkpoint was made while the copy came"));
+            }
+            env.disk.finish_checkpoint(id, incoming.file.clone());
+            return Ok(false);
         }
         match incoming.file.blocks.get(incoming.installed) {
             Some(block) => {

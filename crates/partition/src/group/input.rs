@@ -88,7 +88,8 @@ impl Group {
         let raft = &self.node()?.raft;
         match message.msg_type {
             _ if asks_for_vote(message) => {
-                let refuses = raft.state != StateRole::Leader && message.term > raft.term;
+                // In this replica's own term as well: it may have come to it without a vote.
+                let refuses = raft.state != StateRole::Leader && message.term >= raft.term;
                 let ignored = amnesiac || (refuses && self.promise.defers(message, tick, election_ticks));
                 Ok(!ignored)
             }

@@ -249,27 +249,31 @@ fn a_follower_that_restarts_keeps_the_promise_it_no_longer_remembers() {
     network.elect_other_than(old);
 }
 
+/// The second case once let a witness vote in the very term that it had just heard of, while the leader before served on.
 #[test]
 fn a_follower_that_hears_of_a_later_term_keeps_its_promise_to_the_leader() {
-    let mut network = Network::new(3);
-    let (_, leader) = Rows::over(&mut network);
-    let [voter, candidate] = others(leader);
-    let (term, (index, log_term)) = (network.at(leader).term(), network.at(leader).last_index());
-    network.isolate(leader);
-    let base = Message { from: candidate, to: voter, index, log_term, ..Message::default() };
-    // A late answer to some campaign takes the leader's name from the follower's mind.
-    let msg_type = MessageType::MsgRequestPreVoteResponse;
-    network.at(voter).step_message(Message { msg_type, term: term + 1, reject: true, ..base.clone() }).unwrap();
-    assert_eq!((network.at(voter).leader(), network.at(voter).term()), (None, term + 1));
-    let msg_type = MessageType::MsgRequestVote;
-    network.at(voter).step_message(Message { msg_type, term: term + 2, ..base }).unwrap();
-    network.settle();
-    assert_eq!(network.server(), Some(leader));
-    assert_eq!(network.sent(MessageType::MsgRequestVoteResponse, voter, candidate), 0);
-    // The promise ends, and the request is answered.
-    network.advance(ELECTION_MS);
-    assert_eq!(network.server(), None);
-    assert_eq!(network.sent(MessageType::MsgRequestVoteResponse, voter, candidate), 1);
+    for terms_beyond in [1, 0] {
+        let mut network = Network::new(3);
+        let (_, leader) = Rows::over(&mut network);
+        let [voter, candidate] = others(leader);
+        let (term, (index, log_term)) = (network.at(leader).term(), network.at(leader).last_index());
+        network.isolate(leader);
+        let base = Message { from: candidate, to: voter, index, log_term, term: term + 1, ..Message::default() };
+        // A late answer to some campaign takes the leader's name from the follower's mind.
+        let msg_type = MessageType::MsgRequestPreVoteResponse;
+        network.at(voter).step_message(Message { msg_type, reject: true, ..base.clone() }).unwrap();
+        assert_eq!((network.at(voter).leader(), network.at(voter).term()), (None, term + 1));
+        let msg_type = MessageType::MsgRequestVote;
+        let request = Message { msg_type, term: term + 1 + terms_beyond, ..base };
+        network.at(voter).step_message(request).unwrap();
+        network.settle();
+        assert_eq!(network.server(), Some(leader));
+        assert_eq!(network.sent(MessageType::MsgRequestVoteResponse, voter, candidate), 0);
+        // The promise ends, and the request is answered.
+        network.advance(ELECTION_MS);
+        assert_eq!(network.server(), None);
+        assert_eq!(network.sent(MessageType::MsgRequestVoteResponse, voter, candidate), 1);
+    }
 }
 
 #[test]
