@@ -61,6 +61,16 @@ impl Sequence {
         Some(start..end)
     }
 
+    /// Values that were taken and not used, if they are the last ones that were.
+    pub fn give_back(&self, numbers: Range<u64>) {
+        let mut own = lock(&self.own);
+        let is_last = !numbers.is_empty() && own.start == numbers.end;
+        let (end, start) = (numbers.end, numbers.start);
+        if is_last && self.next.compare_exchange(end, start, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            own.start = start;
+        }
+    }
+
     /// How many values the next block should have.
     fn next_block(&self, count: u64) -> u64 {
         let block = self.block.load(Ordering::Relaxed);
@@ -143,6 +153,14 @@ impl Node {
         Ok(())
     }
 
+    /// In a cluster: no node generates a value any more that statements of this one have stored without generating it.
+    pub async fn report_numbers(&self, table: &Table) -> Result<()> {
+        match table.next_auto_increment.load(Ordering::Relaxed) {
+            0 | 1 => Ok(()),
+            next => self.note_number(table, next - 1).await,
+        }
+    }
+
     async fn fetch_numbers(&self, table: &Table, count: u64, at_least: u64) -> Result<()> {
         let Some(cluster) = &self.cluster else {
             return Err(Error::unknown("internal: this process is no cluster"));
@@ -160,6 +178,22 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_that_were_not_needed_are_given_out_again_unless_others_were_taken_or_given_meanwhile() {
+        let sequence = Sequence::new(1);
+        sequence.put_own(1, 16);
+        assert_eq!(sequence.take_own(4), Some(1..5));
+        sequence.give_back(3..5);
+        assert_eq!(sequence.take_own(2), Some(3..5));
+        assert_eq!(sequence.take_own(2), Some(5..7));
+        sequence.give_back(4..5);
+        assert_eq!(sequence.take_own(1), Some(7..8));
+        // A value was given beyond: nothing below it comes any more.
+        sequence.fetch_max(12, Ordering::Relaxed);
+        sequence.give_back(7..8);
+        assert_eq!(sequence.take_own(1), Some(12..13));
+    }
 
     #[test]
     fn the_bound_is_ahead_of_all_values_given_out() {

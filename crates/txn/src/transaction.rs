@@ -93,15 +93,6 @@ impl Transaction {
         self.isolation
     }
 
-    /// The snapshot is taken now rather than at the first read. Between nodes it takes a round trip and is left to the
-    /// first read, or to `settle_snapshot`.
-    pub fn take_snapshot(&mut self) {
-        self.active = true;
-        if self.snapshot.is_none() && self.node.remote().is_none() {
-            self.snapshot = Some(self.node.snapshots().take());
-        }
-    }
-
     /// What reads without a lock see: everything that was committed, anywhere, before the snapshot was taken.
     pub async fn settle_snapshot(&mut self) -> Result<Timestamp> {
         self.active = true;

@@ -27,7 +27,7 @@ pub struct RowBuilder<'t> {
     /// The value that was generated for the last row, if it got one.
     pub generated: Option<u64>,
     /// In a cluster: the values that this statement may still give out. Elsewhere the table's counter has them.
-    numbers: Option<Range<u64>>,
+    numbers: Option<Numbers>,
     /// The greatest value that was given rather than generated.
     given: u64,
 }
@@ -41,6 +41,18 @@ pub struct AutoIncrementSettings {
     pub zero_means_next: bool,
     /// SET insert_id: the value to generate first.
     pub forced: Option<u64>,
+}
+
+/// Values of a cluster's sequence for the rows to come. What is left of them goes back.
+struct Numbers {
+    left: Range<u64>,
+    table: Arc<Table>,
+}
+
+impl Drop for Numbers {
+    fn drop(&mut self) {
+        self.table.next_auto_increment.give_back(self.left.clone());
+    }
 }
 
 impl<'t> RowBuilder<'t> {
@@ -75,13 +87,20 @@ impl<'t> RowBuilder<'t> {
 
     /// Of a cluster's sequence: makes sure that `rows` rows can be numbered.
     pub async fn have_numbers(&mut self, node: &Node, table: &Arc<Table>, rows: usize) -> Result<()> {
-        let left = self.numbers.as_ref().map_or(0, |numbers| numbers.end - numbers.start);
-        if !table.uses_sequence || left >= self.increment {
+        if !table.uses_sequence {
             return Ok(());
         }
+        if let Some(Numbers { left, .. }) = &mut self.numbers {
+            // Rows are numbered above what was given before them.
+            left.start = left.start.max(self.given.saturating_add(1)).min(left.end);
+            if left.end - left.start >= self.increment {
+                return Ok(());
+            }
+        }
+        self.numbers = None;
         // Values between those that increment and offset choose are taken as well.
         let count = self.increment.saturating_mul(rows as u64).saturating_add(self.increment - 1);
-        self.numbers = Some(node.take_numbers(table, count).await?);
+        self.numbers = Some(Numbers { left: node.take_numbers(table, count).await?, table: Arc::clone(table) });
         Ok(())
     }
 
@@ -223,7 +242,7 @@ impl<'t> RowBuilder<'t> {
             let above = present.max(offset) - offset;
             offset + above.div_ceil(increment) * increment
         };
-        if let Some(numbers) = &mut self.numbers {
+        if let Some(Numbers { left: numbers, .. }) = &mut self.numbers {
             let value = next(numbers.start);
             if value >= numbers.end {
                 return Err(Error::unknown("internal: a row's number was not reserved"));

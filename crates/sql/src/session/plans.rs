@@ -10,7 +10,7 @@ use shoal_parser::ast::{self, Statement};
 use shoal_types::{Result, SqlType};
 
 use crate::counters::Counter;
-use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, UpdatePlan};
+use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, UpdatePlan};
 use crate::information_schema::VirtualTable;
 use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan};
 use crate::resolve::{ResolveEnvironment, Resolver};
@@ -60,6 +60,27 @@ pub struct PointSelect {
 impl Plan {
     pub fn writes(&self) -> bool {
         !matches!(self.kind, PlanKind::PointSelect { .. } | PlanKind::Select { .. })
+    }
+
+    /// Tables whose AUTO_INCREMENT column gets values that the statement computes.
+    pub fn tables_numbered_by_hand(&self) -> impl Iterator<Item = &Arc<Table>> {
+        let is_assigned = |table: &Table, column: usize| table.schema.auto_increment_column() == Some(column);
+        let (one, many): (Option<(&Arc<Table>, bool)>, &[MultiTarget]) = match &self.kind {
+            PlanKind::Update(update) => {
+                let table = &update.finder.input.table;
+                (Some((table, update.assignments.iter().any(|&(column, _)| is_assigned(table, column)))), &[])
+            }
+            PlanKind::Insert(insert) => {
+                let table = &insert.table;
+                (Some((table, insert.on_duplicate.iter().any(|&(column, _)| is_assigned(table, column)))), &[])
+            }
+            PlanKind::Multi(multi) => (None, &multi.targets),
+            _ => (None, &[]),
+        };
+        let many = many.iter().filter(move |target| {
+            target.assignments.iter().any(|&(column, _)| is_assigned(&target.table, column))
+        });
+        one.into_iter().filter(|&(_, assigned)| assigned).map(|(table, _)| table).chain(many.map(|one| &one.table))
     }
 
     /// SELECT ... FOR UPDATE.

@@ -245,6 +245,11 @@ impl Session {
                 }
             })
             .await?;
+        if self.server.node.cluster().is_some() {
+            for table in plan.tables_numbered_by_hand() {
+                self.server.node.report_numbers(table).await?;
+            }
+        }
         if inserts
             && let Some(generated) = affected.generated_id
             && !self.state.insert_id_assigned

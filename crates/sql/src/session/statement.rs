@@ -126,7 +126,10 @@ impl Session {
             Statement::StartTransaction(start) => {
                 self.count(Counter::ComBegin);
                 self.commit().await?;
-                self.begin(start.read_only, start.consistent_snapshot);
+                self.begin(start.read_only);
+                if start.consistent_snapshot {
+                    self.transaction.settle_snapshot().await?;
+                }
             }
             Statement::Commit(completion) => {
                 self.count(Counter::ComCommit);
@@ -150,7 +153,7 @@ impl Session {
     fn complete(&mut self, completion: &ast::Completion) {
         if completion.chain == Some(true) {
             let read_only = self.read_only;
-            self.begin(Some(read_only), false);
+            self.begin(Some(read_only));
         }
         if completion.release == Some(true) {
             self.shared.interrupt.connection.kill();

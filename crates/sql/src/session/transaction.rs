@@ -27,7 +27,7 @@ impl Session {
     /// A statement that reads or writes rows begins.
     pub fn begin_statement(&mut self, writes: bool) -> Result<()> {
         if !self.explicit_transaction && !self.variables.autocommit {
-            self.begin(None, false);
+            self.begin(None);
         }
         if writes && self.is_read_only() {
             let message = "Cannot execute statement in a READ ONLY transaction.";
@@ -48,15 +48,12 @@ impl Session {
     }
 
     /// BEGIN.
-    pub fn begin(&mut self, read_only: Option<bool>, consistent_snapshot: bool) {
+    pub fn begin(&mut self, read_only: Option<bool>) {
         let next = std::mem::take(&mut self.next_transaction);
         self.read_only = read_only.or(next.read_only).unwrap_or(self.variables.transaction_read_only);
         self.transaction.begin(next.isolation.unwrap_or(self.variables.isolation));
         self.explicit_transaction = true;
         self.savepoints.clear();
-        if consistent_snapshot {
-            self.transaction.take_snapshot();
-        }
     }
 
     /// The end of an autocommitted statement.
