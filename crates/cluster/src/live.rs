@@ -5,11 +5,12 @@
 //! the Raft groups, and nothing depends on its being fresh but speed: leaders are hints, the dictionary is fetched from its
 //! leader, and a horizon that is too old only keeps versions longer.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use prost::Message;
+use shoal_partition::{Agreement, LogEnd, Memory, NodeLife, Partition, Testimony};
 use shoal_transport::Transport;
 use shoal_types::NodeId;
 use tokio::sync::mpsc;
@@ -46,8 +47,8 @@ pub struct Cluster {
     pub(crate) following: AtomicBool,
     /// Partitions that this node begins to lead, and their terms: it asks who reads which snapshots.
     pub(crate) asking: Mutex<BTreeSet<(u32, u64)>>,
-    /// Groups that were begun by agreement that nobody knows more.
-    pub(crate) begun_together: Mutex<BTreeSet<u32>>,
+    /// By partition: what its voters have agreed on, this node's present life among them.
+    pub(crate) agreements: Mutex<BTreeMap<u32, Agreement>>,
     pub(crate) jobs: mpsc::UnboundedSender<Job>,
     pub(crate) first_jobs: Mutex<Option<mpsc::UnboundedReceiver<Job>>>,
     pub(crate) meta: MetaState,
@@ -67,8 +68,9 @@ pub struct Peer {
     pub roles: Roles,
     pub incarnation: u64,
     pub is_up: bool,
-    /// Partitions of which it is not sure that it knows what it knew before it started.
-    pub amnesiac: Vec<u32>,
+    /// What it tells of partitions without a leader, and of those of which it is not sure that it knows what it knew before it
+    /// started.
+    pub(crate) testimonies: BTreeMap<u32, Testimony>,
     pub catalog_version: u64,
     pub started: bool,
     /// Where MySQL clients reach it.
@@ -78,12 +80,75 @@ pub struct Peer {
     pub refused: Option<String>,
 }
 
+/// A process of a node.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct Life {
+    #[prost(uint64, tag = "1")]
+    pub node: u64,
+    #[prost(uint64, tag = "2")]
+    pub incarnation: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct StoredTestimony {
+    #[prost(uint32, tag = "1")]
+    pub partition: u32,
+    #[prost(uint64, tag = "2")]
+    pub start: u64,
+    #[prost(uint64, tag = "3")]
+    pub term: u64,
+    #[prost(uint64, tag = "4")]
+    pub index: u64,
+    #[prost(message, repeated, tag = "5")]
+    pub heard: Vec<Life>,
+    #[prost(bool, tag = "6")]
+    pub whole: bool,
+    #[prost(bool, tag = "7")]
+    pub new: bool,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct StoredAgreement {
+    #[prost(uint32, tag = "1")]
+    pub partition: u32,
+    #[prost(uint64, tag = "2")]
+    pub term: u64,
+    #[prost(uint64, tag = "3")]
+    pub index: u64,
+    #[prost(message, repeated, tag = "4")]
+    pub lives: Vec<Life>,
+}
+
+fn stored(lives: &[NodeLife]) -> Vec<Life> {
+    lives.iter().map(|&(node, incarnation)| Life { node, incarnation }).collect()
+}
+
+fn stored_agreement((&partition, agreement): (&u32, &Agreement)) -> StoredAgreement {
+    let LogEnd { term, index } = agreement.newest;
+    StoredAgreement { partition, term, index, lives: stored(&agreement.lives) }
+}
+
+fn testimony_of(told: &StoredTestimony) -> Testimony {
+    let memory = match (told.whole, told.new) {
+        (true, _) => Memory::Whole,
+        (false, true) => Memory::New,
+        (false, false) => Memory::Amnesiac,
+    };
+    let end = LogEnd { term: told.term, index: told.index };
+    Testimony { memory, start: told.start, end, heard: lives(&told.heard) }
+}
+
+fn lives(stored: &[Life]) -> Vec<NodeLife> {
+    stored.iter().map(|life| (life.node, life.incarnation)).collect()
+}
+
 /// What nodes tell each other.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct News {
-    /// Partitions in whose groups the sender may not vote.
-    #[prost(uint32, repeated, tag = "1")]
-    pub amnesiac: Vec<u32>,
+    #[prost(message, repeated, tag = "1")]
+    pub testimonies: Vec<StoredTestimony>,
+    #[prost(message, repeated, tag = "9")]
+    pub agreements: Vec<StoredAgreement>,
     #[prost(uint64, tag = "2")]
     pub catalog_version: u64,
     /// Partitions that the sender leads, and since which terms.
@@ -115,7 +180,7 @@ impl Cluster {
             reconcile: AtomicBool::new(false),
             following: AtomicBool::new(false),
             asking: Mutex::default(),
-            begun_together: Mutex::default(),
+            agreements: Mutex::default(),
             jobs,
             first_jobs: Mutex::new(Some(first_jobs)),
             meta: MetaState::default(),
@@ -198,14 +263,37 @@ impl Cluster {
         }
     }
 
-    /// All other voters of a group are connected, and none of them is sure of what it knew before it started.
-    pub(crate) fn others_are_amnesiac(&self, partition: u32) -> bool {
-        let me = u64::from(self.options.me.0);
+    /// The replicas here have never taken part in anything.
+    fn is_new(&self) -> bool {
+        !self.initialised.load(Ordering::Acquire)
+    }
+
+    fn me(&self) -> NodeLife {
+        (u64::from(self.options.me.0), self.incarnation)
+    }
+
+    /// What the other voters that are connected have told of a partition.
+    fn testimonies(&self, partition: u32) -> Vec<(NodeLife, Testimony)> {
         let peers = lock(&self.peers);
         let voters = self.options.placement(partition).voters();
-        voters.into_iter().filter(|&voter| voter != me).all(|voter| {
-            peers.get(&NodeId(voter as u32)).is_some_and(|peer| peer.is_up && peer.amnesiac.contains(&partition))
-        })
+        let testimony_of = |voter: u64| {
+            let peer = peers.get(&NodeId(voter as u32)).filter(|peer| peer.is_up)?;
+            Some(((voter, peer.incarnation), peer.testimonies.get(&partition)?.clone()))
+        };
+        voters.into_iter().filter(|&voter| voter != self.me().0).filter_map(testimony_of).collect()
+    }
+
+    /// What the voters of a partition agree on, if they do; `replica` is this node's.
+    pub(crate) fn agree(&self, partition: u32, replica: &Partition) -> Option<Agreement> {
+        let told = self.testimonies(partition);
+        let placement = self.options.placement(partition);
+        if told.len() + 1 < placement.voters().len() {
+            return None;
+        }
+        let others: Vec<(NodeLife, &Testimony)> =
+            told.iter().map(|(life, testimony)| (*life, testimony)).collect();
+        let own = replica.testimony(self.is_new(), Vec::new())?;
+        Agreement::of(self.me(), &own, &others, placement.witness.map(|node| u64::from(node.0)))
     }
 }
 
@@ -224,7 +312,8 @@ impl Node {
         let led = (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(me));
         let leads: Vec<u32> = led.collect();
         News {
-            amnesiac: self.hosted().filter(|&partition| self.knows_nothing(partition)).collect(),
+            testimonies: self.hosted().filter_map(|partition| self.testimony(cluster, partition)).collect(),
+            agreements: lock(&cluster.agreements).iter().map(stored_agreement).collect(),
             catalog_version: self.catalog_version(),
             terms: leads.iter().map(|&partition| cluster.leaders.term_of(partition)).collect(),
             leads,
@@ -234,16 +323,41 @@ impl Node {
         }
     }
 
-    /// This replica is not sure of what it knew before it started; or it has only just agreed with all others that none of them
-    /// is, and they may not have heard of that yet.
-    fn knows_nothing(&self, partition: u32) -> bool {
-        let guard = self.partition(partition);
-        let agreed = || {
-            let agreed =
-                self.cluster.as_ref().is_some_and(|cluster| lock(&cluster.begun_together).contains(&partition));
-            agreed && guard.leader().is_none()
-        };
-        !guard.is_single() && (guard.is_amnesiac() || agreed())
+    fn testimony(&self, cluster: &Cluster, partition: u32) -> Option<StoredTestimony> {
+        let heard = cluster.testimonies(partition).into_iter().map(|(life, _)| life).collect();
+        let Testimony { memory, start, end, heard } =
+            self.partition(partition).testimony(cluster.is_new(), heard)?;
+        let (whole, new) = (memory == Memory::Whole, memory == Memory::New);
+        let heard = stored(&heard);
+        Some(StoredTestimony { partition, start, term: end.term, index: end.index, heard, whole, new })
+    }
+
+    /// The voters of a partition have agreed on where they go on.
+    pub(crate) fn take_agreement(&self, cluster: &Cluster, partition: u32, agreement: Agreement) {
+        let mut guard = self.partition(partition);
+        // One that was overtaken by a later one is told on for a while.
+        let is_later = |known: &Agreement| known.newest >= agreement.newest;
+        let is_known = lock(&cluster.agreements).get(&partition).is_some_and(is_later);
+        if is_known && !guard.is_amnesiac() {
+            return;
+        }
+        let forgotten = guard.forget_amnesia(agreement.newest);
+        if let Err(error) = forgotten {
+            self.stop(&format!("partition {partition} cannot go on: {error}"));
+        }
+        self.settle_and_release(partition, guard);
+        lock(&cluster.agreements).insert(partition, agreement);
+    }
+
+    /// What others have agreed on counts here if it names this very process.
+    fn hear_agreements(&self, cluster: &Cluster, agreements: &[StoredAgreement]) {
+        for told in agreements {
+            let lives = lives(&told.lives);
+            if lives.contains(&cluster.me()) && self.hosted().any(|partition| partition == told.partition) {
+                let newest = LogEnd { term: told.term, index: told.index };
+                self.take_agreement(cluster, told.partition, Agreement { lives, newest });
+            }
+        }
     }
 
     /// Takes in what another node has told.
@@ -258,9 +372,10 @@ impl Node {
             cluster.forget_leader(partition, from);
         }
         cluster.newest_catalog.fetch_max(news.catalog_version, Ordering::AcqRel);
+        self.hear_agreements(cluster, &news.agreements);
         let mut peers = lock(&cluster.peers);
         let peer = peers.entry(from).or_default();
-        peer.amnesiac = news.amnesiac;
+        peer.testimonies = news.testimonies.iter().map(|told| (told.partition, testimony_of(told))).collect();
         peer.catalog_version = news.catalog_version;
         peer.started = news.started;
         peer.mysql = news.mysql;

@@ -134,7 +134,7 @@ impl Handler for Receiver {
             let mut peers = lock(&cluster.peers);
             let known = peers.entry(peer).or_default();
             if known.incarnation != hello.incarnation {
-                known.amnesiac.clear();
+                known.testimonies.clear();
                 known.catalog_version = 0;
                 known.started = false;
             }
