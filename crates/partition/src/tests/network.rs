@@ -30,7 +30,7 @@ struct Unsynced {
 pub(crate) struct Site {
     config: PartitionConfig,
     partition: Option<Partition>,
-    log: Vec<Record>,
+    pub(crate) log: Vec<Record>,
     synced: usize,
     /// What the next sync writes.
     due: usize,
@@ -378,6 +378,13 @@ impl Network {
         site.checkpoint.clear();
         (site.synced, site.due) = (0, 0);
         site.replicated = true;
+    }
+
+    /// The first records of a replica's log are gone.
+    pub(crate) fn cut_log(&mut self, replica: u64, records: usize) {
+        let site = self.site(replica);
+        site.log.drain(..records);
+        (site.synced, site.due) = (site.log.len(), site.log.len());
     }
 
     /// Everybody's disk writes what is there, whether it has to or not.
