@@ -52,8 +52,7 @@ struct InFlight {
     timestamp: Timestamp,
     token: u64,
     what: Appended,
-    /// A vote or a new beginning of a replica's log: it counts for nothing before it is on the medium, whatever the
-    /// durability of commits.
+    /// It counts for nothing before it is on the medium, whatever the durability of commits: `Outputs::must_sync`.
     must_sync: bool,
 }
 
@@ -87,13 +86,10 @@ pub struct Appending {
     /// It is acknowledged when it is durable, and the caller sees to the flush. Otherwise it is as good as applied: the
     /// caller calls [`Node::complete`].
     pub needs_flush: bool,
-    /// A log that is synced in its own time has to be synced now.
-    pub(crate) must_sync: bool,
 }
 
 impl Appending {
-    pub(crate) const NOTHING: Appending =
-        Appending { end: Lsn::ZERO, signals: 0, needs_flush: false, must_sync: false };
+    pub(crate) const NOTHING: Appending = Appending { end: Lsn::ZERO, signals: 0, needs_flush: false };
 }
 
 /// How long flushes in sessions' own threads have taken of late. All sessions of the thread wait meanwhile.
@@ -166,17 +162,15 @@ impl Sequencer {
         let is_single = guard.is_single();
         let outputs = guard.outputs();
         let group = group_of(partition);
-        let mut must_sync = false;
+        let must_sync = outputs.must_sync();
         if let Some(start) = outputs.log_start.take() {
             let header = RecordHeader { group, kind: KIND_LOG_START, index: start.index, term: start.term };
             self.batch.push(header, &[]);
-            must_sync = true;
         }
         // A group of one needs no vote on disk: its term is that of its last entry.
         if let Some(vote) = outputs.hard_state.take().filter(|_| !is_single) {
             let header = RecordHeader { group, kind: KIND_VOTE, index: 0, term: vote.term };
             self.batch.push(header, &vote_record(&vote));
-            must_sync = true;
         }
         if outputs.append.is_empty() && !must_sync {
             return;
@@ -343,7 +337,11 @@ impl Node {
                 for in_flight in sequencer.in_flight.iter_mut().rev().take(staged) {
                     in_flight.end = end;
                 }
-                Ok(Appending { end, signals: 0, needs_flush, must_sync })
+                if must_sync {
+                    // It is handed back when it is durable.
+                    self.log().request_sync();
+                }
+                Ok(Appending { end, signals: 0, needs_flush })
             }
             Err(error) => {
                 self.stop(&format!("the log refused a batch: {error}"));

@@ -1,23 +1,21 @@
-//! What a node of a cluster knows of the others, and what it tells them.
+//! What a node of a cluster knows of the others.
 //!
-//! Every node tells every other a few times a second, and at once when it changes, which partitions it leads, which version of the
-//! dictionary it has and which snapshots its transactions may still read. That is all the agreement there is outside
-//! the Raft groups, and nothing depends on its being fresh but speed: leaders are hints, the dictionary is fetched from its
-//! leader, and a horizon that is too old only keeps versions longer.
+//! Beside what the Raft groups agree on, nodes only tell each other [`news`](crate::news), and nothing depends on its being fresh but
+//! speed: leaders are hints, the dictionary is fetched from its leader, and a horizon that is too old only keeps versions longer.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
-use prost::Message;
+use shoal_partition::{Agreement, NodeLife, Partition, Testimony};
 use shoal_transport::{Call, Transport};
 use shoal_types::NodeId;
 use tokio::sync::mpsc;
 
 use crate::events::EventLog;
 use crate::management::ManagementState;
-use crate::mesh::{FRAME_NEWS, FRAME_ROUTED};
+use crate::mesh::FRAME_ROUTED;
 use crate::meta_group::MetaState;
 use crate::node::Node;
 use crate::routes::Routes;
@@ -49,8 +47,8 @@ pub struct Cluster {
     pub(crate) following: AtomicBool,
     /// Partitions that this node begins to lead, and their terms: it asks who reads which snapshots.
     pub(crate) asking: Mutex<BTreeSet<(u32, u64)>>,
-    /// Groups that were begun by agreement that nobody knows more.
-    pub(crate) begun_together: Mutex<BTreeSet<u32>>,
+    /// By partition: what its voters have agreed on, this node's present life among them.
+    pub(crate) agreements: Mutex<BTreeMap<u32, Agreement>>,
     pub(crate) jobs: mpsc::UnboundedSender<Job>,
     pub(crate) first_jobs: Mutex<Option<mpsc::UnboundedReceiver<Job>>>,
     pub(crate) meta: MetaState,
@@ -86,8 +84,9 @@ pub struct Peer {
     /// The nodes, and their lives, that it has links to, as it says.
     pub(crate) links: Vec<(NodeId, u64)>,
     pub(crate) is_linked: bool,
-    /// Partitions of which it is not sure that it knows what it knew before it started.
-    pub amnesiac: Vec<u32>,
+    /// What it tells of partitions without a leader, and of those of which it is not sure that it knows what it knew before it
+    /// started.
+    pub(crate) testimonies: BTreeMap<u32, Testimony>,
     pub catalog_version: u64,
     pub started: bool,
     /// It has no room for what is written and should lead nothing.
@@ -114,40 +113,12 @@ impl Peer {
     /// What was known of an earlier life is not true of this one.
     pub(crate) fn meet(&mut self, incarnation: u64) {
         if self.incarnation != incarnation {
-            self.amnesiac.clear();
+            self.testimonies.clear();
             self.catalog_version = 0;
             self.started = false;
         }
         self.incarnation = incarnation;
     }
-}
-
-/// What nodes tell each other.
-#[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct News {
-    /// Partitions in whose groups the sender may not vote.
-    #[prost(uint32, repeated, tag = "1")]
-    pub amnesiac: Vec<u32>,
-    #[prost(uint64, tag = "2")]
-    pub catalog_version: u64,
-    /// Partitions that the sender leads, and since which terms.
-    #[prost(uint32, repeated, tag = "4")]
-    pub leads: Vec<u32>,
-    #[prost(uint64, repeated, tag = "5")]
-    pub terms: Vec<u64>,
-    #[prost(bool, tag = "6")]
-    pub started: bool,
-    #[prost(string, tag = "7")]
-    pub mysql: String,
-    #[prost(string, tag = "8")]
-    pub version: String,
-    /// The nodes that the sender has links to, and which of their lives.
-    #[prost(uint32, repeated, tag = "9")]
-    pub linked: Vec<u32>,
-    #[prost(uint64, repeated, tag = "10")]
-    pub lives: Vec<u64>,
-    #[prost(bool, tag = "11")]
-    pub disk_is_full: bool,
 }
 
 impl Cluster {
@@ -167,7 +138,7 @@ impl Cluster {
             reconcile: AtomicBool::new(false),
             following: AtomicBool::new(false),
             asking: Mutex::default(),
-            begun_together: Mutex::default(),
+            agreements: Mutex::default(),
             jobs,
             first_jobs: Mutex::new(Some(first_jobs)),
             meta: MetaState::default(),
@@ -282,85 +253,36 @@ impl Cluster {
         }
     }
 
-    /// All other voters of a group are connected, and none of them is sure of what it knew before it started.
-    pub(crate) fn others_are_amnesiac(&self, partition: u32) -> bool {
-        let me = u64::from(self.options.me.0);
+    /// The replicas here have never taken part in anything.
+    pub(crate) fn is_new(&self) -> bool {
+        !self.initialised.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn me(&self) -> NodeLife {
+        (u64::from(self.options.me.0), self.incarnation)
+    }
+
+    /// What the other voters that are connected have told of a partition.
+    pub(crate) fn testimonies(&self, partition: u32) -> Vec<(NodeLife, Testimony)> {
         let peers = lock(&self.peers);
         let voters = self.options.placement(partition).voters();
-        voters.into_iter().filter(|&voter| voter != me).all(|voter| {
-            peers.get(&NodeId(voter as u32)).is_some_and(|peer| peer.is_up && peer.amnesiac.contains(&partition))
-        })
-    }
-}
-
-impl Node {
-    /// Tells the other nodes how things are here.
-    pub(crate) fn tell_news(&self) {
-        let Some(cluster) = &self.cluster else { return };
-        let bytes = self.news(cluster).encode_to_vec();
-        for peer in cluster.peers_up() {
-            cluster.send(peer, 0, FRAME_NEWS, |buffer| buffer.extend_from_slice(&bytes));
-        }
-    }
-
-    fn news(&self, cluster: &Cluster) -> News {
-        let me = cluster.options.me;
-        let led = (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(me));
-        let leads: Vec<u32> = led.collect();
-        let mut linked = cluster.peers();
-        linked.retain(|(_, peer)| peer.is_linked);
-        News {
-            linked: linked.iter().map(|(node, _)| node.0).collect(),
-            lives: linked.iter().map(|(_, peer)| peer.incarnation).collect(),
-            amnesiac: self.hosted().filter(|&partition| self.knows_nothing(partition)).collect(),
-            catalog_version: self.catalog_version(),
-            terms: leads.iter().map(|&partition| cluster.leaders.term_of(partition)).collect(),
-            leads,
-            started: self.is_started(),
-            disk_is_full: self.log().disk_space_low(),
-            mysql: self.mysql_address(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        }
-    }
-
-    /// This replica is not sure of what it knew before it started; or it has only just agreed with all others that none of them
-    /// is, and they may not have heard of that yet.
-    fn knows_nothing(&self, partition: u32) -> bool {
-        let guard = self.partition(partition);
-        let agreed = || {
-            let agreed =
-                self.cluster.as_ref().is_some_and(|cluster| lock(&cluster.begun_together).contains(&partition));
-            agreed && guard.leader().is_none()
+        let testimony_of = |voter: u64| {
+            let peer = peers.get(&NodeId(voter as u32)).filter(|peer| peer.is_up)?;
+            Some(((voter, peer.incarnation), peer.testimonies.get(&partition)?.clone()))
         };
-        !guard.is_single() && (guard.is_amnesiac() || agreed())
+        voters.into_iter().filter(|&voter| voter != self.me().0).filter_map(testimony_of).collect()
     }
 
-    /// Takes in what another node has told.
-    pub(crate) fn hear_news(&self, from: NodeId, payload: &[u8]) {
-        let (Some(cluster), Ok(news)) = (&self.cluster, News::decode(payload)) else { return };
-        for (&partition, &term) in news.leads.iter().zip(&news.terms) {
-            cluster.learn_leader(partition, from, term);
+    /// What the voters of a partition agree on, if they do; `replica` is this node's.
+    pub(crate) fn agree(&self, partition: u32, replica: &Partition) -> Option<Agreement> {
+        let told = self.testimonies(partition);
+        let placement = self.options.placement(partition);
+        if told.len() + 1 < placement.voters().len() {
+            return None;
         }
-        let led_before =
-            (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(from));
-        for partition in led_before.filter(|one| !news.leads.contains(one)).collect::<Vec<_>>() {
-            cluster.forget_leader(partition, from);
-        }
-        cluster.newest_catalog.fetch_max(news.catalog_version, Ordering::AcqRel);
-        let links: Vec<_> = news.linked.into_iter().map(NodeId).zip(news.lives).collect();
-        let mut peers = lock(&cluster.peers);
-        let peer = peers.entry(from).or_default();
-        let has_other_links = peer.links != links;
-        peer.links = links;
-        peer.amnesiac = news.amnesiac;
-        peer.catalog_version = news.catalog_version;
-        peer.started = news.started;
-        peer.disk_is_full = news.disk_is_full;
-        peer.mysql = news.mysql;
-        peer.version = news.version;
-        drop(peers);
-        if has_other_links {
-            self.find_routes();
-        }
+        let others: Vec<(NodeLife, &Testimony)> =
+            told.iter().map(|(life, testimony)| (*life, testimony)).collect();
+        let own = replica.testimony(self.is_new(), Vec::new())?;
+        Agreement::of(self.me(), &own, &others, placement.witness.map(|node| u64::from(node.0)))
     }
 }

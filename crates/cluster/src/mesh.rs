@@ -3,7 +3,7 @@
 //! | kind | way | payload |
 //! |---|---|---|
 //! | 1 Raft | one-way | partition u32, Raft message |
-//! | 2 news | one-way | [`News`](crate::live::News) |
+//! | 2 news | one-way | [`News`](crate::news::News) |
 //! | 3 events | one-way, to management nodes | what has happened on a node |
 //! | 16 operation | request, or one-way when nobody wants the reply | a transaction's frame; the crate above knows it |
 //! | 17 service | request | one of [`services`](crate::services) |

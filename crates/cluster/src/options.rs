@@ -30,6 +30,8 @@ pub enum FlushBy {
 #[derive(Clone)]
 pub struct NodeOptions {
     pub data_dir: PathBuf,
+    /// How long to wait for another process to leave the directory.
+    pub lock_patience: Duration,
     /// Fixed at creation. `None`: one per core, at least two. A range scan dives into every one of them.
     pub partitions: Option<u32>,
     /// Bytes for rows and indexes. `None`: 70 % of the machine's memory.
@@ -62,6 +64,7 @@ impl NodeOptions {
     pub fn new(data_dir: impl Into<PathBuf>) -> NodeOptions {
         NodeOptions {
             data_dir: data_dir.into(),
+            lock_patience: Duration::ZERO,
             partitions: None,
             data_memory: None,
             durability: Durability::Disk,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use prost::Message;
 use shoal_log::checkpoint::CheckpointStore;
-use shoal_log::{Log, LogHooks, LogOptions, RecordRef};
+use shoal_log::{Log, LogError, LogHooks, LogOptions, RecordRef, Recovery};
 use shoal_partition::{LogStart, MemoryBudget, Partition, PartitionConfig};
 use shoal_types::{Error, PartitionId, Result, Timestamp};
 
@@ -88,7 +88,7 @@ impl Node {
             Some(cluster) => Some(Identity::open(&options.data_dir, cluster)?),
             None => None,
         };
-        let recovery = Log::open(&options.data_dir, log_options(&options)).map_err(log_error)?;
+        let recovery = open_log(&options)?;
         let store = open_checkpoints(&options)?;
         let mut dictionary = DictionaryRecovery::from_checkpoint(&store)?;
         let is_new = recovery.is_new();
@@ -238,6 +238,20 @@ impl ReplicaPlan {
             amnesia: self.amnesia,
             life: self.life,
             ..single
+        }
+    }
+}
+
+/// Between two attempts to lock the directory.
+const LOCK_AGAIN_AFTER: Duration = Duration::from_millis(20);
+
+/// Waits for a process that has the directory and is about to leave it.
+fn open_log(options: &NodeOptions) -> Result<Recovery> {
+    let deadline = Instant::now() + options.lock_patience;
+    loop {
+        match Log::open(&options.data_dir, log_options(options)) {
+            Err(LogError::Locked { .. }) if Instant::now() < deadline => std::thread::sleep(LOCK_AGAIN_AFTER),
+            opened => return opened.map_err(log_error),
         }
     }
 }

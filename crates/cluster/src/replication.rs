@@ -102,10 +102,7 @@ impl Node {
         if appending.end == shoal_log::Lsn::ZERO {
             return;
         }
-        if appending.must_sync {
-            // An error has stopped the node.
-            let _ = self.log.sync();
-        } else if appending.needs_flush {
+        if appending.needs_flush {
             let _ = self.flush_inline();
             return;
         }

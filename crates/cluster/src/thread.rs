@@ -98,17 +98,16 @@ impl Node {
         let Some(cluster) = &self.cluster else { return };
         let mut all_known = true;
         for partition in self.hosted() {
-            let mut guard = self.partition(partition);
+            let guard = self.partition(partition);
             if guard.is_single() || !guard.is_amnesiac() {
                 continue;
             }
-            match cluster.others_are_amnesiac(partition) {
-                true => {
-                    lock(&cluster.begun_together).insert(partition);
-                    guard.forget_amnesia();
-                }
-                false => all_known = false,
+            let agreement = cluster.agree(partition, &guard);
+            drop(guard);
+            if let Some(agreement) = agreement {
+                self.take_agreement(cluster, partition, agreement);
             }
+            all_known &= !self.partition(partition).is_amnesiac();
         }
         if !all_known || cluster.initialised.swap(true, Ordering::AcqRel) {
             return;

@@ -152,6 +152,13 @@ impl Core {
         self.wake_if(pending, true);
     }
 
+    /// Has the writer sync what is there, without waiting for it.
+    pub fn request_sync(&self) {
+        let mut pending = lock(&self.pending);
+        pending.sync_wanted |= self.durability() == Durability::Replicated;
+        self.wake_if(pending, true);
+    }
+
     fn wake_if(&self, mut pending: MutexGuard<'_, Pending>, due: bool) {
         if due && pending.writer_parked {
             pending.writer_parked = false;
@@ -200,13 +207,7 @@ impl Core {
                 false => Err(LogError::Closed),
             };
         }
-        if self.durability() == Durability::Replicated {
-            let mut pending = lock(&self.pending);
-            pending.sync_wanted = true;
-            self.wake_if(pending, true);
-        } else {
-            self.wake_writer();
-        }
+        self.request_sync();
         self.durable_waiters.fetch_add(1, Ordering::SeqCst);
         let mut guard = lock(&self.durable_signal);
         let outcome = loop {

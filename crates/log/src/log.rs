@@ -175,6 +175,11 @@ impl Log {
         self.core.wake_writer();
     }
 
+    /// Has the writer sync what was appended so far, whatever the durability is, and does not wait for it.
+    pub fn request_sync(&self) {
+        self.core.request_sync();
+    }
+
     /// Flushes in this thread whatever nobody else has taken yet: it saves two thread switches. Blocks for one durable write.
     /// Several threads may do so at a time. A `Replicated` log is left to its writer, if it has one.
     ///

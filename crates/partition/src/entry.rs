@@ -39,6 +39,11 @@ const DECIDE_ABORT: u8 = 2;
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
 
+/// An entry by which a transaction of several partitions goes on. That it is forgotten is no such step.
+pub(crate) fn is_of_two_phase(data: &[u8]) -> bool {
+    matches!(data.first(), Some(&(PREPARE | DECIDE | HOME_COMMIT)))
+}
+
 #[derive(Debug, PartialEq)]
 pub(crate) enum DecodedEntry<'a> {
     Empty,

@@ -11,6 +11,7 @@
 use raft::eraftpb::{Message, MessageType};
 use shoal_types::{Result, TransactionId};
 
+use crate::agreement::{LogEnd, Memory, NodeLife, Testimony};
 use crate::api::*;
 use crate::group::ReadKind;
 use crate::partition::Partition;
@@ -112,10 +113,28 @@ impl Partition {
         self.group.is_amnesiac()
     }
 
-    /// For a start of the whole cluster: all processes were gone, and it was decided outside that what this replica
-    /// holds is what there is.
-    pub fn forget_amnesia(&mut self) {
-        self.group.forget_amnesia();
+    /// What this replica tells the others, having heard of these lives, while it knows of no leader or is amnesiac. Its
+    /// data directory is new if it `is_new`.
+    pub fn testimony(&self, is_new: bool, heard: Vec<NodeLife>) -> Option<Testimony> {
+        let memory = match self.is_amnesiac() {
+            _ if self.group.is_single() => return None,
+            false if self.leader().is_some() => return None,
+            false => Memory::Whole,
+            true if is_new => Memory::New,
+            true => Memory::Amnesiac,
+        };
+        let (index, term) = self.last_index();
+        Some(Testimony { memory, start: self.first_index() - 1, end: LogEnd { term, index }, heard })
+    }
+
+    /// An agreement that names this replica's life has been reached or heard of, for the first time unless the replica is
+    /// amnesiac. With the newest log it is like any other from now on; with less it votes for such a log and stays amnesiac until
+    /// it has caught up.
+    pub fn forget_amnesia(&mut self, newest: LogEnd) -> Result<()> {
+        if self.group.forget_amnesia(newest, &mut self.outputs)? {
+            (self.applied_index, self.applied_term) = (0, 0);
+        }
+        self.pump()
     }
 
     /// What the leader knows of all replicas; empty elsewhere.

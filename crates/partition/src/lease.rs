@@ -101,11 +101,6 @@ impl Promise {
         }
     }
 
-    /// Nobody leads: the whole group was down.
-    pub(crate) fn void_all(&mut self) {
-        self.given = None;
-    }
-
     /// Keeps a request for a vote until the promise ends; false if there is no promise.
     pub(crate) fn defers(&mut self, request: &Message, tick: u64, election_ticks: u64) -> bool {
         if !self.binds(tick, election_ticks) || request.context == raft::CAMPAIGN_TRANSFER {

@@ -10,6 +10,7 @@
 //! - replication: `group` (Raft) over `tail`, `time`, `lease`, `leadership`, `install`; `entry` (the log's format), `message`,
 //!   `outputs`
 
+mod agreement;
 mod api;
 mod btree;
 mod budget;
@@ -42,6 +43,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use agreement::{Agreement, LogEnd, Memory, NodeLife, Testimony};
 pub use api::*;
 pub use budget::MemoryBudget;
 pub use checkpoint::{CheckpointCursor, CheckpointHead};

@@ -4,7 +4,7 @@
 //!
 //! 1. sends `messages`, in any order, at once;
 //! 2. writes `log_start`, `hard_state` and `append` to its log, in this order and behind what earlier drains gave. All
-//!    of it may share one sync. A vote or term is synced before step 3 whatever the durability is; entries alone
+//!    of it may share one sync. Before step 3 it is synced whatever the durability is if `must_sync` says so; other entries
 //!    count as persisted in memory where commits are `replicated` and not yet on disk;
 //! 3. reports [`Outputs::number`], as it was when it drained, with `Partition::persisted`;
 //! 4. then, and not before step 3 is done, sends `messages_after_persist` of that drain.
@@ -55,6 +55,13 @@ impl Outputs {
     pub fn must_persist(&self) -> bool {
         !self.append.is_empty() || self.hard_state.is_some() || self.log_start.is_some()
     }
+
+    /// There is something that others rely on even if all replicas' processes end at once: votes, and what partitions tell each
+    /// other about a transaction that they have in common. Were such an entry lost after a majority had it in memory, half of
+    /// the transaction would be left.
+    pub fn must_sync(&self) -> bool {
+        self.hard_state.is_some() || self.log_start.is_some() || self.append.iter().any(LogEntry::is_of_two_phase)
+    }
 }
 
 /// The entry that a log begins behind.
@@ -100,6 +107,11 @@ impl LogEntry {
 
     pub fn term(&self) -> u64 {
         self.0.term
+    }
+
+    /// PREPARE, DECIDE or the home's commit.
+    fn is_of_two_phase(&self) -> bool {
+        crate::entry::is_of_two_phase(self.data())
     }
 
     /// Empty for the entry by which a leader opens its term.

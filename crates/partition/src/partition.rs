@@ -155,15 +155,15 @@ impl Partition {
     /// Reads an [`Outputs::log_start`] back, in log order: all entries read before are void.
     pub fn recover_from(&mut self, start: LogStart) -> Result<()> {
         self.check_installed()?;
-        if start.index > self.applied_index {
-            if !self.config.is_witness() {
-                return Err(Error::unknown(format!(
-                    "the log of partition {} begins behind entry {}, but the newest checkpoint ends at {}: a checkpoint \
-                     file is missing; start this node with an empty data directory, so that it fetches everything \
-                     from the other nodes",
-                    self.config.id, start.index, self.applied_index
-                )));
-            }
+        if start.index > self.applied_index && !self.is_witness() {
+            return Err(Error::unknown(format!(
+                "the log of partition {} begins behind entry {}, but the newest checkpoint ends at {}: a checkpoint \
+                 file is missing; start this node with an empty data directory, so that it fetches everything \
+                 from the other nodes",
+                self.config.id, start.index, self.applied_index
+            )));
+        }
+        if self.is_witness() {
             (self.applied_index, self.applied_term) = (start.index, start.term);
         }
         self.group.recover_from(self.applied_index, self.applied_term)

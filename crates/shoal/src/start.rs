@@ -17,6 +17,8 @@ use shoal_types::{ErrorCode, NodeId};
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
 use crate::{settings, system};
 
+/// How long the nodes of an earlier supervisor may take to leave their directories.
+const LOCK_PATIENCE: Duration = Duration::from_secs(15);
 /// Between two attempts to have the accounts.
 const ACCOUNTS_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// How long others are given to take over what this node leads before it stops.
@@ -65,6 +67,10 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         )
     })?;
     let mut options = node_options(&config, me)?;
+    if arguments.until_input_ends {
+        // The nodes of a supervisor that was killed end by themselves.
+        options.lock_patience = LOCK_PATIENCE;
+    }
     let mut globals = Globals::default();
     for setting in &arguments.settings {
         settings::apply(setting, &mut options, &mut globals)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shoal_partition::{CommitToken, Millis, Role, decode_message};
+use shoal_partition::{Agreement, CommitToken, Millis, NodeLife, Role, Testimony, decode_message};
 use shoal_types::{NodeId, PartitionId};
 
 use crate::context::Event;
@@ -161,38 +161,58 @@ impl Process {
 
     // ---- amnesia ----
 
-    /// A replica that knows that nobody knows more is one like the others.
+    /// Groups of which nobody knows more go on from what there is.
     fn leave_amnesia(&mut self, env: &mut Env<'_>) {
         let mut all_known = true;
         for id in self.hosted() {
             if !self.partition(id).is_amnesiac() {
                 continue;
             }
-            if !self.others_are_amnesiac(env, id) {
-                all_known = false;
-                continue;
+            if let Some(agreement) = self.agree(env, id) {
+                self.take_agreement(env, id, agreement);
             }
-            let lives = self.peers.iter().map(|(&peer, known)| (peer, known.life)).collect();
-            self.begun.insert(id, lives);
-            self.forget_amnesia(env, id);
+            all_known &= !self.partition(id).is_amnesiac();
         }
         env.disk.initialised |= all_known;
     }
 
-    fn forget_amnesia(&mut self, env: &mut Env<'_>, id: PartitionId) {
-        if env.disk.initialised {
-            env.ctx.see(Sight::AmnesiaForgotten);
+    fn take_agreement(&mut self, env: &mut Env<'_>, id: PartitionId, agreement: Agreement) {
+        // One that was overtaken by a later one is told on for a while.
+        let is_known = self.agreements.get(&id).is_some_and(|known| known.newest >= agreement.newest);
+        if is_known && !self.partition(id).is_amnesiac() {
+            return;
         }
-        let me = self.me;
-        env.ctx.tell(|| format!("node {me} forgets its amnesia in partition {id}"));
-        self.partition(id).forget_amnesia();
+        if !is_known {
+            if env.disk.initialised {
+                env.ctx.see(Sight::AmnesiaForgotten);
+            }
+            let me = self.me;
+            env.ctx.tell(|| format!("node {me} learns for partition {id}: {agreement:?}"));
+        }
+        let forgotten = self.partition(id).forget_amnesia(agreement.newest);
+        self.check(env, id, forgotten);
+        self.settle(env, id);
+        self.agreements.insert(id, agreement);
     }
 
-    fn others_are_amnesiac(&self, env: &Env<'_>, id: PartitionId) -> bool {
+    /// What the other voters that are connected have told.
+    fn testimonies(&self, env: &Env<'_>, id: PartitionId) -> Vec<(NodeLife, &Testimony)> {
+        let testimony_of = |voter: u64| {
+            let peer = self.peers.get(&NodeId(voter as u32)).filter(|peer| peer.link.is_some())?;
+            Some(((voter, peer.life), peer.testimonies.get(&id)?))
+        };
         let voters = env.ctx.knobs.placement(id).voters.iter();
-        voters.map(|&voter| NodeId(voter as u32)).filter(|&voter| voter != self.me).all(|voter| {
-            self.peers.get(&voter).is_some_and(|peer| peer.link.is_some() && peer.amnesiac.contains(&id))
-        })
+        voters.filter_map(|&voter| testimony_of(voter)).collect()
+    }
+
+    fn agree(&self, env: &Env<'_>, id: PartitionId) -> Option<Agreement> {
+        let others = self.testimonies(env, id);
+        let placement = env.ctx.knobs.placement(id);
+        if others.len() + 1 < placement.voters.len() {
+            return None;
+        }
+        let own = self.replicas.get(&id)?.partition.testimony(!env.disk.initialised, Vec::new())?;
+        Agreement::of((u64::from(self.me.0), self.life), &own, &others, placement.witness)
     }
 
     // ---- links ----
@@ -227,7 +247,7 @@ impl Process {
         let me = self.me;
         let Some(known) = self.peers.get_mut(&peer) else { return };
         known.link = None;
-        known.amnesiac.clear();
+        known.testimonies.clear();
         known.horizon = Default::default();
         let life = known.life;
         env.ctx.tell(|| format!("node {me} has lost its link to {peer}"));
@@ -262,6 +282,7 @@ impl Process {
             return;
         }
         let before = std::mem::replace(&mut known.life, life);
+        known.testimonies.clear();
         if before != 0 && known.dead_life < before {
             if self.peers[&peer].link.is_some() {
                 self.link_broke(env, peer);
@@ -332,11 +353,15 @@ impl Process {
 
     fn tell_news(&mut self, env: &mut Env<'_>) {
         let hosted = self.hosted();
-        let amnesiac = hosted.iter().copied().filter(|&id| self.partition(id).is_amnesiac()).collect();
+        let testimonies = hosted.iter().filter_map(|&id| {
+            let heard = self.testimonies(env, id).into_iter().map(|(life, _)| life).collect();
+            Some((id, self.replicas[&id].partition.testimony(!env.disk.initialised, heard)?))
+        });
+        let testimonies = testimonies.collect();
         let leads = hosted.into_iter().filter(|&id| self.serves(id, env.now)).collect::<Vec<_>>();
         let leads = leads.into_iter().map(|id| (id, self.partition(id).term())).collect();
-        let begun = self.begun.iter().map(|(&id, lives)| (id, lives.clone())).collect();
-        let news = News { amnesiac, begun, leads, horizon: self.own_horizon(), visible: self.visible };
+        let agreements = self.agreements.iter().map(|(&id, agreement)| (id, agreement.clone())).collect();
+        let news = News { testimonies, agreements, leads, horizon: self.own_horizon(), visible: self.visible };
         let peers: Vec<NodeId> = self.peers.keys().copied().collect();
         for peer in peers {
             self.send(env, peer, Body::News(news.clone()));
@@ -344,13 +369,10 @@ impl Process {
     }
 
     fn hear_news(&mut self, env: &mut Env<'_>, from: NodeId, news: News) {
-        for (id, lives) in news.begun {
-            // In this very life this node was found to know nothing, with all others: that is so until it hears of it.
-            if lives.contains(&(self.me, self.life))
-                && self.replicas.contains_key(&id)
-                && self.partition(id).is_amnesiac()
-            {
-                self.forget_amnesia(env, id);
+        for (id, agreement) in news.agreements {
+            let concerns = agreement.lives.contains(&(u64::from(self.me.0), self.life));
+            if concerns && self.replicas.contains_key(&id) {
+                self.take_agreement(env, id, agreement);
             }
         }
         let leads: BTreeSet<PartitionId> = news.leads.iter().map(|&(id, _)| id).collect();
@@ -362,7 +384,7 @@ impl Process {
         self.observe(news.visible);
         self.visible = self.visible.max(news.visible);
         if let Some(peer) = self.peers.get_mut(&from) {
-            peer.amnesiac = news.amnesiac.into_iter().collect();
+            peer.testimonies = news.testimonies.into_iter().collect();
             peer.horizon = peer.horizon.max(news.horizon);
         }
     }

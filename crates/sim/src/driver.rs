@@ -32,16 +32,14 @@ impl Process {
         self.woken.extend(outputs.woken.drain(..));
         let wanted = std::mem::take(&mut outputs.wants_checkpoint);
         let mut records = Vec::new();
-        let mut must_sync = false;
+        let must_sync = outputs.must_sync();
         if outputs.must_persist() {
             if let Some(start) = outputs.log_start.take() {
                 records.push((partition, Record::Start(start)));
-                must_sync = true;
             }
             // A group of one needs no vote on disk: its term is that of its last entry.
             if let Some(vote) = outputs.hard_state.take().filter(|_| !is_single) {
                 records.push((partition, Record::Vote(vote)));
-                must_sync = true;
             }
             records.extend(outputs.append.drain(..).map(|entry| {
                 let (index, term, data) = (entry.index(), entry.term(), entry.data().to_vec());
@@ -97,6 +95,7 @@ impl Process {
         self.sync_wanted = self.sync_wanted.max(end);
         if !self.is_syncing && self.sync_wanted > env.disk.durable() {
             self.is_syncing = true;
+            self.syncing_moment = if self.is_whole() { env.ctx.history.now() } else { self.synced_moment };
             let (low, high) = env.ctx.knobs.sync_us;
             let delay = env.ctx.random.between(low, high) + env.slow_disk_us;
             env.ctx.plan(delay, Event::Synced(self.me, self.life, env.disk.end()));
@@ -105,6 +104,7 @@ impl Process {
 
     pub fn synced(&mut self, env: &mut Env<'_>, end: u64) {
         self.is_syncing = false;
+        self.synced_moment = self.syncing_moment;
         env.disk.sync(end);
         self.complete(env, end);
         self.want_sync(env, 0);

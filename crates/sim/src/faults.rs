@@ -1,12 +1,14 @@
 //! What goes wrong, and how much of it may go wrong at a time.
 //!
 //! With `disk` durability any number of processes may die. Where entries count in memory, a majority's memory must
-//! survive: a process dies only while all others are whole, that is, have caught up with what they may have lost.
+//! survive: a process dies only while all others are whole, that is, have caught up with what they may have lost. Or all
+//! die at once: then what is on the disks is what there is.
 
 use shoal_types::{NodeId, PartitionId};
 
 use crate::context::{Event, Undo};
 use crate::knobs::{Durability, Fault};
+use crate::process::Process;
 use crate::world::World;
 
 impl World {
@@ -47,6 +49,9 @@ impl World {
             Fault::Crash => self.crash_for_a_while(node),
             Fault::CrashSeveral => {
                 let all = self.ctx.random.one_in(3);
+                if all && self.ctx.knobs.durability == Durability::Replicated {
+                    return self.crash_everything();
+                }
                 for node in self.ctx.knobs.nodes() {
                     if all || self.ctx.random.one_in(2) {
                         self.crash_for_a_while(node);
@@ -108,10 +113,7 @@ impl World {
     /// Its process runs and knows all that it ever promised.
     fn is_whole(&self, node: NodeId) -> bool {
         let process = self.machines.get(&node).and_then(|machine| machine.process.as_ref());
-        process.is_some_and(|process| {
-            let mut replicas = process.replicas.values();
-            replicas.all(|replica| !replica.partition.is_amnesiac() && !replica.partition.is_installing())
-        })
+        process.is_some_and(Process::is_whole)
     }
 
     fn others_are_whole(&self, node: NodeId) -> bool {
@@ -131,6 +133,26 @@ impl World {
         }
         self.crash(node, in_good_order);
         self.undo_later(5, 700, Undo::Start(node));
+    }
+
+    /// Everybody's memory is gone at once. What clients were told may be lost, but for what all disks have had the time to sync,
+    /// and for transactions over several partitions, which wait for the disk.
+    fn crash_everything(&mut self) {
+        let nodes: Vec<NodeId> = self.ctx.knobs.nodes().collect();
+        if !nodes.iter().all(|&node| self.is_whole(node)) {
+            return;
+        }
+        let processes = self.machines.values().filter_map(|machine| machine.process.as_ref());
+        let synced = processes.map(|process| process.synced_moment).min().unwrap_or(0);
+        if synced < self.ctx.history.opened_at() {
+            return;
+        }
+        self.ctx.tell(|| format!("all nodes die at once; everything up to moment {synced} is synced"));
+        for node in nodes {
+            self.crash(node, false);
+            self.undo_later(5, 700, Undo::Start(node));
+        }
+        self.ctx.history.forget_after(synced);
     }
 
     fn hand_over(&mut self) {

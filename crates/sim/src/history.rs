@@ -15,6 +15,8 @@ pub struct Record {
     /// The partitions that it has left a mark in, if it is committed.
     pub wrote_to: BTreeSet<PartitionId>,
     pub answer: Option<Answer>,
+    /// When that was.
+    pub told_at: u64,
     /// Somebody has seen its writes.
     pub was_seen: bool,
     /// Registers written and their operations' numbers.
@@ -59,6 +61,36 @@ impl History {
     pub fn moment(&mut self) -> u64 {
         self.clock += 1;
         self.clock
+    }
+
+    /// The newest moment.
+    pub fn now(&self) -> u64 {
+        self.clock
+    }
+
+    /// When the database had the rows that it begins with.
+    pub fn opened_at(&self) -> u64 {
+        self.committed.first().map_or(u64::MAX, |&number| self.records[number].told_at)
+    }
+
+    /// The memory of all nodes is gone, and all of their disks had what clients knew at this moment. Later commits in one partition
+    /// may be lost or not, and what was read later may have been lost; those over several partitions must be there.
+    pub fn forget_after(&mut self, moment: u64) {
+        for &number in &self.committed {
+            let record = &mut self.records[number];
+            if record.told_at <= moment || record.wrote_to.len() > 1 {
+                continue;
+            }
+            record.answer = Some(Answer::Unknown);
+            for (register, operation) in &record.register_writes {
+                if let Some(operations) = self.registers.get_mut(register) {
+                    operations[*operation].finish(moment, Answer::Unknown);
+                }
+            }
+        }
+        self.committed.retain(|&number| self.records[number].answer != Some(Answer::Unknown));
+        self.registers.values_mut().flatten().for_each(|operation| operation.forget_read_after(moment));
+        self.shown.clear();
     }
 
     pub fn next_value(&mut self) -> i32 {
@@ -108,6 +140,7 @@ impl History {
             };
         }
         record.answer = Some(answer);
+        record.told_at = moment;
         for &(register, operation) in &record.register_writes {
             if let Some(operation) =
                 self.registers.get_mut(&register).and_then(|operations| operations.get_mut(operation))

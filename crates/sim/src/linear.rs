@@ -50,6 +50,13 @@ impl RegisterOperation {
         };
     }
 
+    /// What was read after this moment may have been lost since.
+    pub fn forget_read_after(&mut self, moment: u64) {
+        if matches!((self.kind, self.state), (Kind::Read(_), State::Ended(end)) if end > moment) {
+            self.state = State::Never;
+        }
+    }
+
     fn end(&self) -> u64 {
         match self.state {
             State::Ended(end) => end,
@@ -99,7 +106,9 @@ fn bounded(operation: &RegisterOperation, history: &[RegisterOperation]) -> Opti
     match (operation.state, operation.kind) {
         (State::Ended(_), _) => Some(*operation),
         (State::Open | State::Unknown, Kind::Write(value)) => {
-            let sees = |other: &&RegisterOperation| other.kind == Kind::Read(Some(value));
+            let sees = |other: &&RegisterOperation| {
+                other.kind == Kind::Read(Some(value)) && matches!(other.state, State::Ended(_))
+            };
             let end = history.iter().filter(sees).map(RegisterOperation::end).min()?;
             Some(RegisterOperation { state: State::Ended(end), ..*operation })
         }

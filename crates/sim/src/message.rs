@@ -4,7 +4,7 @@
 //! number 0 asks for no reply.
 
 use crate::two_phase;
-use shoal_partition::{Decision, HomeOutcome};
+use shoal_partition::{Agreement, Decision, HomeOutcome, Testimony};
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::rows::Row;
@@ -30,9 +30,8 @@ pub enum Body {
 /// What nodes tell each other unasked.
 #[derive(Clone, Debug, Default)]
 pub struct News {
-    pub amnesiac: Vec<PartitionId>,
-    /// Partitions whose replicas the sender has known to be amnesiac all at once, in these lives of their nodes.
-    pub begun: Vec<(PartitionId, Vec<(NodeId, u64)>)>,
+    pub testimonies: Vec<(PartitionId, Testimony)>,
+    pub agreements: Vec<(PartitionId, Agreement)>,
     /// Partitions that the sender leads, and since which terms.
     pub leads: Vec<(PartitionId, u64)>,
     /// Transactions there read no snapshot before this.

@@ -59,7 +59,7 @@ pub struct Peer {
     /// Lives up to this are known to be over.
     pub dead_life: u64,
     pub heard_at: Millis,
-    pub amnesiac: BTreeSet<PartitionId>,
+    pub testimonies: BTreeMap<PartitionId, Testimony>,
     pub horizon: Timestamp,
 }
 
@@ -123,12 +123,16 @@ pub struct Process {
     pub outgoing: BTreeMap<(PartitionId, NodeId), Outgoing>,
     pub incoming: BTreeMap<PartitionId, Incoming>,
     pub installing: VecDeque<PartitionId>,
-    /// Groups that this node has found to know nothing, all replicas at once, and the lives of the other nodes then.
-    pub begun: BTreeMap<PartitionId, Vec<(NodeId, u64)>>,
+    /// What voters have agreed on, this life among them.
+    pub agreements: BTreeMap<PartitionId, Agreement>,
     /// What the resolver has seen in its last round.
     pub seen_unsettled: BTreeSet<(PartitionId, TransactionId)>,
     pub ticks: u64,
     pub synced_at: Millis,
+    /// When clients had done so much, the newest sync that has ended, and the one under way, began: everything that they had been
+    /// told of then is, as far as this node has a share in it, on its disk.
+    pub synced_moment: u64,
+    pub syncing_moment: u64,
     /// It has come back from a pause and has not served since.
     pub is_fresh_from_pause: bool,
     /// The terms in which partitions have served here.
@@ -170,10 +174,12 @@ impl Process {
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
             installing: VecDeque::new(),
-            begun: BTreeMap::new(),
+            agreements: BTreeMap::new(),
             seen_unsettled: BTreeSet::new(),
             ticks: 0,
             synced_at: env.now,
+            synced_moment: 0,
+            syncing_moment: 0,
             is_fresh_from_pause: false,
             home_terms: BTreeMap::new(),
             codec: Codec::default(),
@@ -246,6 +252,12 @@ impl Process {
 
     pub fn hosted(&self) -> Vec<PartitionId> {
         self.replicas.keys().copied().collect()
+    }
+
+    /// It knows all that it ever promised.
+    pub fn is_whole(&self) -> bool {
+        let mut replicas = self.replicas.values();
+        replicas.all(|replica| !replica.partition.is_amnesiac() && !replica.partition.is_installing())
     }
 
     /// A replica that this node has.

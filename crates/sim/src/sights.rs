@@ -26,7 +26,7 @@ sights! {
     WitnessElected => "a witness was elected",
     WitnessHandedOver => "a witness handed leadership over",
     AmnesiaCured => "a replica that might have lost the end of its log caught up",
-    AmnesiaForgotten => "all replicas of a group had lost track at once and began anew",
+    AmnesiaForgotten => "too many replicas of a group had lost track at once, and the group went on from the newest log",
     LeaseExpiredInPause => "a leader came back from a pause and refused, its lease having run out",
     CheckpointInstalled => "a checkpoint was installed at run time",
     TornTail => "a torn end of a log was dropped",

@@ -6,14 +6,20 @@
 //! leader by then, for between two lives messages keep their order; and so everything that was committed on its word is
 //! covered by the answer. Once that is applied here, the replica is as good as any.
 //!
+//! When so many voters are in this state that no leader can be elected, nobody answers. Then they agree on the newest log there
+//! is (`agreement`): its holder is like any other from then on, the others vote for it or for who holds more.
+//!
 //! The leader, too, has to forget what it was told: it would neither send the lost entries again, nor believe the
 //! replica that they are missing. The question carries the end of the replica's log for that.
 
+use raft::INVALID_ID;
 use raft::eraftpb::Message;
 use shoal_types::Result;
 
 use super::Group;
 use super::input::{READ_HEADER_BYTES, ReadKind};
+use crate::agreement::LogEnd;
+use crate::outputs::Outputs;
 
 #[derive(Default)]
 pub(super) struct Amnesia {
@@ -21,6 +27,14 @@ pub(super) struct Amnesia {
     asked_at: Option<u64>,
     /// Caught up once this is applied.
     cure: Option<u64>,
+    /// Nobody knows more than a log that ends here: whoever holds it has this replica's vote.
+    newest: Option<LogEnd>,
+}
+
+impl Amnesia {
+    pub(super) fn votes_for(&self, request: &Message) -> bool {
+        self.newest.is_some_and(|newest| LogEnd { term: request.log_term, index: request.index } >= newest)
+    }
 }
 
 impl Group {
@@ -28,10 +42,27 @@ impl Group {
         self.amnesia.is_some()
     }
 
-    /// Nothing was lost after all, or everybody has lost the same.
-    pub(crate) fn forget_amnesia(&mut self) {
-        self.amnesia = None;
-        self.promise.void_all();
+    /// Nobody has more than this. True if the log has begun anew.
+    pub(crate) fn forget_amnesia(&mut self, newest: LogEnd, outputs: &mut Outputs) -> Result<bool> {
+        if self.leader().is_some() {
+            // Somebody goes on already, and brings this replica up to date.
+            return Ok(false);
+        }
+        let (index, term) = self.last();
+        if let Some(amnesia) = &mut self.amnesia {
+            amnesia.newest = amnesia.newest.max(Some(newest));
+            if Some(LogEnd { term, index }) >= amnesia.newest {
+                self.amnesia = None;
+            }
+            // Whoever led before this life is gone as well.
+            self.promise.void(INVALID_ID);
+        }
+        let is_useless = self.is_witness() && self.tail().start().0 > newest.index;
+        if is_useless {
+            // Nobody has the rows that its log goes on from.
+            self.begin_anew(outputs)?;
+        }
+        Ok(is_useless)
     }
 
     /// Asks again and again, until an answer has come and is fulfilled.
@@ -86,7 +117,8 @@ impl Group {
             progress.snapshot_failure();
             progress.become_probe();
             progress.next_idx = last + 1;
-            node.raft.send_append(from);
         }
+        // It takes no heartbeat's word for what is committed.
+        node.raft.send_append(from);
     }
 }

@@ -85,12 +85,13 @@ impl Group {
         let (tick, election_ticks) = (self.ticker.count(), self.timing.election_ticks);
         let (may_campaign, amnesiac, is_witness) =
             (self.may_campaign(), self.amnesia.is_some(), self.is_witness());
+        let withholds = self.amnesia.as_ref().is_some_and(|amnesia| !amnesia.votes_for(message));
         let raft = &self.node()?.raft;
         match message.msg_type {
             _ if asks_for_vote(message) => {
                 // In this replica's own term as well: it may have come to it without a vote.
                 let refuses = raft.state != StateRole::Leader && message.term >= raft.term;
-                let ignored = amnesiac || (refuses && self.promise.defers(message, tick, election_ticks));
+                let ignored = withholds || (refuses && self.promise.defers(message, tick, election_ticks));
                 Ok(!ignored)
             }
             MessageType::MsgTimeoutNow => Ok(may_campaign && !is_witness),

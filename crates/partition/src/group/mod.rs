@@ -57,6 +57,8 @@ pub(crate) struct Group {
     wanted: u64,
     persisted: u64,
     newest_vote: u64,
+    /// Batches before Raft was last begun anew: its own numbers go on from here.
+    batches_before: u64,
     lease: Lease,
     promise: Promise,
     /// The term in which this replica leads, or zero.
@@ -126,6 +128,7 @@ impl Group {
             wanted: 0,
             persisted: 0,
             newest_vote: 0,
+            batches_before: 0,
             lease: Lease::default(),
             promise,
             leading: 0,
@@ -192,9 +195,10 @@ impl Group {
         (self.applied_index, self.applied_term, self.void) = (index, term, false);
         let keeps_no_rows = self.is_witness();
         let tail = self.recovering()?;
-        let (start_index, start_term) = tail.start();
-        match keeps_no_rows && start_term == 0 && index < start_index {
-            // The log was cut, and what has been read of it begins in the middle: it is logged again further on.
+        let start_index = tail.start().0;
+        match keeps_no_rows && index < start_index {
+            // It has begun anew; or the log was cut, and what has been read of it begins in the middle: it is logged again
+            // further on.
             true => tail.restart_at(index, term),
             false => tail.begin_at(index, term),
         }
@@ -219,8 +223,7 @@ impl Group {
             let (index, term) = tail.start();
             outputs.log_start = Some(crate::outputs::LogStart { index, term });
         }
-        let state = &tail.hard_state;
-        outputs.hard_state = Some(HardState { term: state.term, vote: state.vote, commit: state.commit });
+        outputs.hard_state = Some(self.hard_state());
         outputs.append.splice(0..0, tail.entries_behind(covered).map(LogEntry));
     }
 
@@ -278,7 +281,37 @@ impl Group {
             return Err(Error::unknown(format!("the log of partition {id} does not say where it begins")));
         }
         tail.hard_state.term = tail.hard_state.term.max(last_term);
-        tail.hard_state.commit = tail.hard_state.commit.clamp(applied, last_index);
+        // An amnesiac replica may know of commits that everybody has lost.
+        let known = if self.amnesia.is_some() { applied } else { tail.hard_state.commit };
+        tail.hard_state.commit = known.clamp(applied, last_index);
+        let mut node = self.raft_over(tail, applied)?;
+        if self.single {
+            node.campaign().map_err(raft_error)?;
+        }
+        self.phase = Phase::Running(Box::new(node));
+        Ok(())
+    }
+
+    /// Forgets the log, but for vote and term.
+    pub(super) fn begin_anew(&mut self, outputs: &mut Outputs) -> Result<()> {
+        let HardState { term, vote, .. } = self.hard_state();
+        let hard_state = raft::eraftpb::HardState { term, vote, commit: 0, ..Default::default() };
+        let tail = Tail::new(&self.voters, self.witness, hard_state);
+        self.phase = Phase::Running(Box::new(self.raft_over(tail, 0)?));
+        self.batches_before = self.wanted;
+        (self.applied_index, self.applied_term) = (0, 0);
+        outputs.append.clear();
+        outputs.log_start = Some(LogStart { index: 0, term: 0 });
+        outputs.hard_state = Some(HardState { term, vote, commit: 0 });
+        Ok(())
+    }
+
+    fn hard_state(&self) -> HardState {
+        let state = &self.tail().hard_state;
+        HardState { term: state.term, vote: state.vote, commit: state.commit }
+    }
+
+    fn raft_over(&self, tail: Tail, applied: u64) -> Result<RawNode<Tail>> {
         let election_tick = self.timing.election_ticks as usize;
         let timeout = self.election_timeout_ticks();
         let config = Config {
@@ -298,12 +331,7 @@ impl Group {
             ..Config::default()
         };
         let logger = slog::Logger::root(slog::Discard, slog::o!());
-        let mut node = RawNode::new(&config, tail, &logger).map_err(raft_error)?;
-        if self.single {
-            node.campaign().map_err(raft_error)?;
-        }
-        self.phase = Phase::Running(Box::new(node));
-        Ok(())
+        RawNode::new(&config, tail, &logger).map_err(raft_error)
     }
 
     // ---- turns ----
@@ -311,6 +339,7 @@ impl Group {
     pub(crate) fn persisted(&mut self, number: u64) -> Result<()> {
         self.persisted = self.persisted.max(number);
         let restarting_at = self.restarting_at;
+        let number = number.saturating_sub(self.batches_before);
         let node = self.node()?;
         node.on_persist_ready(number);
         if let Some(index) = restarting_at
@@ -340,13 +369,13 @@ impl Group {
         if !self.single {
             self.note_leadership();
         }
-        let (wanted, persisted) = (self.wanted, self.persisted);
+        let (wanted, persisted, batches_before) = (self.wanted, self.persisted, self.batches_before);
         let node = self.node()?;
         if !node.has_ready() {
             return Ok(false);
         }
         let mut ready = node.ready();
-        let number = ready.number();
+        let number = ready.number() + batches_before;
         decided.committed.append(&mut ready.take_committed_entries());
         if ready.ss().is_some() {
             let leader = Some(node.raft.leader_id).filter(|&leader| leader != INVALID_ID);
@@ -386,7 +415,7 @@ impl Group {
             }
         } else if persisted >= wanted {
             // Nothing to write and nothing under way: the batch is as durable as it will be.
-            node.on_persist_ready(number);
+            node.on_persist_ready(number - batches_before);
         }
         if log_start.index > 0 {
             self.restarting_at = Some(log_start.index);

@@ -30,7 +30,7 @@ struct Unsynced {
 pub(crate) struct Site {
     config: PartitionConfig,
     partition: Option<Partition>,
-    log: Vec<Record>,
+    pub(crate) log: Vec<Record>,
     synced: usize,
     /// What the next sync writes.
     due: usize,
@@ -132,7 +132,7 @@ impl Site {
         self.leadership = outputs.leadership.take().or(self.leadership);
         let moved =
             outputs.must_persist() || !outputs.messages.is_empty() || !outputs.messages_after_persist.is_empty();
-        let votes = outputs.hard_state.is_some() || outputs.log_start.is_some();
+        let must_sync = outputs.must_sync();
         self.log.extend(outputs.log_start.take().map(Record::Start));
         self.log.extend(outputs.hard_state.take().map(Record::Vote));
         self.log.extend(outputs.append.drain(..).map(|entry| Record::Entry {
@@ -143,8 +143,7 @@ impl Site {
         messages.append(&mut outputs.messages);
         if moved {
             let messages = std::mem::take(&mut outputs.messages_after_persist);
-            // Votes are never left unsynced.
-            if votes || !self.replicated {
+            if must_sync || !self.replicated {
                 self.due = self.log.len();
             }
             self.unsynced.push_back(Unsynced { number: outputs.number, messages });
@@ -379,6 +378,13 @@ impl Network {
         site.checkpoint.clear();
         (site.synced, site.due) = (0, 0);
         site.replicated = true;
+    }
+
+    /// The first records of a replica's log are gone.
+    pub(crate) fn cut_log(&mut self, replica: u64, records: usize) {
+        let site = self.site(replica);
+        site.log.drain(..records);
+        (site.synced, site.due) = (site.log.len(), site.log.len());
     }
 
     /// Everybody's disk writes what is there, whether it has to or not.

@@ -208,3 +208,35 @@ fn the_witness_keeps_no_more_than_its_bound_and_remembers_where_it_begins() {
     assert_eq!((network.at(WITNESS).first_index(), network.at(WITNESS).last_index()), (first, last));
     fill(&mut network, &mut rows, leader, 100..105);
 }
+
+#[test]
+fn a_witness_log_that_was_cut_is_whole_where_it_was_logged_again() {
+    let mut network = network(4000);
+    let (mut rows, leader) = Rows::over(&mut network);
+    network.isolate(2);
+    fill(&mut network, &mut rows, leader, 0..100);
+    let (first, last) = (network.at(WITNESS).first_index(), network.at(WITNESS).last_index());
+    let records = network.site(WITNESS).log.len();
+    network.at(WITNESS).log_again(0);
+    network.settle();
+    fill(&mut network, &mut rows, leader, 100..102);
+    network.crash(WITNESS);
+    // Segments go as a whole: some of what was logged again is there twice, in the middle of what it follows.
+    network.cut_log(WITNESS, records - 5);
+    network.restart(WITNESS);
+    assert!(network.at(WITNESS).first_index() >= first && network.at(WITNESS).last_index() > last);
+    fill(&mut network, &mut rows, leader, 102..107);
+}
+
+/// Nodes log everything again before they cut.
+#[test]
+fn a_witness_log_that_was_cut_and_not_logged_again_is_refused() {
+    let voters = vec![1, 2, WITNESS];
+    let config = PartitionConfig { replica: WITNESS, voters, witness: Some(WITNESS), ..single(1 << 30) };
+    let mut partition = Partition::new(config);
+    for index in 7..10 {
+        partition.replay(index, 2, &[]).unwrap();
+    }
+    let error = partition.start().unwrap_err();
+    assert!(error.message().contains("does not say where it begins"), "{error}");
+}
