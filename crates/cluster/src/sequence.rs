@@ -39,6 +39,8 @@ struct Block {
     end: u64,
     /// No other node gives out values below this any more, as far as is known here.
     known_next: u64,
+    /// The greatest value that a statement here has stored without generating it.
+    given: u64,
 }
 
 impl Sequence {
@@ -64,11 +66,18 @@ impl Sequence {
     /// Values that were taken and not used, if they are the last ones that were.
     pub fn give_back(&self, numbers: Range<u64>) {
         let mut own = lock(&self.own);
-        let is_last = !numbers.is_empty() && own.start == numbers.end;
-        let (end, start) = (numbers.end, numbers.start);
+        let (start, end) = (numbers.start.max(own.given.saturating_add(1)), numbers.end);
+        let is_last = start < end && own.start == end;
         if is_last && self.next.compare_exchange(end, start, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
             own.start = start;
         }
+    }
+
+    /// A statement stores a value that it has not generated: those generated later are greater.
+    pub fn note_given(&self, number: u64) {
+        let mut own = lock(&self.own);
+        own.given = own.given.max(number);
+        self.next.fetch_max(number.saturating_add(1), Ordering::Relaxed);
     }
 
     /// How many values the next block should have.
@@ -79,7 +88,8 @@ impl Sequence {
     }
 
     fn put_own(&self, start: u64, count: u64) {
-        *lock(&self.own) = Block { start, end: start + count, known_next: start + count };
+        let mut own = lock(&self.own);
+        *own = Block { start, end: start + count, known_next: start + count, given: own.given };
         self.next.fetch_max(start, Ordering::Relaxed);
     }
 
@@ -189,10 +199,13 @@ mod tests {
         assert_eq!(sequence.take_own(2), Some(5..7));
         sequence.give_back(4..5);
         assert_eq!(sequence.take_own(1), Some(7..8));
-        // A value was given beyond: nothing below it comes any more.
-        sequence.fetch_max(12, Ordering::Relaxed);
+        // A value that was given is not generated, whether it was reserved or not.
+        sequence.note_given(7);
         sequence.give_back(7..8);
-        assert_eq!(sequence.take_own(1), Some(12..13));
+        assert_eq!(sequence.take_own(1), Some(8..9));
+        sequence.note_given(12);
+        sequence.give_back(8..9);
+        assert_eq!(sequence.take_own(1), Some(13..14));
     }
 
     #[test]

@@ -170,7 +170,7 @@ impl<'t> RowBuilder<'t> {
     ) -> Result<Value> {
         let stored = self.store(value, source, target, eval)?;
         if let Some(number) = given_number(&stored) {
-            self.table.next_auto_increment.fetch_max(number.saturating_add(1), Ordering::Relaxed);
+            self.table.next_auto_increment.note_given(number);
         }
         Ok(stored)
     }
@@ -266,7 +266,7 @@ impl<'t> RowBuilder<'t> {
 
     /// Rows that come later are numbered above it.
     fn note_given(&mut self, number: u64) {
-        self.table.next_auto_increment.fetch_max(number.saturating_add(1), Ordering::Relaxed);
+        self.table.next_auto_increment.note_given(number);
         self.given = self.given.max(number);
     }
 
