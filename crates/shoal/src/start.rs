@@ -146,16 +146,17 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
 async fn become_ready(node: &Arc<Node>, server: &Server, me: &NodeConfig) -> Result<(), String> {
     let report = |missing: &str| eprintln!("node {}: waiting for {missing}", me.id);
     node.wait_until_ready(report).await.map_err(|error| error.message().to_owned())?;
-    while me.roles.sql {
+    if !me.roles.sql {
+        return Ok(());
+    }
+    loop {
         match server.bootstrap().await {
-            Ok(()) => break,
             // Another node is slow, or has just gone: what was made is found made.
             Err(error) if error.is(ErrorCode::GetTemporaryErrmsg) => report(error.message()),
-            Err(error) => return Err(format!("cannot prepare the accounts: {}", error.message())),
+            made => return made.map_err(|error| format!("cannot prepare the accounts: {}", error.message())),
         }
         tokio::time::sleep(ACCOUNTS_AGAIN_AFTER).await;
     }
-    Ok(())
 }
 
 /// Others lead what this node leads, and have their answers, so that its stopping is not noticed.
