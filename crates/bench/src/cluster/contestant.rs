@@ -12,6 +12,8 @@ use super::options::Plan;
 use crate::sysbench::{Figures, Job};
 
 const DATABASE: &str = "sbtest";
+/// What every run begins with and nobody counts: caches fill, leaders follow the clients.
+const WARM_UP: Duration = Duration::from_secs(2);
 /// A run that takes longer than its time by this much is taken for hung.
 const GRACE: Duration = Duration::from_secs(20);
 /// After a start every node leads what it should soon.
@@ -103,8 +105,12 @@ impl Contestant {
     }
 
     pub fn run(&mut self, script: &str, threads: u32, plan: &Plan) -> io::Result<Run> {
+        let port = self.port()?;
+        if let Err(error) = self.job(port, script, threads, plan.rows).run(WARM_UP) {
+            return Err(self.with_logs(error));
+        }
         let before = self.cpu_time();
-        let figures = self.job(self.port()?, script, threads, plan.rows).run(plan.time);
+        let figures = self.job(port, script, threads, plan.rows).run(plan.time);
         let after = self.cpu_time();
         match figures {
             Ok(figures) => Ok(Run { figures, server_cpu: after.saturating_sub(before) }),

@@ -60,7 +60,8 @@ impl Report<'_> {
     fn throughput(&self, page: &mut String) {
         let _ = writeln!(
             page,
-            "\n## Throughput\n\nsysbench scripts as shipped, 1 table x {} rows, {} alternating runs of {} s, medians; \
+            "\n## Throughput\n\nsysbench scripts as shipped, 1 table x {} rows, {} alternating runs of {} s, each after 2 s that \
+             do not count, medians; \
              all clients connect to one node. Shoal replicated: a commit is in the memory of both data nodes. Shoal disk: \
              it is on both disks. Shoal SQL node: replicated, SQL in a process of its own. Galera: two nodes, \
              innodb_flush_log_at_trx_commit=0. MariaDB: one unreplicated server, innodb_flush_log_at_trx_commit=1. CPU is \
