@@ -50,13 +50,18 @@ pub fn show(shoal: &Path, data_dir: &Path) -> io::Result<Vec<Shown>> {
     shown(&answer).ok_or_else(not_understood)
 }
 
-/// Waits until every data node has all that is committed and leads something: then any of them is a fair victim.
-pub fn wait_until_balanced(shoal: &Path, data_dir: &Path, patience: Duration) -> io::Result<()> {
+/// Waits until the nodes are as wanted.
+pub fn wait_until(
+    shoal: &Path,
+    data_dir: &Path,
+    patience: Duration,
+    wanted: fn(&[Shown]) -> bool,
+) -> io::Result<()> {
     let started = Instant::now();
     loop {
         let nodes = show(shoal, data_dir);
         if let Ok(nodes) = &nodes
-            && is_balanced(nodes)
+            && wanted(nodes)
         {
             return Ok(());
         }
@@ -72,9 +77,13 @@ pub fn wait_until_balanced(shoal: &Path, data_dir: &Path, patience: Duration) ->
     }
 }
 
-fn is_balanced(nodes: &[Shown]) -> bool {
-    let fair = |node: &Shown| node.is_started && node.has_all && (node.leads > 0 || !node.is_data);
-    !nodes.is_empty() && nodes.iter().all(fair)
+/// Every data node has all that is committed and leads something: then any of them is a fair victim.
+pub fn is_balanced(nodes: &[Shown]) -> bool {
+    is_caught_up(nodes) && nodes.iter().all(|node| node.leads > 0 || !node.is_data)
+}
+
+pub fn is_caught_up(nodes: &[Shown]) -> bool {
+    !nodes.is_empty() && nodes.iter().all(|node| node.is_started && node.has_all)
 }
 
 fn shown(answer: &Value) -> Option<Vec<Shown>> {

@@ -143,7 +143,12 @@ impl Cluster {
 
     /// Waits until every node has all that is committed, and leads what it should.
     pub fn wait_until_balanced(&self, patience: Duration) -> io::Result<()> {
-        management::wait_until_balanced(&self.shoal, &self.supervisor.data_dir(), patience)
+        management::wait_until(&self.shoal, &self.supervisor.data_dir(), patience, management::is_balanced)
+    }
+
+    /// Waits until every node has all that is committed, whoever leads.
+    pub fn wait_until_caught_up(&self, patience: Duration) -> io::Result<()> {
+        management::wait_until(&self.shoal, &self.supervisor.data_dir(), patience, management::is_caught_up)
     }
 
     /// The last lines of every log and the management node's view, for the report of a failure.

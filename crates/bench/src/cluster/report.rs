@@ -92,7 +92,7 @@ impl Report<'_> {
     fn faults(&self, page: &mut String) {
         page.push_str(
             "\n## Nodes that die\n\nOne node after the other goes while clients increment counters, retrying after 1 ms. \
-             Outage: the longest time between two commits of a client at the other node that writes rows of all \
+             Outage: the longest time between two commits of a client at a node without rows that writes rows of all \
              partitions. Return: the same while the node comes back. Moved: the client whose connection was to the node. \
              Back: until the node was ready again (a killed one is started after two seconds). Lost: acknowledged \
              increments that are not there; invented: more than were tried; halves: transactions on two rows of which one \
@@ -121,7 +121,7 @@ impl Report<'_> {
     fn rejoins(&self, page: &mut String) {
         let _ = writeln!(
             page,
-            "\n## A node that comes back\n\n{} MB of rows (sysbench tables), 8 threads of update_non_index at the other node \
+            "\n## A node that comes back\n\n{} MB of rows (sysbench tables), 8 threads of update_non_index at a node without rows \
              all the time, durability disk. Time and throughput from the start of the process until it had everything.\n\n\
              | node | seconds | MB/s | q/s before | q/s meanwhile | share | goal | verdict |\n\
              |---|--:|--:|--:|--:|--:|---|---|",

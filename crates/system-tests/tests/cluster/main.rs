@@ -9,4 +9,5 @@ mod network;
 mod pause;
 mod refusal;
 mod rolling;
+mod sql;
 mod steady;

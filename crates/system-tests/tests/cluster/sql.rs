@@ -1,0 +1,94 @@
+//! What sessions of a cluster may rely on, on whichever node they are.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use shoal_system_tests::cluster::{DevCluster, Layout, StartedCluster};
+use shoal_system_tests::{Client, Error, program, shoal_binary, wait_until};
+
+const COMMAND_DEADLINE: Duration = Duration::from_secs(60);
+
+fn run(client: &mut Client, statements: &[&str]) {
+    for sql in statements {
+        client.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+#[test]
+fn a_consistent_snapshot_is_taken_when_it_is_asked_for() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut reader, mut writer) = (cluster.client(1), cluster.client(2));
+    run(
+        &mut writer,
+        &["CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1,0),(2,0),(3,0),(4,0)"],
+    );
+    for round in 1..=10 {
+        run(&mut reader, &["START TRANSACTION WITH CONSISTENT SNAPSHOT"]);
+        run(&mut writer, &[&format!("UPDATE t SET v={round}")]);
+        let before = format!("{}", (round - 1) * 4);
+        assert_eq!(reader.text("SELECT SUM(v) FROM t").unwrap(), [before], "round {round}");
+        run(&mut reader, &["COMMIT"]);
+    }
+}
+
+#[test]
+fn numbers_rise_on_each_node_and_are_never_given_twice() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(&mut one, &["CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)"]);
+    run(
+        &mut one,
+        &["INSERT INTO t VALUES (1,0)", "INSERT INTO t (v) VALUES (1),(2)", "INSERT INTO t (v) VALUES (3)"],
+    );
+    assert_eq!(one.text("SELECT id FROM t ORDER BY id").unwrap(), ["1", "2", "3", "4"]);
+    run(&mut one, &["INSERT INTO t VALUES (100,4),(NULL,5)"]);
+    assert_eq!(one.text("SELECT MAX(id) FROM t").unwrap(), ["101"]);
+    run(&mut one, &["UPDATE t SET id=150 WHERE v=5"]);
+    for v in 0..200 {
+        for client in [&mut one, &mut other] {
+            run(client, &[&format!("INSERT INTO t (v) VALUES ({v})")]);
+        }
+    }
+    assert_eq!(one.text("SELECT COUNT(*), COUNT(DISTINCT id) FROM t").unwrap(), ["406,406"]);
+}
+
+/// How many partitions a node leads, as the management client shows it.
+fn led_by(cluster: &StartedCluster, id: u64) -> usize {
+    let mut command = Command::new(shoal_binary());
+    command.arg("mgm").arg("--config").arg(cluster.config_file()).args(["--json", "-e", "show"]);
+    let output = program::run(command, b"", COMMAND_DEADLINE, || false).unwrap();
+    let shown: Value = serde_json::from_str(&output.text()).unwrap_or_default();
+    let nodes = shown["nodes"].as_array().cloned().unwrap_or_default();
+    let node = nodes.into_iter().find(|node| node["id"] == id).unwrap_or_default();
+    node["leads"].as_array().map_or(0, Vec::len)
+}
+
+/// A transfer between two rows in two statements.
+fn transfer(client: &mut Client, number: u64) -> Result<(), Error> {
+    client.execute("BEGIN")?;
+    client.execute(&format!("UPDATE t SET v=v-1 WHERE id={}", number % 64))?;
+    client.execute(&format!("UPDATE t SET v=v+1 WHERE id={}", (number + 1) % 64))?;
+    client.execute("COMMIT")?;
+    Ok(())
+}
+
+#[test]
+fn leading_follows_the_clients_and_no_transaction_notices() {
+    let cluster = StartedCluster::start(&Layout::default());
+    let mut client = cluster.client(2);
+    run(&mut client, &["CREATE TABLE t (id INT PRIMARY KEY, v INT NOT NULL)"]);
+    let rows: Vec<String> = (0..64).map(|id| format!("({id},0)")).collect();
+    run(&mut client, &[&format!("INSERT INTO t VALUES {}", rows.join(","))]);
+    let partitions = led_by(&cluster, 1) + led_by(&cluster, 2);
+    assert!(led_by(&cluster, 1) > 0);
+    let mut number = 0;
+    wait_until("node 2 to lead everything", || {
+        for _ in 0..2000 {
+            transfer(&mut client, number).unwrap_or_else(|error| panic!("transfer {number}: {error}"));
+            number += 1;
+        }
+        led_by(&cluster, 2) == partitions
+    });
+    assert_eq!(client.text("SELECT SUM(v) FROM t").unwrap(), ["0"]);
+}
