@@ -106,8 +106,17 @@ impl CommitDriver {
                 continue;
             }
             let give_up_at = *deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
-            // The end of the pause is the reason to ask again.
-            let _ = tokio::time::timeout(ASK_AGAIN, self.next_reply()).await;
+            // The end of the pause is the reason to ask again, and nothing else: a request that fails at once would be
+            // repeated for ever, in the very thread that has to hear of a new leader.
+            let pause_ends = Instant::now() + ASK_AGAIN;
+            while self.coordinator.is_asking() {
+                if tokio::time::timeout_at(pause_ends, self.next_reply()).await.is_err() {
+                    break;
+                }
+            }
+            if !self.coordinator.is_asking() {
+                continue;
+            }
             match Instant::now() < give_up_at {
                 true => self.coordinator.ask_again(),
                 false => self.coordinator.give_up(),
