@@ -6,10 +6,17 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use serde_json::Value;
+
 const FSYNC_SAMPLES: usize = 200;
 
 /// Names and values, in the order of the report.
 pub type Facts = Vec<(&'static str, String)>;
+
+/// The same as an object of strings.
+pub fn facts_json(facts: &Facts) -> Value {
+    facts.iter().map(|(name, value)| (name.to_string(), Value::from(value.as_str()))).collect()
+}
 
 /// `work_dir`: where servers keep their data; `shoal`: the server under test, when it takes part.
 pub fn gather(work_dir: &Path, shoal: Option<&Path>) -> io::Result<Facts> {

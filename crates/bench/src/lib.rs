@@ -10,4 +10,5 @@ pub mod cluster;
 pub mod compare;
 mod facts;
 mod interrupt;
+mod results;
 mod sysbench;

@@ -7,7 +7,7 @@ use prost::Message;
 use shoal_partition::{Agreement, LogEnd, Memory, NodeLife, Testimony};
 use shoal_types::NodeId;
 
-use crate::live::Cluster;
+use crate::live::{Cluster, Peer};
 use crate::mesh::FRAME_NEWS;
 use crate::node::Node;
 use crate::wait::lock;
@@ -115,13 +115,13 @@ impl Node {
         let me = cluster.options.me;
         let led = (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(me));
         let leads: Vec<u32> = led.collect();
-        let mut linked = cluster.peers();
-        linked.retain(|(_, peer)| peer.is_linked);
+        let life_of =
+            |(node, peer): (&NodeId, &Peer)| Life { node: u64::from(node.0), incarnation: peer.incarnation };
+        let mut links: Vec<Life> =
+            lock(&cluster.peers).iter().filter(|(_, peer)| peer.is_linked).map(life_of).collect();
+        links.sort_unstable_by_key(|life| life.node);
         News {
-            links: linked
-                .iter()
-                .map(|(node, peer)| Life { node: u64::from(node.0), incarnation: peer.incarnation })
-                .collect(),
+            links,
             testimonies: self.hosted().filter_map(|partition| self.testimony(cluster, partition)).collect(),
             agreements: lock(&cluster.agreements).iter().map(stored_agreement).collect(),
             catalog_version: self.catalog_version(),

@@ -147,6 +147,9 @@ impl Node {
     /// it holds what it knows of the peers.
     pub(crate) fn find_routes(&self) {
         let Some(cluster) = &self.cluster else { return };
+        if lock(&cluster.peers).values().all(|peer| peer.is_linked) {
+            return;
+        }
         let known = cluster.peers();
         for (node, peer) in known.iter().filter(|(_, peer)| !peer.is_linked) {
             let (found, incarnation) = detours(&known, *node, cluster.options.me, cluster.incarnation);

@@ -7,8 +7,8 @@
 use shoal_types::row::{RowLayout, RowRef};
 use shoal_types::schema::TableOptions;
 use shoal_types::{
-    BaseType, Collation, Column, ColumnDefault, Index, IndexColumn, IndexId, IndexMethod, Result, SqlType,
-    TableId, TableSchema, TimeZone, Value,
+    BaseType, Collation, Column, Index, IndexId, IndexMethod, Result, SqlType, TableId, TableSchema, TimeZone,
+    Value,
 };
 
 const KEY_COLUMN: usize = 0;
@@ -16,18 +16,7 @@ const PRIMARY_KEY_COLUMN: usize = 1;
 
 fn bytes_column(name: &str) -> Column {
     let sql_type = SqlType { length: u32::MAX, ..SqlType::new(BaseType::Text) };
-    Column {
-        name: name.into(),
-        sql_type,
-        nullable: false,
-        default: ColumnDefault::None,
-        auto_increment: false,
-        on_update_now: false,
-        comment: String::new(),
-        invisible: false,
-        hidden: false,
-        generated: None,
-    }
+    Column::new(name, sql_type)
 }
 
 /// The hidden table `id` of an index of `base`.
@@ -44,16 +33,7 @@ pub(crate) fn bytes_table_schema(
     method: IndexMethod,
     created_at_s: u64,
 ) -> TableSchema {
-    let primary = Index {
-        id: IndexId(0),
-        name: "PRIMARY".into(),
-        columns: vec![IndexColumn { column: KEY_COLUMN, prefix_length: 0, descending: false }],
-        unique: true,
-        method,
-        invisible: false,
-        comment: String::new(),
-        unique_table: None,
-    };
+    let primary = Index::new(IndexId(0), "PRIMARY", &[KEY_COLUMN], true, method);
     TableSchema {
         id,
         version: 1,
@@ -62,16 +42,7 @@ pub(crate) fn bytes_table_schema(
         columns: vec![bytes_column("key"), bytes_column("primary key")],
         indexes: vec![primary],
         partition_columns: vec![KEY_COLUMN],
-        options: TableOptions {
-            engine: engine.to_owned(),
-            collation: Collation::BINARY,
-            comment: String::new(),
-            auto_increment: 1,
-            partitioned_by_key: false,
-            partitions: 0,
-            other: Vec::new(),
-            created_at_s,
-        },
+        options: TableOptions { created_at_s, ..TableOptions::new(engine, Collation::BINARY) },
     }
 }
 

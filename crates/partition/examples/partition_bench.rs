@@ -20,31 +20,11 @@ const PARTITIONS: u32 = 4;
 const TOKEN: WaitToken = WaitToken(0);
 
 fn column(name: &str, sql_type: SqlType) -> Column {
-    Column {
-        name: name.into(),
-        sql_type,
-        nullable: false,
-        default: ColumnDefault::None,
-        auto_increment: false,
-        on_update_now: false,
-        comment: String::new(),
-        invisible: false,
-        hidden: false,
-        generated: None,
-    }
+    Column::new(name, sql_type)
 }
 
 fn index(id: u32, column: usize, unique: bool) -> Index {
-    Index {
-        id: IndexId(id),
-        name: format!("index{id}"),
-        columns: vec![IndexColumn { column, prefix_length: 0, descending: false }],
-        unique,
-        method: IndexMethod::BTree,
-        invisible: false,
-        comment: String::new(),
-        unique_table: None,
-    }
+    Index::new(IndexId(id), format!("index{id}"), &[column], unique, IndexMethod::BTree)
 }
 
 fn schema() -> TableSchema {
@@ -63,16 +43,7 @@ fn schema() -> TableSchema {
         ],
         indexes: vec![index(0, 0, true), index(1, 1, false)],
         partition_columns: vec![0],
-        options: schema::TableOptions {
-            engine: "NDB".into(),
-            collation: Collation::UTF8MB4_0900_AI_CI,
-            comment: String::new(),
-            auto_increment: 1,
-            partitioned_by_key: false,
-            partitions: 0,
-            other: Vec::new(),
-            created_at_s: 0,
-        },
+        options: schema::TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
     }
 }
 

@@ -31,27 +31,9 @@ pub const OPENING_BALANCE: i32 = 3;
 pub type Row = (i32, i32);
 
 pub fn schema() -> TableSchema {
-    let column = |name: &str| Column {
-        name: name.into(),
-        sql_type: SqlType::new(BaseType::Int),
-        nullable: false,
-        default: ColumnDefault::None,
-        auto_increment: false,
-        on_update_now: false,
-        comment: String::new(),
-        invisible: false,
-        hidden: false,
-        generated: None,
-    };
-    let index = |id: u32, position: usize| Index {
-        id: IndexId(id),
-        name: format!("i{id}"),
-        columns: vec![IndexColumn { column: position, prefix_length: 0, descending: false }],
-        unique: id == 0,
-        method: IndexMethod::BTree,
-        invisible: false,
-        comment: String::new(),
-        unique_table: None,
+    let column = |name: &str| Column::new(name, SqlType::new(BaseType::Int));
+    let index = |id: u32, position: usize| {
+        Index::new(IndexId(id), format!("i{id}"), &[position], id == 0, IndexMethod::BTree)
     };
     TableSchema {
         id: TABLE,
@@ -61,16 +43,7 @@ pub fn schema() -> TableSchema {
         columns: vec![column("id"), column("k")],
         indexes: vec![index(0, 0), index(1, 1)],
         partition_columns: vec![0],
-        options: TableOptions {
-            engine: "NDB".into(),
-            collation: Collation::UTF8MB4_0900_AI_CI,
-            comment: String::new(),
-            auto_increment: 1,
-            partitioned_by_key: false,
-            partitions: 0,
-            other: Vec::new(),
-            created_at_s: 0,
-        },
+        options: TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
     }
 }
 

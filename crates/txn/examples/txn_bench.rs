@@ -190,28 +190,8 @@ fn sbtest(id: TableId) -> TableSchema {
     let integer = SqlType { length: 11, ..SqlType::new(BaseType::Int) };
     let text = |length| SqlType { length, collation: Collation::default(), ..SqlType::new(BaseType::Char) };
     let columns = [("id", integer.clone()), ("k", integer), ("c", text(120)), ("pad", text(60))];
-    let column = |(name, sql_type): (&str, SqlType)| Column {
-        name: name.into(),
-        sql_type,
-        nullable: false,
-        default: ColumnDefault::None,
-        auto_increment: false,
-        on_update_now: false,
-        comment: String::new(),
-        invisible: false,
-        hidden: false,
-        generated: None,
-    };
-    let index = |id, name: &str, column| Index {
-        id: IndexId(id),
-        name: name.into(),
-        columns: vec![IndexColumn { column, prefix_length: 0, descending: false }],
-        unique: id == 0,
-        method: IndexMethod::BTree,
-        invisible: false,
-        comment: String::new(),
-        unique_table: None,
-    };
+    let column = |(name, sql_type): (&str, SqlType)| Column::new(name, sql_type);
+    let index = |id, name: &str, column| Index::new(IndexId(id), name, &[column], id == 0, IndexMethod::BTree);
     TableSchema {
         id,
         version: 1,
@@ -220,15 +200,6 @@ fn sbtest(id: TableId) -> TableSchema {
         columns: columns.map(column).into(),
         indexes: vec![index(0, "PRIMARY", 0), index(1, "k_1", 1)],
         partition_columns: vec![0],
-        options: TableOptions {
-            engine: "NDB".into(),
-            collation: Collation::default(),
-            comment: String::new(),
-            auto_increment: 1,
-            partitioned_by_key: false,
-            partitions: 0,
-            other: Vec::new(),
-            created_at_s: 0,
-        },
+        options: TableOptions::new("NDB", Collation::default()),
     }
 }

@@ -41,6 +41,22 @@ pub struct TableOptions {
     pub created_at_s: u64,
 }
 
+impl TableOptions {
+    /// Of an engine, and nothing else.
+    pub fn new(engine: impl Into<String>, collation: Collation) -> TableOptions {
+        TableOptions {
+            engine: engine.into(),
+            collation,
+            comment: String::new(),
+            auto_increment: 1,
+            partitioned_by_key: false,
+            partitions: 0,
+            other: Vec::new(),
+            created_at_s: 0,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub name: String,
@@ -56,6 +72,24 @@ pub struct Column {
     pub hidden: bool,
     /// GENERATED ALWAYS AS: the expression's SQL text, and whether it is STORED (else VIRTUAL).
     pub generated: Option<(String, bool)>,
+}
+
+impl Column {
+    /// A column that is NOT NULL, visible, and has nothing else.
+    pub fn new(name: impl Into<String>, sql_type: SqlType) -> Column {
+        Column {
+            name: name.into(),
+            sql_type,
+            nullable: false,
+            default: ColumnDefault::None,
+            auto_increment: false,
+            on_update_now: false,
+            comment: String::new(),
+            invisible: false,
+            hidden: false,
+            generated: None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +125,29 @@ pub struct Index {
     pub comment: String,
     /// The hidden table that keeps a unique secondary index globally unique.
     pub unique_table: Option<TableId>,
+}
+
+impl Index {
+    /// An index over whole columns, ascending.
+    pub fn new(
+        id: IndexId,
+        name: impl Into<String>,
+        columns: &[usize],
+        unique: bool,
+        method: IndexMethod,
+    ) -> Index {
+        let whole = |&column: &usize| IndexColumn { column, prefix_length: 0, descending: false };
+        Index {
+            id,
+            name: name.into(),
+            columns: columns.iter().map(whole).collect(),
+            unique,
+            method,
+            invisible: false,
+            comment: String::new(),
+            unique_table: None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

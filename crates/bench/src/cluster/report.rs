@@ -1,7 +1,6 @@
 //! The results as a Markdown page and as JSON.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io;
 use std::time::Duration;
 
@@ -13,7 +12,8 @@ use super::faults::{Series, Trial};
 use super::options::Plan;
 use super::rejoin::{Rejoin, SHARE_MIN};
 use super::throughput::{Cell, Peer, Row};
-use crate::facts::Facts;
+use crate::facts::{Facts, facts_json};
+use crate::results;
 
 pub struct Report<'a> {
     pub plan: &'a Plan,
@@ -23,12 +23,7 @@ pub struct Report<'a> {
 
 impl Report<'_> {
     pub fn write(&self) -> io::Result<()> {
-        if let Some(folder) = self.plan.out.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        fs::write(self.plan.out.with_extension("md"), self.markdown())?;
-        let json = serde_json::to_string_pretty(&self.json())?;
-        fs::write(self.plan.out.with_extension("json"), json + "\n")
+        results::write(&self.plan.out, &self.markdown(), &self.json())
     }
 
     pub fn markdown(&self) -> String {
@@ -148,8 +143,7 @@ impl Report<'_> {
     }
 
     fn json(&self) -> Value {
-        let facts: serde_json::Map<String, Value> =
-            self.facts.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
+        let facts = facts_json(self.facts);
         json!({
             "rows": self.plan.rows,
             "runs": self.plan.runs,

@@ -7,7 +7,7 @@ use super::Outcome;
 use super::contestant::{Contestant, Run, Who};
 use super::options::{Part, Plan};
 use super::progress::Progress;
-use crate::interrupt;
+use crate::{interrupt, results};
 
 /// After loading, background work gets this long before anything is measured, at most.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -105,14 +105,7 @@ impl Row {
 impl Cell {
     /// The median of a figure over the runs.
     pub fn median(&self, figure: impl Fn(&Run) -> f64) -> Option<f64> {
-        let mut values: Vec<f64> = self.runs.iter().map(figure).collect();
-        values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        match values.len() {
-            0 => None,
-            odd if odd % 2 == 1 => Some(values[middle]),
-            _ => Some((values[middle - 1] + values[middle]) / 2.0),
-        }
+        results::median(self.runs.iter().map(figure))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The results as a Markdown page and as JSON.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io;
 
 use serde_json::{Value, json};
@@ -9,7 +8,8 @@ use serde_json::{Value, json};
 use super::contestant::{Footprint, Run};
 use super::options::{Plan, Who};
 use super::session::{Cell, Outcome, Row};
-use crate::facts::Facts;
+use crate::facts::{Facts, facts_json};
+use crate::results;
 
 /// sbtest: two INTs, and digits that fill 119 of CHAR(120) and 59 of CHAR(60).
 const RAW_BYTES_PER_ROW: f64 = 4.0 + 4.0 + 119.0 + 59.0;
@@ -32,12 +32,7 @@ struct Medians {
 
 impl Report<'_> {
     pub fn write(&self) -> io::Result<()> {
-        if let Some(folder) = self.plan.out.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        fs::write(self.plan.out.with_extension("md"), self.markdown())?;
-        let json = serde_json::to_string_pretty(&self.json())?;
-        fs::write(self.plan.out.with_extension("json"), json + "\n")
+        results::write(&self.plan.out, &self.markdown(), &self.json())
     }
 
     pub fn markdown(&self) -> String {
@@ -170,8 +165,7 @@ impl Report<'_> {
     }
 
     fn json(&self) -> Value {
-        let facts: serde_json::Map<String, Value> =
-            self.facts.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
+        let facts = facts_json(self.facts);
         let absent: Vec<Value> =
             self.plan.absent.iter().map(|(who, reason)| json!({"server": who.name(), "reason": reason})).collect();
         json!({

@@ -11,7 +11,7 @@ use shoal_testkit::server::tail;
 use super::contestant::{Contestant, Footprint, Run};
 use super::options::{Plan, Who};
 use super::workload::Workload;
-use crate::interrupt;
+use crate::{interrupt, results};
 
 /// After loading, background work gets this long before anything is measured.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -163,14 +163,7 @@ impl Run {
 impl Cell {
     /// The median of a figure over the runs.
     pub fn median(&self, figure: impl Fn(&Run) -> f64) -> Option<f64> {
-        let mut values: Vec<f64> = self.runs.iter().map(figure).collect();
-        values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        match values.len() {
-            0 => None,
-            odd if odd % 2 == 1 => Some(values[middle]),
-            _ => Some((values[middle - 1] + values[middle]) / 2.0),
-        }
+        results::median(self.runs.iter().map(figure))
     }
 }
 

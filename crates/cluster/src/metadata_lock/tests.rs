@@ -11,38 +11,9 @@ use crate::sequence::Sequence;
 const LONG: Duration = Duration::from_secs(60);
 
 fn table(id: u32) -> Arc<Table> {
-    let column = Column {
-        name: "id".into(),
-        sql_type: SqlType::bigint(false),
-        nullable: false,
-        default: ColumnDefault::None,
-        auto_increment: false,
-        on_update_now: false,
-        comment: String::new(),
-        invisible: false,
-        hidden: false,
-        generated: None,
-    };
-    let primary = Index {
-        id: IndexId(0),
-        name: "PRIMARY".into(),
-        columns: vec![IndexColumn { column: 0, prefix_length: 0, descending: false }],
-        unique: true,
-        method: IndexMethod::BTree,
-        invisible: false,
-        comment: String::new(),
-        unique_table: None,
-    };
-    let options = TableOptions {
-        engine: "NDB".into(),
-        collation: Collation::default(),
-        comment: String::new(),
-        auto_increment: 1,
-        partitioned_by_key: false,
-        partitions: 0,
-        other: Vec::new(),
-        created_at_s: 0,
-    };
+    let column = Column::new("id", SqlType::bigint(false));
+    let primary = Index::new(IndexId(0), "PRIMARY", &[0], true, IndexMethod::BTree);
+    let options = TableOptions::new("NDB", Collation::default());
     let schema = TableSchema {
         id: TableId(id),
         version: 1,

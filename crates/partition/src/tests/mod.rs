@@ -43,32 +43,11 @@ pub(crate) fn row(id: i32, k: i32) -> TestRow {
 }
 
 fn column(name: &str, sql_type: SqlType, nullable: bool) -> Column {
-    Column {
-        name: name.into(),
-        sql_type,
-        nullable,
-        default: ColumnDefault::None,
-        auto_increment: false,
-        on_update_now: false,
-        comment: String::new(),
-        invisible: false,
-        hidden: false,
-        generated: None,
-    }
+    Column { nullable, ..Column::new(name, sql_type) }
 }
 
 pub(crate) fn index(id: IndexId, columns: &[usize], unique: bool, method: IndexMethod) -> Index {
-    let part = |&column: &usize| IndexColumn { column, prefix_length: 0, descending: false };
-    Index {
-        id,
-        name: format!("i{id}"),
-        columns: columns.iter().map(part).collect(),
-        unique,
-        method,
-        invisible: false,
-        comment: String::new(),
-        unique_table: None,
-    }
+    Index::new(id, format!("i{id}"), columns, unique, method)
 }
 
 /// t (id INT PRIMARY KEY, k INT NULL, name VARCHAR(40), KEY (k), KEY (name, k))
@@ -89,16 +68,7 @@ pub(crate) fn schema(method: IndexMethod) -> TableSchema {
             index(BY_NAME, &[2, 1], false, IndexMethod::BTree),
         ],
         partition_columns: vec![0],
-        options: TableOptions {
-            engine: "NDB".into(),
-            collation: Collation::UTF8MB4_0900_AI_CI,
-            comment: String::new(),
-            auto_increment: 1,
-            partitioned_by_key: false,
-            partitions: 0,
-            other: Vec::new(),
-            created_at_s: 0,
-        },
+        options: TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
     }
 }
 

@@ -5,8 +5,8 @@
 
 use shoal_types::schema::HIDDEN_KEY_COLUMN;
 use shoal_types::{
-    BaseType, Column, ColumnDefault, Error, ErrorCode, Index, IndexColumn, IndexId, IndexMethod, Result, SqlType,
-    TableId, TableSchema, Warning,
+    BaseType, Column, Error, ErrorCode, Index, IndexColumn, IndexId, IndexMethod, Result, SqlType, TableId,
+    TableSchema, Warning,
 };
 
 use super::draft::{DraftKeyKind, NAME_LENGTH_MAX, PRIMARY, TableDraft};
@@ -170,16 +170,9 @@ fn text_length_bytes(length: u32) -> u64 {
 
 fn hidden_column() -> Column {
     Column {
-        name: HIDDEN_KEY_COLUMN.to_owned(),
-        sql_type: SqlType { length: 20, ..SqlType::bigint(true) },
-        nullable: false,
-        default: ColumnDefault::None,
-        auto_increment: false,
-        on_update_now: false,
-        comment: String::new(),
         invisible: true,
         hidden: true,
-        generated: None,
+        ..Column::new(HIDDEN_KEY_COLUMN, SqlType { length: 20, ..SqlType::bigint(true) })
     }
 }
 

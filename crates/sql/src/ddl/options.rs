@@ -30,14 +30,8 @@ pub const KEPT_OPTIONS: &[&str] = &[
 /// The options of a table of which nothing is said.
 pub fn default_options(context: &DraftContext) -> TableOptions {
     TableOptions {
-        engine: context.default_engine.clone(),
-        collation: context.database_collation,
-        comment: String::new(),
-        auto_increment: 1,
-        partitioned_by_key: false,
-        partitions: 0,
-        other: Vec::new(),
         created_at_s: context.now_s,
+        ..TableOptions::new(context.default_engine.clone(), context.database_collation)
     }
 }
 

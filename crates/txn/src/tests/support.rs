@@ -139,31 +139,11 @@ pub enum Shape {
 }
 
 fn column(name: &str, sql_type: SqlType, nullable: bool) -> Column {
-    Column {
-        name: name.into(),
-        sql_type,
-        nullable,
-        default: ColumnDefault::None,
-        auto_increment: false,
-        on_update_now: false,
-        comment: String::new(),
-        invisible: false,
-        hidden: false,
-        generated: None,
-    }
+    Column { nullable, ..Column::new(name, sql_type) }
 }
 
 fn index(id: u32, name: &str, column: usize, unique: bool) -> Index {
-    Index {
-        id: IndexId(id),
-        name: name.into(),
-        columns: vec![IndexColumn { column, prefix_length: 0, descending: false }],
-        unique,
-        method: IndexMethod::BTree,
-        invisible: false,
-        comment: String::new(),
-        unique_table: None,
-    }
+    Index::new(IndexId(id), name, &[column], unique, IndexMethod::BTree)
 }
 
 pub fn schema(id: TableId, name: &str, shape: Shape) -> TableSchema {
@@ -185,16 +165,7 @@ pub fn schema(id: TableId, name: &str, shape: Shape) -> TableSchema {
         columns,
         indexes,
         partition_columns: vec![0],
-        options: TableOptions {
-            engine: "NDB".into(),
-            collation: Collation::default(),
-            comment: String::new(),
-            auto_increment: 1,
-            partitioned_by_key: false,
-            partitions: 0,
-            other: Vec::new(),
-            created_at_s: 0,
-        },
+        options: TableOptions::new("NDB", Collation::default()),
     }
 }
 
