@@ -175,9 +175,6 @@ impl Partition {
         let mut active: Vec<TransactionId> = active.map(|(&id, _)| id).collect();
         active.sort_unstable();
         for id in active {
-            if let Some(transaction) = self.transactions.get(&id) {
-                self.outputs.woken.extend(transaction.waits.iter().map(|&(token, _)| token));
-            }
             self.rollback(id);
         }
         // Snapshot readers that wait for commits whose fate may take long to be known.

@@ -116,7 +116,6 @@ impl Partition {
                 self.config.id
             )));
         }
-        self.outputs.woken.extend(transaction.waits.iter().map(|&(token, _)| token));
         self.rollback(id);
         Ok(())
     }

@@ -176,10 +176,12 @@ impl Partition {
         }
     }
 
-    /// Releases all that a transaction (already taken out of the map) holds.
+    /// Releases all that a transaction (already taken out of the map) holds. Operations of it that still wait run again, and
+    /// find that it has ended.
     pub(crate) fn finish(&mut self, mut transaction: Box<Transaction>) {
         let id = transaction.id;
-        for (_, waiting) in transaction.waits.drain(..) {
+        for (token, waiting) in transaction.waits.drain(..) {
+            self.outputs.woken.push(token);
             match waiting {
                 WaitingFor::Lock(key) => self.locks.cancel(id, key, &mut self.grants),
                 WaitingFor::Range(table, index) => self.ranges.cancel(table, index, id),

@@ -42,6 +42,28 @@ fn the_second_insert_of_a_key_waits_and_then_finds_the_duplicate_or_the_gap() {
     }
 }
 
+/// The end of a transaction may overtake its operation that waits: that must not wait for as long as locks are waited for.
+#[test]
+fn what_a_transaction_waits_for_is_over_when_it_ends() {
+    let mut bed = Bed::new();
+    bed.fill([row(1, 0), row(5, 0)]);
+    let (holder, waiter) = (bed.begin(), bed.begin());
+    assert!(bed.update(holder, &row(1, 1)).is_ready());
+    assert!(is_wait_for(bed.update(waiter, &row(1, 2)), holder));
+    bed.partition.rollback(waiter);
+    bed.drain();
+    assert_eq!(std::mem::take(&mut bed.woken), [WaitToken(waiter.0)]);
+    // The same with a range that somebody else covers.
+    let mut cursor = Cursor::new(TABLE, PRIMARY, ids(5, 9), Direction::Forward);
+    assert!(bed.scan(&newest(holder), &mut cursor, Some(EXCLUSIVE), 10, &mut Vec::new()).is_ready());
+    let inserter = bed.begin();
+    assert!(is_wait_for(bed.insert(inserter, &row(7, 0)), holder));
+    bed.partition.rollback(inserter);
+    bed.drain();
+    assert_eq!(bed.woken, [WaitToken(inserter.0)]);
+    assert_eq!(bed.partition.wait_edges(), []);
+}
+
 #[test]
 fn nobody_inserts_into_what_a_locking_scan_has_covered() {
     let mut bed = Bed::new();
@@ -188,7 +210,7 @@ fn shared_locks_go_together_and_an_upgrade_waits_for_the_other_reader() {
     assert!(edges.contains(&(one, two)) && edges.contains(&(two, one)));
     bed.partition.rollback(two);
     bed.drain();
-    assert_eq!(bed.woken, [WaitToken(one.0)]);
+    assert_eq!(bed.woken, [WaitToken(two.0), WaitToken(one.0)]);
     assert!(matches!(bed.update(one, &row(1, 2)), Step::Ready(true)));
 }
 
@@ -222,7 +244,7 @@ fn a_transaction_that_is_rolled_back_while_it_waits_is_forgotten() {
     assert!(!bed.update(next, &row(1, 4)).is_ready());
     bed.partition.rollback(waiter);
     bed.commit(holder);
-    assert_eq!(bed.woken, [WaitToken(next.0)]);
+    assert_eq!(bed.woken, [WaitToken(waiter.0), WaitToken(next.0)]);
     bed.partition.rollback(next);
     assert_eq!(bed.partition.activity().row_locks, 0);
 }

@@ -217,10 +217,11 @@ impl Nodes {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The ends of all nodes' logs.
+    /// The ends of all nodes' logs, and of the cluster logs of management nodes.
     pub fn logs(&self) -> String {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|one| one.path());
+        let mut paths: Vec<PathBuf> = entries(&self.folder).collect();
+        paths.extend(paths.clone().iter().flat_map(|folder| entries(folder)));
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
         paths.sort();
         let mut out = String::new();

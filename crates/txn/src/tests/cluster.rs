@@ -242,6 +242,38 @@ fn a_wait_on_another_node_ends_when_it_is_given_up_or_takes_too_long() {
     });
 }
 
+/// The leader has lost sight of a coordinator that still waits for a reply, as it may when they talk through a third node.
+#[test]
+fn a_wait_of_a_transaction_that_was_ended_on_another_node_is_over() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let ids = cluster.ids_at(&table, 1, 2);
+        load(&cluster.nodes[0], &table, &ids).await;
+        let mut holder = cluster.begun(1);
+        set_k(&mut holder, &table, ids[0], Some(1)).await.unwrap();
+        let mut waiter = cluster.begun(0);
+        waiter.set_lock_wait_timeout(Duration::from_secs(50));
+        set_k(&mut waiter, &table, ids[1], Some(2)).await.unwrap();
+        let end = async {
+            while cluster.nodes[1].node.wait_for_graph().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            cluster.servers[1].end_transactions_of(id_of(0));
+        };
+        let work = async {
+            let waits = set_k(&mut waiter, &table, ids[0], Some(2));
+            tokio::time::timeout(Duration::from_secs(20), waits).await.expect("it waits for the lock still")
+        };
+        let (outcome, ()) = tokio::join!(work, end);
+        let error = outcome.unwrap_err();
+        assert_eq!((error.errno(), error.rolls_back_transaction()), (1297, true), "{error}");
+        holder.commit().await.unwrap();
+        assert_eq!(newest_k(&cluster.nodes[0], &table, ids[1]).await, Some(Some(0)));
+        cluster.assert_idle();
+    });
+}
+
 #[test]
 fn an_autocommitted_statement_takes_as_few_round_trips_as_it_can() {
     let cluster = Cluster::new();
