@@ -219,7 +219,8 @@ impl Nodes {
 
     /// The ends of all nodes' logs, and of the cluster logs of management nodes.
     pub fn logs(&self) -> String {
-        let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|one| one.path());
+        let entries =
+            |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|one| one.path());
         let mut paths: Vec<PathBuf> = entries(&self.folder).collect();
         paths.extend(paths.clone().iter().flat_map(|folder| entries(folder)));
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "log"));

@@ -266,10 +266,35 @@ impl Worker<'_> {
         let sum = self.number_of(client, "SELECT SUM(balance) FROM accounts")?;
         if sum != wanted {
             let node = self.shared.sql_nodes[self.place];
-            self.shared.violation(format!("node {node}, {how}: the balances add up to {sum}, not to {wanted}"));
+            let looked = [0, 1].map(|_| self.compare_with_journal(client));
+            self.shared.violation(format!(
+                "node {node}, {how}: the balances add up to {sum}, not to {wanted}; beside the journal, and once more: \
+                 {looked:#?}\n{}",
+                self.shared.nodes.logs()
+            ));
         }
         self.shared.reads.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The accounts that have not what the journal says, and the newest transfers of theirs: in the transaction that has met
+    /// the wrong sum, if it was one.
+    fn compare_with_journal(&self, client: &mut Client) -> Result<Vec<String>, Error> {
+        let split = |row: &String| row.split(',').map(|field| field.parse().unwrap_or(0)).collect::<Vec<i64>>();
+        let accounts = self.rows(client, "SELECT id, balance FROM accounts ORDER BY id")?;
+        let journal = self.rows(client, "SELECT source, target, amount, id FROM journal ORDER BY id")?;
+        let journal: Vec<Vec<i64>> = journal.iter().map(split).collect();
+        let mut found = Vec::new();
+        for account in accounts.iter().map(split) {
+            let of_account = || journal.iter().filter(|entry| entry[..2].contains(&account[0]));
+            let change = |entry: &Vec<i64>| if entry[0] == account[0] { -entry[2] } else { entry[2] };
+            let wanted = BALANCE + of_account().map(change).sum::<i64>();
+            if account[1] != wanted {
+                let newest: Vec<_> = of_account().rev().take(8).collect();
+                found.push(format!("account {account:?}, by the journal {wanted}; {newest:?}"));
+            }
+        }
+        Ok(found)
     }
 
     fn run(&self, client: &mut Client, sql: &str) -> Result<(), Error> {
