@@ -209,7 +209,7 @@ impl Sequencer {
 }
 
 impl Node {
-    /// Turns a transaction's staged writes in `partitions` (ascending) into one log batch. `token` gets as many signals
+    /// Turns what a transaction has written in `partitions` (ascending) into one log batch. `token` gets as many signals
     /// as the result says, none if there was nothing to write. `tables` are those whose sequences were used.
     ///
     /// The caller then flushes the log or has it flushed, and waits. An error has changed nothing.
@@ -279,6 +279,7 @@ impl Node {
         tables: &[Arc<Table>],
         token: u64,
     ) -> Result<Sequenced> {
+        guards.iter().try_for_each(|(_, guard)| guard.expect_joined(transaction))?;
         let entries = guards.iter().map(|(_, guard)| guard.commit_bytes_max(transaction));
         let sequences = tables.iter().map(|_| RECORD_HEADER_BYTES);
         let room = Node::log_room_for(entries.chain(sequences));

@@ -170,17 +170,9 @@ impl Handler for Receiver {
     fn on_up(&self, peer: NodeId, hello: &Hello) {
         let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
         let Some(cluster) = &node.cluster else { return };
-        if cluster.routes.through(peer).is_some() {
-            // Frames that are still on their way around would come behind those on the link.
-            node.lose_peer(peer);
-        }
-        {
-            let mut peers = lock(&cluster.peers);
-            let known = peers.entry(peer).or_default();
-            known.meet(hello.incarnation);
-            known.roles = Roles::from_bits(hello.roles);
-            known.set_linked(true);
-            known.refused = None;
+        if cluster.meet_on_link(peer, hello) {
+            // Frames that are still on their way around would come behind those on the link: they are dropped.
+            node.forget_doings_of(peer);
         }
         cluster.raise_map_version();
         tracing::info!(%peer, "a node is connected");
@@ -438,13 +430,14 @@ impl Remote for Links {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::time::Duration;
 
     use super::*;
     use crate::topology::Placement;
 
-    fn cluster() -> Cluster {
+    /// Node 1 of two.
+    pub(crate) fn cluster() -> Cluster {
         let data = Roles { data: true, ..Roles::default() };
         let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
         let options = ClusterOptions {

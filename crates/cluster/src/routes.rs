@@ -12,12 +12,13 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use shoal_transport::Responder;
+use shoal_transport::{Hello, Responder};
 use shoal_types::NodeId;
 
 use crate::live::{Cluster, Peer};
 use crate::mesh::FRAME_ROUTED;
 use crate::node::Node;
+use crate::topology::Roles;
 use crate::wait::lock;
 
 /// A link that broke may be back at once, one that never was may be being made, and the peer may be dead: after so long a
@@ -122,6 +123,37 @@ impl Cluster {
         Address { to, from: self.options.me, to_incarnation, from_incarnation: self.incarnation, kind }
     }
 
+    /// A peer has got a link: it is reached over that and no other way from here on. True: it was reached through another
+    /// node until now.
+    pub(crate) fn meet_on_link(&self, node: NodeId, hello: &Hello) -> bool {
+        let mut peers = lock(&self.peers);
+        let peer = peers.entry(node).or_default();
+        let went_around = self.routes.through(node).is_some();
+        // Under the lock under which ways around are found: a peer with a link has none.
+        self.routes.set(node, None);
+        peer.started &= !went_around;
+        peer.meet(hello.incarnation);
+        peer.roles = Roles::from_bits(hello.roles);
+        peer.set_linked(true);
+        peer.refused = None;
+        went_around
+    }
+
+    /// A peer without a link is reached through others from now on. False: there is no need.
+    fn set_detours(&self, node: NodeId, detours: Vec<NodeId>, incarnation: u64) -> bool {
+        let mut peers = lock(&self.peers);
+        let peer = peers.entry(node).or_default();
+        if peer.is_linked || (peer.is_up && peer.detours == detours) {
+            return false;
+        }
+        let begins = !peer.is_up;
+        peer.meet(incarnation);
+        peer.is_up = true;
+        self.routes.set(node, detours.first().copied());
+        peer.detours = detours;
+        begins
+    }
+
     /// What to do with a frame that `between` has sent on or wants sent on.
     pub(crate) fn judge(&self, address: &Address, between: NodeId) -> Routed {
         let peers = lock(&self.peers);
@@ -172,20 +204,8 @@ impl Node {
             self.peer_died(node);
         }
         let through = detours[0];
-        {
-            let mut peers = lock(&cluster.peers);
-            let peer = peers.entry(node).or_default();
-            if peer.is_linked || (peer.is_up && peer.detours == detours) {
-                return;
-            }
-            let began = !peer.is_up;
-            peer.meet(incarnation);
-            peer.is_up = true;
-            peer.detours = detours;
-            cluster.routes.set(node, Some(through));
-            if !began {
-                return;
-            }
+        if !cluster.set_detours(node, detours, incarnation) {
+            return;
         }
         cluster.raise_map_version();
         self.log_event("connection", &format!("Node {node} is reached through node {through}"));
@@ -202,6 +222,12 @@ impl Node {
             known.detours.clear();
             cluster.routes.set(peer, None);
         }
+        self.forget_doings_of(peer);
+    }
+
+    /// What is known of a peer's doings is worth nothing before it speaks again.
+    pub(crate) fn forget_doings_of(&self, peer: NodeId) {
+        let Some(cluster) = &self.cluster else { return };
         cluster.leaders.forget_node(peer);
         cluster.raise_map_version();
         self.forget_peer_horizon(peer);
@@ -264,7 +290,6 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::Roles;
 
     const ME: NodeId = NodeId(1);
     const TARGET: NodeId = NodeId(2);
@@ -310,5 +335,17 @@ mod tests {
         assert_eq!(found(&Peer { incarnation: 21, ..target.clone() }).0, []);
         // A newer life is met through the others.
         assert_eq!(found(&Peer { incarnation: 19, ..target }).1, 20);
+    }
+    #[test]
+    fn a_peer_with_a_link_is_reached_over_that_alone() {
+        let cluster = crate::mesh::tests::cluster();
+        let hello = Hello { node: TARGET, incarnation: 20, ..Hello::default() };
+        assert!(cluster.set_detours(TARGET, vec![NodeId(3)], 20));
+        assert_eq!(cluster.routes.through(TARGET), Some(NodeId(3)));
+        assert!(cluster.meet_on_link(TARGET, &hello), "it was reached through another node");
+        // Somebody had looked for a way around just before.
+        assert!(!cluster.set_detours(TARGET, vec![NodeId(3)], 20));
+        assert_eq!(cluster.routes.through(TARGET), None);
+        assert!(!cluster.meet_on_link(TARGET, &hello));
     }
 }

@@ -7,6 +7,7 @@ use shoal_types::{Error, ErrorCode, Result, TableId, TransactionId, key_hash};
 use crate::api::*;
 use crate::locks::{Acquired, LockKey};
 use crate::partition::Partition;
+use crate::two_phase::transaction_lost;
 use crate::workspace::{State, Transaction, WaitingFor};
 
 /// Finished transactions whose buffers are kept.
@@ -137,10 +138,29 @@ impl Partition {
         edges
     }
 
-    /// The transaction has begun here and not ended. One that has locked and not written is told by this alone from one
-    /// that was rolled back and has begun again.
-    pub fn has_joined(&self, transaction: TransactionId) -> bool {
-        self.transactions.contains_key(&transaction)
+    /// The transaction begins here, if it has not yet, whether it comes to lock anything or not.
+    pub fn join(&mut self, transaction: TransactionId) -> Result<()> {
+        self.active(transaction).map(|_| ())
+    }
+
+    /// What the transaction has here is what its coordinator takes it to have: it has joined in the leader's present term and
+    /// staged so many writes since. `term` 0: it joins now.
+    ///
+    /// A part may have ended without its coordinator's knowledge: with the leader's term, or because the coordinator was taken
+    /// to be gone. One that had only locked is told by its being known here at all: were it to begin again, it would
+    /// write what it has made of rows that others have changed since.
+    pub fn has_part(&self, transaction: TransactionId, term: u64, writes: u32) -> bool {
+        let is_known = term == 0 || term == self.last_index().1 && self.transactions.contains_key(&transaction);
+        is_known && self.savepoint(transaction).0 == writes
+    }
+
+    /// Refuses a transaction of which there is nothing here (any more). To be asked before a commit of what it has written: the
+    /// leader's term may have ended since.
+    pub fn expect_joined(&self, id: TransactionId) -> Result<()> {
+        match self.transactions.contains_key(&id) {
+            true => Ok(()),
+            false => Err(transaction_lost(id, self.config.id)),
+        }
     }
 
     /// How far the transaction has written here.

@@ -112,7 +112,7 @@ impl HomeDecision {
 }
 
 /// Error 1297: the coordinator must roll the transaction back.
-fn transaction_lost(transaction: TransactionId, partition: PartitionId) -> Error {
+pub(crate) fn transaction_lost(transaction: TransactionId, partition: PartitionId) -> Error {
     Error::new(
         ErrorCode::GetTemporaryErrmsg,
         format!(
@@ -126,22 +126,14 @@ fn transaction_lost(transaction: TransactionId, partition: PartitionId) -> Error
 // ---- the participant ----
 
 impl Partition {
-    /// Refuses a transaction that has not staged exactly so many writes here: the leader has changed since, and early
-    /// writes are gone. Callers ask this before every operation and commit of a coordinator elsewhere.
-    pub fn expect_writes(&self, transaction: TransactionId, expected_writes: u32) -> Result<()> {
-        match self.savepoint(transaction).0 == expected_writes {
-            true => Ok(()),
-            false => Err(transaction_lost(transaction, self.config.id)),
-        }
-    }
-
-    /// The transaction as its coordinator knows it, if it can still be prepared or committed.
+    /// The transaction, if it can still be prepared or committed and has staged exactly so many writes here: else the leader
+    /// has changed since, and early writes are gone.
     fn expect_active(&self, id: TransactionId, expected_writes: u32) -> Result<&Transaction> {
-        self.expect_writes(id, expected_writes)?;
-        match self.transaction(id) {
-            Some(transaction) if transaction.state == State::Active => Ok(transaction),
-            Some(_) => Err(Error::unknown("internal: the transaction's commit is under way already")),
-            None => Err(transaction_lost(id, self.config.id)),
+        let transaction = self.transaction(id).ok_or_else(|| transaction_lost(id, self.config.id))?;
+        match transaction.state == State::Active {
+            true if transaction.mark().0 == expected_writes => Ok(transaction),
+            true => Err(transaction_lost(id, self.config.id)),
+            false => Err(Error::unknown("internal: the transaction's commit is under way already")),
         }
     }
 

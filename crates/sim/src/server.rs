@@ -159,9 +159,7 @@ impl Process {
         }
         let partition = self.partition(part.partition);
         let term = partition.term();
-        let is_known = part.term == 0 || partition.has_joined(part.transaction);
-        let same_term = part.term == 0 || part.term == term;
-        match same_term && is_known && partition.expect_writes(part.transaction, part.writes).is_ok() {
+        match partition.has_part(part.transaction, part.term, part.writes) {
             true => Ok(term),
             false => Err(Reply::Lost),
         }

@@ -100,7 +100,7 @@ impl Job {
             &tables,
             token,
             |partition, timestamp, token| {
-                is_lost = partition.last_index().1 != term || partition.savepoint(id).0 != staged;
+                is_lost = !partition.has_part(id, term, staged);
                 match is_lost {
                     true => Ok(false),
                     false => propose(partition, timestamp, token),
@@ -145,7 +145,7 @@ fn check_part(node: &Node, id: TransactionId, part: &Part) -> Result<(), Refusal
         true => node.leader(part.partition).map_err(|_| Refusal::Lost)?,
         false => return Err(Refusal::Lost),
     };
-    match guard.leader_term() == part.term && guard.savepoint(id).0 == part.staged {
+    match guard.has_part(id, part.term, part.staged) {
         true => Ok(()),
         false => Err(Refusal::Lost),
     }

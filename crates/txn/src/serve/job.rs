@@ -134,7 +134,7 @@ impl Job {
 
     fn hold<'n>(&mut self, turn: &Turn<'n>) -> Result<PartitionGuard<'n>, Refusal> {
         let head = turn.head;
-        let Ok(guard) = turn.node.leader(head.partition) else {
+        let Ok(mut guard) = turn.node.leader(head.partition) else {
             // A transaction that has joined has lost what it had; work that has only read may begin again elsewhere.
             let has_part = head.transaction.is_some() && (head.term != 0 || self.term != 0);
             return Err(if has_part { Refusal::Lost } else { Refusal::NotLeader });
@@ -150,16 +150,15 @@ impl Job {
         {
             return Err(Refusal::NotLeader);
         }
+        let (joined, staged) = if self.term == 0 { (head.term, head.staged) } else { (self.term, self.staged) };
+        match head.transaction {
+            Some(id) if !guard.has_part(id, joined, staged) => return Err(Refusal::Lost),
+            Some(id) if joined == 0 => guard.join(id)?,
+            None if joined != 0 && joined != term => return Err(Refusal::Lost),
+            _ => {}
+        }
         if self.term != 0 {
-            return if self.term == term { Ok(guard) } else { Err(Refusal::Lost) };
-        }
-        if head.term != 0 && head.term != term {
-            return Err(Refusal::Lost);
-        }
-        if let Some(id) = head.transaction
-            && guard.savepoint(id).0 != head.staged
-        {
-            return Err(Refusal::Lost);
+            return Ok(guard);
         }
         if head.snapshot < guard.oldest_snapshot() {
             return Err(snapshot_too_old().into());

@@ -274,6 +274,57 @@ fn a_wait_of_a_transaction_that_was_ended_on_another_node_is_over() {
     });
 }
 
+/// The same, and the coordinator does not notice before it writes what it has made of the row that it had locked.
+#[test]
+fn who_has_lost_a_lock_on_another_node_writes_nothing_there() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let id = cluster.ids_at(&table, 1, 1)[0];
+        load(&cluster.nodes[0], &table, &[id]).await;
+        for writes_at_once in [false, true] {
+            let mut first = cluster.begun(0);
+            first.get(&table, &key(&table, id), support::FOR_UPDATE, |_| ()).await.unwrap();
+            cluster.servers[1].end_transactions_of(id_of(0));
+            let mut second = cluster.begun(1);
+            set_k(&mut second, &table, id, Some(7)).await.unwrap();
+            second.commit().await.unwrap();
+            let error = match writes_at_once {
+                true => first
+                    .replace_row(&table, &row(&table, id, Some(0), ""), &row(&table, id, Some(1), ""))
+                    .await
+                    .err(),
+                false => first.get(&table, &key(&table, id), support::FOR_UPDATE, |_| ()).await.err(),
+            };
+            let error = error.expect("it goes on although it has lost its lock");
+            assert_eq!((error.errno(), error.rolls_back_transaction()), (1297, true), "{error}");
+            assert_eq!(newest_k(&cluster.nodes[0], &table, id).await, Some(Some(7)));
+        }
+        cluster.assert_idle();
+    });
+}
+
+#[test]
+fn a_commit_of_what_is_gone_is_no_commit() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        for position in [0, 1] {
+            let id = cluster.ids_at(&table, position, 1)[0];
+            load(&cluster.nodes[0], &table, &[id]).await;
+            let mut transaction = cluster.begun(0);
+            set_k(&mut transaction, &table, id, Some(1)).await.unwrap();
+            let partition = cluster.nodes[0].node.router().partition_of(&key(&table, id));
+            let leader = &cluster.nodes[position].node;
+            let part = leader.partition(partition).active_transactions()[0];
+            leader.partition(partition).rollback(part);
+            let error = transaction.commit().await.unwrap_err();
+            assert_eq!((error.errno(), error.outcome()), (1297, Outcome::NotCommitted), "{error}");
+        }
+        cluster.assert_idle();
+    });
+}
+
 #[test]
 fn an_autocommitted_statement_takes_as_few_round_trips_as_it_can() {
     let cluster = Cluster::new();

@@ -258,7 +258,7 @@ impl Server {
 
     /// What a transaction joined with still holds.
     pub fn check_joined(&self, transaction: TransactionId, term: u64, writes: u32) -> bool {
-        term == self.term && self.partition.expect_writes(transaction, writes).is_ok()
+        term == self.term && self.partition.savepoint(transaction).0 == writes
     }
 
     /// Changes an account's balance; one without money is not there. `None`: wait and try again. `Some(false)`: the
