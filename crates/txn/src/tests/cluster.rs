@@ -25,6 +25,11 @@ fn id_of(position: usize) -> NodeId {
 
 impl Cluster {
     fn new() -> Cluster {
+        Cluster::with(true)
+    }
+
+    /// `single_groups`: what a node leads is in one log, and its share of a transaction is committed as one.
+    fn with(single_groups: bool) -> Cluster {
         let network = Arc::new(Network::default());
         let nodes = [0, 1].map(|_| TestNode::new(PARTITIONS));
         let servers = [0, 1].map(|position: usize| {
@@ -38,7 +43,7 @@ impl Cluster {
                 node: id_of(position),
                 peers: vec![id_of(1 - position)],
                 place: Box::new(place),
-                single_groups: true,
+                single_groups,
             }));
             let server = Server::new(Arc::clone(node));
             network.add(id_of(position), &server);
@@ -393,6 +398,46 @@ fn lose_call(fault: Fault, number: u64) {
         }
         if fault != Fault::LostBefore {
             cluster.assert_idle();
+        }
+    });
+}
+
+/// The reply to the home's commit is lost, and for a while the home cannot be reached. The thread that asks for the outcome is the
+/// one that has to hear that it can be reached again.
+#[test]
+fn who_asks_for_an_outcome_leaves_its_thread_to_others_meanwhile() {
+    let cluster = Cluster::with(false);
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let router = cluster.nodes[0].node.router();
+        let partition_of = |id: &i64| router.partition_of(&key(&table, *id));
+        let all = cluster.ids_at(&table, 1, 8);
+        let other = *all.iter().find(|id| partition_of(id) != partition_of(&all[0])).unwrap();
+        let ids = [all[0], other];
+        load(&cluster.nodes[1], &table, &ids).await;
+        let mut transaction = cluster.begun(0);
+        for &id in &ids {
+            set_k(&mut transaction, &table, id, Some(1)).await.unwrap();
+        }
+        // The first call of the commit prepares, the second one decides.
+        cluster.network.break_call(1, Fault::Cut);
+        let mend = async {
+            while !cluster.network.is_cut() {
+                tokio::task::yield_now().await;
+            }
+            let cut_at = cluster.network.calls();
+            while cluster.network.calls() == cut_at {
+                tokio::task::yield_now().await;
+            }
+            cluster.network.heal();
+            cluster.network.cut(false);
+        };
+        let work = async { tokio::join!(transaction.commit(), mend).0 };
+        let outcome = tokio::time::timeout(Duration::from_secs(30), work).await;
+        outcome.expect("the network was not mended in time").unwrap();
+        drop(transaction);
+        for &id in &ids {
+            assert_eq!(newest_k(&cluster.nodes[1], &table, id).await, Some(Some(1)));
         }
     });
 }

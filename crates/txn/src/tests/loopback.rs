@@ -41,6 +41,8 @@ pub enum Fault {
     /// The link breaks before the request arrives, or after it was executed.
     LostBefore,
     LostAfter,
+    /// It breaks after the request was executed, and nothing arrives from then on.
+    Cut,
 }
 
 /// All nodes' servers, and what goes wrong between them.
@@ -72,6 +74,10 @@ impl Network {
 
     pub fn heal(&self) {
         *self.fault.lock().unwrap() = None;
+    }
+
+    pub fn is_cut(&self) -> bool {
+        self.is_cut.load(Ordering::Relaxed)
     }
 
     pub fn cut(&self, is_cut: bool) {
@@ -128,10 +134,14 @@ impl Remote for Loopback {
         let running = match fault {
             Some(Fault::NotSent) => return Box::pin(std::future::ready(Err(CallError::NotSent))),
             Some(Fault::LostBefore) => return Box::pin(std::future::ready(Err(CallError::Lost))),
-            Some(Fault::LostAfter) | None => self.execute(to, request),
+            Some(Fault::LostAfter | Fault::Cut) | None => self.execute(to, request),
         };
+        let network = Arc::clone(&self.network);
         Box::pin(async move {
             let reply = running.ok_or(CallError::NotSent)?.await;
+            if fault == Some(Fault::Cut) {
+                network.cut(true);
+            }
             match fault {
                 Some(_) => Err(CallError::Lost),
                 None => Ok(reply),
