@@ -47,6 +47,8 @@ pub struct NodeOptions {
     pub checkpoint_log_bytes: u64,
     /// How fast checkpoints are written; 0: as fast as the disk goes.
     pub checkpoint_bytes_per_second: u64,
+    /// How long a busy worker thread looks for more to do before it sleeps.
+    pub spin: Duration,
     /// Threads that read checkpoints and log back.
     pub recovery_threads: usize,
     pub file_system: Arc<dyn FileSystem>,
@@ -74,6 +76,7 @@ impl NodeOptions {
             first_log_segment_bytes: 1 << 20,
             checkpoint_log_bytes: 512 << 20,
             checkpoint_bytes_per_second: 0,
+            spin: Duration::from_micros(200),
             recovery_threads: 2,
             file_system: Arc::new(RealFileSystem),
             background_work: true,

@@ -48,6 +48,8 @@ pub struct NodeConfig {
     pub checkpoint_bytes_per_second: Option<u64>,
     /// Worker threads; `None`: one a core.
     pub execution_threads: Option<u32>,
+    /// Microseconds for which a busy worker thread looks for more to do before it sleeps; `None`: the server's default.
+    pub spin_us: Option<u64>,
     /// Keep the process's memory from being swapped out.
     pub lock_pages: bool,
     /// The CPUs for the worker threads, in order; empty: wherever the system puts them.

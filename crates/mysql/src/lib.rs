@@ -23,6 +23,7 @@ mod parameters;
 mod refusal;
 mod result;
 pub mod server;
+mod spin;
 mod stream;
 mod worker;
 

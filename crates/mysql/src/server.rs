@@ -25,6 +25,7 @@ use crate::constants::Capabilities;
 use crate::login::Door;
 use crate::packet::PacketWriter;
 use crate::refusal::Refusal;
+use crate::spin;
 use crate::stream::Stream;
 use crate::worker::{Stopping, TICK, Worker};
 
@@ -51,6 +52,8 @@ pub struct Options {
     /// Worker threads; 0 is one a core.
     pub workers: usize,
     pub on_worker_start: Option<WorkerStart>,
+    /// How long a busy worker looks for more to do before it sleeps.
+    pub spin: Duration,
 }
 
 /// A running server.
@@ -103,6 +106,7 @@ where
             arrivals,
             stopping: stopping.subscribe(),
             on_start: options.on_worker_start.clone(),
+            spin: options.spin,
         };
         let name = format!("mysql-{number}");
         workers.push(thread::Builder::new().name(name).spawn(move || worker_thread.run())?);
@@ -143,7 +147,11 @@ impl<F: Frontend + Send + Sync> Server<F> {
 fn worker_runtime(before_sleep: impl Fn() + Send + Sync + 'static) -> io::Result<LocalRuntime> {
     Builder::new_current_thread()
         .enable_all()
-        .on_thread_park(before_sleep)
+        .on_thread_park(move || {
+            before_sleep();
+            spin::before_sleep();
+        })
+        .on_thread_unpark(spin::after_sleep)
         .max_blocking_threads(BLOCKING_THREADS)
         .build_local(LocalOptions::default())
 }
@@ -166,6 +174,7 @@ struct WorkerThread<F: Frontend> {
     arrivals: mpsc::UnboundedReceiver<Arrival<F>>,
     stopping: watch::Receiver<Stopping>,
     on_start: Option<WorkerStart>,
+    spin: Duration,
 }
 
 impl<F: Frontend + Send + Sync> WorkerThread<F> {
@@ -181,6 +190,8 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
         if let Some(on_start) = &self.on_start {
             on_start(self.number);
         }
+        let frontend = Arc::clone(&self.door.frontend);
+        tokio::task::spawn_local(spin::look_for_work(self.spin, move || frontend.before_sleep()));
         let worker = Worker::new();
         let mut connections = JoinSet::new();
         let mut ticks = tokio::time::interval(TICK);

@@ -88,6 +88,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
+    let spin = options.spin;
     let node = open(options)?;
     let server = Server::new(Arc::clone(&node), globals);
     server.set_listening(address.port(), &arguments.data_dir);
@@ -101,7 +102,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     }
     // Before anybody hears that the server is ready: from then on a signal means an orderly end.
     let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
-    let mysql_options = Options { workers: arguments.workers, ..Options::default() };
+    let mysql_options = Options { workers: arguments.workers, spin, ..Options::default() };
     let doors = start(Arc::new(SharedServer(server)), listeners, mysql_options)
         .map_err(|error| format!("cannot start the MySQL door: {error}"))?;
     announce(address);

@@ -6,8 +6,16 @@ use shoal_cluster::{Durability, NodeOptions};
 use shoal_sql::variables::Globals;
 
 /// Settings that the node itself reads; all others are system variables.
-const NODE_SETTINGS: &[&str] =
-    &["DataMemory", "CommitDurability", "TimeBetweenGlobalCheckpoints", "NoOfPartitions", "FragmentLogFileSize"];
+const NODE_SETTINGS: &[&str] = &[
+    "DataMemory",
+    "CommitDurability",
+    "TimeBetweenGlobalCheckpoints",
+    "NoOfPartitions",
+    "FragmentLogFileSize",
+    "SchedulerSpinTimer",
+];
+/// Microseconds; NDB's own bound.
+const SPIN_MAX: u64 = 500;
 
 /// The node itself reads it.
 pub fn is_node_setting(name: &str) -> bool {
@@ -34,6 +42,12 @@ pub fn apply(setting: &str, node: &mut NodeOptions, globals: &mut Globals) -> Re
         Some(&"NoOfPartitions") => {
             let count = value.parse().ok().filter(|count| (1..=1024).contains(count));
             node.partitions = Some(count.ok_or_else(|| format!("--set {setting}: expected 1 to 1024"))?);
+        }
+        Some(&"SchedulerSpinTimer") => {
+            let micros = value.parse().ok().filter(|micros| *micros <= SPIN_MAX);
+            let micros =
+                micros.ok_or_else(|| format!("--set {setting}: expected 0 to {SPIN_MAX} microseconds"))?;
+            node.spin = Duration::from_micros(micros);
         }
         Some(&"FragmentLogFileSize") => node.log_segment_bytes = bytes(name, value)?,
         _ => globals.set_at_start(name, value).map_err(|error| format!("--set {setting}: {}", error.message()))?,

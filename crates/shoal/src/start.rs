@@ -87,6 +87,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
+    let spin = options.spin;
     let node = open(options)?;
     let server = Server::new(Arc::clone(&node), globals);
     let workers = worker_count(me);
@@ -103,7 +104,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
             transport.start_worker(worker);
         })
     };
-    let mysql_options = Options { workers, on_worker_start: Some(on_start) };
+    let mysql_options = Options { workers, on_worker_start: Some(on_start), spin };
     let mut doors = start_workers(Arc::new(SharedServer(Arc::clone(&server))), mysql_options)
         .map_err(|error| format!("cannot start the worker threads: {error}"))?;
     node.start_cluster_thread().map_err(|error| error.message().to_owned())?;
@@ -183,6 +184,9 @@ fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, 
     options.global_checkpoint_interval = Duration::from_millis(config.global_checkpoint_interval_ms);
     if let Some(rate) = me.checkpoint_bytes_per_second {
         options.checkpoint_bytes_per_second = rate;
+    }
+    if let Some(micros) = me.spin_us {
+        options.spin = Duration::from_micros(micros);
     }
     if let Some(bytes) = me.log_segment_bytes {
         options.log_segment_bytes = bytes;

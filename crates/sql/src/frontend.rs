@@ -146,7 +146,7 @@ pub trait Frontend: 'static {
     fn count_traffic(&self, received: u64, sent: u64);
     /// The failed logins and half handshakes of SHOW STATUS.
     fn count_aborted_connect(&self);
-    /// A thread that serves sessions has nothing to do and is about to sleep.
+    /// A thread that serves sessions has nothing to do, and is about to sleep or to look for more.
     fn before_sleep(&self) {}
 }
 

@@ -198,6 +198,7 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         log_segment_bytes: draft.number("FragmentLogFileSize"),
         checkpoint_bytes_per_second: draft.number("MaxDiskWriteSpeed"),
         execution_threads: threads.count,
+        spin_us: draft.number("SchedulerSpinTimer"),
         lock_pages,
         cpus: threads.cpus,
         node_group: draft.number("NodeGroup").map(|group| group as u32),

@@ -18,6 +18,7 @@ pub(super) const TABLE: &[Parameter] = &[
     text(Management, "MySQLAddress", "", USED),
     number(Management, "HttpPort", "", (1, PORT_MAX), NO_HTTP),
     number(Management, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
+    number(Management, "SchedulerSpinTimer", "200", (0, 500), USED),
     text(Api, "Roles", "sql", USED),
     number(Api, "ServerPort", "", (1, PORT_MAX), USED),
     number(Api, "MySQLPort", "3306", (1, PORT_MAX), USED),
@@ -25,6 +26,7 @@ pub(super) const TABLE: &[Parameter] = &[
     number(Api, "HttpPort", "", (1, PORT_MAX), NO_HTTP),
     text(Api, "DataDir", ".", USED),
     number(Api, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
+    number(Api, "SchedulerSpinTimer", "200", (0, 500), USED),
     number(Api, "ConnectionPool", "", (1, 63), USED),
     number(Tcp, "ConnectionPool", "", (1, 63), USED),
 ];

@@ -5,7 +5,8 @@ use super::SectionKind::Data;
 use super::{GIB, KIB, MAX, MIB, PORT_MAX, Parameter, TIB, USED, choice, flag, number, text};
 
 const ALIKE_THREADS: super::Effect = None("all threads are alike, and the system schedules them");
-const EVENT_LOOP: super::Effect = None("threads sleep when they have nothing to do and wake at once");
+const EVENT_LOOP: super::Effect =
+    None("threads wait for events; SchedulerSpinTimer says how long they do so awake");
 const ONE_HEARTBEAT: super::Effect = None("HeartbeatIntervalDbDb holds for all nodes");
 const MAJORITY_STARTS: super::Effect =
     None("a partition is served as soon as a majority of its replicas is there");
@@ -61,7 +62,7 @@ pub(super) const TABLE: &[Parameter] = &[
     number(Data, "__ndbmt_lqh_threads", "", (1, 32), ALIKE_THREADS),
     flag(Data, "__ndbmt_classic", "false", ALIKE_THREADS),
     number(Data, "SchedulerExecutionTimer", "50", (0, 11_000), EVENT_LOOP),
-    number(Data, "SchedulerSpinTimer", "0", (0, 500), EVENT_LOOP),
+    number(Data, "SchedulerSpinTimer", "200", (0, 500), USED),
     number(Data, "SchedulerResponsiveness", "5", (0, 10), EVENT_LOOP),
     text(Data, "SpinMethod", "StaticSpinning", EVENT_LOOP),
     number(Data, "__sched_scan_priority", "6", (1, 16), EVENT_LOOP),

@@ -1,0 +1,151 @@
+//! Waiting awake: a worker that has just had something to do looks for more for a moment before it sleeps.
+//!
+//! Waking a sleeping thread costs its waker an interrupt to another core, and itself the way back from that core's idle state: on
+//! virtual machines more than most statements. Between two statements of a client, or two messages of a replica, there is
+//! less time than that. So after work a worker goes on polling for the time that it is given (NDB: SchedulerSpinTimer), and leaves its
+//! core to whoever wants it after every look. One that sleeps for long anyway does not: an idle server uses no core.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// A worker that slept for longer than this is not busy: it would mostly look in vain.
+const BUSY_GAP: Duration = Duration::from_millis(1);
+
+#[derive(Default)]
+struct Spin {
+    /// Wakes the task that looks.
+    waker: RefCell<Option<Waker>>,
+    /// It has looked since the last sleep.
+    is_over: Cell<bool>,
+    slept_at: Cell<Option<Instant>>,
+    is_busy: Cell<bool>,
+}
+
+thread_local! {
+    static SPIN: Spin = Spin::default();
+}
+
+/// To be called when the runtime is about to sleep: it does not if the task is woken.
+pub(crate) fn before_sleep() {
+    SPIN.with(|spin| {
+        if spin.is_busy.get() && !spin.is_over.get() {
+            let waker = spin.waker.borrow_mut().take();
+            if let Some(waker) = waker {
+                return waker.wake();
+            }
+        }
+        spin.slept_at.set(Some(Instant::now()));
+    });
+}
+
+/// To be called when the runtime goes on.
+pub(crate) fn after_sleep() {
+    SPIN.with(|spin| {
+        if let Some(slept_at) = spin.slept_at.take() {
+            spin.is_busy.set(slept_at.elapsed() < BUSY_GAP);
+            spin.is_over.set(false);
+        }
+    });
+}
+
+/// The task that looks, for `duration` at a time. `before_look` is what has to be done before every sleep.
+pub(crate) async fn look_for_work(duration: Duration, before_look: impl Fn()) {
+    if duration.is_zero() {
+        return;
+    }
+    loop {
+        let mut is_woken = false;
+        poll_fn(|context| {
+            if std::mem::replace(&mut is_woken, true) {
+                return Poll::Ready(());
+            }
+            SPIN.with(|spin| *spin.waker.borrow_mut() = Some(context.waker().clone()));
+            Poll::Pending
+        })
+        .await;
+        let start = Instant::now();
+        while start.elapsed() < duration {
+            // The runtime asks for events, and runs what they wake, before it comes back here.
+            tokio::task::yield_now().await;
+            before_look();
+            std::thread::yield_now();
+        }
+        SPIN.with(|spin| spin.is_over.set(true));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// A runtime with the hooks, and a count of its sleeps.
+    fn runtime() -> (tokio::runtime::LocalRuntime, Arc<AtomicUsize>) {
+        let sleeps = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&sleeps);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .on_thread_park(move || {
+                before_sleep();
+                let sleeps_now = SPIN.with(|spin| spin.slept_at.get().is_some());
+                counted.fetch_add(usize::from(sleeps_now), Ordering::Relaxed);
+            })
+            .on_thread_unpark(after_sleep)
+            .build_local(tokio::runtime::LocalOptions::default());
+        (runtime.unwrap(), sleeps)
+    }
+
+    /// Bytes that come back and forth over a socket from another thread, at once.
+    fn exchange(duration: Duration, count: usize, pause: Duration) -> (usize, usize) {
+        let (runtime, sleeps) = runtime();
+        let looks = Rc::new(Cell::new(0));
+        let (mine, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let other = std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let mut theirs = theirs;
+            let mut byte = [0];
+            while theirs.read_exact(&mut byte).is_ok() {
+                let wait_until = Instant::now() + pause;
+                while Instant::now() < wait_until {
+                    std::thread::yield_now();
+                }
+                theirs.write_all(&byte).unwrap();
+            }
+        });
+        let counted = Rc::clone(&looks);
+        runtime.block_on(async {
+            use tokio::io::{AsyncReadExt, AsyncWriteExt};
+            tokio::task::spawn_local(look_for_work(duration, move || counted.set(counted.get() + 1)));
+            mine.set_nonblocking(true).unwrap();
+            let mut mine = tokio::net::UnixStream::from_std(mine).unwrap();
+            let mut byte = [0];
+            for number in 0..count {
+                mine.write_all(&[number as u8]).await.unwrap();
+                mine.read_exact(&mut byte).await.unwrap();
+                assert_eq!(byte[0], number as u8);
+            }
+        });
+        drop(runtime);
+        other.join().unwrap();
+        (looks.get(), sleeps.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn a_busy_worker_looks_and_an_idle_one_or_one_without_the_time_sleeps() {
+        let measure = |duration: Duration, count: usize, pause: Duration| {
+            std::thread::spawn(move || exchange(duration, count, pause)).join().unwrap()
+        };
+        let (looks, _) = measure(BUSY_GAP, 200, Duration::ZERO);
+        assert!(looks > 0);
+        let (looks, sleeps) = measure(Duration::ZERO, 200, Duration::ZERO);
+        assert!(looks == 0 && sleeps > 0, "{looks} looks, {sleeps} sleeps");
+        let (looks, sleeps) = measure(BUSY_GAP, 20, BUSY_GAP * 3);
+        assert!(sleeps >= 20, "{looks} looks, {sleeps} sleeps");
+    }
+}
