@@ -117,10 +117,8 @@ impl Node {
         let Some(cluster) = &self.cluster else { return };
         let now = self.now();
         self.go_on_handing_over(now);
-        if cluster.draining.load(Ordering::Relaxed) {
-            return;
-        }
-        if self.log().disk_space_low() {
+        // Again and again: a successor may have become fit only now.
+        if cluster.draining.load(Ordering::Relaxed) || self.log().disk_space_low() {
             self.hand_over_all();
             return;
         }

@@ -3,7 +3,8 @@
 //! Waking a sleeping thread costs its waker an interrupt to another core, and itself the way back from that core's idle state: on
 //! virtual machines more than most statements. Between two statements of a client, or two messages of a replica, there is
 //! less time than that. So after work a worker goes on polling for the time that it is given (NDB: SchedulerSpinTimer), and leaves its
-//! core to whoever wants it after every look. One that sleeps for long anyway does not: an idle server uses no core.
+//! core to whoever wants it after every look. One that sleeps for long anyway does not: an idle server uses no core. Nor does one whose
+//! core was taken for long: who yields to somebody with much to do waits for his turn, who is woken gets the core at once.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -12,6 +13,10 @@ use std::time::{Duration, Instant};
 
 /// A worker that slept for longer than this is not busy: it would mostly look in vain.
 const BUSY_GAP: Duration = Duration::from_millis(1);
+/// A core that was yielded for longer than this is wanted by somebody with much to do.
+const AWAY_MAX: Duration = Duration::from_micros(500);
+/// For so long nobody looks then.
+const QUIET: Duration = Duration::from_millis(5);
 
 #[derive(Default)]
 struct Spin {
@@ -20,6 +25,8 @@ struct Spin {
     /// It has looked since the last sleep.
     is_over: Cell<bool>,
     slept_at: Cell<Option<Instant>>,
+    /// The core is wanted by others until then.
+    quiet_until: Cell<Option<Instant>>,
     is_busy: Cell<bool>,
 }
 
@@ -30,13 +37,15 @@ thread_local! {
 /// To be called when the runtime is about to sleep: it does not if the task is woken.
 pub(crate) fn before_sleep() {
     SPIN.with(|spin| {
-        if spin.is_busy.get() && !spin.is_over.get() {
+        let now = Instant::now();
+        let is_quiet = spin.quiet_until.get().is_some_and(|until| now < until);
+        if spin.is_busy.get() && !spin.is_over.get() && !is_quiet {
             let waker = spin.waker.borrow_mut().take();
             if let Some(waker) = waker {
                 return waker.wake();
             }
         }
-        spin.slept_at.set(Some(Instant::now()));
+        spin.slept_at.set(Some(now));
     });
 }
 
@@ -70,7 +79,13 @@ pub(crate) async fn look_for_work(duration: Duration, before_look: impl Fn()) {
             // The runtime asks for events, and runs what they wake, before it comes back here.
             tokio::task::yield_now().await;
             before_look();
+            let left_at = Instant::now();
             std::thread::yield_now();
+            let back_at = Instant::now();
+            if back_at - left_at > AWAY_MAX {
+                SPIN.with(|spin| spin.quiet_until.set(Some(back_at + QUIET)));
+                break;
+            }
         }
         SPIN.with(|spin| spin.is_over.set(true));
     }
