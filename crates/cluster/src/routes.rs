@@ -336,6 +336,7 @@ mod tests {
         // A newer life is met through the others.
         assert_eq!(found(&Peer { incarnation: 19, ..target }).1, 20);
     }
+
     #[test]
     fn a_peer_with_a_link_is_reached_over_that_alone() {
         let cluster = crate::mesh::tests::cluster();

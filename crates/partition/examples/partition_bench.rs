@@ -19,10 +19,6 @@ const TABLE: TableId = TableId(1);
 const PARTITIONS: u32 = 4;
 const TOKEN: WaitToken = WaitToken(0);
 
-fn column(name: &str, sql_type: SqlType) -> Column {
-    Column::new(name, sql_type)
-}
-
 fn index(id: u32, column: usize, unique: bool) -> Index {
     Index::new(IndexId(id), format!("index{id}"), &[column], unique, IndexMethod::BTree)
 }
@@ -36,10 +32,10 @@ fn schema() -> TableSchema {
         database: "sbtest".into(),
         name: "sbtest1".into(),
         columns: vec![
-            column("id", SqlType::new(BaseType::Int)),
-            column("k", SqlType::new(BaseType::Int)),
-            column("c", text(120)),
-            column("pad", text(60)),
+            Column::new("id", SqlType::new(BaseType::Int)),
+            Column::new("k", SqlType::new(BaseType::Int)),
+            Column::new("c", text(120)),
+            Column::new("pad", text(60)),
         ],
         indexes: vec![index(0, 0, true), index(1, 1, false)],
         partition_columns: vec![0],

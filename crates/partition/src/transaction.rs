@@ -150,8 +150,10 @@ impl Partition {
     /// to be gone. One that had only locked is told by its being known here at all: were it to begin again, it would
     /// write what it has made of rows that others have changed since.
     pub fn has_part(&self, transaction: TransactionId, term: u64, writes: u32) -> bool {
-        let is_known = term == 0 || term == self.last_index().1 && self.transactions.contains_key(&transaction);
-        is_known && self.savepoint(transaction).0 == writes
+        match self.transaction(transaction) {
+            Some(known) => (term == 0 || term == self.last_index().1) && known.mark().0 == writes,
+            None => term == 0 && writes == 0,
+        }
     }
 
     /// Refuses a transaction of which there is nothing here (any more). To be asked before a commit of what it has written: the

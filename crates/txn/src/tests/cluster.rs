@@ -66,6 +66,14 @@ impl Cluster {
         (0..).filter(is_there).take(count).collect()
     }
 
+    /// A table with `count` rows that the node leads, and their ids.
+    async fn with_rows_at(&self, position: usize, count: usize) -> (Arc<Table>, Vec<i64>) {
+        let table = self.create(Shape::Plain).await;
+        let ids = self.ids_at(&table, position, count);
+        load(&self.nodes[position], &table, &ids).await;
+        (table, ids)
+    }
+
     fn begun(&self, position: usize) -> Transaction {
         self.nodes[position].begun(Isolation::RepeatableRead)
     }
@@ -224,9 +232,7 @@ async fn set_k_and_end(transaction: &mut Transaction, table: &Arc<Table>, id: i6
 fn a_wait_on_another_node_ends_when_it_is_given_up_or_takes_too_long() {
     let cluster = Cluster::new();
     run(async {
-        let table = cluster.create(Shape::Plain).await;
-        let ids = cluster.ids_at(&table, 1, 2);
-        load(&cluster.nodes[0], &table, &ids).await;
+        let (table, ids) = cluster.with_rows_at(1, 2).await;
         let mut holder = cluster.begun(1);
         set_k(&mut holder, &table, ids[0], Some(1)).await.unwrap();
         let mut waiter = cluster.begun(0);
@@ -252,9 +258,7 @@ fn a_wait_on_another_node_ends_when_it_is_given_up_or_takes_too_long() {
 fn a_wait_of_a_transaction_that_was_ended_on_another_node_is_over() {
     let cluster = Cluster::new();
     run(async {
-        let table = cluster.create(Shape::Plain).await;
-        let ids = cluster.ids_at(&table, 1, 2);
-        load(&cluster.nodes[0], &table, &ids).await;
+        let (table, ids) = cluster.with_rows_at(1, 2).await;
         let mut holder = cluster.begun(1);
         set_k(&mut holder, &table, ids[0], Some(1)).await.unwrap();
         let mut waiter = cluster.begun(0);
@@ -364,9 +368,7 @@ fn lose_call(fault: Fault, number: u64) {
     let cluster = Cluster::new();
     run(async {
         let context = format!("call {number}: {fault:?}");
-        let table = cluster.create(Shape::Plain).await;
-        let ids = cluster.ids_at(&table, 1, 2);
-        load(&cluster.nodes[1], &table, &ids).await;
+        let (table, ids) = cluster.with_rows_at(1, 2).await;
         cluster.network.break_call(number, fault);
         let mut transaction = cluster.begun(0);
         let work = async {
@@ -446,9 +448,7 @@ fn who_asks_for_an_outcome_leaves_its_thread_to_others_meanwhile() {
 fn what_a_dead_request_left_behind_is_found_by_asking_its_coordinator() {
     let cluster = Cluster::new();
     run(async {
-        let table = cluster.create(Shape::Plain).await;
-        let ids = cluster.ids_at(&table, 1, 2);
-        load(&cluster.nodes[1], &table, &ids).await;
+        let (table, ids) = cluster.with_rows_at(1, 2).await;
         let mut alive = cluster.begun(0);
         set_k(&mut alive, &table, ids[0], Some(1)).await.unwrap();
         let mut dead = cluster.begun(0);
