@@ -145,7 +145,8 @@ fn check_part(node: &Node, id: TransactionId, part: &Part) -> Result<(), Refusal
         true => node.leader(part.partition).map_err(|_| Refusal::Lost)?,
         false => return Err(Refusal::Lost),
     };
-    match guard.has_part(id, part.term, part.staged) {
+    // Term 0 is for what joins now: nothing that is committed.
+    match part.term != 0 && guard.has_part(id, part.term, part.staged) {
         true => Ok(()),
         false => Err(Refusal::Lost),
     }
