@@ -378,6 +378,23 @@ impl Node {
                 transport.flush();
             }
         }
+        if let Some(transport) = transport {
+            transport.look();
+        }
+    }
+
+    /// A thread that serves sessions does sleep now.
+    pub fn fall_asleep(&self) {
+        if let Some(transport) = self.cluster.as_ref().and_then(|cluster| cluster.transport.get()) {
+            transport.fall_asleep();
+        }
+    }
+
+    /// A thread that serves sessions goes on after it has slept.
+    pub fn wake(&self) {
+        if let Some(transport) = self.cluster.as_ref().and_then(|cluster| cluster.transport.get()) {
+            transport.wake();
+        }
     }
 
     fn flush_now(&self) -> Result<()> {

@@ -320,6 +320,7 @@ impl Node {
                 me,
                 peers: peers.collect(),
                 lanes: options.lanes,
+                transporter: options.transporter,
                 workers,
                 heartbeat: options.heartbeat,
                 ..TransportOptions::default()
@@ -449,6 +450,7 @@ pub(crate) mod tests {
             timing: shoal_partition::Timing::default(),
             heartbeat: Duration::from_millis(100),
             lanes: 1,
+            transporter: shoal_transport::Transporter::default(),
         };
         Cluster::new(options, 1, false)
     }

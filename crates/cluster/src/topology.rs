@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use shoal_partition::Timing;
+use shoal_transport::Transporter;
 use shoal_types::{NodeId, PartitionId};
 
 /// What a node is for; any mix.
@@ -80,6 +81,8 @@ pub struct ClusterOptions {
     pub heartbeat: Duration,
     /// Links between two nodes.
     pub lanes: u16,
+    /// The best way to nodes of the same host.
+    pub transporter: Transporter,
 }
 
 impl ClusterOptions {

@@ -265,6 +265,7 @@ mod tests {
             heartbeat: Duration::from_millis(100),
             timing: Timing::default(),
             lanes: 1,
+            transporter: shoal_transport::Transporter::default(),
         };
         let options = NodeOptions::new(directory);
         Node::open(NodeOptions { background_work: false, cluster: Some(cluster), ..options }).unwrap()

@@ -71,6 +71,13 @@ impl Setting {
         }
     }
 
+    fn flag(&self) -> Option<bool> {
+        match &self.value {
+            Value::Bool(flag) => Some(*flag),
+            Value::Number(_) | Value::Text(_) => None,
+        }
+    }
+
     /// Text that says something.
     fn text(&self) -> Option<&str> {
         match &self.value {

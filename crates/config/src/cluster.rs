@@ -50,6 +50,8 @@ pub struct NodeConfig {
     pub execution_threads: Option<u32>,
     /// Microseconds for which a busy worker thread looks for more to do before it sleeps; `None`: the server's default.
     pub spin_us: Option<u64>,
+    /// Talk to nodes of the same host through memory that both share.
+    pub use_shm: bool,
     /// Keep the process's memory from being swapped out.
     pub lock_pages: bool,
     /// The CPUs for the worker threads, in order; empty: wherever the system puts them.

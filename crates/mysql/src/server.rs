@@ -144,14 +144,21 @@ impl<F: Frontend + Send + Sync> Server<F> {
     }
 }
 
-fn worker_runtime(before_sleep: impl Fn() + Send + Sync + 'static) -> io::Result<LocalRuntime> {
+fn worker_runtime<F: Frontend + Send + Sync>(frontend: &Arc<F>) -> io::Result<LocalRuntime> {
+    let (sleeping, waking) = (Arc::clone(frontend), Arc::clone(frontend));
     Builder::new_current_thread()
         .enable_all()
         .on_thread_park(move || {
-            before_sleep();
-            spin::before_sleep();
+            sleeping.before_sleep();
+            if spin::before_sleep() {
+                sleeping.fall_asleep();
+            }
         })
-        .on_thread_unpark(spin::after_sleep)
+        .on_thread_unpark(move || {
+            if spin::after_sleep() {
+                waking.wake();
+            }
+        })
         .max_blocking_threads(BLOCKING_THREADS)
         .build_local(LocalOptions::default())
 }
@@ -179,8 +186,7 @@ struct WorkerThread<F: Frontend> {
 
 impl<F: Frontend + Send + Sync> WorkerThread<F> {
     fn run(self) {
-        let frontend = Arc::clone(&self.door.frontend);
-        match worker_runtime(move || frontend.before_sleep()) {
+        match worker_runtime(&self.door.frontend) {
             Ok(runtime) => runtime.block_on(self.serve()),
             Err(error) => eprintln!("mysql: worker {} cannot start: {error}", self.number),
         }
@@ -244,7 +250,7 @@ struct Acceptor<F: Frontend> {
 
 impl<F: Frontend + Send + Sync> Acceptor<F> {
     fn run(self, listeners: Listeners) {
-        let runtime = match worker_runtime(|| {}) {
+        let runtime = match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
             Ok(runtime) => runtime,
             Err(error) => return eprintln!("mysql: cannot accept connections: {error}"),
         };

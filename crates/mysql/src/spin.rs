@@ -34,29 +34,31 @@ thread_local! {
     static SPIN: Spin = Spin::default();
 }
 
-/// To be called when the runtime is about to sleep: it does not if the task is woken.
-pub(crate) fn before_sleep() {
+/// To be called when the runtime is about to sleep: it does not if the task is woken. Returns whether it does.
+pub(crate) fn before_sleep() -> bool {
     SPIN.with(|spin| {
         let now = Instant::now();
         let is_quiet = spin.quiet_until.get().is_some_and(|until| now < until);
         if spin.is_busy.get() && !spin.is_over.get() && !is_quiet {
             let waker = spin.waker.borrow_mut().take();
             if let Some(waker) = waker {
-                return waker.wake();
+                waker.wake();
+                return false;
             }
         }
         spin.slept_at.set(Some(now));
-    });
+        true
+    })
 }
 
-/// To be called when the runtime goes on.
-pub(crate) fn after_sleep() {
+/// To be called when the runtime goes on. Returns whether it has slept.
+pub(crate) fn after_sleep() -> bool {
     SPIN.with(|spin| {
-        if let Some(slept_at) = spin.slept_at.take() {
-            spin.is_busy.set(slept_at.elapsed() < BUSY_GAP);
-            spin.is_over.set(false);
-        }
-    });
+        let Some(slept_at) = spin.slept_at.take() else { return false };
+        spin.is_busy.set(slept_at.elapsed() < BUSY_GAP);
+        spin.is_over.set(false);
+        true
+    })
 }
 
 /// The task that looks, for `duration` at a time. `before_look` is what has to be done before every sleep.
@@ -111,7 +113,9 @@ mod tests {
                 let sleeps_now = SPIN.with(|spin| spin.slept_at.get().is_some());
                 counted.fetch_add(usize::from(sleeps_now), Ordering::Relaxed);
             })
-            .on_thread_unpark(after_sleep)
+            .on_thread_unpark(|| {
+                after_sleep();
+            })
             .build_local(tokio::runtime::LocalOptions::default());
         (runtime.unwrap(), sleeps)
     }

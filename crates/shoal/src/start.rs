@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use shoal_cluster::{ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing};
+use shoal_cluster::{
+    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing, Transporter,
+};
 use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_mysql::server::{Listeners, Options, bind_tcp, start_workers};
 use shoal_sql::server::{Server, SharedServer};
@@ -214,6 +216,11 @@ fn cluster_options(config: &ClusterConfig, me: NodeId) -> Result<ClusterOptions,
         timing: timing.map_err(|error| error.message().to_owned())?,
         heartbeat: Duration::from_millis(config.heartbeat_ms),
         lanes: config.connection_pool.clamp(1, u32::from(shoal_cluster::LANES_MAX)) as u16,
+        transporter: if config.node(me).is_none_or(|node| node.use_shm) {
+            Transporter::SharedMemory
+        } else {
+            Transporter::Tcp
+        },
     })
 }
 

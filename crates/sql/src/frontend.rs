@@ -148,6 +148,10 @@ pub trait Frontend: 'static {
     fn count_aborted_connect(&self);
     /// A thread that serves sessions has nothing to do, and is about to sleep or to look for more.
     fn before_sleep(&self) {}
+    /// It does sleep, after `before_sleep`.
+    fn fall_asleep(&self) {}
+    /// It goes on after `fall_asleep`.
+    fn wake(&self) {}
 }
 
 /// How one connection is told from any thread that it has been killed. Looking at it costs one load, so the door can

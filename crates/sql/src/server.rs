@@ -178,6 +178,14 @@ impl Frontend for SharedServer {
         self.0.node.flush_before_sleep();
     }
 
+    fn fall_asleep(&self) {
+        self.0.node.fall_asleep();
+    }
+
+    fn wake(&self) {
+        self.0.node.wake();
+    }
+
     fn count_aborted_connect(&self) {
         self.0.aborted_connects.fetch_add(1, Ordering::Relaxed);
     }

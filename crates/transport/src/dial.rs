@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixListener};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 
@@ -15,6 +15,7 @@ use crate::handshake::{Established, HandshakeError, read_frame, refuse};
 use crate::hello::{CLIENT, Hello};
 use crate::input::Input;
 use crate::peer::Peer;
+use crate::socket::{Socket, Transporter, connect_unix, unix_address};
 use crate::transport::{Arrival, Transport};
 
 /// The first pause after a link broke or an attempt failed; each one after is twice as long. A process that is killed
@@ -71,6 +72,7 @@ impl Transport {
 
     async fn dial(&self, peer: &Arc<Peer>, lane: u16) -> Result<Established, HandshakeError> {
         let socket = self.connect(peer).await?;
+        let socket = self.improve(socket).await?;
         match timeout(self.options.handshake_timeout, self.greet(peer, lane, socket)).await {
             Ok(result) => result,
             Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
@@ -79,9 +81,20 @@ impl Transport {
 
     async fn connect(&self, peer: &Peer) -> io::Result<TcpStream> {
         let Some(address) = &peer.address else { return Err(io::ErrorKind::AddrNotAvailable.into()) };
-        let socket = timeout(self.options.connect_timeout, TcpStream::connect(address)).await??;
-        Transport::prepare(&socket)?;
-        Ok(socket)
+        timeout(self.options.connect_timeout, TcpStream::connect(address)).await?
+    }
+
+    /// The quickest socket to where a TCP socket leads.
+    async fn improve(&self, socket: TcpStream) -> io::Result<Socket> {
+        let there = socket.peer_addr()?;
+        let is_here = there.ip() == socket.local_addr()?.ip();
+        if is_here && self.options.transporter > Transporter::Tcp {
+            let connected = timeout(self.options.connect_timeout, connect_unix(there)).await;
+            if let Ok(Ok(unix)) = connected {
+                return Ok(unix);
+            }
+        }
+        Socket::tcp(socket)
     }
 
     /// Finds out whether a peer that dials this node, and does not any more, is dead: connects to where it listens.
@@ -113,9 +126,20 @@ impl Transport {
             Ok(listener) => listener,
             Err(error) => return eprintln!("transport: cannot accept connections: {error}"),
         };
+        // Without it nodes of this host come by TCP as well.
+        let unix = listener.local_addr().and_then(unix_address).map(Into::into);
+        let unix = unix.and_then(|address| UnixListener::bind_addr(&address)).ok();
+        let accept_unix = async || match &unix {
+            Some(unix) => unix.accept().await.map(|(socket, _)| Socket::Unix(socket)),
+            None => std::future::pending().await,
+        };
         let strangers = Rc::new(Semaphore::new(STRANGERS_MAX));
         loop {
-            let Ok((socket, _)) = listener.accept().await else {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted.and_then(|(socket, _)| Socket::tcp(socket)),
+                accepted = accept_unix() => accepted,
+            };
+            let Ok(socket) = accepted else {
                 sleep(ACCEPT_RETRY).await;
                 continue;
             };
@@ -132,15 +156,15 @@ impl Transport {
         }
     }
 
-    async fn hear(&self, mut socket: TcpStream) -> Result<Arrival, HandshakeError> {
-        Transport::prepare(&socket)?;
+    async fn hear(&self, mut socket: Socket) -> Result<Arrival, HandshakeError> {
+        socket.check_owner()?;
         let mut input = Input::default();
         let hello = match read_frame(&mut socket, &mut input).await? {
             (Class::Hello, payload) => Hello::decode(&payload),
             (class, _) => Err(format!("{class:?} came in place of a hello")),
         };
         match hello {
-            Ok(hello) => Ok(Arrival { socket: socket.into_std()?, input, hello }),
+            Ok(hello) => Ok(Arrival { socket: socket.detach()?, input, hello }),
             Err(reason) => Err(refuse(&mut socket, reason).await),
         }
     }
@@ -154,7 +178,7 @@ impl Transport {
     }
 
     async fn welcome_arrival(&self, Arrival { socket, input, hello }: Arrival) {
-        let Ok(socket) = TcpStream::from_std(socket) else { return };
+        let Ok(socket) = socket.attach() else { return };
         let peer = self.peer_of(&hello);
         let welcome = async {
             peer.unblocked().await;

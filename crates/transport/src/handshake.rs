@@ -6,24 +6,26 @@
 //!                               judges it: handler, incarnation
 //!              <-               Hello, or Refused with a sentence
 //! judges it
-//! Ready        ->               the link is up on both sides
+//! Ready        ->               the link is up on both sides; over a Unix socket it brings the memory along
+//!                               that frames are to go through
 //! (or Refused)
 //! ```
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shoal_types::NodeId;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedReadHalf;
 
-use crate::frame::{self, Class, Head};
+use crate::frame::{self, Class, Head, TooLarge};
 use crate::hello::{CLIENT, HELLO_BYTES_MAX, Hello};
 use crate::input::Input;
 use crate::link::Link;
 use crate::peer::{NotAdded, Peer};
+use crate::shared;
+use crate::socket::{ReadHalf, Socket, Transporter};
 use crate::transport::Transport;
 
 /// How often a process is looked at that may or may not be gone.
@@ -47,36 +49,53 @@ impl From<io::Error> for HandshakeError {
 /// A link that is up, and what its task needs.
 pub(crate) struct Established {
     pub link: Arc<Link>,
-    pub socket: OwnedReadHalf,
+    pub socket: ReadHalf,
     pub input: Input,
 }
 
 /// The next frame of a handshake and its payload.
 pub(crate) async fn read_frame(
-    socket: &mut TcpStream,
+    socket: &mut Socket,
     input: &mut Input,
 ) -> Result<(Class, Vec<u8>), HandshakeError> {
+    let (class, payload, _) = read_frame_with_descriptor(socket, input).await?;
+    Ok((class, payload))
+}
+
+/// The same, and the descriptor that came with it.
+async fn read_frame_with_descriptor(
+    socket: &mut Socket,
+    input: &mut Input,
+) -> Result<(Class, Vec<u8>, Option<OwnedFd>), HandshakeError> {
+    let mut descriptor = None;
     loop {
         match input.next_frame(HELLO_BYTES_MAX) {
-            Ok(Some(frame)) => return Ok((frame.head.class, frame.payload.to_vec())),
+            Ok(Some(frame)) => return Ok((frame.head.class, frame.payload.to_vec(), descriptor)),
             Ok(None) => {}
             Err(error) => return Err(HandshakeError::Refused(format!("this is not a Shoal node: {error}"))),
         }
-        if input.fill(socket).await? == 0 {
+        let (bytes, received) = socket.receive_with_descriptor(input.room()).await?;
+        if bytes == 0 {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
+        descriptor = descriptor.or(received);
     }
 }
 
-async fn write_frame(socket: &mut TcpStream, class: Class, payload: &[u8]) -> io::Result<()> {
+fn encoded(class: Class, payload: &[u8]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    frame::append(&mut bytes, Head::of(class), |buffer| buffer.extend_from_slice(payload))
-        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    socket.write_all(&bytes).await
+    match frame::append(&mut bytes, Head::of(class), |buffer| buffer.extend_from_slice(payload)) {
+        Ok(()) => Ok(bytes),
+        Err(TooLarge(_)) => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+async fn write_frame(socket: &mut Socket, class: Class, payload: &[u8]) -> io::Result<()> {
+    socket.write_all(&encoded(class, payload)?).await
 }
 
 /// Tells the other side that it is refused, and hands the sentence back as the error.
-pub(crate) async fn refuse(socket: &mut TcpStream, reason: String) -> HandshakeError {
+pub(crate) async fn refuse(socket: &mut Socket, reason: String) -> HandshakeError {
     let end = reason.floor_char_boundary(HELLO_BYTES_MAX);
     // The refusal holds whether the other side hears it or not.
     let _ = write_frame(socket, Class::Refused, &reason.as_bytes()[..end]).await;
@@ -89,7 +108,7 @@ impl Transport {
         &self,
         peer: &Arc<Peer>,
         lane: u16,
-        mut socket: TcpStream,
+        mut socket: Socket,
     ) -> Result<Established, HandshakeError> {
         let mut bytes = Vec::new();
         self.hello_for(lane, self.options.lanes).encode(&mut bytes);
@@ -111,15 +130,24 @@ impl Transport {
         if let Err(reason) = self.make_way(peer, &theirs).await {
             return Err(refuse(&mut socket, reason).await);
         }
-        write_frame(&mut socket, Class::Ready, &[]).await?;
-        self.establish(peer, socket, input, &theirs, greeted)
+        let memory = match &socket {
+            Socket::Unix(_) if self.options.transporter == Transporter::SharedMemory => {
+                Some(shared::make_memory()?)
+            }
+            _ => None,
+        };
+        match &memory {
+            Some(memory) => socket.send_with_descriptor(&encoded(Class::Ready, &[])?, memory).await?,
+            None => write_frame(&mut socket, Class::Ready, &[]).await?,
+        }
+        self.establish(peer, socket, memory.map(|memory| (memory, true)), input, &theirs, greeted)
     }
 
     /// The handshake of the side that was dialled, after the other's hello.
     pub(crate) async fn welcome(
         &self,
         peer: &Arc<Peer>,
-        mut socket: TcpStream,
+        mut socket: Socket,
         mut input: Input,
         theirs: &Hello,
     ) -> Result<Established, HandshakeError> {
@@ -133,12 +161,17 @@ impl Transport {
         self.hello_for(theirs.lane, theirs.lanes).encode(&mut bytes);
         let greeted = Instant::now();
         write_frame(&mut socket, Class::Hello, &bytes).await?;
-        match read_frame(&mut socket, &mut input).await? {
-            (Class::Ready, _) => self.establish(peer, socket, input, theirs, greeted),
-            (Class::Refused, payload) => {
+        match read_frame_with_descriptor(&mut socket, &mut input).await? {
+            (Class::Ready, _, memory) => {
+                let memory = memory.map(|memory| (memory, false));
+                self.establish(peer, socket, memory, input, theirs, greeted)
+            }
+            (Class::Refused, payload, _) => {
                 Err(HandshakeError::Refused(String::from_utf8_lossy(&payload).into_owned()))
             }
-            (class, _) => Err(HandshakeError::Refused(format!("{class:?} came in place of the handshake's end"))),
+            (class, _, _) => {
+                Err(HandshakeError::Refused(format!("{class:?} came in place of the handshake's end")))
+            }
         }
     }
 
@@ -188,12 +221,13 @@ impl Transport {
     fn establish(
         &self,
         peer: &Arc<Peer>,
-        socket: TcpStream,
+        socket: Socket,
+        memory: Option<(OwnedFd, bool)>,
         input: Input,
         theirs: &Hello,
         greeted: Instant,
     ) -> Result<Established, HandshakeError> {
-        let (read, write) = socket.into_split();
+        let (read, write) = socket.split(memory)?;
         let handler = Arc::clone(&self.handler);
         let options = self.options.link();
         let link = Link::new(Arc::clone(peer), theirs.lane, theirs.incarnation, handler, options, write);

@@ -3,10 +3,6 @@
 //! The buffer grows only with bytes that really arrived (a frame that claims 64 MiB costs nothing until they are there)
 //! and shrinks again when a large frame has passed.
 
-use std::io;
-
-use tokio::io::{AsyncRead, AsyncReadExt};
-
 use crate::frame::{self, Frame, FrameError};
 
 /// The capacity a buffer starts with and shrinks back to.
@@ -24,10 +20,10 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Reads what the socket has; 0 is its end.
-    pub(crate) async fn fill(&mut self, socket: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
+    /// The buffer, with room for what is to be appended to it.
+    pub(crate) fn room(&mut self) -> &mut Vec<u8> {
         self.make_room();
-        socket.read_buf(&mut self.buffer).await
+        &mut self.buffer
     }
 
     /// The next complete frame. An error is final: the bytes stay where they are.
@@ -62,6 +58,8 @@ impl Input {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt;
+
     use super::*;
     use crate::frame::{Class, Head, PAYLOAD_BYTES_MAX, append};
 
@@ -80,7 +78,7 @@ mod tests {
         let mut payloads = Vec::new();
         for mut chunk in bytes.chunks(step) {
             while !chunk.is_empty() {
-                runtime.block_on(input.fill(&mut chunk)).unwrap();
+                runtime.block_on(chunk.read_buf(input.room())).unwrap();
                 payloads.append(&mut drain(&mut input));
             }
         }

@@ -1,6 +1,6 @@
 //! The transport: byte channels between nodes.
 //!
-//! A pair of nodes keeps a few TCP links, called lanes; lane k is read on worker k of both processes. On a link travel
+//! A pair of nodes keeps a few links, called lanes: TCP connections, or shared memory where both run on one host; lane k is read on worker k of both processes. On a link travel
 //! frames (`frame`): one-way messages, and calls with their replies. Any thread may send; what a worker's thread appends
 //! between two sleeps leaves in one write. Frames are handled where they are read, with no task or thread between.
 //!
@@ -25,6 +25,9 @@ mod outbox;
 mod output;
 mod peer;
 mod responder;
+mod ring;
+mod shared;
+mod socket;
 mod transport;
 
 pub use calls::{Call, CallError, Reply};
@@ -36,4 +39,5 @@ pub use hello::{
 pub use options::{PeerAddress, TransportOptions};
 pub use peer::{Block, PeerState};
 pub use responder::{Cancelled, Responder};
+pub use socket::Transporter;
 pub use transport::{Handler, Transport};

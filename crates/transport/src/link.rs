@@ -1,4 +1,4 @@
-//! A link: one TCP connection between two nodes, after its handshake.
+//! A link: one connection between two nodes, after its handshake.
 //!
 //! Any thread may append frames and flush; the socket is written directly, without the reactor. Frames that come in are
 //! read and handled by a local task of one worker (`serve`), which also watches for silence. A link that closes fails the
@@ -11,9 +11,6 @@ use std::task::Context;
 use std::time::Duration;
 
 use shoal_types::NodeId;
-use socket2::SockRef;
-use tokio::io::Interest;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
@@ -24,6 +21,7 @@ use crate::outbox;
 use crate::output::{Batch, Output};
 use crate::peer::Peer;
 use crate::responder::{Responder, Served};
+use crate::socket::{ReadHalf, Transporter, WriteHalf};
 use crate::transport::Handler;
 
 /// Beyond this much that is unwritten, a frame is written at once and not gathered with others.
@@ -43,7 +41,7 @@ pub(crate) struct Link {
     pub incarnation: u64,
     handler: Arc<dyn Handler>,
     options: LinkOptions,
-    socket: OwnedWriteHalf,
+    socket: WriteHalf,
     output: Mutex<Output>,
     calls: Mutex<Calls>,
     served: Mutex<Served>,
@@ -80,7 +78,7 @@ impl Link {
         incarnation: u64,
         handler: Arc<dyn Handler>,
         options: LinkOptions,
-        socket: OwnedWriteHalf,
+        socket: WriteHalf,
     ) -> Arc<Link> {
         Arc::new(Link {
             peer,
@@ -101,6 +99,10 @@ impl Link {
 
     pub(crate) fn node(&self) -> NodeId {
         self.peer.node
+    }
+
+    pub(crate) fn transporter(&self) -> Transporter {
+        self.socket.transporter()
     }
 
     pub(crate) fn calls(&self) -> MutexGuard<'_, Calls> {
@@ -198,16 +200,13 @@ impl Link {
 
     /// Writes what has been appended, as far as the socket takes it.
     pub(crate) fn flush(self: &Arc<Self>) {
-        self.write(|bytes| SockRef::from(self.socket.as_ref()).send_with_flags(bytes, libc::MSG_NOSIGNAL));
+        self.write(|bytes| self.socket.send(bytes));
     }
 
     /// Goes on after the socket was full. Through the reactor, which has to learn when it is full again.
     fn resume(self: &Arc<Self>) {
         lock(&self.output).unstick();
-        let socket: &tokio::net::TcpStream = self.socket.as_ref();
-        self.write(|bytes| {
-            socket.try_io(Interest::WRITABLE, || SockRef::from(socket).send_with_flags(bytes, libc::MSG_NOSIGNAL))
-        });
+        self.write(|bytes| self.socket.send_when_writable(bytes));
     }
 
     fn write(self: &Arc<Self>, mut send: impl FnMut(&[u8]) -> io::Result<usize>) {
@@ -245,7 +244,7 @@ impl Link {
             // The peer must not notice through a wire that is cut.
             self.peer.bury(Arc::clone(self));
         } else {
-            let _ = SockRef::from(self.socket.as_ref()).shutdown(std::net::Shutdown::Both);
+            self.socket.shutdown();
         }
         self.attention.notify_one();
         wakers.into_iter().for_each(std::task::Waker::wake);
@@ -261,7 +260,7 @@ impl Link {
     }
 
     /// Reads, handles and watches until the link is closed. Runs on the lane's worker.
-    pub(crate) async fn serve(self: Arc<Self>, socket: OwnedReadHalf, input: Input) {
+    pub(crate) async fn serve(self: Arc<Self>, socket: ReadHalf, input: Input) {
         let _closing = CloseOnDrop { link: Arc::clone(&self), tells_handler: true };
         let reader = tokio::task::spawn_local(Arc::clone(&self).read(socket, input));
         self.watch().await;
@@ -284,7 +283,7 @@ impl Link {
                 output.is_stuck()
             };
             tokio::select! {
-                _ = self.socket.writable(), if is_stuck && !self.peer.is_outbound_blocked() => self.resume(),
+                () = self.socket.writable(), if is_stuck && !self.peer.is_outbound_blocked() => self.resume(),
                 () = self.attention.notified() => self.flush(),
                 _ = ticks.tick(), if is_watched => {
                     let now = self.reads.load(Ordering::Relaxed);
@@ -304,14 +303,14 @@ impl Link {
         }
     }
 
-    async fn read(self: Arc<Self>, mut socket: OwnedReadHalf, mut input: Input) {
+    async fn read(self: Arc<Self>, mut socket: ReadHalf, mut input: Input) {
         let _closing = CloseOnDrop { link: Arc::clone(&self), tells_handler: false };
         let reason = loop {
             match self.handle_frames(&mut input) {
                 Ok(()) => {}
                 Err(reason) => break reason,
             }
-            match input.fill(&mut socket).await {
+            match socket.read(input.room()).await {
                 Ok(0) => break "the peer closed it".to_string(),
                 Ok(bytes) => {
                     if self.peer.is_inbound_blocked() {

@@ -7,6 +7,7 @@ use shoal_types::NodeId;
 use crate::frame::PAYLOAD_BYTES_MAX;
 use crate::hello::{CLUSTER_NAME_BYTES_MAX, DETAILS_BYTES_MAX, Hello, LANES_MAX, NODE_ID_MAX};
 use crate::link::LinkOptions;
+use crate::socket::Transporter;
 
 /// Another node, as the configuration has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct TransportOptions {
     pub handshake_timeout: Duration,
     /// The longest pause between two attempts to dial; the first pauses are a few milliseconds.
     pub redial_pause_max: Duration,
+    /// The best that is used to nodes of the same host; to others it is always TCP.
+    pub transporter: Transporter,
     /// Bytes that may wait on one link before one-way frames are dropped and calls wait.
     pub unsent_bytes_max: usize,
 }
@@ -51,6 +54,7 @@ impl Default for TransportOptions {
             connect_timeout: Duration::from_secs(1),
             handshake_timeout: Duration::from_secs(3),
             redial_pause_max: Duration::from_millis(500),
+            transporter: Transporter::default(),
             unsent_bytes_max: 16 << 20,
         }
     }

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::hello::Hello;
 use crate::link::Link;
+use crate::socket::Transporter;
 use crate::transport::Handler;
 
 /// A cut wire, for tests: bytes neither leave nor arrive, and nothing is closed because of that.
@@ -32,6 +33,8 @@ pub struct PeerState {
     pub is_up: bool,
     /// Links that are up.
     pub links: usize,
+    /// What the first of them goes through.
+    pub transporter: Option<Transporter>,
     /// The peer's process that was last connected; 0 before the first.
     pub incarnation: u64,
     /// There is proof that the process `incarnation` is gone.
@@ -258,12 +261,14 @@ impl Peer {
     }
 
     pub(crate) fn snapshot(&self) -> PeerState {
+        let transporter = self.links().first().map(|link| link.transporter());
         let state = self.state();
         PeerState {
             node: self.node,
             address: self.address.clone(),
             is_up: state.links > 0,
             links: state.links,
+            transporter,
             incarnation: state.incarnation,
             is_dead: state.dead_since.is_some(),
             since: state.since,

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use shoal_types::NodeId;
-use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 
 use crate::calls::{Call, CallError};
@@ -17,6 +16,8 @@ use crate::options::TransportOptions;
 use crate::outbox;
 use crate::peer::{Block, Peer, PeerState};
 use crate::responder::Responder;
+use crate::shared;
+use crate::socket::DetachedSocket;
 
 /// What a node does with what comes in. The methods are called by the transport's own tasks on worker threads, never from
 /// within an operation of the transport, so they may take whatever locks callers of the transport hold. They must not
@@ -47,7 +48,7 @@ pub trait Handler: Send + Sync + 'static {
 
 /// A socket that said hello, on its way to the worker of its lane.
 pub(crate) struct Arrival {
-    pub socket: std::net::TcpStream,
+    pub socket: DetachedSocket,
     pub input: Input,
     pub hello: Hello,
 }
@@ -229,6 +230,21 @@ impl Transport {
         outbox::flush();
     }
 
+    /// Wakes the tasks of this thread for whose links something has come. For workers that look for work before they sleep.
+    pub fn look(&self) {
+        shared::look();
+    }
+
+    /// The worker is about to sleep, after `flush`. From its first call on, links of this thread rely on it and on `wake`.
+    pub fn fall_asleep(&self) {
+        shared::fall_asleep();
+    }
+
+    /// The worker goes on after `fall_asleep`.
+    pub fn wake(&self) {
+        shared::wake();
+    }
+
     /// For threads that are no workers, which write every frame at once: what `work` sends leaves in one write a link when
     /// it returns. Good also for not writing to sockets under a lock.
     pub fn gather<T>(&self, work: impl FnOnce() -> T) -> T {
@@ -266,10 +282,5 @@ impl Transport {
     /// Serves a link that is up until it closes.
     pub(crate) async fn serve(&self, established: crate::handshake::Established) {
         established.link.serve(established.socket, established.input).await;
-    }
-
-    pub(crate) fn prepare(socket: &TcpStream) -> std::io::Result<()> {
-        socket.set_nodelay(true)?;
-        socket2::SockRef::from(socket).set_keepalive(true)
     }
 }

@@ -48,6 +48,10 @@ impl<'a> Draft<'a> {
         self.setting(name)?.number()
     }
 
+    fn flag(&self, name: &str) -> Option<bool> {
+        self.setting(name).and_then(Setting::flag)
+    }
+
     fn port(&self, name: &str) -> Option<u16> {
         self.number(name).and_then(|port| u16::try_from(port).ok())
     }
@@ -199,6 +203,7 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         checkpoint_bytes_per_second: draft.number("MaxDiskWriteSpeed"),
         execution_threads: threads.count,
         spin_us: draft.number("SchedulerSpinTimer"),
+        use_shm: draft.flag("UseShm").unwrap_or(true),
         lock_pages,
         cpus: threads.cpus,
         node_group: draft.number("NodeGroup").map(|group| group as u32),

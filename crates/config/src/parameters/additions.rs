@@ -1,7 +1,7 @@
 //! Parameters that NDB does not have.
 
 use super::SectionKind::{Api, Data, Management, Tcp};
-use super::{Effect, PORT_MAX, Parameter, USED, choice, number, text};
+use super::{Effect, PORT_MAX, Parameter, USED, choice, flag, number, text};
 
 const NO_HTTP: Effect = Effect::None("this version has no HTTP door");
 
@@ -27,6 +27,8 @@ pub(super) const TABLE: &[Parameter] = &[
     text(Api, "DataDir", ".", USED),
     number(Api, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
     number(Api, "SchedulerSpinTimer", "200", (0, 500), USED),
+    flag(Api, "UseShm", "true", USED),
+    flag(Management, "UseShm", "true", USED),
     number(Api, "ConnectionPool", "", (1, 63), USED),
     number(Tcp, "ConnectionPool", "", (1, 63), USED),
 ];

@@ -140,7 +140,7 @@ pub(super) const TABLE: &[Parameter] = &[
     number(Data, "MaxBufferedEpochs", "100", (0, 100_000), NO_EPOCHS),
     number(Data, "MaxBufferedEpochBytes", "26214400", (26_214_400, MAX), NO_EPOCHS),
     // Connections.
-    flag(Data, "UseShm", "false", None("nodes of one host talk over TCP")),
+    flag(Data, "UseShm", "true", USED),
     number(Data, "ExtraSendBufferMemory", "0", (0, 32 * GIB), BUFFERS_GROW),
     number(Data, "TotalSendBufferMemory", "0", (256 * KIB, MAX), BUFFERS_GROW),
     flag(

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use shoal_transport::{
-    Call, CallError, Handler, Hello, PeerAddress, Reply, Responder, Transport, TransportOptions,
+    Call, CallError, Handler, Hello, PeerAddress, Reply, Responder, Transport, TransportOptions, Transporter,
 };
 use shoal_types::NodeId;
 use tokio::runtime::{Builder, LocalOptions};
@@ -190,7 +190,18 @@ pub fn peer(node: u32, address: &str, dial: bool) -> PeerAddress {
 
 pub fn options(node: u32, incarnation: u64, peers: Vec<PeerAddress>) -> TransportOptions {
     let me = Hello { cluster: "test".into(), node: NodeId(node), incarnation, ..Hello::default() };
-    TransportOptions { me, peers, ..TransportOptions::default() }
+    TransportOptions { me, peers, transporter: transporter(), ..TransportOptions::default() }
+}
+
+/// Names the transporter of a test run; without it: shared memory.
+pub const TRANSPORTER: &str = "SHOAL_TEST_TRANSPORTER";
+
+pub fn transporter() -> Transporter {
+    match std::env::var(TRANSPORTER).as_deref() {
+        Ok("unix") => Transporter::Unix,
+        Ok("tcp") => Transporter::Tcp,
+        _ => Transporter::SharedMemory,
+    }
 }
 
 impl Node {

@@ -8,13 +8,16 @@ use shoal_transport::{CallError, HEADER_BYTES, PAYLOAD_BYTES_MAX};
 use shoal_types::NodeId;
 
 use crate::common::{
-    BYTES, DEADLINE, DROP, ECHO, Event, HOLD, Node, REFUSE, answer, listener, options, pair, until,
+    BYTES, DEADLINE, DROP, ECHO, Event, HOLD, Node, REFUSE, answer, listener, options, pair, transporter, until,
 };
 use crate::raw;
 
 #[test]
 fn calls_are_answered_in_both_directions() {
     let (one, two) = pair(|_| ());
+    for (node, other) in [(&one, NodeId(2)), (&two, NodeId(1))] {
+        assert_eq!(node.transport.peer_state(other).unwrap().transporter, Some(transporter()));
+    }
     for (node, other) in [(&one, 2), (&two, 1)] {
         let reply = answer(node.call(other, ECHO, b"hello")).unwrap();
         assert_eq!((reply.kind, &reply.payload[..]), (ECHO, &b"hello"[..]));
@@ -126,6 +129,9 @@ fn a_thread_that_is_no_worker_writes_at_once_unless_it_gathers() {
 #[test]
 fn a_dropped_call_is_cancelled_at_the_peer() {
     let (one, two) = pair(|_| ());
+    for (node, other) in [(&one, NodeId(2)), (&two, NodeId(1))] {
+        assert_eq!(node.transport.peer_state(other).unwrap().transporter, Some(transporter()));
+    }
     let first = one.call(2, HOLD, b"first");
     let second = one.call(2, HOLD, b"second");
     two.recorder.held(2);

@@ -5,3 +5,17 @@ mod failures;
 mod links;
 mod raw;
 mod strangers;
+
+/// Everything above once more over the other transporters, in processes of their own.
+#[test]
+fn the_same_holds_over_unix_sockets_and_tcp() {
+    if std::env::var_os(common::TRANSPORTER).is_some() {
+        return;
+    }
+    for transporter in ["unix", "tcp"] {
+        let program = std::env::current_exe().unwrap();
+        let output = std::process::Command::new(program).env(common::TRANSPORTER, transporter).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "over {transporter}: {told}");
+    }
+}
