@@ -74,6 +74,9 @@ impl Report<'_> {
                 page.push_str(&throughput_line(row, cell));
             }
         }
+        if self.outcome.rows.iter().any(|row| row.machine().is_some()) {
+            self.machines(page);
+        }
         for row in &self.outcome.rows {
             for cell in &row.cells {
                 if let Some(failure) = &cell.failure {
@@ -81,6 +84,31 @@ impl Report<'_> {
                     let _ = writeln!(page, "\n{}, {name} x{threads}: {failure}", cell.who.name());
                 }
             }
+        }
+    }
+
+    /// Figures from elsewhere, brought to the speed of this machine.
+    fn machines(&self, page: &mut String) {
+        page.push_str(
+            "\nFigures from elsewhere say little about this machine. MariaDB was measured there as well, and here in the same minutes: \
+             what it does here beside there is taken for the machine's speed.\n\n\
+             | workload | threads | MariaDB here /s | machine | NDB at that speed /s | Shoal SQL node /s | ratio |\n\
+             |---|--:|--:|--:|--:|--:|--:|\n",
+        );
+        for row in &self.outcome.rows {
+            let Some(machine) = row.machine() else { continue };
+            let here = row.cell(Who::Mariadb).and_then(|cell| cell.median(Run::per_second));
+            let _ = writeln!(
+                page,
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                row.workload,
+                row.threads,
+                number(here, 0),
+                number(Some(machine), 2),
+                number(row.peer_per_second().map(|rate| rate * machine), 0),
+                number(row.cell(row.judged).and_then(|cell| cell.median(Run::per_second)), 0),
+                number(row.ratio(row.judged).map(|ratio| ratio / machine), 2),
+            );
         }
     }
 
@@ -262,6 +290,7 @@ fn row_json(row: &Row) -> Value {
         "judged": row.judged.name(),
         "ratio": row.ratio(row.judged),
         "ratio_min": row.ratio_min,
+        "machine": row.machine(),
         "verdict": row.verdict(),
         "servers": cells.collect::<Vec<_>>(),
     })
