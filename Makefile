@@ -16,7 +16,7 @@ SEEDS ?= 20000
 SOAK ?=
 
 .DEFAULT_GOAL := help
-.PHONY: run build test bench bench-cluster sim soak lint help test-packages bench-packages bench-cluster-packages
+.PHONY: run build test bench bench-cluster bench-kv bench-kv-packages sim soak lint help test-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -37,6 +37,10 @@ bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera,
 	$(CARGO) build --release --package shoal-bench
 	$(TARGET_DIR)/release/shoal-bench cluster --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
 
+bench-kv: bench-kv-packages build ## Measure rows by key beside HandlerSocket, memcached and Redis (BENCH="--quick" for a minute)
+	$(CARGO) build --release --package shoal-bench
+	$(TARGET_DIR)/release/shoal-bench kv --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+
 sim: ## Simulate clusters under faults (SEEDS=20000)
 	$(CARGO) run --release --package shoal-sim -- --seeds $(SEEDS)
 
@@ -55,6 +59,9 @@ test-packages:
 
 bench-packages: test-packages
 	@scripts/install-packages mariadb-server
+
+bench-kv-packages: bench-packages
+	@scripts/install-packages memcached redis-server
 
 bench-cluster-packages: bench-packages
 	@scripts/install-packages galera-4 mariadb-backup socat

@@ -11,7 +11,6 @@
 //! with SELECT". Every SELECT has one row with one column `c`, shaped like sysbench's `oltp_point_select`.
 
 mod connection;
-mod poll;
 mod protocol;
 
 pub use connection::Connection;
@@ -24,8 +23,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use crate::poll::Poll;
 use connection::Progress;
-use poll::Poll;
 
 /// Workers that answer queries; the acceptor sleeps in `accept` and does not count.
 const WORKERS: usize = 2;
@@ -84,7 +83,7 @@ struct Worker {
 impl Worker {
     fn run(mut self) {
         let mut ready = Vec::with_capacity(256);
-        while self.poll.wait(&mut ready).is_ok() {
+        while self.poll.wait(&mut ready, None).is_ok() {
             for &descriptor in &ready {
                 self.serve(descriptor);
             }

@@ -2,6 +2,7 @@
 //!
 //! - [`canned`]: the MySQL protocol with fixed replies: the ceiling that the client itself allows.
 //! - [`compare`]: one Shoal process beside MariaDB; sysbench alternates between them; writes the table of ratios.
+//! - [`kv`]: reads and writes of single rows by key through every door, beside key-value servers and an echo server.
 //! - [`cluster`]: a Shoal cluster beside Galera, nodes that are killed and paused while clients count what they were
 //!   promised, and a node that comes back.
 
@@ -10,5 +11,7 @@ pub mod cluster;
 pub mod compare;
 mod facts;
 mod interrupt;
+pub mod kv;
+mod poll;
 mod results;
 mod sysbench;

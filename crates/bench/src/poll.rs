@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 const EVENTS_PER_WAIT: usize = 256;
 
@@ -38,13 +39,14 @@ impl Poll {
         Ok(())
     }
 
-    /// Blocks until something is readable and fills `ready` with the descriptors.
-    pub fn wait(&self, ready: &mut Vec<usize>) -> io::Result<()> {
+    /// Blocks until something is readable, or until `patience` is over, and fills `ready` with the descriptors.
+    pub fn wait(&self, ready: &mut Vec<usize>, patience: Option<Duration>) -> io::Result<()> {
+        let patience_ms = patience.map_or(-1, |patience| patience.as_millis().min(i32::MAX as u128) as i32);
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_PER_WAIT];
         ready.clear();
         // SAFETY: the buffer and its length belong together and live through the call.
         let count = unsafe {
-            libc::epoll_wait(self.descriptor.as_raw_fd(), events.as_mut_ptr(), EVENTS_PER_WAIT as i32, -1)
+            libc::epoll_wait(self.descriptor.as_raw_fd(), events.as_mut_ptr(), EVENTS_PER_WAIT as i32, patience_ms)
         };
         if count < 0 {
             let error = io::Error::last_os_error();

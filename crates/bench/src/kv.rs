@@ -1,0 +1,148 @@
+//! Rows by key through every door: HandlerSocket and SQL, Shoal's and MariaDB's, memcached, Redis, and an echo server as the limit.
+//!
+//! All servers hold the same rows and are measured by one client (`load`), in turn: who is not measured is stopped meanwhile. Every reply of
+//! a run is counted, and the first of every connection is compared with the row.
+
+pub mod contestant;
+pub mod door;
+pub mod echo;
+pub mod load;
+mod report;
+pub mod row;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use self::contestant::{Contestant, Who};
+use self::load::Job;
+use self::row::Row;
+use crate::{facts, interrupt};
+
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Measure these operations only, for example `read`, `update`, `insert`, `read by SQL`.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Runs of each server in each row; the median counts.
+    #[arg(long, default_value_t = 3)]
+    runs: u32,
+    /// Seconds a run.
+    #[arg(long, default_value_t = 3.0)]
+    time: f64,
+    /// Rows of the table.
+    #[arg(long, default_value_t = 100_000)]
+    rows: u32,
+    /// One run of a second each.
+    #[arg(long)]
+    quick: bool,
+    /// The server under test.
+    #[arg(long, default_value = "target/release/shoal")]
+    shoal_binary: PathBuf,
+    /// Where the servers' temporary folders are made.
+    #[arg(long)]
+    work_dir: Option<PathBuf>,
+    /// The results, as PATH.md, PATH.json and PATH.html.
+    #[arg(long, default_value = "bench/results/kv")]
+    out: PathBuf,
+    /// The results as JSON, in this file as well.
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+/// Measures and writes the report.
+///
+/// # Errors
+/// Shoal cannot be started, or the report not written. Others that cannot be started are left out, and named.
+pub fn run(options: &Options) -> io::Result<()> {
+    interrupt::install()?;
+    let work_dir = options.work_dir.clone().unwrap_or_else(std::env::temp_dir);
+    let shoal = options.shoal_binary.canonicalize()?;
+    let facts = facts::gather(&work_dir, Some(&shoal))?;
+    let is_wanted = |row: &Row| options.only.is_empty() || options.only.iter().any(|only| only == row.operation);
+    let mut rows: Vec<Row> = row::rows().into_iter().filter(is_wanted).collect();
+    let (runs, time) = if options.quick { (1, 1.0) } else { (options.runs.max(1), options.time) };
+    let steps: u64 = rows.iter().map(|row| row.cells.len() as u64 * u64::from(runs)).sum();
+    let progress = ProgressBar::new(steps);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} eta {eta}  {msg}") {
+        progress.set_style(style);
+    }
+    let (mut contestants, mut failures) = (Vec::new(), Vec::new());
+    for who in Who::ALL {
+        if !rows.iter().any(|row| row.cells.iter().any(|cell| cell.lane.who == who)) {
+            continue;
+        }
+        progress.set_message(format!("{}: start and load", who.name()));
+        match Contestant::start(who, &shoal, &work_dir, options.rows) {
+            Ok(contestant) => contestants.push(contestant),
+            Err(error) if who == Who::Shoal => return Err(error),
+            Err(error) => failures.push(format!("{} is not available: {error}", who.name())),
+        }
+    }
+    let mut generation = 0;
+    for row in &mut rows {
+        for _ in 0..runs {
+            generation += 1;
+            let job = Shape { rows: options.rows, time: Duration::from_secs_f64(time), generation };
+            measure(row, &job, &mut contestants, &progress)?;
+        }
+        progress.suspend(|| eprintln!("{}", report::line(row)));
+    }
+    progress.finish_and_clear();
+    drop(contestants);
+    let report = report::Report { facts: &facts, rows: &rows, failures: &failures, runs, seconds: time };
+    report.write(&options.out, options.json.as_deref())?;
+    print!("{}", report.markdown());
+    Ok(())
+}
+
+/// What the runs of a row have in common.
+struct Shape {
+    rows: u32,
+    time: Duration,
+    generation: u32,
+}
+
+/// One run of every lane of a row.
+fn measure(
+    row: &mut Row,
+    shape: &Shape,
+    contestants: &mut [Contestant],
+    progress: &ProgressBar,
+) -> io::Result<()> {
+    for cell in &mut row.cells {
+        progress.inc(1);
+        if cell.failure.is_some() || interrupt::requested() {
+            continue;
+        }
+        let (connections, depth) = (row.connections, row.depth);
+        progress.set_message(format!("{} {connections}x{depth} {}", row.operation, cell.lane.name()));
+        let mut active = None;
+        for contestant in contestants.iter_mut() {
+            let is_active = contestant.who == cell.lane.who;
+            contestant.set_paused(!is_active)?;
+            if is_active {
+                active = Some((contestant.port(cell.lane.door), contestant.secret()));
+            }
+        }
+        let Some((port, secret)) = active else { continue };
+        let job = Job {
+            door: cell.lane.door,
+            port,
+            secret,
+            connections,
+            depth,
+            rows: shape.rows,
+            time: shape.time,
+            generation: shape.generation,
+        };
+        match load::run(&job) {
+            Ok(figures) => cell.runs.push(figures),
+            Err(error) => cell.failure = Some(error.to_string()),
+        }
+    }
+    Ok(())
+}
