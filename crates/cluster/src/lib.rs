@@ -8,6 +8,7 @@
 //! - [`router`]: which partition a key belongs to. [`remote`]: partitions that other nodes lead.
 //! - [`wait`], `deadlock`, `metadata_lock`: sleeping and being woken.
 
+mod background;
 mod clock;
 mod cluster_log;
 mod commit;

@@ -15,6 +15,7 @@ use shoal_log::{Log, LogError, LogHooks, LogOptions, RecordRef, Recovery};
 use shoal_partition::{LogStart, MemoryBudget, Partition, PartitionConfig};
 use shoal_types::{Error, PartitionId, Result, Timestamp};
 
+use crate::background::stand_back;
 use crate::clock::{HybridClock, wall_micros};
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
@@ -471,6 +472,7 @@ impl Replay {
             let handle = std::thread::Builder::new()
                 .name("shoal-recovery".into())
                 .spawn(move || {
+                    stand_back();
                     let recovered =
                         recover_partitions(&plan, &store, &budget, &done_bytes, &own, count, &receiver);
                     let _ = ended.send(());

@@ -13,6 +13,7 @@ use shoal_log::checkpoint::{
 use shoal_partition::CheckpointHead;
 use shoal_types::{Error, NodeId, Result};
 
+use crate::background::in_background;
 use crate::cluster_log::Severity;
 use crate::commit::log_error;
 use crate::meta::group_of;
@@ -21,8 +22,6 @@ use crate::services::{Ask, CheckpointPiece, ServiceReply, temporary};
 use crate::wait::lock;
 
 const BLOCK_BYTES: usize = 256 << 10;
-/// Blocks that are installed before others on the thread have their turn.
-const BLOCKS_PER_TURN: usize = 4;
 
 /// Transfers that are under way.
 #[derive(Default)]
@@ -164,9 +163,11 @@ impl Node {
         }
         let node = cluster.node.get().and_then(std::sync::Weak::upgrade);
         let node = node.ok_or_else(|| temporary("the node is stopping"))?;
-        let finished = tokio::task::spawn_blocking(move || node.keep_received(partition, copy)).await;
-        let finished = finished.map_err(|_| Error::unknown("internal: writing a checkpoint failed"))??;
-        self.install_received(partition, finished.number).await?;
+        let take_in = move || {
+            let finished = node.keep_received(partition, copy)?;
+            node.install_received(partition, finished.number).map(|()| finished)
+        };
+        let finished = in_background(take_in).await??;
         self.checkpoints.remove_older(group_of(partition), finished.number).map_err(log_error)?;
         self.log_event("restart", &format!("Got a copy of partition {partition} from Node {from}"));
         Ok(ServiceReply::default())
@@ -207,9 +208,8 @@ impl Node {
         error
     }
 
-    async fn install_received(&self, partition: u32, number: CheckpointNumber) -> Result<()> {
+    fn install_received(&self, partition: u32, number: CheckpointNumber) -> Result<()> {
         let mut reader = self.checkpoints.read(group_of(partition), number).map_err(log_error);
-        let mut installed = 0;
         let outcome = loop {
             let block = match reader.as_mut().map(CheckpointReader::next_block) {
                 Err(error) => break Err(error.clone()),
@@ -222,10 +222,6 @@ impl Node {
             };
             if let Err(error) = self.partition(partition).install_checkpoint_block(block) {
                 break Err(error);
-            }
-            installed += 1;
-            if installed % BLOCKS_PER_TURN == 0 {
-                tokio::task::yield_now().await;
             }
         };
         if let Err(error) = outcome {
