@@ -72,7 +72,8 @@ impl Transport {
 
     async fn dial(&self, peer: &Arc<Peer>, lane: u16) -> Result<Established, HandshakeError> {
         let socket = self.connect(peer).await?;
-        let socket = self.improve(socket).await?;
+        let socket = Socket::tcp(socket)?;
+        let socket = self.better_socket(&socket).await.unwrap_or(socket);
         match timeout(self.options.handshake_timeout, self.greet(peer, lane, socket)).await {
             Ok(result) => result,
             Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
@@ -84,17 +85,15 @@ impl Transport {
         timeout(self.options.connect_timeout, TcpStream::connect(address)).await?
     }
 
-    /// The quickest socket to where a TCP socket leads.
-    async fn improve(&self, socket: TcpStream) -> io::Result<Socket> {
-        let there = socket.peer_addr()?;
-        let is_here = there.ip() == socket.local_addr()?.ip();
-        if is_here && self.options.transporter > Transporter::Tcp {
-            let connected = timeout(self.options.connect_timeout, connect_unix(there)).await;
-            if let Ok(Ok(unix)) = connected {
-                return Ok(unix);
-            }
+    /// A Unix socket to where a TCP socket leads, if that is on this host.
+    pub(crate) async fn better_socket(&self, socket: &Socket) -> Option<Socket> {
+        let Socket::Tcp(socket) = socket else { return None };
+        let there = socket.peer_addr().ok()?;
+        let is_here = there.ip() == socket.local_addr().ok()?.ip();
+        if !is_here || self.options.transporter == Transporter::Tcp {
+            return None;
         }
-        Socket::tcp(socket)
+        timeout(self.options.connect_timeout, connect_unix(there)).await.ok()?.ok()
     }
 
     /// Finds out whether a peer that dials this node, and does not any more, is dead: connects to where it listens.

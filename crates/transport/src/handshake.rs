@@ -122,6 +122,10 @@ impl Transport {
             }
             (class, _) => return Err(HandshakeError::Refused(format!("{class:?} came in place of a hello"))),
         };
+        // A node that had only begun to start when it was dialled accepts now.
+        if let Some(better) = self.better_socket(&socket).await {
+            return Box::pin(self.greet(peer, lane, better)).await;
+        }
         if let Err(reason) = self.judge(&theirs, Some(peer.node)) {
             return Err(refuse(&mut socket, reason).await);
         }

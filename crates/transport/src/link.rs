@@ -21,6 +21,7 @@ use crate::outbox;
 use crate::output::{Batch, Output};
 use crate::peer::Peer;
 use crate::responder::{Responder, Served};
+use crate::shared;
 use crate::socket::{ReadHalf, Transporter, WriteHalf};
 use crate::transport::Handler;
 
@@ -286,6 +287,7 @@ impl Link {
                 () = self.socket.writable(), if is_stuck && !self.peer.is_outbound_blocked() => self.resume(),
                 () = self.attention.notified() => self.flush(),
                 _ = ticks.tick(), if is_watched => {
+                    shared::look();
                     let now = self.reads.load(Ordering::Relaxed);
                     silent_ticks = if now == reads { silent_ticks + 1 } else { 0 };
                     reads = now;

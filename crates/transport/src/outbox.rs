@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use crate::link::Link;
+use crate::shared;
 
 #[derive(Default)]
 struct Outbox {
@@ -123,6 +124,7 @@ pub(crate) fn work(transport: u64, lane: u16) -> impl Future<Output = ()> {
         poll_fn(|context| {
             OUTBOX.with(|outbox| outbox.borrow_mut().waker = Some(context.waker().clone()));
             flush();
+            shared::look();
             Poll::Pending
         })
         .await

@@ -5,9 +5,11 @@
 //! for room. It also says when the other process is gone, as any socket does.
 //!
 //! A worker that is awake needs no bell: its hooks look into the rings (`look`), and ask for the bell only when the thread really
-//! sleeps (`fall_asleep`, `wake`). In threads without hooks a reader asks for it whenever it has nothing to read.
+//! sleeps (`fall_asleep`, `wake`). In threads without hooks a reader asks for it whenever it has nothing to read. A worker whose tasks
+//! leave it no time to sleep, so that no hook is called, looks all the same: a clock sees to that (`look_when_busy`).
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
@@ -15,6 +17,7 @@ use std::ptr::NonNull;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -160,7 +163,7 @@ pub(crate) struct SharedReadHalf {
 impl SharedReadHalf {
     /// Appends what has come to `buffer`, as far as its capacity goes; 0: the other side is gone.
     pub(crate) async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        std::future::poll_fn(|context| self.poll_read(context, buffer)).await
+        poll_fn(|context| self.poll_read(context, buffer)).await
     }
 
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
@@ -201,7 +204,14 @@ fn poll_bells(socket: &mut OwnedReadHalf, context: &mut Context<'_>) -> Poll<io:
     Poll::Ready(Ok(buffer.filled().len()))
 }
 
+/// A worker that has not slept for this long looks into its rings.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
 thread_local! {
+    /// Counts how often this thread has fallen asleep.
+    static SLEEPS: Cell<u64> = const { Cell::new(0) };
+    /// Wakes the task that looks by the clock, while the thread sleeps.
+    static CLOCK: RefCell<Option<Waker>> = const { RefCell::new(None) };
     /// The rings that tasks of this thread read.
     static INBOXES: RefCell<Vec<Weak<RefCell<Inbox>>>> = const { RefCell::new(Vec::new()) };
     /// This thread's hooks look into the rings.
@@ -238,6 +248,7 @@ pub(crate) fn look() {
 /// This thread is about to sleep: asks for bells, or wakes the tasks for which something has come.
 pub(crate) fn fall_asleep() {
     IS_HOOKED.set(true);
+    SLEEPS.set(SLEEPS.get().wrapping_add(1));
     for_each_waiting(|inbox| {
         if !inbox.reader.fall_asleep()
             && let Some(waker) = inbox.waker.take()
@@ -247,8 +258,33 @@ pub(crate) fn fall_asleep() {
     });
 }
 
+/// Looks every now and then while the thread has things to do. For workers with hooks; never ends.
+pub(crate) async fn look_when_busy() {
+    loop {
+        let mut is_awake = false;
+        poll_fn(|context| {
+            if std::mem::replace(&mut is_awake, true) {
+                return Poll::Ready(());
+            }
+            CLOCK.with(|clock| *clock.borrow_mut() = Some(context.waker().clone()));
+            Poll::Pending
+        })
+        .await;
+        let mut sleeps = 0;
+        // One sleep, which this clock ended: nothing else goes on here.
+        while sleeps != 1 {
+            let before = SLEEPS.get();
+            tokio::time::sleep(LOOK_EVERY).await;
+            look();
+            sleeps = SLEEPS.get().wrapping_sub(before);
+        }
+    }
+}
+
 /// This thread goes on: no bells are needed.
 pub(crate) fn wake() {
+    let clock = CLOCK.try_with(|clock| clock.borrow_mut().take());
+    clock.ok().flatten().into_iter().for_each(Waker::wake);
     for_each_waiting(|inbox| {
         inbox.reader.wake();
         if inbox.reader.has_bytes()

@@ -1,6 +1,7 @@
 //! Links that work: calls, messages, cancellation, back-pressure.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -219,4 +220,29 @@ fn a_peer_that_does_not_read_stops_messages_and_makes_calls_wait_for_room() {
     });
     assert_eq!(answer(call), Err(CallError::LinkLost));
     answering.join().unwrap();
+}
+
+/// A worker whose hooks look into shared memory is kept from them by a task that is always ready.
+#[test]
+fn a_worker_that_never_sleeps_hears_its_peers_all_the_same() {
+    let (one, two) = pair(|options| options.heartbeat = DEADLINE);
+    let (started, hears) = mpsc::channel();
+    let transport = Arc::clone(&one.transport);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    one.on_worker(0, move || {
+        transport.fall_asleep();
+        transport.wake();
+        started.send(()).unwrap();
+        tokio::task::spawn_local(async move {
+            while !over.load(Ordering::Relaxed) {
+                tokio::task::yield_now().await;
+            }
+        });
+    });
+    hears.recv().unwrap();
+    for number in 0..20_u8 {
+        assert_eq!(answer(two.call(1, ECHO, &[number])).unwrap().payload, [number]);
+    }
+    is_over.store(true, Ordering::Relaxed);
 }
