@@ -225,7 +225,7 @@ fn a_peer_that_does_not_read_stops_messages_and_makes_calls_wait_for_room() {
 /// A worker whose hooks look into shared memory is kept from them by a task that is always ready.
 #[test]
 fn a_worker_that_never_sleeps_hears_its_peers_all_the_same() {
-    let (one, two) = pair(|options| options.heartbeat = DEADLINE);
+    let (one, two) = pair(|options| options.heartbeat = DEADLINE * 2);
     let (started, hears) = mpsc::channel();
     let transport = Arc::clone(&one.transport);
     let is_over = Arc::new(AtomicBool::new(false));
