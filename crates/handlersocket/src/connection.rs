@@ -23,6 +23,8 @@ use crate::worker::Worker;
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 /// What a client still sends when it has been told that the connection ends is read for so long, so that it reads why.
 const LINGER: Duration = Duration::from_secs(2);
+/// After a batch of so many bytes the other connections of the worker have their turn.
+const TURN_BYTES: usize = 2048;
 /// The idle timeout is looked at in so many steps.
 const IDLE_STEPS: u32 = 4;
 
@@ -118,20 +120,22 @@ impl Connection {
                 }
                 break;
             }
-            let mut out = worker.lend();
-            out.clear();
+            let mut out = worker.lend_output();
             let end = self.session.run_batch(input.bytes(), &mut out).await;
             input.consume(end.consumed);
             if end.then == Then::Abandon || !self.send(&out).await {
                 break;
             }
-            worker.take_back(out);
+            worker.take_back_output(out);
             if end.then == Then::Close {
                 self.linger(&mut input).await;
                 break;
             }
+            if end.consumed >= TURN_BYTES {
+                tokio::task::yield_now().await;
+            }
         }
-        worker.take_back(input.buffer);
+        worker.take_back_input(input.buffer);
     }
 
     /// Waits until there is a whole line.
@@ -150,9 +154,7 @@ impl Connection {
                     return Poll::Ready(Err(End::LineTooLong));
                 }
                 if input.buffer.is_empty() {
-                    input.buffer = worker.lend();
-                    let capacity = input.buffer.capacity();
-                    input.buffer.resize(capacity, 0);
+                    input.buffer = worker.lend_input();
                 }
                 let mut room = ReadBuf::new(input.room(*read_bytes));
                 match Pin::new(&mut *stream).poll_read(context, &mut room) {
@@ -166,7 +168,7 @@ impl Connection {
                 }
             }
             if input.start == input.end {
-                worker.take_back(std::mem::take(&mut input.buffer));
+                worker.take_back_input(std::mem::take(&mut input.buffer));
             }
             match watch.poll_end(context, worker) {
                 true => Poll::Ready(Err(End::Silent)),

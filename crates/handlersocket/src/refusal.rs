@@ -44,12 +44,9 @@ impl Refusal {
         Refusal::Engine(Error::new(ErrorCode::DupEntry, "Duplicate entry"))
     }
 
-    /// The error of the engine, if it was one.
-    pub fn error(&self) -> Option<&Error> {
-        match self {
-            Refusal::Engine(error) => Some(error),
-            _ => None,
-        }
+    /// Nothing is left of what the transaction has done.
+    pub fn rolls_back_transaction(&self) -> bool {
+        matches!(self, Refusal::Engine(error) if error.rolls_back_transaction())
     }
 
     /// Appends the line that tells the client.

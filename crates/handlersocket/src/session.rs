@@ -32,6 +32,8 @@ const AUTH_FAILURES_MAX: u32 = 3;
 /// A batch ends when so much has been answered, or so many lines have been run: answers and locks do not pile up.
 const BATCH_ANSWER_BYTES: usize = 256 * 1024;
 const BATCH_LINES: usize = 4096;
+/// How often a line is tried whose transaction others have ended.
+const ATTEMPTS_MAX: u32 = 10;
 
 pub struct Session {
     host: Arc<dyn Host>,
@@ -67,7 +69,7 @@ pub enum Then {
     Abandon,
 }
 
-/// The batch has lost what it had written, or was not committed.
+/// What was written is gone, or nobody knows what has become of it.
 struct Lost;
 
 impl Session {
@@ -126,15 +128,12 @@ impl Session {
         let mut end = BatchEnd { consumed: 0, then: Then::GoOn };
         let mut lines = 0;
         while let Some((line, length)) = next_line(&input[end.consumed..]) {
-            let had_writes = self.transaction.has_writes();
             self.transaction.start_statement();
             if let Err(refusal) = self.run_line(line, out).await
-                && refusal.error().is_some_and(|error| error.rolls_back_transaction())
+                && refusal.rolls_back_transaction()
             {
                 self.transaction.rollback();
-                if had_writes {
-                    return Err(Lost);
-                }
+                return Err(Lost);
             }
             end.consumed += length;
             lines += 1;
@@ -161,17 +160,10 @@ impl Session {
     async fn run_singly(&mut self, input: &[u8], out: &mut Vec<u8>) -> BatchEnd {
         let mut end = BatchEnd { consumed: 0, then: Then::GoOn };
         while let Some((line, length)) = next_line(&input[end.consumed..]) {
-            let before = out.len();
-            self.transaction.start_statement();
-            if self.run_line(line, out).await.is_err() {
-                self.transaction.rollback();
-            } else if let Err(error) = self.transaction.commit().await {
-                if error.outcome() != Fate::NotCommitted {
-                    end.then = Then::Abandon;
-                    return end;
-                }
-                out.truncate(before);
-                Refusal::from(error).append(out);
+            self.counters.add(Counter::Requests, 1);
+            if self.run_alone(line, out).await.is_err() {
+                end.then = Then::Abandon;
+                return end;
             }
             end.consumed += length;
             if self.must_close() {
@@ -182,6 +174,33 @@ impl Session {
             }
         }
         end
+    }
+
+    /// Runs, commits and answers a line. One that has lost its transaction to others, and so has done nothing, is tried again.
+    async fn run_alone(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), Lost> {
+        let before = out.len();
+        for attempt in 1.. {
+            out.truncate(before);
+            self.transaction.start_statement();
+            let refusal = match self.run_line(line, out).await {
+                Err(refusal) => refusal,
+                Ok(()) => match self.transaction.commit().await {
+                    Ok(()) => break,
+                    Err(error) if error.outcome() != Fate::NotCommitted => return Err(Lost),
+                    Err(error) => {
+                        out.truncate(before);
+                        let refusal = Refusal::from(error);
+                        refusal.append(out);
+                        refusal
+                    }
+                },
+            };
+            self.transaction.rollback();
+            if !refusal.rolls_back_transaction() || attempt == ATTEMPTS_MAX {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn must_close(&self) -> bool {

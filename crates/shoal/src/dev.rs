@@ -34,7 +34,8 @@ pub struct DevArguments {
     #[arg(long, value_name = "PORT")]
     hs_port: Option<u16>,
 
-    /// TCP port for HandlerSocket clients that read and write; 0 = any free port
+    /// TCP port for HandlerSocket clients that read and write; 0 = any free port. In a cluster each further node takes the next but
+    /// one
     #[arg(long, value_name = "PORT")]
     hs_port_wr: Option<u16>,
 
