@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use shoal_cluster::NodeOptions;
-use shoal_mysql::server::{Listeners, Options, bind_tcp, start};
+use shoal_mysql::server::{Listeners, Options, WorkerStart, bind_tcp, start};
 use shoal_sql::server::{Server, SharedServer};
 use shoal_sql::variables::Globals;
 
 use crate::dev_cluster::{self, Plan};
 use crate::process::{DRAIN_PATIENCE, StopSignals, open};
-use crate::settings;
+use crate::{handlersocket, settings};
 
 #[derive(Args)]
 pub struct DevArguments {
@@ -29,6 +29,15 @@ pub struct DevArguments {
     /// A Unix socket for MySQL clients as well
     #[arg(long, value_name = "PATH")]
     mysql_socket: Option<PathBuf>,
+
+    /// TCP port for HandlerSocket clients that read; 0 = any free port. Without it nobody listens
+    #[arg(long, value_name = "PORT")]
+    hs_port: Option<u16>,
+
+    /// TCP port for HandlerSocket clients that read and write; 0 = any free port. In a cluster each further node takes the next but
+    /// one
+    #[arg(long, value_name = "PORT")]
+    hs_port_wr: Option<u16>,
 
     /// Worker threads; 0 = one a core
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -66,6 +75,8 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         return dev_cluster::run(&Plan {
             data_dir: arguments.data_dir.clone(),
             mysql_port: arguments.mysql_port,
+            hs_port: arguments.hs_port,
+            hs_port_wr: arguments.hs_port_wr,
             data_nodes,
             mgm_nodes: arguments.mgm_nodes,
             sql_nodes: arguments.sql_nodes,
@@ -79,6 +90,14 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     for setting in &arguments.settings {
         settings::apply(setting, &mut options, &mut globals)?;
     }
+    for (name, port) in
+        [("handlersocket_port", arguments.hs_port), ("handlersocket_port_wr", arguments.hs_port_wr)]
+    {
+        if let Some(port) = port {
+            handlersocket::set_port(&mut globals, name, port)?;
+        }
+    }
+    let handlersocket = handlersocket::bind(&mut globals)?;
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), arguments.mysql_port);
     let listener = bind_tcp(address).map_err(|error| {
         format!("cannot listen on {address}: {error}; choose another port with --mysql-port, 0 for any free one")
@@ -93,6 +112,8 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let server = Server::new(Arc::clone(&node), globals);
     server.set_listening(address.port(), &arguments.data_dir);
     runtime.block_on(server.bootstrap()).map_err(|error| error.to_string())?;
+    let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
+    let hs_door = handlersocket.as_ref().map(|running| Arc::clone(&running.door));
     let mut listeners = Listeners { tcp: vec![listener], unix: Vec::new() };
     if let Some(path) = &arguments.mysql_socket {
         let _ = std::fs::remove_file(path);
@@ -102,12 +123,17 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     }
     // Before anybody hears that the server is ready: from then on a signal means an orderly end.
     let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
-    let mysql_options = Options { workers: arguments.workers, spin, ..Options::default() };
+    let on_worker_start = hs_door.clone().map(|door| Arc::new(move |_| door.start_worker()) as WorkerStart);
+    let mysql_options = Options { workers: arguments.workers, spin, on_worker_start };
     let doors = start(Arc::new(SharedServer(server)), listeners, mysql_options)
         .map_err(|error| format!("cannot start the MySQL door: {error}"))?;
-    announce(address);
+    let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open(' '))?;
+    announce(address, &hs_ports);
     runtime.block_on(stop_signals.wait());
     eprintln!("stopping: waiting for running statements");
+    if let Some(door) = hs_door {
+        door.stop(DRAIN_PATIENCE);
+    }
     doors.stop(DRAIN_PATIENCE);
     if let Some(path) = &arguments.mysql_socket {
         let _ = std::fs::remove_file(path);
@@ -116,9 +142,9 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
 }
 
 /// The line that other tools wait for, and a hint for people.
-fn announce(address: SocketAddr) {
+fn announce(address: SocketAddr, hs_ports: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "shoal is ready: mysql {address}");
+    let _ = writeln!(out, "shoal is ready: mysql {address}{hs_ports}");
     let _ = out.flush();
     eprintln!("connect with: mariadb -h {} -P {} -u root", address.ip(), address.port());
 }

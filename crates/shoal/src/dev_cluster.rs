@@ -25,6 +25,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(20);
 pub struct Plan {
     pub data_dir: PathBuf,
     pub mysql_port: u16,
+    pub hs_port: Option<u16>,
+    pub hs_port_wr: Option<u16>,
     pub data_nodes: u32,
     pub mgm_nodes: u32,
     pub sql_nodes: u32,
@@ -48,6 +50,8 @@ struct Member {
     /// When it is started again.
     due: Option<Instant>,
     mysql: Option<String>,
+    /// Its HandlerSocket ports as its ready line has them.
+    hs_ports: String,
     ready: bool,
     /// Its process has ended because it was told to.
     stopped: bool,
@@ -55,7 +59,7 @@ struct Member {
 
 /// What a node's process says.
 enum Told {
-    Ready { node: u32, mysql: Option<String> },
+    Ready { node: u32, mysql: Option<String>, hs_ports: String },
 }
 
 impl Member {
@@ -133,6 +137,7 @@ fn members(plan: &Plan) -> Vec<Member> {
         process: None,
         due: None,
         mysql: None,
+        hs_ports: String::new(),
         ready: false,
         stopped: false,
     };
@@ -219,6 +224,18 @@ impl Supervisor {
                 command.arg("--set").arg(setting);
             }
         }
+        if member.kind != Kind::Management {
+            // Two ports a node, one node after the other.
+            let place = u16::try_from(2 * (member.id - 1)).unwrap_or(u16::MAX);
+            for (name, first) in
+                [("handlersocket_port", self.plan.hs_port), ("handlersocket_port_wr", self.plan.hs_port_wr)]
+            {
+                let port = first.map(|first| if first == 0 { 0 } else { first.saturating_add(place) });
+                if let Some(port) = port {
+                    command.arg("--set").arg(format!("{name}={port}"));
+                }
+            }
+        }
         // The node stops in an orderly way when its input ends: with this process, however that ends.
         command.arg("--until-input-ends").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::from(log));
         let mut process = command.spawn().map_err(|error| format!("cannot start node {}: {error}", member.id))?;
@@ -238,10 +255,11 @@ impl Supervisor {
     }
 
     fn look_after(&mut self, members: &mut [Member], announced: bool) -> Result<(), String> {
-        while let Ok(Told::Ready { node, mysql }) = self.told.try_recv() {
+        while let Ok(Told::Ready { node, mysql, hs_ports }) = self.told.try_recv() {
             let Some(member) = members.iter_mut().find(|member| member.id == node) else { continue };
             member.ready = true;
             member.mysql = mysql;
+            member.hs_ports = hs_ports;
             if announced {
                 print(&node_line(member));
             }
@@ -292,7 +310,9 @@ fn listen(node: u32, out: impl BufRead, sender: &Sender<Told>) {
         if line.starts_with("shoal is ready:") {
             let mysql = line.split_ascii_whitespace().find_map(|word| word.strip_prefix("mysql="));
             let mysql = mysql.filter(|&address| address != "-").map(str::to_owned);
-            if sender.send(Told::Ready { node, mysql }).is_err() {
+            let hs_ports = line.split_ascii_whitespace().filter(|word| word.starts_with("hs"));
+            let hs_ports = hs_ports.map(|word| format!(" {word}")).collect();
+            if sender.send(Told::Ready { node, mysql, hs_ports }).is_err() {
                 return;
             }
         }
@@ -301,7 +321,8 @@ fn listen(node: u32, out: impl BufRead, sender: &Sender<Told>) {
 
 fn node_line(member: &Member) -> String {
     let mysql = member.mysql.as_deref().unwrap_or("-");
-    format!("node {} roles={} pid={} mysql={mysql} http=-", member.id, member.roles(), member.pid())
+    let hs_ports = &member.hs_ports;
+    format!("node {} roles={} pid={} mysql={mysql} http=-{hs_ports}", member.id, member.roles(), member.pid())
 }
 
 fn print(line: &str) {

@@ -6,6 +6,7 @@
 mod config;
 mod dev;
 mod dev_cluster;
+mod handlersocket;
 mod mgm;
 mod process;
 mod settings;

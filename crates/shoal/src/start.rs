@@ -17,7 +17,7 @@ use shoal_sql::variables::Globals;
 use shoal_types::{ErrorCode, NodeId};
 
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
-use crate::{settings, system};
+use crate::{handlersocket, settings, system};
 
 /// How long the nodes of an earlier supervisor may take to leave their directories.
 const LOCK_PATIENCE: Duration = Duration::from_secs(15);
@@ -85,6 +85,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         Some(port) if me.roles.sql => Some(listen_for_clients(me, port)?),
         _ => None,
     };
+    let handlersocket = if me.roles.sql { handlersocket::bind(&mut globals)? } else { None };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -92,11 +93,13 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     let spin = options.spin;
     let node = open(options)?;
     let server = Server::new(Arc::clone(&node), globals);
+    let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
+    let hs_door = handlersocket.as_ref().map(|running| Arc::clone(&running.door));
     let workers = worker_count(me);
     shoal_txn::serve_cluster(&node);
     let transport = node.open_links(workers, server_listener).map_err(|error| error.message().to_owned())?;
     let on_start = {
-        let (transport, cpus) = (Arc::clone(&transport), me.cpus.clone());
+        let (transport, cpus, hs_door) = (Arc::clone(&transport), me.cpus.clone(), hs_door.clone());
         Arc::new(move |worker: usize| {
             if let Some(&cpu) = cpus.get(worker)
                 && let Err(reason) = system::stay_on(cpu)
@@ -104,6 +107,9 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
                 eprintln!("{reason}");
             }
             transport.start_worker(worker);
+            if let Some(door) = &hs_door {
+                door.start_worker();
+            }
         })
     };
     let mysql_options = Options { workers, on_worker_start: Some(on_start), spin };
@@ -132,13 +138,17 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
             mysql = Some(address);
         }
         node.set_serving(mysql.map(|address| address.to_string()));
-        announce(me, mysql);
+        let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open('='))?;
+        announce(me, mysql, &hs_ports);
         runtime.block_on(stop_signals.wait());
     }
     eprintln!("node {}: stopping: waiting for running statements", me.id);
     let commanded = stop_signals.commanded();
     if commanded != Some(Stop::WithAll) {
         hand_over(&node);
+    }
+    if let Some(door) = hs_door {
+        door.stop(DRAIN_PATIENCE);
     }
     doors.stop(DRAIN_PATIENCE);
     transport.stop();
@@ -251,9 +261,9 @@ fn listen_for_clients(me: &NodeConfig, port: u16) -> Result<TcpListener, String>
 }
 
 /// The line that other tools wait for.
-fn announce(me: &NodeConfig, mysql: Option<SocketAddr>) {
+fn announce(me: &NodeConfig, mysql: Option<SocketAddr>, hs_ports: &str) {
     let mysql = mysql.map_or_else(|| "-".into(), |address| address.to_string());
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "shoal is ready: node {} roles={} mysql={mysql}", me.id, me.roles);
+    let _ = writeln!(out, "shoal is ready: node {} roles={} mysql={mysql}{hs_ports}", me.id, me.roles);
     let _ = out.flush();
 }

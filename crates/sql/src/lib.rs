@@ -11,6 +11,7 @@ pub mod convert;
 pub mod counters;
 pub mod ddl;
 pub mod dml;
+pub mod doors;
 pub mod execute;
 pub mod explain;
 pub mod frontend;

@@ -34,6 +34,7 @@ pub struct Server {
     next_id: AtomicU32,
     started: Instant,
     listening: std::sync::OnceLock<(u16, String)>,
+    pub(crate) door_status: std::sync::OnceLock<crate::doors::DoorStatus>,
 }
 
 impl Server {
@@ -53,6 +54,7 @@ impl Server {
             next_id: AtomicU32::new(1),
             started: Instant::now(),
             listening: std::sync::OnceLock::new(),
+            door_status: std::sync::OnceLock::new(),
         })
     }
 

@@ -9,11 +9,13 @@
 //! - [`wait_until`]: a condition with a deadline, instead of a sleep.
 //! - [`golden`]: the SQL scripts with their expected output.
 //! - [`SmallDisk`] and [`network`]: a disk that can be full, a network that can be cut.
+//! - [`handlersocket`]: a client of that protocol.
 //! - [`cluster`]: clusters of real processes, and [`transfer`]: the work they do while they are broken, with its judge.
 
 pub mod cluster;
 mod disk;
 pub mod golden;
+pub mod handlersocket;
 mod harness;
 pub mod network;
 pub mod transfer;

@@ -42,6 +42,23 @@ pub fn on_table(user: &User, database: &str, table: &str) -> Privileges {
     grants.fold(on_database(user, database), |set, (.., bits)| set.with(Privileges(*bits)))
 }
 
+/// What an account may do with a table, for doors that have no sessions. One that is locked may nothing; one that has a
+/// password may nothing for whoever has not proven to be trusted.
+pub fn of_account(
+    catalog: &Catalog,
+    key: &(String, String),
+    is_trusted: bool,
+    database: &str,
+    table: &str,
+) -> Privileges {
+    match catalog.users.get(key) {
+        Some(user) if !user.locked && (is_trusted || user.authentication_string.is_empty()) => {
+            on_table(user, database, table)
+        }
+        _ => Privileges::NONE,
+    }
+}
+
 thread_local! {
     /// The dictionary that this thread saw last. The weak reference keeps the node's address from being used again.
     static LAST_SEEN: RefCell<Option<(Weak<Node>, Arc<Catalog>)>> = const { RefCell::new(None) };

@@ -10,7 +10,7 @@ pub mod column;
 pub mod column_type;
 mod create;
 pub mod database;
-mod defaults;
+pub(crate) mod defaults;
 pub mod draft;
 mod drop;
 pub mod engine;

@@ -45,6 +45,10 @@ impl Session {
                 let micros = self.variables.timestamp_micros.unwrap_or_else(|| self.server.clock_micros());
                 format!("{}.{:06}", micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000))
             }
+            "handlersocket_plain_secret" | "handlersocket_plain_secret_wr" => {
+                // That there is one may be known.
+                if self.server.global_text(name).is_empty() { String::new() } else { "********".to_owned() }
+            }
             "data_memory" => self.server.node.memory_usage().limit_bytes.to_string(),
             "character_set_database" if !global => self.variables.collation_database.charset().name().to_owned(),
             "collation_database" if !global => self.variables.collation_database.name().to_owned(),

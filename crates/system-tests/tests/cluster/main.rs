@@ -3,6 +3,7 @@
 
 mod commands;
 mod disk;
+mod handlersocket;
 mod kill;
 mod management;
 mod network;

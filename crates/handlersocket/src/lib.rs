@@ -1,0 +1,37 @@
+//! The HandlerSocket protocol: keys in, rows out, without SQL.
+//!
+//! A line is a request on an index that was opened before. All lines that have come run as one batch, straight on the
+//! transaction layer: a read copies its row from the partition into the answer, all writes of a batch are one commit. The same
+//! rows, locks and privileges as in SQL; `docs/handlersocket.md` describes the protocol.
+//!
+//! - `token`, `request`, `refusal`: lines.
+//! - `open_index`, `convert`, `search`: names, values and keys.
+//! - `find`, `filter`, `modify`, `insert`, `reply`: what requests do, and the answers.
+//! - `session`, `connection`, `worker`, [`server`]: batches, sockets, threads.
+//! - [`host`], [`settings`]: what the process around it provides.
+//!
+//! It knows neither SQL nor who the accounts are: [`host::Host`] answers for them.
+
+mod clock;
+mod connection;
+mod convert;
+mod counters;
+mod filter;
+mod find;
+pub mod host;
+mod insert;
+mod modify;
+mod open_index;
+mod refusal;
+mod reply;
+mod request;
+mod search;
+pub mod server;
+mod session;
+pub mod settings;
+mod token;
+mod worker;
+
+pub use host::{Account, Host, Rights, Surroundings};
+pub use server::{Listeners, Server};
+pub use settings::Settings;

@@ -1,0 +1,364 @@
+//! One client's state, and the execution of its lines.
+//!
+//! All lines that are there run as one batch in one transaction (READ COMMITTED), which is committed once, before any of the
+//! answers leaves. A line that fails takes back its own changes and no others. Where that is not possible (a deadlock has
+//! taken back the whole transaction, or the commit was refused) the batch begins again, and every line is committed for itself:
+//! nothing of it has been answered, and nothing of it is left.
+
+use std::sync::Arc;
+
+use shoal_txn::{Isolation, Transaction};
+use shoal_types::{Outcome as Fate, StoreOptions};
+
+use crate::clock::today;
+use crate::convert::store_options;
+use crate::counters::{Counter, Counters};
+use crate::find::{Tools, check_parts, find, find_simply, is_simple};
+use crate::host::{Host, Surroundings};
+use crate::insert::insert;
+use crate::modify::modify;
+use crate::open_index::{Asker, OpenIndex};
+use crate::refusal::{Outcome, Refusal};
+use crate::reply::append_done;
+use crate::request::{ChangeKind, Head, Open, Operation, Request, take_operation};
+use crate::search::Key;
+use crate::settings::{Port, is_secret};
+use crate::token::{self, Tokens};
+
+/// Ids of open indexes are below this.
+const INDEX_IDS: u32 = 4096;
+/// So many wrong secrets end a connection.
+const AUTH_FAILURES_MAX: u32 = 3;
+/// A batch ends when so much has been answered, or so many lines have been run: answers and locks do not pile up.
+const BATCH_ANSWER_BYTES: usize = 256 * 1024;
+const BATCH_LINES: usize = 4096;
+/// How often a line is tried whose transaction others have ended.
+const ATTEMPTS_MAX: u32 = 10;
+
+pub struct Session {
+    host: Arc<dyn Host>,
+    port: Arc<Port>,
+    counters: Arc<Counters>,
+    surroundings: Surroundings,
+    transaction: Transaction,
+    indexes: Vec<Option<Box<OpenIndex>>>,
+    has_proven: bool,
+    auth_failures: u32,
+    request: Request,
+    key: Key,
+    buffer: Vec<u8>,
+    options: StoreOptions,
+    now_micros: i64,
+    has_locked: bool,
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchEnd {
+    /// Bytes of the input that have been dealt with.
+    pub consumed: usize,
+    pub then: Then,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    GoOn,
+    /// The answers are the last ones.
+    Close,
+    /// Nobody knows what has been committed, so nothing is answered.
+    Abandon,
+}
+
+/// What was written is gone, or nobody knows what has become of it.
+struct Lost;
+
+impl Session {
+    pub fn new(
+        host: Arc<dyn Host>,
+        port: Arc<Port>,
+        counters: Arc<Counters>,
+        wait: std::time::Duration,
+    ) -> Session {
+        let mut transaction = Transaction::new(Arc::clone(host.node()));
+        transaction.set_isolation(Isolation::ReadCommitted);
+        transaction.set_lock_wait_timeout(wait);
+        let surroundings = host.surroundings();
+        let now_micros = (surroundings.now_micros)();
+        let options = store_options(&surroundings.zone, today(&surroundings.zone, now_micros));
+        Session {
+            host,
+            port,
+            counters,
+            surroundings,
+            transaction,
+            indexes: Vec::new(),
+            has_proven: false,
+            auth_failures: 0,
+            request: Request::default(),
+            key: Key::default(),
+            buffer: Vec::new(),
+            options,
+            now_micros,
+            has_locked: false,
+        }
+    }
+
+    /// Runs the lines that are whole; their answers are appended to `out`, which must be empty.
+    pub async fn run_batch(&mut self, input: &[u8], out: &mut Vec<u8>) -> BatchEnd {
+        self.now_micros = (self.surroundings.now_micros)();
+        self.options.temporal.today = today(&self.surroundings.zone, self.now_micros);
+        self.counters.add(Counter::Batches, 1);
+        let failures_before = self.auth_failures;
+        let end = match self.run_together(input, out).await {
+            Ok(end) => end,
+            Err(Lost) => {
+                out.clear();
+                self.auth_failures = failures_before;
+                self.run_singly(input, out).await
+            }
+        };
+        if std::mem::take(&mut self.has_locked) {
+            self.counters.add(Counter::TableUnlock, 1);
+        }
+        end
+    }
+
+    /// One transaction for all lines.
+    async fn run_together(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<BatchEnd, Lost> {
+        let mut end = BatchEnd { consumed: 0, then: Then::GoOn };
+        let mut lines = 0;
+        while let Some((line, length)) = next_line(&input[end.consumed..]) {
+            self.transaction.start_statement();
+            if let Err(refusal) = self.run_line(line, out).await
+                && refusal.rolls_back_transaction()
+            {
+                self.transaction.rollback();
+                return Err(Lost);
+            }
+            end.consumed += length;
+            lines += 1;
+            if self.must_close() {
+                end.then = Then::Close;
+            }
+            if end.then == Then::Close || out.len() >= BATCH_ANSWER_BYTES || lines >= BATCH_LINES {
+                break;
+            }
+        }
+        self.counters.add(Counter::Requests, lines as u64);
+        if self.transaction.is_active()
+            && let Err(error) = self.transaction.commit().await
+        {
+            if error.outcome() == Fate::NotCommitted {
+                return Err(Lost);
+            }
+            end.then = Then::Abandon;
+        }
+        Ok(end)
+    }
+
+    /// One transaction a line.
+    async fn run_singly(&mut self, input: &[u8], out: &mut Vec<u8>) -> BatchEnd {
+        let mut end = BatchEnd { consumed: 0, then: Then::GoOn };
+        while let Some((line, length)) = next_line(&input[end.consumed..]) {
+            self.counters.add(Counter::Requests, 1);
+            if self.run_alone(line, out).await.is_err() {
+                end.then = Then::Abandon;
+                return end;
+            }
+            end.consumed += length;
+            if self.must_close() {
+                end.then = Then::Close;
+            }
+            if end.then == Then::Close || out.len() >= BATCH_ANSWER_BYTES {
+                break;
+            }
+        }
+        end
+    }
+
+    /// Runs, commits and answers a line. One that has lost its transaction to others, and so has done nothing, is tried again.
+    async fn run_alone(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), Lost> {
+        let before = out.len();
+        for attempt in 1.. {
+            out.truncate(before);
+            self.transaction.start_statement();
+            let refusal = match self.run_line(line, out).await {
+                Err(refusal) => refusal,
+                Ok(()) => match self.transaction.commit().await {
+                    Ok(()) => break,
+                    Err(error) if error.outcome() != Fate::NotCommitted => return Err(Lost),
+                    Err(error) => {
+                        out.truncate(before);
+                        let refusal = Refusal::from(error);
+                        refusal.append(out);
+                        refusal
+                    }
+                },
+            };
+            self.transaction.rollback();
+            if !refusal.rolls_back_transaction() || attempt == ATTEMPTS_MAX {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn must_close(&self) -> bool {
+        self.auth_failures >= AUTH_FAILURES_MAX
+    }
+
+    /// Runs one line and answers it. A refusal has been answered; it leaves nothing of the line's changes behind.
+    #[inline]
+    async fn run_line(&mut self, line: &[u8], out: &mut Vec<u8>) -> Outcome {
+        let before = out.len();
+        let refusal = match self.execute(line, out).await {
+            Ok(()) => return Ok(()),
+            Err(refusal) => refusal,
+        };
+        out.truncate(before);
+        refusal.append(out);
+        self.counters.add(Counter::Errors, 1);
+        Err(refusal)
+    }
+
+    #[inline]
+    async fn execute(&mut self, line: &[u8], out: &mut Vec<u8>) -> Outcome {
+        let mut tokens = Tokens::new(line);
+        match Head::take(&mut tokens)? {
+            Head::Authorize => self.authorize(&mut tokens, out),
+            _ if !self.is_authorized() => Err(Refusal::UNAUTHORIZED),
+            Head::Open => self.open(&Open::read(&mut tokens)?, out),
+            Head::OnIndex(id) => self.run_on_index(id, line, &mut tokens, out).await,
+        }
+    }
+
+    fn is_authorized(&self) -> bool {
+        self.has_proven || self.port.secret.is_empty()
+    }
+
+    fn authorize(&mut self, tokens: &mut Tokens<'_>, out: &mut Vec<u8>) -> Outcome {
+        if tokens.next() != Some(b"1") {
+            return Err(Refusal::Access("authtype"));
+        }
+        let said = tokens.next().unwrap_or_default();
+        let said = token::value(said, &mut self.buffer).unwrap_or_default();
+        if !self.port.secret.is_empty() {
+            self.has_proven = is_secret(said, &self.port.secret);
+            if !self.has_proven {
+                self.auth_failures += 1;
+                self.counters.add(Counter::AuthFailures, 1);
+                return Err(Refusal::UNAUTHORIZED);
+            }
+        }
+        append_done(out);
+        Ok(())
+    }
+
+    fn open(&mut self, open: &Open<'_>, out: &mut Vec<u8>) -> Outcome {
+        if open.id >= INDEX_IDS {
+            return Err(Refusal::Request("stmtnum"));
+        }
+        let asker = Asker { host: &*self.host, account: &self.port.account, by_secret: self.has_proven };
+        let index = Box::new(OpenIndex::new(open, &asker)?);
+        let place = open.id as usize;
+        if self.indexes.len() <= place {
+            self.indexes.resize_with(place + 1, || None);
+        }
+        self.counters.add(Counter::TableOpen, 1);
+        if self.indexes[place].replace(index).is_some() {
+            self.counters.add(Counter::TableClose, 1);
+        }
+        append_done(out);
+        Ok(())
+    }
+
+    #[inline]
+    async fn run_on_index(&mut self, id: u32, line: &[u8], tokens: &mut Tokens<'_>, out: &mut Vec<u8>) -> Outcome {
+        let Session { host, port, counters, transaction, indexes, request, key, buffer, options, .. } = self;
+        let index = indexes.get_mut(id as usize).and_then(Option::as_mut);
+        let index = index.ok_or(Refusal::Request("stmtnum"))?;
+        let operation = take_operation(tokens)?;
+        request.read(tokens)?;
+        if !port.may_write && (operation == Operation::Insert || request.change.is_some()) {
+            return Err(Refusal::READ_ONLY);
+        }
+        let change = request.change.clone().transpose()?;
+        host.node().check_single_user()?;
+        if !std::mem::replace(&mut self.has_locked, true) {
+            counters.add(Counter::TableLock, 1);
+        }
+        let asker = Asker { host: &**host, account: &port.account, by_secret: self.has_proven };
+        let open = index.resolved(&asker)?;
+        let tools = Tools { transaction: &mut *transaction, key, buffer, options };
+        let (comparison, right) = match (operation, change) {
+            (Operation::Sql, _) => return Err(Refusal::Request("notimpl")),
+            (Operation::Insert, _) if !open.rights.insert => return Err(Refusal::DENIED),
+            (Operation::Insert, _) => {
+                counters.add(Counter::Inserts, 1);
+                let start = tools.transaction.savepoint();
+                let inserted = insert(&**host, open, request, line, (tools, self.now_micros), out).await;
+                return inserted.inspect_err(|_| transaction.rollback_to(&start));
+            }
+            (Operation::Find(comparison), None) => (comparison, true),
+            (Operation::Find(comparison), Some(change)) if change.kind == ChangeKind::Delete => {
+                (comparison, open.rights.delete)
+            }
+            (Operation::Find(comparison), Some(_)) => (comparison, open.rights.update),
+        };
+        if !open.rights.select || !right {
+            return Err(Refusal::DENIED);
+        }
+        check_parts(open, request)?;
+        let Some(change) = change else {
+            counters.add(Counter::Finds, 1);
+            return match is_simple(open, comparison, request) {
+                true => find_simply(open, request, line, tools, out).await,
+                false => find(open, comparison, request, line, tools, out).await,
+            };
+        };
+        counters.add(Counter::Modifies, 1);
+        let start = tools.transaction.savepoint();
+        let (how, tools) = ((comparison, change), (tools, self.now_micros));
+        let modified = modify(open, how, request, line, tools, out).await;
+        modified.inspect_err(|_| transaction.rollback_to(&start))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let open = self.indexes.iter().flatten().count();
+        self.counters.add(Counter::TableClose, open as u64);
+    }
+}
+
+/// The first line without its end, and its length with it. A CR before the LF does not belong to the line.
+#[inline]
+fn next_line(input: &[u8]) -> Option<(&[u8], usize)> {
+    let end = memchr::memchr(b'\n', input)?;
+    let line = &input[..end];
+    Some((line.strip_suffix(b"\r").unwrap_or(line), end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_ends_at_its_line_feed_and_a_carriage_return_before_that_goes_with_it() {
+        assert_eq!(next_line(b"ab\ncd\n"), Some((&b"ab"[..], 3)));
+        assert_eq!(next_line(b"ab\r\n"), Some((&b"ab"[..], 4)));
+        assert_eq!(next_line(b"\n"), Some((&b""[..], 1)));
+    }
+
+    proptest! {
+        #[test]
+        fn every_beginning_of_a_line_asks_for_more(line in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let line: Vec<u8> = line.into_iter().filter(|&byte| byte != b'\n').chain([b'\n']).collect();
+            for end in 0..line.len() {
+                prop_assert_eq!(next_line(&line[..end]), None);
+            }
+            prop_assert_eq!(next_line(&line).map(|(_, length)| length), Some(line.len()));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The HandlerSocket door of a node with the sql role: its settings, and what it asks the SQL layer for.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use shoal_cluster::{Node, Table};
+use shoal_handlersocket::{Account, Host, Listeners, Rights, Server as Door, Settings, Surroundings};
+use shoal_sql::account::Privileges;
+use shoal_sql::doors;
+use shoal_sql::server::Server;
+use shoal_sql::variables::Globals;
+use shoal_sql::variables::registry;
+use shoal_types::{Result, Value};
+
+/// Sockets that listen, and how they are to be served.
+pub struct Bound {
+    settings: Settings,
+    listeners: Listeners,
+}
+
+/// Listens where the variables say; `None`: nowhere. The ports that were found are put into the variables.
+pub fn bind(globals: &mut Globals) -> std::result::Result<Option<Bound>, String> {
+    let text = |name: &str| registry::find(name).map(|definition| globals.text(definition)).unwrap_or_default();
+    let Some(settings) = Settings::read(text)? else { return Ok(None) };
+    let listeners = Listeners::bind(&settings)?;
+    let (reading, writing) = listeners.addresses();
+    for (name, address) in [("handlersocket_port", reading), ("handlersocket_port_wr", writing)] {
+        if let Some(address) = address {
+            set_port(globals, name, address.port())?;
+        }
+    }
+    Ok(Some(Bound { settings, listeners }))
+}
+
+pub fn set_port(globals: &mut Globals, name: &str, port: u16) -> std::result::Result<(), String> {
+    globals.set_at_start(name, &port.to_string()).map_err(|error| error.message().to_owned())
+}
+
+/// The door of this process, closed until [`Running::open`]; its workers are those of the MySQL door.
+pub struct Running {
+    pub door: Arc<Door>,
+    listeners: Listeners,
+    reading: Option<SocketAddr>,
+    writing: Option<SocketAddr>,
+}
+
+impl Running {
+    pub fn new(bound: Bound, server: &Arc<Server>) -> Running {
+        let (reading, writing) = bound.listeners.addresses();
+        let door = Door::new(bound.settings, Arc::new(SqlHost(Arc::clone(server))));
+        let counted = Arc::clone(&door);
+        server.set_door_status(Box::new(move || counted.status()));
+        Running { door, listeners: bound.listeners, reading, writing }
+    }
+
+    /// Lets clients in, and yields what the ready line says of the ports, each word after a `separator`.
+    pub fn open(self, separator: char) -> std::result::Result<String, String> {
+        self.door
+            .accept(self.listeners)
+            .map_err(|error| format!("cannot start the HandlerSocket door: {error}"))?;
+        let port = |name: &str, address: Option<SocketAddr>| {
+            address.map(|address| format!(" {name}{separator}{address}")).unwrap_or_default()
+        };
+        Ok(port("hs", self.reading) + &port("hs-wr", self.writing))
+    }
+}
+
+/// The SQL layer as the door sees it.
+struct SqlHost(Arc<Server>);
+
+impl Host for SqlHost {
+    fn node(&self) -> &Arc<Node> {
+        &self.0.node
+    }
+
+    fn rights(&self, account: &Account, by_secret: bool, database: &str, table: &str) -> Rights {
+        let key = (account.user.clone(), account.host.clone());
+        let present = self.0.rights(&key, by_secret, database, table);
+        Rights {
+            select: present.contains(Privileges::SELECT),
+            insert: present.contains(Privileges::INSERT),
+            update: present.contains(Privileges::UPDATE),
+            delete: present.contains(Privileges::DELETE),
+        }
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings { zone: self.0.time_zone(), now_micros }
+    }
+
+    fn expression_default(&self, table: &Arc<Table>, column: usize) -> Result<Value> {
+        doors::expression_default(&self.0, table, column)
+    }
+}
+
+fn now_micros() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_micros() as i64)
+}

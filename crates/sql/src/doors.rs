@@ -1,0 +1,76 @@
+//! What doors without sessions of their own ask the SQL layer for: settings, rights, defaults that are expressions.
+
+use std::sync::{Arc, PoisonError};
+
+use shoal_cluster::Table;
+use shoal_expr::EvalContext;
+use shoal_types::{Collation, Result, TimeZone, Value};
+
+use crate::account::{self, Privileges};
+use crate::ddl::defaults;
+use crate::dml::DefaultValue;
+use crate::dml::row::{AutoIncrementSettings, RowBuilder};
+use crate::frontend::{ConnectInfo, Frontend};
+use crate::server::{Server, SharedServer};
+use crate::session::Session;
+use crate::variables::registry;
+
+/// Names and values that a door adds to SHOW STATUS.
+pub type DoorStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
+
+impl Server {
+    /// The text of a global variable; empty if there is none of this name.
+    pub fn global_text(&self, name: &str) -> String {
+        let globals = self.globals.read().unwrap_or_else(PoisonError::into_inner);
+        registry::find(name).map(|definition| globals.text(definition)).unwrap_or_default()
+    }
+
+    /// The time zone that sessions begin with.
+    pub fn time_zone(&self) -> TimeZone {
+        TimeZone::parse(&self.global_text("time_zone")).unwrap_or(TimeZone::UTC)
+    }
+
+    /// Adds to SHOW STATUS. Once.
+    pub fn set_door_status(&self, status: DoorStatus) {
+        let _ = self.door_status.set(status);
+    }
+
+    pub(crate) fn other_doors(&self) -> Vec<(&'static str, u64)> {
+        self.door_status.get().map(|status| status()).unwrap_or_default()
+    }
+
+    /// What an account (user, host) may do with a table, see [`account::of_account`].
+    pub fn rights(&self, key: &(String, String), is_trusted: bool, database: &str, table: &str) -> Privileges {
+        account::of_account(&self.node.catalog(), key, is_trusted, database, table)
+    }
+}
+
+/// The value of a column's DEFAULT (expression) for a new row, as the column holds it.
+pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usize) -> Result<Value> {
+    let info = ConnectInfo {
+        connection_id: SharedServer(Arc::clone(server)).next_connection_id(),
+        user: String::new(),
+        host: String::new(),
+        database: Some(table.schema.database.clone()),
+        collation: Collation::UTF8MB4_0900_AI_CI,
+        found_rows: false,
+        multi_statements: false,
+        local_files: false,
+        ignore_space: false,
+        interactive: false,
+        attributes: Vec::new(),
+    };
+    let session = Session::open(Arc::clone(server), info)?;
+    let zone = server.time_zone();
+    let mut eval = EvalContext::new(&[], &zone, server.clock_micros(), session.variables.settings);
+    let settings = AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: true, forced: None };
+    let builder = RowBuilder::new(table, false, settings, &eval);
+    let no_row: &[Value] = &[];
+    match defaults::resolve(&session, table)?.get(column) {
+        Some(DefaultValue::Expression(expression)) => {
+            let value = expression.eval(no_row, &mut eval)?;
+            builder.convert(column, value, expression.sql_type().collation, 1, &mut eval)
+        }
+        _ => builder.missing(column, &mut eval),
+    }
+}
