@@ -436,6 +436,8 @@ struct Replay {
 struct ReplayThread {
     sender: SyncSender<Piece>,
     piece: Piece,
+    /// Pieces that have been replayed, to be filled again: touching memory for the first time is what costs most here.
+    used: Receiver<Piece>,
     handle: std::thread::JoinHandle<Result<Vec<Partition>>>,
 }
 
@@ -465,6 +467,7 @@ impl Replay {
         let count = (self.recovery_threads.max(1) as u32).min(partitions);
         for number in 0..count {
             let (sender, receiver) = sync_channel(PIECES_AHEAD);
+            let (giver, used) = channel();
             let (store, budget) = (self.store.clone(), Arc::clone(&self.budget));
             let (done_bytes, ended) = (Arc::clone(&self.done_bytes), self.ended.clone());
             let own: Vec<u32> = (number..partitions).step_by(count as usize).collect();
@@ -474,12 +477,12 @@ impl Replay {
                 .spawn(move || {
                     stand_back();
                     let recovered =
-                        recover_partitions(&plan, &store, &budget, &done_bytes, &own, count, &receiver);
+                        recover_partitions(&plan, &store, &budget, &done_bytes, &own, count, (&receiver, &giver));
                     let _ = ended.send(());
                     recovered
                 })
                 .map_err(|error| Error::unknown(format!("cannot start a recovery thread: {error}")))?;
-            self.threads.push(ReplayThread { sender, piece: Piece::default(), handle });
+            self.threads.push(ReplayThread { sender, piece: Piece::default(), used, handle });
         }
         Ok(())
     }
@@ -504,7 +507,8 @@ impl Replay {
         thread.piece.records.push(PieceRecord { partition, kind, index, term, end });
         if thread.piece.bytes.len() >= PIECE_BYTES {
             // A thread that has gone has an error to tell, which `finish` collects.
-            let _ = thread.sender.send(std::mem::take(&mut thread.piece));
+            let next = thread.used.try_recv().unwrap_or_default();
+            let _ = thread.sender.send(std::mem::replace(&mut thread.piece, next));
         }
         Ok(())
     }
@@ -544,7 +548,7 @@ fn recover_partitions(
     done_bytes: &AtomicU64,
     own: &[u32],
     threads: u32,
-    pieces: &Receiver<Piece>,
+    (pieces, used): (&Receiver<Piece>, &Sender<Piece>),
 ) -> Result<Vec<Partition>> {
     let mut partitions = Vec::with_capacity(own.len());
     for &id in own {
@@ -559,9 +563,9 @@ fn recover_partitions(
         }
         partitions.push(partition);
     }
-    for piece in pieces {
+    for mut piece in pieces {
         let mut start = 0;
-        for record in piece.records {
+        for record in piece.records.drain(..) {
             let partition = &mut partitions[(record.partition / threads) as usize];
             let payload = &piece.bytes[start..record.end];
             start = record.end;
@@ -577,6 +581,9 @@ fn recover_partitions(
                 }
             }
         }
+        piece.bytes.clear();
+        // Whoever reads the log may have ended.
+        let _ = used.send(piece);
     }
     Ok(partitions)
 }
