@@ -55,7 +55,11 @@ impl Transport {
             match self.dial(&peer, lane).await {
                 Ok(established) => {
                     pause.reset();
+                    let link = Arc::clone(&established.link);
                     self.serve(established).await;
+                    if link.transporter() == Transporter::SharedMemory && !link.has_received() {
+                        peer.refuse_memory(link.incarnation);
+                    }
                     // The first attempt after a break comes at once.
                     continue;
                 }

@@ -136,7 +136,7 @@ impl Transport {
         }
         let memory = match &socket {
             Socket::Unix(_) if self.options.transporter == Transporter::SharedMemory => {
-                Some(shared::make_memory()?)
+                (!peer.refuses_memory(theirs.incarnation)).then(shared::make_memory).and_then(Result::ok)
             }
             _ => None,
         };

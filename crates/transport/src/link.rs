@@ -106,6 +106,10 @@ impl Link {
         self.socket.transporter()
     }
 
+    pub(crate) fn has_received(&self) -> bool {
+        self.reads.load(Ordering::Relaxed) > 0
+    }
+
     pub(crate) fn calls(&self) -> MutexGuard<'_, Calls> {
         lock(&self.calls)
     }

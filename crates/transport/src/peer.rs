@@ -75,6 +75,8 @@ pub(crate) struct Peer {
     state: Mutex<State>,
     /// Changed under the lock of `state` only.
     lanes: RwLock<Vec<Option<Arc<Link>>>>,
+    /// The incarnation whose link through shared memory ended before anything came: it may be unable to map it.
+    refuses_memory: AtomicU64,
     is_inbound_blocked: AtomicBool,
     is_outbound_blocked: AtomicBool,
     block: watch::Sender<Block>,
@@ -110,6 +112,7 @@ impl Peer {
                 buried: Vec::new(),
             }),
             lanes: RwLock::default(),
+            refuses_memory: AtomicU64::new(0),
             is_inbound_blocked: AtomicBool::new(false),
             is_outbound_blocked: AtomicBool::new(false),
             block: watch::Sender::default(),
@@ -297,6 +300,15 @@ impl Peer {
         for link in self.links() {
             link.look_again();
         }
+    }
+
+    /// Whether shared memory has been tried with that process of the peer, in vain.
+    pub(crate) fn refuses_memory(&self, incarnation: u64) -> bool {
+        self.refuses_memory.load(Ordering::Relaxed) == incarnation && incarnation != 0
+    }
+
+    pub(crate) fn refuse_memory(&self, incarnation: u64) {
+        self.refuses_memory.store(incarnation, Ordering::Relaxed);
     }
 
     pub(crate) fn is_inbound_blocked(&self) -> bool {

@@ -76,11 +76,12 @@ impl Drop for Mapping {
     }
 }
 
-/// Memory for the two rings of a link; its descriptor is passed to the other process.
+/// Memory for the two rings of a link, which this process is able to map; its descriptor is passed to the other process.
 pub(crate) fn make_memory() -> io::Result<OwnedFd> {
     let file = rustix::fs::memfd_create("shoal-link", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     rustix::fs::ftruncate(&file, MEMORY_BYTES as u64)?;
     rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Mapping::of(file.as_fd())?;
     Ok(file)
 }
 
