@@ -16,6 +16,7 @@ mod btree;
 mod budget;
 mod checkpoint;
 mod commit;
+mod definition;
 mod entry;
 mod fragment;
 mod group;
