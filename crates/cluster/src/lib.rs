@@ -35,6 +35,7 @@ pub mod router;
 mod routes;
 mod sequence;
 mod services;
+mod settle;
 mod single_user;
 mod snapshot;
 pub mod table;

@@ -40,8 +40,8 @@ const CHANGES_TABLE: TableId = TableId(u32::MAX - 1);
 /// In every partition: the sequences of the tables whose id falls on it.
 const SEQUENCES_TABLE: TableId = TableId(u32::MAX - 2);
 /// How long a definition waits for a leader of the meta partition, and for the other nodes to follow.
-const PATIENCE: Duration = Duration::from_secs(10);
-const RETRY_AFTER: Duration = Duration::from_millis(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Bytes of changes in one reply.
 const REPLY_BYTES: usize = 4 << 20;
 

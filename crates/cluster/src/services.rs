@@ -15,7 +15,7 @@ use crate::node::Node;
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14")]
     pub ask: Option<Ask>,
 }
 
@@ -54,6 +54,9 @@ pub(crate) enum Ask {
     /// Bits of the severities that the cluster log takes from now on.
     #[prost(uint32, tag = "13")]
     LogFilter(u32),
+    /// In which of the partitions led here tables are settled; the value is the number of the others.
+    #[prost(message, tag = "14")]
+    SettleTables(SettleTables),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -81,6 +84,14 @@ pub(crate) struct ExclusiveTablesOf {
     pub timeout_ms: u64,
     #[prost(uint64, tag = "3")]
     pub token: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct SettleTables {
+    #[prost(uint32, repeated, tag = "1")]
+    pub tables: Vec<u32>,
+    #[prost(uint64, tag = "2")]
+    pub timeout_ms: u64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -281,6 +292,12 @@ impl Node {
                     cluster.management.stop_soon(how)?;
                 }
                 Ok(ServiceReply::default())
+            }
+            Ask::SettleTables(wanted) => {
+                let tables: Vec<TableId> = wanted.tables.iter().map(|&id| TableId(id)).collect();
+                let deadline = tokio::time::Instant::now() + Duration::from_millis(wanted.timeout_ms);
+                let settled = self.settle_here(&tables, deadline).await;
+                Ok(ServiceReply { value: settled.open, partitions: settled.settled, ..ServiceReply::default() })
             }
             Ask::LogFilter(bits) => {
                 if let Some(cluster) = &self.cluster {
