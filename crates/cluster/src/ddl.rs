@@ -193,8 +193,7 @@ fn fragment_changes(old: &Catalog, new: &Catalog) -> Vec<FragmentChange> {
     alterations
 }
 
-/// What brings a partition's fragments in line with the dictionary: tables that it lacks, definitions that are older, tables that
-/// were dropped. `own` is a table that every partition has.
+/// What brings a partition's fragments in line with the dictionary: tables that it lacks, definitions that are older. `own` is a table that every partition has.
 pub(crate) fn fragment_differences(
     partition: &Partition,
     catalog: &Catalog,
@@ -211,7 +210,12 @@ pub(crate) fn fragment_differences(
             Some(_) => {}
         }
     }
-    let dropped = partition.tables().into_iter().filter(|id| catalog.dropped.contains(id));
-    differences.extend(dropped.map(FragmentChange::Drop));
     differences
+}
+
+/// Fragments of tables that this catalog does not have: it is too old, or they were dropped.
+pub(crate) fn unknown_fragments(partition: &Partition, catalog: &Catalog, own: &TableSchema) -> Vec<TableId> {
+    let mut tables = partition.tables();
+    tables.retain(|id| *id != own.id && !catalog.tables_by_id.contains_key(id));
+    tables
 }

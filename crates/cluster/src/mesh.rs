@@ -35,7 +35,7 @@ pub(crate) const FRAME_ROUTED: u8 = 18;
 const CLOCK_DIFFERENCE_MAX_US: u64 = 60_000_000;
 
 /// What nodes must have in common beside the frames' own version: raised when they cannot work together any more.
-const PROGRAM_VERSION: u32 = 1;
+const PROGRAM_VERSION: u32 = 2;
 
 /// What the crate above does with operations on partitions that this node leads.
 pub trait Operations: Send + Sync + 'static {
@@ -170,11 +170,11 @@ impl Handler for Receiver {
     fn on_up(&self, peer: NodeId, hello: &Hello) {
         let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
         let Some(cluster) = &node.cluster else { return };
-        if cluster.meet_on_link(peer, hello) {
+        match cluster.meet_on_link(peer, hello) {
             // Frames that are still on their way around would come behind those on the link: they are dropped.
-            node.forget_doings_of(peer);
+            true => node.forget_doings_of(peer),
+            false => cluster.raise_map_version(),
         }
-        cluster.raise_map_version();
         tracing::info!(%peer, "a node is connected");
         node.forget_refusal(peer);
         node.log_event("connection", &format!("Node {peer} Connected"));

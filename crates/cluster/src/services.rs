@@ -15,7 +15,7 @@ use crate::node::Node;
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
     pub ask: Option<Ask>,
 }
 
@@ -57,6 +57,9 @@ pub(crate) enum Ask {
     /// In which of the partitions led here tables are settled; the value is the number of the others.
     #[prost(message, tag = "14")]
     SettleTables(SettleTables),
+    /// Pieces of the dictionary's snapshot, from this one on.
+    #[prost(message, tag = "15")]
+    FetchSnapshot(SnapshotPiece),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -92,6 +95,23 @@ pub(crate) struct SettleTables {
     pub tables: Vec<u32>,
     #[prost(uint64, tag = "2")]
     pub timeout_ms: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct SnapshotPiece {
+    #[prost(uint64, tag = "1")]
+    pub version: u64,
+    #[prost(uint32, tag = "2")]
+    pub number: u32,
+}
+
+/// Which version of the dictionary a snapshot is of, and of how many pieces.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct SnapshotHead {
+    #[prost(uint64, tag = "1")]
+    pub version: u64,
+    #[prost(uint32, tag = "2")]
+    pub pieces: u32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -132,6 +152,11 @@ pub(crate) struct ServiceReply {
     pub error: Option<ServiceError>,
     #[prost(message, optional, tag = "6")]
     pub state: Option<NodeState>,
+    /// The asker is too far behind for changes.
+    #[prost(message, optional, tag = "7")]
+    pub snapshot: Option<SnapshotHead>,
+    #[prost(bytes, repeated, tag = "8")]
+    pub pieces: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -293,6 +318,7 @@ impl Node {
                 }
                 Ok(ServiceReply::default())
             }
+            Ask::FetchSnapshot(wanted) => self.snapshot_pieces(&wanted),
             Ask::SettleTables(wanted) => {
                 let tables: Vec<TableId> = wanted.tables.iter().map(|&id| TableId(id)).collect();
                 let deadline = tokio::time::Instant::now() + Duration::from_millis(wanted.timeout_ms);
