@@ -335,11 +335,12 @@ pub(super) struct Turn<'n> {
 }
 
 impl Turn<'_> {
-    /// The transaction was planned by a definition that this partition has passed: by a coordinator that was taken to be gone.
+    /// The transaction was planned by a definition that this partition has passed, or that it does not know yet.
     fn is_outdated(&self, partition: &Partition) -> bool {
-        self.tables.iter().any(|(table, version)| {
-            partition.schema(TableId(table)).is_some_and(|present| present.version > version)
-        })
+        let passed = |(table, version): (u32, u32)| {
+            partition.schema(TableId(table)).is_none_or(|present| present.version > version)
+        };
+        self.tables.iter().any(passed)
     }
 
     fn view(&self) -> ReadView {

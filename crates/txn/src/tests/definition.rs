@@ -137,6 +137,12 @@ fn what_was_planned_by_an_older_definition_cannot_join() {
             };
             assert_restart(&error);
         }
+        let other = cluster.nodes[0].create("other", Shape::Plain).await;
+        let there = cluster.ids_at(&other, 1, 1)[0];
+        let mut transaction = cluster.begun(0);
+        let row = support::row(&other, there, None, "");
+        assert_restart(&transaction.insert_many(&other, &[row], false).await.unwrap_err());
+        drop(transaction);
         // Reading what is committed needs no agreement about the future.
         assert_eq!(newest_k(&cluster.nodes[0], &old, ids[1]).await, Some(Some(0)));
         let new = raise_version(&cluster.nodes[0]).await;
