@@ -436,11 +436,10 @@ pub(crate) mod tests {
     use super::*;
     use crate::topology::Placement;
 
-    /// Node 1 of two.
-    pub(crate) fn cluster() -> Cluster {
+    fn options() -> ClusterOptions {
         let data = Roles { data: true, ..Roles::default() };
         let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
-        let options = ClusterOptions {
+        ClusterOptions {
             name: "reef".into(),
             me: NodeId(1),
             nodes: vec![node(1), node(2)],
@@ -449,8 +448,35 @@ pub(crate) mod tests {
             timing: shoal_partition::Timing::default(),
             heartbeat: Duration::from_millis(100),
             lanes: 1,
-        };
-        Cluster::new(options, 1, false)
+        }
+    }
+
+    /// Node 1 of two.
+    pub(crate) fn cluster() -> Cluster {
+        Cluster::new(options(), 1, false)
+    }
+
+    #[test]
+    fn a_link_changes_the_map_once_whether_the_peer_was_reached_before_or_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = Node::open(crate::NodeOptions {
+            cluster: Some(options()),
+            data_memory: Some(1 << 20),
+            background_work: false,
+            ..crate::NodeOptions::new(directory.path())
+        });
+        let node = node.unwrap();
+        let receiver = Receiver { node: Arc::downgrade(&node) };
+        let cluster = node.cluster.as_ref().unwrap();
+        for is_reached in [false, true] {
+            lock(&cluster.peers).entry(NodeId(2)).or_default().set_linked(false);
+            if is_reached {
+                assert!(cluster.set_detours(NodeId(2), vec![NodeId(3)], 0));
+            }
+            let before = cluster.map_version();
+            receiver.on_up(NodeId(2), &node_2());
+            assert_eq!(cluster.map_version(), before + 1, "reached through another: {is_reached}");
+        }
     }
 
     fn node_2() -> Hello {
