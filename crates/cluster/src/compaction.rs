@@ -53,7 +53,7 @@ impl Node {
         let Ok(_one_at_a_time) = meta.compacting.try_lock() else { return Ok(()) };
         let mut compaction = self.begin_compaction(PIECE_BYTES).await?;
         while self.step_compaction(&mut compaction).await? {}
-        tracing::info!(version = compaction.version, "the dictionary is compacted");
+        self.log_event("dictionary", &format!("Changes up to version {} are compacted", compaction.version));
         Ok(())
     }
 
