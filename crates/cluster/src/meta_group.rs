@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use prost::Message;
 use shoal_partition::{ReadView, Step, WaitToken};
-use shoal_types::{Error, IndexMethod, NodeId, Outcome, Result, TableId, TableSchema, TransactionId};
+use shoal_types::{Error, ErrorCode, IndexMethod, NodeId, Outcome, Result, TableId, TableSchema, TransactionId};
 use tokio::time::Instant;
 
 use crate::ddl::{FragmentChange, propose};
@@ -249,6 +249,8 @@ impl Node {
         timeout: Duration,
     ) -> Result<()> {
         let (_, meta, _) = self.meta_state()?;
+        // Who asks again has not had the answer, and waits for nobody but others.
+        lock(&meta.tables).remove(&(from, token));
         let catalog = self.catalog();
         let tables: Vec<Arc<Table>> =
             tables.iter().filter_map(|id| catalog.tables_by_id.get(id).cloned()).collect();
@@ -273,6 +275,7 @@ impl Node {
         let (cluster, meta, _) = self.meta_state()?;
         let me = cluster.options.me;
         let token = meta.next_token.fetch_add(1, Ordering::Relaxed);
+        let deadline = Instant::now() + timeout;
         let sessions = |node: &NodeId| cluster.options.node(*node).is_some_and(|entry| entry.roles.sql);
         let mut nodes: Vec<NodeId> = cluster.peers_up().into_iter().filter(sessions).chain([me]).collect();
         nodes.sort_unstable();
@@ -284,18 +287,35 @@ impl Node {
                 here = Some(self.metadata_locks.exclusive(tables, timeout).await?);
                 continue;
             }
-            let timeout_ms = timeout.as_millis() as u64;
             elsewhere.nodes.push(node);
-            let wanted = ExclusiveTablesOf { tables: ids.clone(), timeout_ms, token };
-            match self.ask(node, Ask::ExclusiveTables(wanted)).await {
-                Ok(_) => {}
-                // A node that is gone uses nothing.
-                Err(_) if !cluster.is_up(node) => {}
-                Err(error) => return Err(error.with_outcome(Outcome::NotCommitted)),
-            }
+            self.exclusive_at(cluster, node, &ids, token, deadline).await?;
         }
         let here = here.ok_or_else(|| Error::unknown("internal: this node was not among those with sessions"))?;
         Ok((here, elsewhere))
+    }
+
+    /// Has the tables left alone on another node; one that is gone uses nothing.
+    async fn exclusive_at(
+        &self,
+        cluster: &Cluster,
+        node: NodeId,
+        tables: &[u32],
+        token: u64,
+        deadline: Instant,
+    ) -> Result<()> {
+        loop {
+            let timeout_ms = deadline.saturating_duration_since(Instant::now()).as_millis() as u64;
+            let wanted = ExclusiveTablesOf { tables: tables.to_vec(), timeout_ms, token };
+            match self.ask(node, Ask::ExclusiveTables(wanted)).await {
+                Ok(_) => return Ok(()),
+                Err(_) if !cluster.is_up(node) => return Ok(()),
+                // A link that breaks is heard of by whoever waits for an answer before it is known that the node is gone.
+                Err(error) if error.is(ErrorCode::GetTemporaryErrmsg) && Instant::now() < deadline => {
+                    tokio::time::sleep(RETRY_AFTER).await;
+                }
+                Err(error) => return Err(error.with_outcome(Outcome::NotCommitted)),
+            }
+        }
     }
 
     /// Makes a change of the dictionary, and has it followed everywhere.
