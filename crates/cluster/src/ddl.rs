@@ -10,6 +10,7 @@ use std::time::Duration;
 use prost::Message;
 use shoal_partition::{CommitToken, Partition};
 use shoal_types::{Error, Outcome, Result, TableId, TableSchema};
+use tokio::time::Instant;
 
 use crate::dictionary::{Catalog, Change};
 use crate::meta::{KIND_CHANGES, KIND_SEQUENCE, StoredChanges, sequence_record};
@@ -64,19 +65,23 @@ impl Node {
         }
     }
 
-    /// Waits until no transaction uses these tables and all that used them is applied, and keeps others from beginning to
-    /// use them. The caller must not use any of them itself at this time.
+    /// Waits until no transaction uses these tables and the outcome of all that used them is known and applied, and keeps others
+    /// from beginning to use them. The caller must not use any of them itself at this time.
     ///
     /// # Errors
     /// 1205 when that takes too long.
     pub async fn exclusive_tables(&self, tables: &[Arc<Table>], timeout: Duration) -> Result<HeldTables> {
-        if self.cluster.is_some() {
+        let deadline = Instant::now() + timeout;
+        let held = if self.cluster.is_some() {
             let (here, elsewhere) = self.exclusive_in_cluster(tables, timeout).await?;
-            return Ok(HeldTables { _here: here, _elsewhere: Some(elsewhere) });
-        }
-        let exclusive = self.metadata_locks.exclusive(tables, timeout).await?;
-        self.wait_until_applied().await?;
-        Ok(HeldTables { _here: exclusive, _elsewhere: None })
+            HeldTables { _here: here, _elsewhere: Some(elsewhere) }
+        } else {
+            let here = self.metadata_locks.exclusive(tables, timeout).await?;
+            self.wait_until_applied().await?;
+            HeldTables { _here: here, _elsewhere: None }
+        };
+        self.settle_tables(tables, deadline.saturating_duration_since(Instant::now())).await?;
+        Ok(held)
     }
 
     fn append_change(&self, changes: &[Change], waiter: &mut Waiter) -> Result<()> {
@@ -188,8 +193,7 @@ fn fragment_changes(old: &Catalog, new: &Catalog) -> Vec<FragmentChange> {
     alterations
 }
 
-/// What brings a partition's fragments in line with the dictionary: tables that it lacks, definitions that are older, tables that
-/// were dropped. `own` is a table that every partition has.
+/// What brings a partition's fragments in line with the dictionary: tables that it lacks, definitions that are older. `own` is a table that every partition has.
 pub(crate) fn fragment_differences(
     partition: &Partition,
     catalog: &Catalog,
@@ -206,7 +210,12 @@ pub(crate) fn fragment_differences(
             Some(_) => {}
         }
     }
-    let dropped = partition.tables().into_iter().filter(|id| catalog.dropped.contains(id));
-    differences.extend(dropped.map(FragmentChange::Drop));
     differences
+}
+
+/// Fragments of tables that this catalog does not have: it is too old, or they were dropped.
+pub(crate) fn unknown_fragments(partition: &Partition, catalog: &Catalog, own: &TableSchema) -> Vec<TableId> {
+    let mut tables = partition.tables();
+    tables.retain(|id| *id != own.id && !catalog.tables_by_id.contains_key(id));
+    tables
 }

@@ -1,6 +1,6 @@
 //! The dictionary: databases, tables, users. Immutable snapshots; every change makes the next one.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,8 +20,6 @@ pub struct Catalog {
     pub users: BTreeMap<(String, String), Arc<User>>,
     /// Global system variables that were set with SET PERSIST.
     pub variables: BTreeMap<String, String>,
-    /// Tables that were there once: fragments of theirs that are found can go.
-    pub dropped: BTreeSet<TableId>,
 }
 
 #[derive(Clone, Debug)]
@@ -119,25 +117,46 @@ impl Catalog {
         self.databases.insert(name.to_string(), Arc::new(database));
     }
 
+    /// The catalog of a later version, which these changes make out of nothing. Tables that are in both keep their counters and
+    /// locks, and those that are the same stay what they are.
+    pub(crate) fn succeeded_by(&self, version: u64, changes: &[Change]) -> Result<Catalog> {
+        let mut next = Catalog { version, ..Catalog::default() };
+        for change in changes {
+            match change {
+                Change::PutTable(schema) => {
+                    let old = self.tables_by_id.get(&schema.id).cloned();
+                    next.put_table_after(schema.clone(), old)?;
+                }
+                other => next.apply(other)?,
+            }
+        }
+        Ok(next)
+    }
+
     fn put_table(&mut self, schema: TableSchema) -> Result<()> {
         let old = self.tables_by_id.get(&schema.id).cloned();
+        self.put_table_after(schema, old)
+    }
+
+    /// `old`: the version before it.
+    fn put_table_after(&mut self, schema: TableSchema, old: Option<Arc<Table>>) -> Result<()> {
         let kept = |id: &TableId| schema.indexes.iter().any(|index| index.unique_table == Some(*id));
         for id in old.iter().flat_map(|old| hidden_tables(old)).filter(|id| !kept(id)) {
             self.remove_table(id);
-            self.dropped.insert(id);
         }
         self.remove_table(schema.id);
-        let table = Arc::new(match &old {
+        let table = match old {
+            Some(old) if old.schema == schema => old,
             Some(old) => {
                 let next = old.next_version(schema);
                 next.next_auto_increment.fetch_max(next.schema.options.auto_increment, Ordering::Relaxed);
-                next
+                Arc::new(next)
             }
             None => {
                 let next = schema.options.auto_increment.max(1);
-                Table::new(schema, Arc::new(Sequence::new(next)))
+                Arc::new(Table::new(schema, Arc::new(Sequence::new(next))))
             }
-        });
+        };
         let schema = &table.schema;
         if !schema.database.is_empty() {
             let database = self
@@ -156,7 +175,6 @@ impl Catalog {
             self.tables_by_id.get(&id).map(|table| hidden_tables(table).collect()).unwrap_or_default();
         for id in hidden.into_iter().chain([id]) {
             self.remove_table(id);
-            self.dropped.insert(id);
         }
     }
 

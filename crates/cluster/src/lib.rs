@@ -2,7 +2,8 @@
 //!
 //! - [`node`]: what sessions share; `recovery` opens it, `options` say how.
 //! - `commit`, `two_phase`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
-//! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept.
+//! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept; in a cluster by `meta_group`, in
+//!   rows (`meta_rows`) that are compacted (`compaction`), which all nodes `follow`. `settle`: what they wait for.
 //! - `keeper`: checkpoints, and what they let go of.
 //! - [`management`], `events`, `cluster_log`, `single_user`: what operators see and command.
 //! - [`router`]: which partition a key belongs to. [`remote`]: partitions that other nodes lead.
@@ -12,10 +13,12 @@ mod background;
 mod clock;
 mod cluster_log;
 mod commit;
+mod compaction;
 mod ddl;
 mod deadlock;
 pub mod dictionary;
 mod events;
+mod follow;
 mod hand_over;
 mod identity;
 mod keeper;
@@ -24,6 +27,7 @@ pub mod management;
 mod mesh;
 mod meta;
 mod meta_group;
+mod meta_rows;
 mod metadata_lock;
 pub mod news;
 mod node;
@@ -36,6 +40,7 @@ pub mod router;
 mod routes;
 mod sequence;
 mod services;
+mod settle;
 mod single_user;
 mod snapshot;
 pub mod table;

@@ -35,7 +35,7 @@ pub(crate) const FRAME_ROUTED: u8 = 18;
 const CLOCK_DIFFERENCE_MAX_US: u64 = 60_000_000;
 
 /// What nodes must have in common beside the frames' own version: raised when they cannot work together any more.
-const PROGRAM_VERSION: u32 = 1;
+const PROGRAM_VERSION: u32 = 2;
 
 /// What the crate above does with operations on partitions that this node leads.
 pub trait Operations: Send + Sync + 'static {
@@ -170,11 +170,11 @@ impl Handler for Receiver {
     fn on_up(&self, peer: NodeId, hello: &Hello) {
         let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
         let Some(cluster) = &node.cluster else { return };
-        if cluster.meet_on_link(peer, hello) {
+        match cluster.meet_on_link(peer, hello) {
             // Frames that are still on their way around would come behind those on the link: they are dropped.
-            node.forget_doings_of(peer);
+            true => node.forget_doings_of(peer),
+            false => cluster.raise_map_version(),
         }
-        cluster.raise_map_version();
         tracing::info!(%peer, "a node is connected");
         node.forget_refusal(peer);
         node.log_event("connection", &format!("Node {peer} Connected"));
@@ -437,11 +437,10 @@ pub(crate) mod tests {
     use super::*;
     use crate::topology::Placement;
 
-    /// Node 1 of two.
-    pub(crate) fn cluster() -> Cluster {
+    fn options() -> ClusterOptions {
         let data = Roles { data: true, ..Roles::default() };
         let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
-        let options = ClusterOptions {
+        ClusterOptions {
             name: "reef".into(),
             me: NodeId(1),
             nodes: vec![node(1), node(2)],
@@ -451,8 +450,35 @@ pub(crate) mod tests {
             heartbeat: Duration::from_millis(100),
             lanes: 1,
             transporter: shoal_transport::Transporter::default(),
-        };
-        Cluster::new(options, 1, false)
+        }
+    }
+
+    /// Node 1 of two.
+    pub(crate) fn cluster() -> Cluster {
+        Cluster::new(options(), 1, false)
+    }
+
+    #[test]
+    fn a_link_changes_the_map_once_whether_the_peer_was_reached_before_or_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = Node::open(crate::NodeOptions {
+            cluster: Some(options()),
+            data_memory: Some(1 << 20),
+            background_work: false,
+            ..crate::NodeOptions::new(directory.path())
+        });
+        let node = node.unwrap();
+        let receiver = Receiver { node: Arc::downgrade(&node) };
+        let cluster = node.cluster.as_ref().unwrap();
+        for is_reached in [false, true] {
+            lock(&cluster.peers).entry(NodeId(2)).or_default().set_linked(false);
+            if is_reached {
+                assert!(cluster.set_detours(NodeId(2), vec![NodeId(3)], 0));
+            }
+            let before = cluster.map_version();
+            receiver.on_up(NodeId(2), &node_2());
+            assert_eq!(cluster.map_version(), before + 1, "reached through another: {is_reached}");
+        }
     }
 
     fn node_2() -> Hello {

@@ -252,16 +252,27 @@ fn read_user(user: StoredUser) -> User {
 impl StoredDictionary {
     /// `index`: the last record whose change is in the catalog.
     pub(crate) fn of(catalog: &Catalog, router: &Router, next_table_id: u32, index: u64) -> StoredDictionary {
+        let counted = catalog.tables_by_id.values().filter(|table| table.uses_sequence);
+        let sequence_of = |table: &std::sync::Arc<crate::table::Table>| StoredSequence {
+            table: table.id().0,
+            value: table.next_auto_increment.bound(),
+        };
+        StoredDictionary {
+            map: Some(StoredMap::of(router)),
+            index,
+            sequences: counted.map(sequence_of).collect(),
+            ..StoredDictionary::snapshot(catalog, next_table_id)
+        }
+    }
+
+    /// The definitions alone, as a cluster's nodes tell them each other: its sequences are rows.
+    pub(crate) fn snapshot(catalog: &Catalog, next_table_id: u32) -> StoredDictionary {
         let databases = catalog
             .databases
             .values()
             .map(|database| Change::PutDatabase { name: database.name.clone(), collation: database.collation });
         let mut tables: Vec<_> = catalog.tables_by_id.values().collect();
         tables.sort_unstable_by_key(|table| table.id());
-        let sequences = tables.iter().filter(|table| table.uses_sequence);
-        let sequences = sequences
-            .map(|table| StoredSequence { table: table.id().0, value: table.next_auto_increment.bound() });
-        let sequences = sequences.collect();
         let tables = tables.iter().map(|table| Change::PutTable(table.schema.clone()));
         let users = catalog.users.values().map(|user| Change::PutUser(user.as_ref().clone()));
         let variables = catalog
@@ -270,13 +281,16 @@ impl StoredDictionary {
             .map(|(name, value)| Change::PutVariable { name: name.clone(), value: Some(value.clone()) });
         let changes: Vec<Change> = databases.chain(tables).chain(users).chain(variables).collect();
         StoredDictionary {
-            map: Some(StoredMap::of(router)),
             changes: Some(StoredChanges::of(&changes)),
             version: catalog.version,
             next_table_id,
-            index,
-            sequences,
+            ..StoredDictionary::default()
         }
+    }
+
+    /// The changes that make the definitions out of nothing.
+    pub(crate) fn take_changes(&mut self) -> Result<Vec<Change>> {
+        self.changes.take().unwrap_or_default().changes()
     }
 
     pub(crate) fn router(&self) -> Result<Router> {
@@ -285,7 +299,7 @@ impl StoredDictionary {
 
     pub(crate) fn catalog(&mut self) -> Result<Catalog> {
         let mut catalog = Catalog { version: self.version, ..Catalog::default() };
-        for change in self.changes.take().unwrap_or_default().changes()? {
+        for change in self.take_changes()? {
             catalog.apply(&change)?;
         }
         for sequence in &self.sequences {

@@ -1,8 +1,8 @@
 //! The dictionary of a cluster: kept by the management nodes, followed by all.
 //!
-//! The meta partition is a partition like any other: its one table has a row for every change of the dictionary, whose key is the
-//! version that the change made. Its leader takes changes one at a time, each on the version that it was planned for. All
-//! nodes, the management nodes too, fetch what is behind their own version and build the next catalog from it.
+//! The meta partition is a partition like any other, whose rows are the dictionary's changes and the state before them
+//! (`meta_rows`). Its leader takes changes one at a time, each on the version that it was planned for. All nodes, the management
+//! nodes too, follow it (`follow`).
 //!
 //! A definition takes effect in this order: its author has the definitions to itself (`definition_lock`) and the tables concerned
 //! on every node with sessions (`exclusive_tables`); the change is committed by the meta partition, which decides;
@@ -16,47 +16,50 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prost::Message;
-use shoal_partition::{Cursor, Direction, KeyRange, ReadView, ScanState, Step, Visit, WaitToken};
-use shoal_types::{Error, IndexId, IndexMethod, NodeId, Outcome, Result, TableId, TableSchema, TransactionId};
+use shoal_partition::{ReadView, Step, WaitToken};
+use shoal_types::{Error, ErrorCode, IndexMethod, NodeId, Outcome, Result, TableId, TableSchema, TransactionId};
 use tokio::time::Instant;
 
-use crate::ddl::{FragmentChange, fragment_differences, propose};
-use crate::dictionary::{Catalog, Change};
+use crate::ddl::{FragmentChange, propose};
+use crate::dictionary::Change;
 use crate::live::Cluster;
 use crate::meta::StoredChanges;
 use crate::metadata_lock::ExclusiveTables;
 use crate::node::Node;
-use crate::services::{
-    Ask, CatalogChange, ChangeCatalog, ExclusiveTablesOf, SequenceBlock, ServiceReply, temporary,
-};
+use crate::remote::not_leader;
+use crate::services::{Ask, ChangeCatalog, ExclusiveTablesOf, SequenceBlock, ServiceReply, temporary};
 use crate::table::Table;
 use crate::unique::{
     base_primary_key as second_column, bytes_table_schema, hidden_primary_key, unique_row as bytes_row,
 };
 use crate::wait::lock;
 
-/// The meta partition's table of changes.
-const CHANGES_TABLE: TableId = TableId(u32::MAX - 1);
 /// In every partition: the sequences of the tables whose id falls on it.
 const SEQUENCES_TABLE: TableId = TableId(u32::MAX - 2);
 /// How long a definition waits for a leader of the meta partition, and for the other nodes to follow.
-const PATIENCE: Duration = Duration::from_secs(10);
-const RETRY_AFTER: Duration = Duration::from_millis(20);
-/// Bytes of changes in one reply.
-const REPLY_BYTES: usize = 4 << 20;
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(20);
 
 /// What a node keeps for the dictionary of its cluster.
 #[derive(Default)]
 pub(crate) struct MetaState {
-    changing: tokio::sync::Mutex<()>,
-    fetching: tokio::sync::Mutex<()>,
-    reconciling: tokio::sync::Mutex<()>,
+    pub(crate) changing: tokio::sync::Mutex<()>,
+    pub(crate) compacting: tokio::sync::Mutex<()>,
+    pub(crate) fetching: tokio::sync::Mutex<()>,
+    pub(crate) reconciling: tokio::sync::Mutex<()>,
     sequences: tokio::sync::Mutex<()>,
     definitions: Arc<tokio::sync::Mutex<()>>,
     definers: Mutex<HashMap<(NodeId, u64), tokio::sync::OwnedMutexGuard<()>>>,
     /// Tables that definitions of other nodes have for themselves.
     tables: Mutex<HashMap<(NodeId, u64), ExclusiveTables>>,
     next_token: AtomicU64,
+}
+
+/// A change of a system table.
+pub(crate) enum RowChange {
+    Put(Vec<u8>),
+    /// By the primary key.
+    Delete(Vec<u8>),
 }
 
 /// The right to change the dictionary; given back when dropped.
@@ -88,18 +91,8 @@ impl Drop for TablesElsewhere {
     }
 }
 
-fn changes_schema() -> TableSchema {
-    bytes_table_schema(CHANGES_TABLE, "$changes", "ndbcluster", IndexMethod::BTree, 0)
-}
-
-fn sequences_schema() -> TableSchema {
+pub(crate) fn sequences_schema() -> TableSchema {
     bytes_table_schema(SEQUENCES_TABLE, "$sequences", "ndbcluster", IndexMethod::Hash, 0)
-}
-
-fn key_of_version(version: u64) -> Vec<u8> {
-    let mut key = Vec::with_capacity(16);
-    hidden_primary_key(&version.to_be_bytes(), &mut key);
-    key
 }
 
 fn not_followed(version: u64) -> Error {
@@ -110,7 +103,7 @@ fn not_followed(version: u64) -> Error {
 }
 
 impl Node {
-    fn meta_state(&self) -> Result<(&Arc<Cluster>, &MetaState, u32)> {
+    pub(crate) fn meta_state(&self) -> Result<(&Arc<Cluster>, &MetaState, u32)> {
         let cluster =
             self.cluster.as_ref().ok_or_else(|| Error::unknown("internal: this process is no cluster"))?;
         Ok((cluster, &cluster.meta, cluster.options.partition_count()))
@@ -118,74 +111,14 @@ impl Node {
 
     // ---- the leader's side ----
 
-    /// Changes behind a version, the oldest first; as many as fit a reply.
-    pub(crate) fn changes_since(&self, since: u64) -> Result<ServiceReply> {
-        let (_, _, partition) = self.meta_state()?;
-        let mut guard = self.leader(partition)?;
-        let mut reply = ServiceReply::default();
-        if guard.schema(CHANGES_TABLE).is_none() {
-            return Ok(reply);
-        }
-        let mut bytes = 0;
-        let range = KeyRange { start: std::ops::Bound::Included(key_of_version(since + 1)), ..KeyRange::ALL };
-        let mut cursor = Cursor::new(CHANGES_TABLE, IndexId(0), range, Direction::Forward);
-        let view = ReadView::newest(None, WaitToken(0));
-        loop {
-            let step = guard.scan(&view, &mut cursor, None, 256, &mut |row| {
-                let version = row.raw(0).first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-                let changes = second_column(row).to_vec();
-                bytes += changes.len();
-                reply.changes.push(CatalogChange { version, changes });
-                if bytes > REPLY_BYTES { Visit::Stop } else { Visit::Continue }
-            })?;
-            match step {
-                Step::Ready(ScanState::More) if bytes <= REPLY_BYTES => {}
-                _ => return Ok(reply),
-            }
-        }
-    }
-
-    fn newest_change(&self) -> Result<u64> {
-        let (_, _, partition) = self.meta_state()?;
-        let mut guard = self.leader(partition)?;
-        let mut newest = 0;
-        if guard.schema(CHANGES_TABLE).is_some() {
-            let mut cursor = Cursor::new(CHANGES_TABLE, IndexId(0), KeyRange::ALL, Direction::Backward);
-            guard.scan(&ReadView::newest(None, WaitToken(0)), &mut cursor, None, 1, &mut |row| {
-                newest = row.raw(0).first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-                Visit::Stop
-            })?;
-        }
-        Ok(newest)
-    }
-
-    /// Makes a change that was planned on version `base`; the version that it made.
-    pub(crate) async fn change_as_leader(&self, base: u64, changes: &[u8]) -> Result<u64> {
-        let (_, meta, partition) = self.meta_state()?;
-        let _one_at_a_time = meta.changing.lock().await;
-        self.have_fragment(partition, changes_schema()).await?;
-        let newest = self.newest_change()?;
-        if newest != base {
-            return Err(temporary(format!(
-                "the dictionary has changed meanwhile (version {newest}, planned on {base}); try again"
-            )));
-        }
-        let row = bytes_row(&(base + 1).to_be_bytes(), changes)?;
-        self.commit_row(partition, CHANGES_TABLE, &row).await?;
-        if let Some(cluster) = &self.cluster {
-            cluster.newest_catalog.fetch_max(base + 1, Ordering::AcqRel);
-        }
-        Ok(base + 1)
-    }
-
-    async fn have_fragment(&self, partition: u32, schema: TableSchema) -> Result<()> {
+    pub(crate) async fn have_fragment(&self, partition: u32, schema: TableSchema) -> Result<()> {
         if self.leader(partition)?.schema(schema.id).is_some() {
             return Ok(());
         }
         self.propose_fragments(partition, &[FragmentChange::Create(Arc::new(schema))]).await
     }
 
-    async fn propose_fragments(&self, partition: u32, changes: &[FragmentChange]) -> Result<()> {
+    pub(crate) async fn propose_fragments(&self, partition: u32, changes: &[FragmentChange]) -> Result<()> {
         // What Raft appends cannot be refused any more.
         self.wait_for_log_room(Node::log_room_for(changes.iter().map(FragmentChange::entry_bytes)))?;
         let mut waiter = self.waiter();
@@ -204,19 +137,42 @@ impl Node {
         }
     }
 
-    /// Puts one row of a system table, as a transaction of its own. Callers keep out of each other's way.
-    async fn commit_row(&self, partition: u32, table: TableId, row: &[u8]) -> Result<()> {
+    /// Changes rows of a system table, as a transaction of its own, in this term of the leader's or in any. Callers keep out of
+    /// each other's way.
+    pub(crate) async fn commit_rows(
+        &self,
+        (partition, term): (u32, Option<u64>),
+        table: TableId,
+        changes: &[RowChange],
+    ) -> Result<()> {
         let transaction: TransactionId = self.next_transaction_id();
         let mut waiter = self.waiter();
         {
             let mut guard = self.leader(partition)?;
-            if let Step::Wait(_) = guard.put(transaction, table, row, WaitToken(waiter.token()))? {
-                guard.rollback(transaction);
-                return Err(temporary("a system row is locked; try again"));
+            // What is staged now is committed in this term or never.
+            if term.is_some_and(|term| term != guard.leader_term()) {
+                return Err(not_leader(partition));
+            }
+            let token = WaitToken(waiter.token());
+            for change in changes {
+                let step = match change {
+                    RowChange::Put(row) => guard.put(transaction, table, row, token).map(|step| step.is_ready()),
+                    RowChange::Delete(key) => {
+                        guard.delete(transaction, table, key, token).map(|step| step.is_ready())
+                    }
+                };
+                if !matches!(step, Ok(true)) {
+                    guard.rollback(transaction);
+                    step?;
+                    return Err(temporary("a system row is locked; try again"));
+                }
             }
         }
         let token = waiter.arm(1);
         let appending = self.append_commit(transaction, &[partition], &[], token)?;
+        if appending.signals == 0 {
+            return Ok(());
+        }
         self.see_to(appending);
         match tokio::time::timeout(PATIENCE, waiter.wait()).await {
             Ok(true) => Ok(()),
@@ -245,7 +201,7 @@ impl Node {
         };
         let start = next.max(block.at_least);
         let row = bytes_row(&key, &start.saturating_add(block.count).to_le_bytes())?;
-        self.commit_row(partition, SEQUENCES_TABLE, &row).await?;
+        self.commit_rows((partition, None), SEQUENCES_TABLE, &[RowChange::Put(row)]).await?;
         Ok(start)
     }
 
@@ -293,6 +249,8 @@ impl Node {
         timeout: Duration,
     ) -> Result<()> {
         let (_, meta, _) = self.meta_state()?;
+        // Who asks again has not had the answer, and waits for nobody but others.
+        lock(&meta.tables).remove(&(from, token));
         let catalog = self.catalog();
         let tables: Vec<Arc<Table>> =
             tables.iter().filter_map(|id| catalog.tables_by_id.get(id).cloned()).collect();
@@ -317,6 +275,7 @@ impl Node {
         let (cluster, meta, _) = self.meta_state()?;
         let me = cluster.options.me;
         let token = meta.next_token.fetch_add(1, Ordering::Relaxed);
+        let deadline = Instant::now() + timeout;
         let sessions = |node: &NodeId| cluster.options.node(*node).is_some_and(|entry| entry.roles.sql);
         let mut nodes: Vec<NodeId> = cluster.peers_up().into_iter().filter(sessions).chain([me]).collect();
         nodes.sort_unstable();
@@ -328,18 +287,35 @@ impl Node {
                 here = Some(self.metadata_locks.exclusive(tables, timeout).await?);
                 continue;
             }
-            let timeout_ms = timeout.as_millis() as u64;
             elsewhere.nodes.push(node);
-            let wanted = ExclusiveTablesOf { tables: ids.clone(), timeout_ms, token };
-            match self.ask(node, Ask::ExclusiveTables(wanted)).await {
-                Ok(_) => {}
-                // A node that is gone uses nothing.
-                Err(_) if !cluster.is_up(node) => {}
-                Err(error) => return Err(error.with_outcome(Outcome::NotCommitted)),
-            }
+            self.exclusive_at(cluster, node, &ids, token, deadline).await?;
         }
         let here = here.ok_or_else(|| Error::unknown("internal: this node was not among those with sessions"))?;
         Ok((here, elsewhere))
+    }
+
+    /// Has the tables left alone on another node; one that is gone uses nothing.
+    async fn exclusive_at(
+        &self,
+        cluster: &Cluster,
+        node: NodeId,
+        tables: &[u32],
+        token: u64,
+        deadline: Instant,
+    ) -> Result<()> {
+        loop {
+            let timeout_ms = deadline.saturating_duration_since(Instant::now()).as_millis() as u64;
+            let wanted = ExclusiveTablesOf { tables: tables.to_vec(), timeout_ms, token };
+            match self.ask(node, Ask::ExclusiveTables(wanted)).await {
+                Ok(_) => return Ok(()),
+                Err(_) if !cluster.is_up(node) => return Ok(()),
+                // A link that breaks is heard of by whoever waits for an answer before it is known that the node is gone.
+                Err(error) if error.is(ErrorCode::GetTemporaryErrmsg) && Instant::now() < deadline => {
+                    tokio::time::sleep(RETRY_AFTER).await;
+                }
+                Err(error) => return Err(error.with_outcome(Outcome::NotCommitted)),
+            }
+        }
     }
 
     /// Makes a change of the dictionary, and has it followed everywhere.
@@ -353,6 +329,8 @@ impl Node {
                 // Whether it was made shows in what the next version is.
                 let (_, reply) = self.ask_meta_leader(Ask::FetchCatalog(base)).await?;
                 match reply.changes.first() {
+                    // Too long ago to tell.
+                    _ if reply.snapshot.is_some() => return Err(error),
                     Some(first) if first.changes == bytes => first.version,
                     _ => return Err(error.with_outcome(Outcome::NotCommitted)),
                 }
@@ -424,68 +402,6 @@ impl Node {
             }
             tokio::time::sleep(RETRY_AFTER).await;
         }
-    }
-
-    // ---- following ----
-
-    /// Has at least this version of the dictionary, and what its leader has beyond it.
-    pub(crate) async fn fetch_catalog(&self, version: u64) -> Result<()> {
-        let (cluster, meta, _) = self.meta_state()?;
-        let _one_at_a_time = meta.fetching.lock().await;
-        let knows = &cluster.knows_catalog;
-        while self.catalog_version() < version || !knows.load(Ordering::Acquire) {
-            let (_, reply) = self.ask_meta_leader(Ask::FetchCatalog(self.catalog_version())).await?;
-            if !reply.changes.is_empty() {
-                self.take_changes(reply)?;
-                continue;
-            }
-            knows.store(true, Ordering::Release);
-            if self.catalog_version() < version {
-                return Err(temporary(format!("dictionary version {version} is not to be had yet")));
-            }
-        }
-        Ok(())
-    }
-
-    fn take_changes(&self, reply: ServiceReply) -> Result<()> {
-        let mut catalog = Catalog::clone(&self.catalog());
-        for change in reply.changes {
-            if change.version != catalog.version + 1 {
-                return Err(Error::unknown("the dictionary's changes have a gap"));
-            }
-            let changes = StoredChanges::decode(change.changes.as_slice())
-                .map_err(|error| Error::unknown(format!("a change of the dictionary is damaged: {error}")))?;
-            for change in changes.changes()? {
-                catalog.apply(&change)?;
-                if let Change::PutTable(schema) = &change {
-                    self.note_table_id(schema.id);
-                }
-            }
-            catalog.version = change.version;
-        }
-        let version = catalog.version;
-        self.publish_catalog(Arc::new(catalog), version);
-        Ok(())
-    }
-
-    /// Has this version, and brings the fragments of the partitions led here in line with it; those partitions.
-    pub(crate) async fn have_catalog(&self, version: u64) -> Result<Vec<u32>> {
-        let (cluster, meta, partitions) = self.meta_state()?;
-        self.fetch_catalog(version).await?;
-        let _one_at_a_time = meta.reconciling.lock().await;
-        let me = cluster.options.me;
-        let mut led = Vec::new();
-        for partition in (0..partitions).filter(|&one| cluster.leaders.of(one) == Some(me)) {
-            let changes = {
-                let guard = self.leader(partition)?;
-                fragment_differences(&guard, &self.catalog(), &sequences_schema())
-            };
-            if !changes.is_empty() {
-                self.propose_fragments(partition, &changes).await?;
-            }
-            led.push(partition);
-        }
-        Ok(led)
     }
 }
 

@@ -82,7 +82,8 @@ pub struct ExclusiveTables {
     number: u64,
 }
 
-fn timed_out() -> Error {
+/// Error 1205.
+pub(crate) fn timed_out() -> Error {
     Error::new(ErrorCode::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
 }
 

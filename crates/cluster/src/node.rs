@@ -255,6 +255,16 @@ impl Node {
         }
     }
 
+    /// No table has this id or a higher one, as far as this node knows.
+    pub(crate) fn next_free_table_id(&self) -> u32 {
+        self.next_table_id.load(Ordering::Relaxed)
+    }
+
+    /// As some other node has said it.
+    pub(crate) fn note_next_table_id(&self, next: u32) {
+        self.next_table_id.fetch_max(next, Ordering::Relaxed);
+    }
+
     /// A table has this id: later ones are higher.
     pub(crate) fn note_table_id(&self, id: TableId) {
         let next = match &self.cluster {

@@ -140,7 +140,7 @@ impl Cluster {
     }
 
     /// A peer without a link is reached through others from now on. False: there is no need.
-    fn set_detours(&self, node: NodeId, detours: Vec<NodeId>, incarnation: u64) -> bool {
+    pub(crate) fn set_detours(&self, node: NodeId, detours: Vec<NodeId>, incarnation: u64) -> bool {
         let mut peers = lock(&self.peers);
         let peer = peers.entry(node).or_default();
         if peer.is_linked || (peer.is_up && peer.detours == detours) {

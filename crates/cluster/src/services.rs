@@ -15,7 +15,7 @@ use crate::node::Node;
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
     pub ask: Option<Ask>,
 }
 
@@ -54,6 +54,12 @@ pub(crate) enum Ask {
     /// Bits of the severities that the cluster log takes from now on.
     #[prost(uint32, tag = "13")]
     LogFilter(u32),
+    /// In which of the partitions led here tables are settled; the value is the number of the others.
+    #[prost(message, tag = "14")]
+    SettleTables(SettleTables),
+    /// Pieces of the dictionary's snapshot, from this one on.
+    #[prost(message, tag = "15")]
+    FetchSnapshot(SnapshotPiece),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -81,6 +87,31 @@ pub(crate) struct ExclusiveTablesOf {
     pub timeout_ms: u64,
     #[prost(uint64, tag = "3")]
     pub token: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct SettleTables {
+    #[prost(uint32, repeated, tag = "1")]
+    pub tables: Vec<u32>,
+    #[prost(uint64, tag = "2")]
+    pub timeout_ms: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct SnapshotPiece {
+    #[prost(uint64, tag = "1")]
+    pub version: u64,
+    #[prost(uint32, tag = "2")]
+    pub number: u32,
+}
+
+/// Which version of the dictionary a snapshot is of, and of how many pieces.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct SnapshotHead {
+    #[prost(uint64, tag = "1")]
+    pub version: u64,
+    #[prost(uint32, tag = "2")]
+    pub pieces: u32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -121,6 +152,11 @@ pub(crate) struct ServiceReply {
     pub error: Option<ServiceError>,
     #[prost(message, optional, tag = "6")]
     pub state: Option<NodeState>,
+    /// The asker is too far behind for changes.
+    #[prost(message, optional, tag = "7")]
+    pub snapshot: Option<SnapshotHead>,
+    #[prost(bytes, repeated, tag = "8")]
+    pub pieces: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -281,6 +317,13 @@ impl Node {
                     cluster.management.stop_soon(how)?;
                 }
                 Ok(ServiceReply::default())
+            }
+            Ask::FetchSnapshot(wanted) => self.snapshot_pieces(&wanted),
+            Ask::SettleTables(wanted) => {
+                let tables: Vec<TableId> = wanted.tables.iter().map(|&id| TableId(id)).collect();
+                let deadline = tokio::time::Instant::now() + Duration::from_millis(wanted.timeout_ms);
+                let settled = self.settle_here(&tables, deadline).await;
+                Ok(ServiceReply { value: settled.open, partitions: settled.settled, ..ServiceReply::default() })
             }
             Ask::LogFilter(bits) => {
                 if let Some(cluster) = &self.cluster {

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use raft::eraftpb::Entry;
-use shoal_types::row::fixed_width;
 use shoal_types::{Error, PartitionId, Result, TableId, TableSchema, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
 use crate::entry::{self, DecodedEntry, DecodedWrite};
-use crate::fragment::{Applied, Fragment};
-use crate::partition::{Partition, no_such_table};
+use crate::fragment::Applied;
+use crate::partition::Partition;
 use crate::planted::{Bug, is_planted};
-use crate::two_phase::Decision;
+use crate::two_phase::{Decision, transaction_lost};
 use crate::workspace::{NO_ROW, NO_WRITE, State, Transaction};
 
 /// Superseded versions that each commit clears away in passing.
@@ -19,10 +18,10 @@ const GARBAGE_PER_COMMIT: usize = 4;
 
 /// An entry of this leader that has not been applied yet.
 pub(crate) struct Proposal {
-    index: u64,
+    pub(crate) index: u64,
     term: u64,
     token: CommitToken,
-    change: Change,
+    pub(crate) change: Change,
 }
 
 pub(crate) enum Change {
@@ -49,6 +48,9 @@ impl Partition {
         let data = match self.transactions.get(&transaction) {
             Some(active) if active.state != State::Active => {
                 return Err(Error::unknown("internal: the transaction's commit is under way already"));
+            }
+            Some(active) if self.is_overtaken(active) => {
+                return Err(transaction_lost(transaction, self.config.id));
             }
             Some(active) => entry::encode_commit(active, commit_timestamp),
             None => None,
@@ -81,27 +83,6 @@ impl Partition {
             )));
         }
         Ok(())
-    }
-
-    /// Proposes the table's fragment.
-    pub fn create_fragment(&mut self, schema: Arc<TableSchema>, token: CommitToken) -> Result<()> {
-        self.propose(entry::encode_create(&schema), token, Change::Create(schema))?;
-        self.pump()
-    }
-
-    /// Proposes to drop the table's fragment with all its rows.
-    pub fn drop_fragment(&mut self, table: TableId, token: CommitToken) -> Result<()> {
-        self.propose(entry::encode_drop(table), token, Change::Drop(table))?;
-        self.pump()
-    }
-
-    /// Proposes a new definition of the table. Indexes that only one of the two has are built or dropped; rows stay
-    /// as they are, so columns and primary key must not change how they are stored.
-    pub fn alter_fragment(&mut self, schema: Arc<TableSchema>, token: CommitToken) -> Result<()> {
-        let fragment = self.fragments.get(&schema.id).ok_or_else(|| no_such_table(schema.id))?;
-        check_same_storage(&fragment.schema, &schema)?;
-        self.propose(entry::encode_alter(&schema), token, Change::Alter(schema))?;
-        self.pump()
     }
 
     pub(crate) fn propose(&mut self, data: Vec<u8>, token: CommitToken, change: Change) -> Result<()> {
@@ -303,46 +284,4 @@ impl Partition {
             }
         }
     }
-
-    pub(crate) fn apply_create(&mut self, schema: Arc<TableSchema>) {
-        let fragment = || Box::new(Fragment::new(schema.clone()));
-        self.fragments.entry(schema.id).or_insert_with(fragment);
-    }
-
-    fn apply_drop(&mut self, table: TableId) {
-        let Some(fragment) = self.fragments.remove(&table) else {
-            return;
-        };
-        if self.pins.is_empty() {
-            self.config.budget.release(fragment.bytes());
-        } else {
-            self.retired.push(fragment);
-        }
-    }
-
-    fn apply_alter(&mut self, schema: Arc<TableSchema>) -> Result<()> {
-        let Some(fragment) = self.fragments.get_mut(&schema.id) else {
-            return Ok(());
-        };
-        let (before, after) = fragment.alter(schema)?;
-        self.config.budget.release(before);
-        self.config.budget.charge(after);
-        Ok(())
-    }
-}
-
-fn check_same_storage(old: &TableSchema, new: &TableSchema) -> Result<()> {
-    let same_column = |(old, new): (&shoal_types::Column, &shoal_types::Column)| {
-        old.sql_type.base == new.sql_type.base && fixed_width(&old.sql_type) == fixed_width(&new.sql_type)
-    };
-    let same_columns =
-        old.columns.len() == new.columns.len() && old.columns.iter().zip(&new.columns).all(same_column);
-    let (old_key, new_key) = (old.primary_key(), new.primary_key());
-    if same_columns && old_key.columns == new_key.columns && old_key.method == new_key.method {
-        return Ok(());
-    }
-    Err(Error::unknown(format!(
-        "internal: table '{}' cannot be altered in place: its rows would change",
-        new.name
-    )))
 }

@@ -6,7 +6,8 @@
 //!
 //! - storage: `fragment` (rows and versions of one table) on `slab`, `hash_index` and `btree`; `budget` pays for it
 //! - concurrency: `locks` (rows), `ranges` (no phantoms), `workspace` (what a transaction has staged)
-//! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `prepared`, `checkpoint`
+//! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `prepared`, `definition`,
+//!   `checkpoint`
 //! - replication: `group` (Raft) over `tail`, `time`, `lease`, `leadership`, `install`; `entry` (the log's format), `message`,
 //!   `outputs`
 
@@ -16,6 +17,7 @@ mod btree;
 mod budget;
 mod checkpoint;
 mod commit;
+mod definition;
 mod entry;
 mod fragment;
 mod group;

@@ -54,6 +54,8 @@ pub struct Partition {
     pub(crate) grants: Vec<Grant>,
     /// Proposed and not yet applied, in log order.
     pub(crate) proposals: VecDeque<Proposal>,
+    /// Where the newest definition is in the log that this replica has proposed.
+    pub(crate) newest_definition: u64,
     pub(crate) two_phase: TwoPhase,
     /// The newest timestamp of a commit or PREPARE proposed or applied, and the newest of the commits applied.
     pub(crate) newest: Timestamp,
@@ -107,6 +109,7 @@ impl Partition {
             ranges: RangeLockTable::default(),
             grants: Vec::new(),
             proposals: VecDeque::new(),
+            newest_definition: 0,
             two_phase: TwoPhase::default(),
             newest: Timestamp::ZERO,
             applied: Timestamp::ZERO,

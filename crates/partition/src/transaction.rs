@@ -146,22 +146,25 @@ impl Partition {
     /// What the transaction has here is what its coordinator takes it to have: it has joined in the leader's present term and
     /// staged so many writes since. `term` 0: it joins now.
     ///
-    /// A part may have ended without its coordinator's knowledge: with the leader's term, or because the coordinator was taken
-    /// to be gone. One that had only locked is told by its being known here at all: were it to begin again, it would
+    /// A part may have ended without its coordinator's knowledge: with the leader's term, because the coordinator was taken
+    /// to be gone, or with a definition. One that had only locked is told by its being known here at all: were it to begin again, it would
     /// write what it has made of rows that others have changed since.
     pub fn has_part(&self, transaction: TransactionId, term: u64, writes: u32) -> bool {
         match self.transaction(transaction) {
-            Some(known) => (term == 0 || term == self.last_index().1) && known.mark().0 == writes,
+            Some(known) => {
+                let same_term = term == 0 || term == self.last_index().1;
+                same_term && known.mark().0 == writes && !self.is_overtaken(known)
+            }
             None => term == 0 && writes == 0,
         }
     }
 
     /// Refuses a transaction of which there is nothing here (any more). To be asked before a commit of what it has written: the
-    /// leader's term may have ended since.
+    /// leader's term may have ended since, or a table may have been defined anew.
     pub fn expect_joined(&self, id: TransactionId) -> Result<()> {
-        match self.transactions.contains_key(&id) {
-            true => Ok(()),
-            false => Err(transaction_lost(id, self.config.id)),
+        match self.transaction(id) {
+            Some(known) if !self.is_overtaken(known) => Ok(()),
+            _ => Err(transaction_lost(id, self.config.id)),
         }
     }
 

@@ -116,8 +116,8 @@ pub(crate) fn transaction_lost(transaction: TransactionId, partition: PartitionI
     Error::new(
         ErrorCode::GetTemporaryErrmsg,
         format!(
-            "Transaction {transaction} lost what it had staged in partition {partition}, whose leader has changed; \
-             run it again"
+            "Transaction {transaction} lost what it had in partition {partition}, whose leader has changed, or a table \
+             of its; run it again"
         ),
     )
     .rolling_back_transaction()
@@ -127,11 +127,11 @@ pub(crate) fn transaction_lost(transaction: TransactionId, partition: PartitionI
 
 impl Partition {
     /// The transaction, if it can still be prepared or committed and has staged exactly so many writes here: else the leader
-    /// has changed since, and early writes are gone.
+    /// has changed since, and early writes are gone, or a table has been defined anew.
     fn expect_active(&self, id: TransactionId, expected_writes: u32) -> Result<&Transaction> {
         let transaction = self.transaction(id).ok_or_else(|| transaction_lost(id, self.config.id))?;
         match transaction.state == State::Active {
-            true if transaction.mark().0 == expected_writes => Ok(transaction),
+            true if transaction.mark().0 == expected_writes && !self.is_overtaken(transaction) => Ok(transaction),
             true => Err(transaction_lost(id, self.config.id)),
             false => Err(Error::unknown("internal: the transaction's commit is under way already")),
         }

@@ -257,6 +257,18 @@ impl Transaction {
         self.tables.contains(&table)
     }
 
+    /// The transaction has written to this table, or has locks of it, or waits for some.
+    pub(crate) fn uses(&self, table: TableId) -> bool {
+        let waits_for = |(_, waiting): &(WaitToken, WaitingFor)| match waiting {
+            WaitingFor::Lock(key) => key.table == table,
+            WaitingFor::Range(other, _) => *other == table,
+        };
+        self.writes_table(table)
+            || self.locks.iter().any(|key| key.table == table)
+            || self.ranges.iter().any(|&(other, _)| other == table)
+            || self.waits.iter().any(waits_for)
+    }
+
     /// The overlay of an index as far as it was built, if it was.
     pub(crate) fn overlay(&self, table: TableId, index: IndexId) -> Option<&Overlay> {
         self.overlays.iter().find(|overlay| overlay.table == table && overlay.index == index)

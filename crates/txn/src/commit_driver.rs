@@ -214,7 +214,8 @@ impl CommitDriver {
             own_writes_before: SavepointMark::LATEST,
             lock_wait_ms: 0,
         };
-        protocol::put_work(&mut self.frame, &head, std::iter::empty());
+        // What was planned by a definition that has been passed has ended there.
+        protocol::put_work(&mut self.frame, &head, std::iter::empty(), std::iter::empty());
     }
 
     /// Has the frame executed by whoever leads the partition by now.

@@ -68,7 +68,8 @@ impl PartitionScan {
             }
         };
         let (node, participants) = (&transaction.node, &mut transaction.participants);
-        let mut guard = Transaction::hold(node, participants, self.partition, lock.is_some())?;
+        let mut guard =
+            Transaction::hold(node, participants, &transaction.tables, self.partition, lock.is_some())?;
         let term = guard.leader_term();
         if self.term != 0 && self.term != term {
             drop(guard);

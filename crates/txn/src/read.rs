@@ -90,7 +90,8 @@ impl Transaction {
         lock: Option<LockRequest>,
         visit: &mut Option<impl FnOnce(Option<RowRef<'_>>) -> R>,
     ) -> Result<Step<R>> {
-        let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, lock.is_some())?;
+        let mut guard =
+            Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, lock.is_some())?;
         match guard.get(view, table, primary_key, lock)? {
             Step::Ready(row) => {
                 self.counters.read_row_count += u64::from(row.is_some());
@@ -279,7 +280,8 @@ impl Transaction {
             view.token = self.token();
             {
                 let joins = lock.is_some();
-                let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, joins)?;
+                let mut guard =
+                    Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, joins)?;
                 let hold_end = places.len().min(*at + KEYS_PER_HOLD);
                 while *at < hold_end && places[*at].0 == partition {
                     let position = places[*at].1;

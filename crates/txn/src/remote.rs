@@ -8,10 +8,11 @@
 //! what it had there and ends.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_cluster::remote::{is_not_leader, not_leader};
-use shoal_cluster::{Call, CallError, Node, PartitionGuard, Place};
+use shoal_cluster::{Call, CallError, Node, PartitionGuard, Place, Table};
 use shoal_partition::{ReadView, SavepointMark};
 use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, TableId, Timestamp};
 use tokio::time::Instant;
@@ -196,7 +197,9 @@ impl Transaction {
             lock_wait_ms: u32::try_from(self.lock_wait_timeout.as_millis()).unwrap_or(u32::MAX),
         };
         self.frame.clear();
-        protocol::put_work(&mut self.frame, &head, writes);
+        let used = if joined.is_some() { self.tables.as_slice() } else { &[] };
+        let tables = used.iter().map(|table| (table.id().0, table.schema.version));
+        protocol::put_work(&mut self.frame, &head, tables, writes);
     }
 
     /// The transaction is about to take part in a partition on another node.
@@ -368,14 +371,17 @@ impl Transaction {
         part_lost(partition)
     }
 
-    /// Holds a partition that is led here. `joins`: for an operation that locks or writes.
+    /// Holds a partition that is led here. `joins`: for an operation that locks or writes; `tables`: those that the transaction
+    /// uses.
     ///
     /// # Errors
-    /// [`not_leader`]; or the partition has had another leader since the transaction joined it.
+    /// [`not_leader`]; or the partition has had another leader since the transaction joined it; or one of the tables has been
+    /// defined anew, by a node that could not ask this one.
     #[inline]
     pub(crate) fn hold<'n>(
         node: &'n Node,
         participants: &mut Participants,
+        tables: &[Arc<Table>],
         partition: u32,
         joins: bool,
     ) -> Result<PartitionGuard<'n>> {
@@ -386,6 +392,10 @@ impl Transaction {
         let Some(remote) = node.remote() else { return Ok(guard) };
         node.note_asked(partition, remote.node());
         if let Some(participant) = participants.get(partition) {
+            // A node follows the dictionary before its partitions do: whatever a definition has ended here is found out.
+            if tables.iter().any(|table| table.is_stale()) {
+                return Err(part_lost(partition));
+            }
             if participant.term == 0 && node.is_handed_over(partition) {
                 return Err(not_leader(partition));
             }
@@ -400,8 +410,8 @@ impl Transaction {
 /// Error 1297 after which the transaction is gone.
 pub(crate) fn part_lost(partition: u32) -> Error {
     let message = format!(
-        "Got temporary error: the leader of partition {partition} has changed, and what the transaction had there is \
-         lost; it was rolled back, restart it"
+        "Got temporary error: the leader of partition {partition} has changed, or a table's definition, and what the \
+         transaction had there is lost; it was rolled back, restart it"
     );
     Error::new(ErrorCode::GetTemporaryErrmsg, message).rolling_back_transaction()
 }

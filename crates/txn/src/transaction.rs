@@ -34,7 +34,7 @@ pub struct Transaction {
     pub(crate) participants: Participants,
     pub(crate) lock_wait_timeout: Duration,
     /// Tables that cannot change their definition while this transaction lasts.
-    tables: Vec<Arc<Table>>,
+    pub(crate) tables: Vec<Arc<Table>>,
     ignores_metadata_locks: bool,
     /// Tables whose sequences this transaction has used.
     pub(crate) sequences: Vec<Arc<Table>>,

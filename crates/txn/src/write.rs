@@ -159,7 +159,7 @@ impl Transaction {
     fn insert_run(&mut self, table: TableId, placed: &[Placed<'_>], at: &mut usize) -> Result<RunEnd> {
         let (id, token) = (self.begin_writing(), self.token());
         let partition = placed[*at].partition;
-        let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, true)?;
+        let mut guard = Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, true)?;
         let hold_end = placed.len().min(*at + ROWS_PER_HOLD);
         while *at < hold_end && placed[*at].partition == partition {
             match guard.insert(id, table, placed[*at].row, token)? {
@@ -300,7 +300,7 @@ impl Transaction {
 
     fn delete_held(&mut self, table: TableId, partition: u32, primary_key: &[u8]) -> Result<Step<bool>> {
         let (id, token) = (self.begin_writing(), self.token());
-        let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, true)?;
+        let mut guard = Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, true)?;
         Ok(match guard.delete(id, table, primary_key, token)? {
             Step::Ready(WriteOutcome::Done) => {
                 Transaction::wrote(&mut self.participants, partition, primary_key.len())?;
@@ -335,7 +335,7 @@ impl Transaction {
 
     fn update_held(&mut self, table: &Table, partition: u32, row: &[u8]) -> Result<Step<Inserted>> {
         let (id, token) = (self.begin_writing(), self.token());
-        let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, true)?;
+        let mut guard = Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, true)?;
         Ok(match guard.update(id, table.id(), row, token)? {
             Step::Ready(WriteOutcome::Done) => {
                 Transaction::wrote(&mut self.participants, partition, row.len())?;
@@ -407,7 +407,7 @@ impl Transaction {
         let (id, token) = (self.begin_writing(), self.token());
         let view = ReadView::newest(Some(id), token);
         let request = self.lock_to_modify();
-        let mut guard = Transaction::hold(&self.node, &mut self.participants, partition, true)?;
+        let mut guard = Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, true)?;
         let row = match guard.get(&view, table.id(), primary_key, Some(request))? {
             Step::Ready(Some(row)) => row,
             Step::Ready(None) => return Ok(Step::Ready(None)),

@@ -267,6 +267,11 @@ impl Fragment {
     /// all versions were charged before and are charged now.
     pub(crate) fn alter(&mut self, schema: Arc<TableSchema>) -> Result<(u64, u64)> {
         let before = self.bytes;
+        if self.schema.columns == schema.columns && self.schema.indexes == schema.indexes {
+            // Its rows need not be looked at.
+            self.schema = schema;
+            return Ok((before, before));
+        }
         let mut old = std::mem::take(&mut self.ordered);
         self.layout = layout_of(&schema);
         let definitions = schema.indexes.iter().filter(|index| index.id.0 != 0 || self.primary_ordered);

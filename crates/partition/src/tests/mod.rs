@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod catch_up;
+mod definition;
 mod locking;
 mod model;
 mod network;

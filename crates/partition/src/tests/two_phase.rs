@@ -48,7 +48,7 @@ impl Bed {
     }
 
     /// The same partition after a crash: from its log alone.
-    fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         let mut copy = Partition::new(single(1 << 30));
         for (index, term, data) in &self.log {
             copy.replay(*index, *term, data).unwrap();

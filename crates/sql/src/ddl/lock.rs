@@ -36,6 +36,15 @@ pub async fn exclusive(session: &Session, tables: &[Arc<Table>]) -> Result<Table
     Ok(TableLocks { ids, _exclusive: Some(exclusive?) })
 }
 
+/// Waits until the outcome of all that was prepared in these tables is known. Errors: as `exclusive`.
+pub async fn settle(session: &Session, tables: &[Arc<Table>]) -> Result<()> {
+    let timeout = Duration::from_secs(session.variables.lock_wait_timeout_s);
+    session.set_activity_state("Waiting for table metadata lock");
+    let settled = session.shared.interrupt.guard(session.server.node.settle_tables(tables, timeout)).await;
+    session.set_activity_state("executing");
+    settled
+}
+
 impl Session {
     /// What SHOW PROCESSLIST shows in its State column.
     pub(super) fn set_activity_state(&self, state: &'static str) {

@@ -2,6 +2,7 @@
 //! `cargo test -p shoal-system-tests --test cluster NAME` runs some.
 
 mod commands;
+mod definitions;
 mod disk;
 mod handlersocket;
 mod kill;

@@ -76,6 +76,9 @@ const CONFIRM: u8 = 11;
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
     pub head: WorkHead,
+    /// The tables that the transaction uses, and the versions of their definitions that it was planned by. Empty for
+    /// work that neither locks nor writes.
+    pub tables: List<'a, (u32, u32)>,
     pub writes: List<'a, Write<'a>>,
     pub then: Then<'a>,
 }
@@ -227,8 +230,13 @@ fn read_lock(reader: &mut Reader<'_>) -> Result<Option<LockRequest>> {
     Ok(Some(LockRequest { mode, policy, lock_gaps: flags & LOCK_GAPS != 0 }))
 }
 
-/// Begins a work frame: its head and its writes. One of the `put_then_` functions must follow.
-pub(crate) fn put_work<'w>(out: &mut Vec<u8>, head: &WorkHead, writes: impl Iterator<Item = Write<'w>>) {
+/// Begins a work frame: its head, its tables and its writes. One of the `put_then_` functions must follow.
+pub(crate) fn put_work<'w>(
+    out: &mut Vec<u8>,
+    head: &WorkHead,
+    tables: impl Iterator<Item = (u32, u32)>,
+    writes: impl Iterator<Item = Write<'w>>,
+) {
     out.push(WORK);
     put_u32(out, head.partition);
     put_u64(out, head.transaction.map_or(0, |id| id.0));
@@ -237,6 +245,10 @@ pub(crate) fn put_work<'w>(out: &mut Vec<u8>, head: &WorkHead, writes: impl Iter
     put_u64(out, head.snapshot.0);
     put_u32(out, head.own_writes_before.0);
     put_u32(out, head.lock_wait_ms);
+    put_list(out, tables, |out, (table, version)| {
+        put_u32(out, table);
+        put_u32(out, version);
+    });
     put_list(out, writes, |out, write| {
         out.push(match write.kind {
             WriteKind::Insert => 1,
@@ -456,7 +468,7 @@ impl<'a> Work<'a> {
             own_writes_before: SavepointMark(reader.u32()?),
             lock_wait_ms: reader.u32()?,
         };
-        Ok(Work { head, writes: reader.list()?, then: Then::read(reader)? })
+        Ok(Work { head, tables: reader.list()?, writes: reader.list()?, then: Then::read(reader)? })
     }
 }
 

@@ -38,7 +38,7 @@ fn frames() -> Vec<Vec<u8>> {
     let part = Part { partition: 7, term: 8, staged: 9 };
     let work = |then: &dyn Fn(&mut Vec<u8>)| {
         let mut out = Vec::new();
-        put_work(&mut out, &head(), writes().into_iter());
+        put_work(&mut out, &head(), [(1, 4), (2, 1)].into_iter(), writes().into_iter());
         then(&mut out);
         out
     };

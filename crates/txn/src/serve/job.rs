@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_cluster::{Node, PartitionGuard, Waiter};
-use shoal_partition::{Blocked, Cursor, LockRequest, ReadView, ScanState, Step, WaitToken, WriteOutcome};
+use shoal_partition::{
+    Blocked, Cursor, LockRequest, Partition, ReadView, ScanState, Step, WaitToken, WriteOutcome,
+};
 use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp};
 
 use crate::api::KeyRange;
@@ -91,6 +93,7 @@ impl Job {
         let turn = Turn {
             node,
             head: &work.head,
+            tables: work.tables,
             token: WaitToken(waiter.as_ref().map_or(0, |waiter| waiter.token())),
             struck_out,
         };
@@ -153,6 +156,7 @@ impl Job {
         let (joined, staged) = if self.term == 0 { (head.term, head.staged) } else { (self.term, self.staged) };
         match head.transaction {
             Some(id) if !guard.has_part(id, joined, staged) => return Err(Refusal::Lost),
+            Some(_) if turn.is_outdated(&guard) => return Err(Refusal::Lost),
             Some(id) if joined == 0 => guard.join(id)?,
             None if joined != 0 && joined != term => return Err(Refusal::Lost),
             _ => {}
@@ -325,11 +329,20 @@ impl Job {
 pub(super) struct Turn<'n> {
     pub node: &'n Arc<Node>,
     pub head: &'n WorkHead,
+    tables: List<'n, (u32, u32)>,
     token: WaitToken,
     struck_out: Option<&'n AtomicBool>,
 }
 
 impl Turn<'_> {
+    /// The transaction was planned by a definition that this partition has passed, or that it does not know yet.
+    fn is_outdated(&self, partition: &Partition) -> bool {
+        let passed = |(table, version): (u32, u32)| {
+            partition.schema(TableId(table)).is_none_or(|present| present.version > version)
+        };
+        self.tables.iter().any(passed)
+    }
+
     fn view(&self) -> ReadView {
         ReadView {
             snapshot: self.head.snapshot,

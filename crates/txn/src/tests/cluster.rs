@@ -13,10 +13,10 @@ use crate::*;
 
 const PARTITIONS: u32 = 4;
 
-struct Cluster {
-    nodes: [TestNode; 2],
-    servers: [Arc<Server>; 2],
-    network: Arc<Network>,
+pub struct Cluster {
+    pub nodes: [TestNode; 2],
+    pub servers: [Arc<Server>; 2],
+    pub network: Arc<Network>,
 }
 
 fn id_of(position: usize) -> NodeId {
@@ -29,7 +29,7 @@ impl Cluster {
     }
 
     /// `single_groups`: what a node leads is in one log, and its share of a transaction is committed as one.
-    fn with(single_groups: bool) -> Cluster {
+    pub fn with(single_groups: bool) -> Cluster {
         let network = Arc::new(Network::default());
         let nodes = [0, 1].map(|_| TestNode::new(PARTITIONS));
         let servers = [0, 1].map(|position: usize| {
@@ -53,14 +53,14 @@ impl Cluster {
     }
 
     /// The same table on both nodes.
-    async fn create(&self, shape: Shape) -> Arc<Table> {
+    pub async fn create(&self, shape: Shape) -> Arc<Table> {
         let table = self.nodes[0].create("t", shape).await;
         assert_eq!(self.nodes[1].create("t", shape).await.id(), table.id());
         table
     }
 
     /// `count` ids of rows that the node leads.
-    fn ids_at(&self, table: &Table, position: usize, count: usize) -> Vec<i64> {
+    pub fn ids_at(&self, table: &Table, position: usize, count: usize) -> Vec<i64> {
         let router = self.nodes[0].node.router();
         let is_there = |&id: &i64| router.partition_of(&key(table, id)) as usize % 2 == position;
         (0..).filter(is_there).take(count).collect()
@@ -74,11 +74,11 @@ impl Cluster {
         (table, ids)
     }
 
-    fn begun(&self, position: usize) -> Transaction {
+    pub fn begun(&self, position: usize) -> Transaction {
         self.nodes[position].begun(Isolation::RepeatableRead)
     }
 
-    fn assert_idle(&self) {
+    pub fn assert_idle(&self) {
         for node in &self.nodes {
             for partition in 0..PARTITIONS {
                 let activity = node.node.partition(partition).activity();
@@ -91,7 +91,7 @@ impl Cluster {
 }
 
 /// Inserts one row after the other, each in a transaction of its own.
-async fn load(node: &TestNode, table: &Arc<Table>, ids: &[i64]) {
+pub async fn load(node: &TestNode, table: &Arc<Table>, ids: &[i64]) {
     for &id in ids {
         support::load(node, table, [(id, Some(0))]).await;
     }

@@ -5,6 +5,7 @@
 //! from the name of its module.
 
 mod cluster;
+mod definition;
 mod loopback;
 
 #[allow(clippy::duplicate_mod)]

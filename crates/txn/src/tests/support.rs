@@ -86,9 +86,7 @@ impl TestNode {
 
     /// Waits for what sessions have left to tasks of their own.
     pub async fn rest(&self) {
-        while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
-            tokio::task::yield_now().await;
-        }
+        settled_tasks().await;
     }
 
     /// Has everything decided that a crash has left in doubt.
@@ -257,15 +255,18 @@ pub async fn newest_k(node: &TestNode, table: &Arc<Table>, id: i64) -> Option<Op
     node.transaction().get_newest(table, &key(table, id), |row| row.map(|row| read(row).1)).await.unwrap()
 }
 
+/// Waits for what sessions have left to tasks of their own.
+pub async fn settled_tasks() {
+    while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
 pub fn run<T>(work: impl Future<Output = T>) -> T {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_time().build_local(Default::default()).unwrap();
     let result = runtime.block_on(work);
     // What sessions have left to tasks of their own.
-    runtime.block_on(async {
-        while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
-            tokio::task::yield_now().await;
-        }
-    });
+    runtime.block_on(settled_tasks());
     result
 }

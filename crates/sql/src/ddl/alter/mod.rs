@@ -78,9 +78,33 @@ async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges
         let locks = lock::exclusive(session, std::slice::from_ref(&present)).await?;
         let Some(present) = table(&node).filter(|table| locks.cover(table)) else { continue };
         session.clear_conditions();
-        let prepared = prepare(session, statement, &present)?;
+        let mut prepared = prepare(session, statement, &present)?;
+        let mut present = present;
+        if prepared.reads_rows(&present) && node.cluster().is_some() {
+            present = passed(session, &node, &present).await?;
+            session.clear_conditions();
+            prepared = prepare(session, statement, &present)?;
+        }
         return carry_out(session, &node, &present, prepared).await;
     }
+}
+
+/// The next version of a table that this session has to itself. No partition takes what was planned on the one before, whoever
+/// missed the locks, and the outcome of everything that was prepared before is known: its rows are all that there are.
+async fn passed(session: &Session, node: &Arc<Node>, table: &Arc<Table>) -> Result<Arc<Table>> {
+    let mut schema = table.schema.clone();
+    schema.version += 1;
+    let name = (schema.database.clone(), schema.name.clone());
+    let id = table.id();
+    publish::change(node, |catalog| match catalog.tables_by_id.contains_key(&id) {
+        true => Ok((vec![Change::PutTable(schema)], ())),
+        false => Err(no_such_table(&name.0, &name.1)),
+    })
+    .await?;
+    let present = node.catalog().tables_by_id.get(&id).cloned();
+    let present = present.ok_or_else(|| no_such_table(&name.0, &name.1))?;
+    lock::settle(session, std::slice::from_ref(&present)).await?;
+    Ok(present)
 }
 
 /// A checked alteration.
@@ -90,6 +114,18 @@ struct Prepared {
     /// The table's name afterwards.
     name: TableName,
     auto_increment: Option<u64>,
+}
+
+impl Prepared {
+    /// What the table becomes depends on its rows.
+    fn reads_rows(&self, present: &Table) -> bool {
+        let adds_unique = |(position, index): (usize, &shoal_types::Index)| {
+            index.unique && self.built.index_origins.get(position).is_none_or(Option::is_none)
+        };
+        // A counter can be lowered only where there are no rows.
+        let lowers = self.auto_increment.is_some() && present.uses_sequence;
+        self.way >= Way::Rebuild || lowers || self.built.schema.indexes.iter().enumerate().any(adds_unique)
+    }
 }
 
 fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) -> Result<Prepared> {

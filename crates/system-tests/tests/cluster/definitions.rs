@@ -1,0 +1,117 @@
+//! Definitions in a cluster whose nodes die in the middle of things.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use shoal_system_tests::cluster::{DevCluster, Layout, StartedCluster};
+use shoal_system_tests::{Client, Error, wait_until};
+
+const ROWS: u64 = 64;
+const CLIENTS: u64 = 8;
+/// The node with sessions alone, which dies.
+const COORDINATOR: u32 = 4;
+/// Of two changes each: more changes than are kept without a snapshot.
+const USERS: u32 = 150;
+
+fn run(client: &mut Client, statements: &[&str]) {
+    for sql in statements {
+        client.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+/// Moves something from one row to another; most pairs lie in partitions of two nodes.
+fn transfer(client: &mut Client, number: u64) -> Result<(), Error> {
+    let (from, to) = (number % ROWS, (number * 7 + 3) % ROWS);
+    client.execute("BEGIN")?;
+    client.execute(&format!("UPDATE t SET v=v-1 WHERE id={from}"))?;
+    client.execute(&format!("UPDATE t SET v=v+1 WHERE id={to}"))?;
+    client.execute("COMMIT")?;
+    Ok(())
+}
+
+/// Clients of the coordinator at work, until it is gone.
+fn work(cluster: &StartedCluster, started: &AtomicU64) {
+    std::thread::scope(|scope| {
+        for first in 0..CLIENTS {
+            scope.spawn(move || {
+                let Ok(mut client) = cluster.try_client(COORDINATOR) else { return };
+                let mut number = first;
+                // A deadlock or a new definition costs one of them; the coordinator's end costs all.
+                let mut failures = 0;
+                while failures < 50 {
+                    match transfer(&mut client, number) {
+                        Ok(()) => started.fetch_add(1, Ordering::Relaxed),
+                        Err(Error::Io(_)) => return,
+                        Err(_) => {
+                            failures += 1;
+                            continue;
+                        }
+                    };
+                    number += CLIENTS;
+                }
+            });
+        }
+        wait_until("transfers at the coordinator", || started.load(Ordering::Relaxed) > 200);
+        cluster.kill(COORDINATOR);
+    });
+}
+
+#[test]
+fn rows_that_are_moved_to_a_new_definition_when_a_coordinator_dies_are_all_there_once() {
+    let layout = Layout { sql_nodes: 1, ..Layout::default() };
+    let mut cluster = StartedCluster::start(&layout);
+    let mut client = cluster.client(1);
+    run(&mut client, &["CREATE TABLE t (id INT PRIMARY KEY, v INT NOT NULL, name INT NOT NULL)"]);
+    let rows: Vec<String> = (0..ROWS).map(|id| format!("({id},0,{id})")).collect();
+    run(&mut client, &[&format!("INSERT INTO t VALUES {}", rows.join(","))]);
+    let names: Vec<String> = (0..ROWS).map(|id| id.to_string()).collect();
+    let by_name = format!("SELECT COUNT(*) FROM t WHERE name IN ({})", names.join(","));
+    for round in 0..4 {
+        work(&cluster, &AtomicU64::new(0));
+        let definition = match round % 2 {
+            0 => format!("ALTER TABLE t ADD COLUMN c{round} INT"),
+            _ => format!("CREATE UNIQUE INDEX u{round} ON t (name)"),
+        };
+        run(&mut client, &["SET lock_wait_timeout=30", &definition]);
+        for node in cluster.data_nodes() {
+            let mut other = cluster.client(node);
+            assert_eq!(
+                other.text("SELECT SUM(v), COUNT(*) FROM t").unwrap(),
+                [format!("0,{ROWS}")],
+                "{definition}"
+            );
+            assert_eq!(other.text(&by_name).unwrap(), [ROWS.to_string()], "{definition}");
+        }
+        cluster.kill_node(COORDINATOR);
+        cluster.start_again(COORDINATOR);
+    }
+}
+
+#[test]
+fn a_dictionary_with_a_long_past_is_the_same_for_whoever_starts_again() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let mut client = cluster.client(1);
+    run(&mut client, &["CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1,2)"]);
+    run(&mut client, &["CREATE TABLE gone (id INT PRIMARY KEY)", "DROP TABLE gone"]);
+    for number in 0..USERS {
+        run(&mut client, &[&format!("CREATE USER u{number}"), &format!("DROP USER u{number}")]);
+    }
+    run(&mut client, &["CREATE USER stays", "GRANT SELECT ON test.* TO stays", "ALTER TABLE t ADD KEY (v)"]);
+    wait_until("the changes to be compacted", || cluster.logs().contains("are compacted"));
+    let expected = client.text("SHOW CREATE TABLE t").unwrap();
+    let same = |id: u32| {
+        let mut client = cluster.client(id);
+        assert_eq!(client.text("SHOW CREATE TABLE t").unwrap(), expected, "node {id}");
+        assert_eq!(client.text("SELECT id FROM t WHERE v=2").unwrap(), ["1"], "node {id}");
+        assert_eq!(client.text("SELECT user FROM mysql.user WHERE user LIKE '%stays%'").unwrap(), ["stays"]);
+        client.execute("SELECT * FROM gone").unwrap_err();
+    };
+    cluster.kill_and_wait(2);
+    same(2);
+    // The one with the dictionary.
+    cluster.kill_and_wait(3);
+    run(&mut cluster.client(2), &["CREATE TABLE after_one (id INT PRIMARY KEY)"]);
+    same(1);
+    cluster.kill_all_and_wait();
+    [1, 2].into_iter().for_each(same);
+    run(&mut cluster.client(1), &["CREATE TABLE after_all (id INT PRIMARY KEY)", "DROP TABLE after_one"]);
+}
