@@ -5,6 +5,7 @@
 //! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept.
 //! - `keeper`: checkpoints, and what they let go of.
 //! - [`management`], `events`, `cluster_log`, `single_user`: what operators see and command.
+//! - `join`: how a process that is no node yet becomes one.
 //! - [`router`]: which partition a key belongs to. [`remote`]: partitions that other nodes lead.
 //! - [`wait`], `deadlock`, `metadata_lock`: sleeping and being woken.
 
@@ -17,6 +18,7 @@ pub mod dictionary;
 mod events;
 mod hand_over;
 mod identity;
+mod join;
 mod keeper;
 mod live;
 pub mod management;
@@ -51,6 +53,7 @@ pub use commit::Appending;
 pub use ddl::HeldTables;
 pub use deadlock::WaitForGraph;
 pub use dictionary::{Catalog, Change, Database, User};
+pub use join::{JoinError, join};
 pub use live::{Cluster, Peer};
 pub use management::{Process, Stop};
 pub use mesh::{Operations, Served};

@@ -174,6 +174,7 @@ impl Handler for Receiver {
             // Frames that are still on their way around would come behind those on the link: they are dropped.
             node.forget_doings_of(peer);
         }
+        lock(&cluster.handed_out).forget(peer);
         cluster.raise_map_version();
         tracing::info!(%peer, "a node is connected");
         node.forget_refusal(peer);
@@ -381,8 +382,9 @@ impl Remote for Links {
 
     fn peers(&self) -> Vec<NodeId> {
         let peers = lock(&self.cluster.peers);
-        let takes_part =
-            |(_, peer): &(&NodeId, &crate::live::Peer)| peer.is_up && (peer.roles.data || peer.roles.sql);
+        let takes_part = |(_, peer): &(&NodeId, &crate::live::Peer)| {
+            peer.is_up && (peer.roles.data || peer.roles.has_sessions())
+        };
         peers.iter().filter(takes_part).map(|(&node, _)| node).collect()
     }
 

@@ -8,6 +8,7 @@ use prost::Message;
 use shoal_transport::{CLIENT, Responder};
 use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, TableId};
 
+use crate::join::Membership;
 use crate::management::{NodeState, Stop};
 use crate::mesh::FRAME_SERVICE;
 use crate::node::Node;
@@ -15,7 +16,7 @@ use crate::node::Node;
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 20")]
     pub ask: Option<Ask>,
 }
 
@@ -54,6 +55,9 @@ pub(crate) enum Ask {
     /// Bits of the severities that the cluster log takes from now on.
     #[prost(uint32, tag = "13")]
     LogFilter(u32),
+    /// A place in the cluster, for a native client.
+    #[prost(bool, tag = "20")]
+    Join(bool),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -121,6 +125,8 @@ pub(crate) struct ServiceReply {
     pub error: Option<ServiceError>,
     #[prost(message, optional, tag = "6")]
     pub state: Option<NodeState>,
+    #[prost(message, optional, tag = "20")]
+    pub membership: Option<Membership>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -225,8 +231,9 @@ impl Node {
         let Ok(Service { ask: Some(ask) }) = Service::decode(payload) else {
             return responder.refuse("the request is damaged or of a newer version");
         };
-        if from == CLIENT && !matches!(ask, Ask::Command(_)) {
-            return responder.refuse("clients of this port may send management commands only");
+        if from == CLIENT && !matches!(ask, Ask::Command(_) | Ask::Join(_)) {
+            return responder
+                .refuse("clients of this port may send management commands, or join, and nothing else");
         }
         tokio::task::spawn_local(async move {
             let answered = tokio::select! {
@@ -282,6 +289,7 @@ impl Node {
                 }
                 Ok(ServiceReply::default())
             }
+            Ask::Join(_) => self.hand_out_membership(),
             Ask::LogFilter(bits) => {
                 if let Some(cluster) = &self.cluster {
                     cluster.events.set_filter(bits);
