@@ -6,6 +6,7 @@
 //!   rows (`meta_rows`) that are compacted (`compaction`), which all nodes `follow`. `settle`: what they wait for.
 //! - `keeper`: checkpoints, and what they let go of.
 //! - [`management`], `events`, `cluster_log`, `single_user`: what operators see and command.
+//! - `join`: how a process that is no node yet becomes one.
 //! - [`router`]: which partition a key belongs to. [`remote`]: partitions that other nodes lead.
 //! - [`wait`], `deadlock`, `metadata_lock`: sleeping and being woken.
 
@@ -21,6 +22,7 @@ mod events;
 mod follow;
 mod hand_over;
 mod identity;
+mod join;
 mod keeper;
 mod live;
 pub mod management;
@@ -57,6 +59,7 @@ pub use commit::Appending;
 pub use ddl::HeldTables;
 pub use deadlock::WaitForGraph;
 pub use dictionary::{Catalog, Change, Database, User};
+pub use join::{JoinError, join};
 pub use live::{Cluster, Peer};
 pub use management::{Process, Stop};
 pub use mesh::{Operations, Served};

@@ -14,6 +14,7 @@ use shoal_types::NodeId;
 use tokio::sync::mpsc;
 
 use crate::events::EventLog;
+use crate::join::HandedOut;
 use crate::management::ManagementState;
 use crate::mesh::FRAME_ROUTED;
 use crate::meta_group::MetaState;
@@ -55,6 +56,7 @@ pub struct Cluster {
     pub(crate) transfers: Transfers,
     pub(crate) events: EventLog,
     pub(crate) management: ManagementState,
+    pub(crate) handed_out: Mutex<HandedOut>,
     /// The node is about to stop and should lead nothing.
     pub(crate) draining: AtomicBool,
     /// A partition is being handed over.
@@ -145,6 +147,7 @@ impl Cluster {
             transfers: Transfers::default(),
             events: EventLog::default(),
             management: ManagementState::default(),
+            handed_out: Mutex::default(),
             draining: AtomicBool::new(false),
             underway: AtomicUsize::new(0),
             hand_overs: AtomicBool::new(false),

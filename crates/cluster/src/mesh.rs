@@ -175,6 +175,7 @@ impl Handler for Receiver {
             true => node.forget_doings_of(peer),
             false => cluster.raise_map_version(),
         }
+        lock(&cluster.handed_out).forget(peer);
         tracing::info!(%peer, "a node is connected");
         node.forget_refusal(peer);
         node.log_event("connection", &format!("Node {peer} Connected"));
@@ -381,8 +382,9 @@ impl Remote for Links {
 
     fn peers(&self) -> Vec<NodeId> {
         let peers = lock(&self.cluster.peers);
-        let takes_part =
-            |(_, peer): &(&NodeId, &crate::live::Peer)| peer.is_up && (peer.roles.data || peer.roles.sql);
+        let takes_part = |(_, peer): &(&NodeId, &crate::live::Peer)| {
+            peer.is_up && (peer.roles.data || peer.roles.has_sessions())
+        };
         peers.iter().filter(takes_part).map(|(&node, _)| node).collect()
     }
 

@@ -276,7 +276,7 @@ impl Node {
         let me = cluster.options.me;
         let token = meta.next_token.fetch_add(1, Ordering::Relaxed);
         let deadline = Instant::now() + timeout;
-        let sessions = |node: &NodeId| cluster.options.node(*node).is_some_and(|entry| entry.roles.sql);
+        let sessions = |node: &NodeId| cluster.options.node(*node).is_some_and(|entry| entry.roles.has_sessions());
         let mut nodes: Vec<NodeId> = cluster.peers_up().into_iter().filter(sessions).chain([me]).collect();
         nodes.sort_unstable();
         let ids: Vec<u32> = tables.iter().map(|table| table.id().0).collect();

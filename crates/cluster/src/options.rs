@@ -6,6 +6,7 @@ use std::time::Duration;
 
 pub use shoal_log::Durability;
 use shoal_log::file_system::{FileSystem, RealFileSystem};
+use shoal_log::volatile::VolatileFileSystem;
 
 use crate::topology::ClusterOptions;
 
@@ -14,6 +15,10 @@ pub type FatalHook = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The exit code of a process whose node could not go on.
 pub const FATAL_EXIT_CODE: i32 = 74;
+
+/// Bytes for rows of a node that has none, and of its log's segments.
+const FREE_NODE_MEMORY: u64 = 64 << 20;
+const FREE_NODE_SEGMENT: u64 = 1 << 20;
 
 /// Which thread writes and syncs the log when a commit waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +57,8 @@ pub struct NodeOptions {
     /// Threads that read checkpoints and log back.
     pub recovery_threads: usize,
     pub file_system: Arc<dyn FileSystem>,
+    /// The node of a cluster keeps neither rows nor a directory: nothing of it is there when it starts again.
+    pub keeps_nothing: bool,
     /// Checkpoints and garbage collection by themselves. Without it the owner calls `Node::checkpoint`.
     pub background_work: bool,
     /// The cluster that the node belongs to; `None`: it is a database of its own.
@@ -79,6 +86,7 @@ impl NodeOptions {
             spin: Duration::from_micros(200),
             recovery_threads: 2,
             file_system: Arc::new(RealFileSystem),
+            keeps_nothing: false,
             background_work: true,
             cluster: None,
             cluster_log_dir: None,
@@ -86,6 +94,20 @@ impl NodeOptions {
                 eprintln!("shoal: stopping: {reason}");
                 std::process::exit(FATAL_EXIT_CODE);
             }),
+        }
+    }
+
+    /// Of a node in which only work begins: it has no replicas, and its log is in memory.
+    pub fn without_directory(cluster: ClusterOptions) -> NodeOptions {
+        NodeOptions {
+            data_memory: Some(FREE_NODE_MEMORY),
+            log_segment_bytes: FREE_NODE_SEGMENT,
+            first_log_segment_bytes: FREE_NODE_SEGMENT,
+            file_system: Arc::new(VolatileFileSystem::default()),
+            keeps_nothing: true,
+            background_work: false,
+            cluster: Some(cluster),
+            ..NodeOptions::new("/")
         }
     }
 }

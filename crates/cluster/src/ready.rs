@@ -46,7 +46,7 @@ impl Node {
                 });
             }
         }
-        if !roles.sql {
+        if !roles.has_sessions() {
             return None;
         }
         if cluster.leaders.of(options.meta_partition().0).is_none() {

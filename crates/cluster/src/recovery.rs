@@ -86,8 +86,8 @@ impl Node {
         mut progress: impl FnMut(RecoveryProgress),
     ) -> Result<Arc<Node>> {
         let mut identity = match &options.cluster {
-            Some(cluster) => Some(Identity::open(&options.data_dir, cluster)?),
-            None => None,
+            Some(cluster) if !options.keeps_nothing => Some(Identity::open(&options.data_dir, cluster)?),
+            _ => None,
         };
         let recovery = open_log(&options)?;
         let store = open_checkpoints(&options)?;
@@ -104,7 +104,7 @@ impl Node {
         }
         let budget = Arc::new(MemoryBudget::new(options.data_memory.unwrap_or_else(default_data_memory)));
         let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
-        let total_bytes = bytes_on_disk(&options.data_dir);
+        let total_bytes = if options.keeps_nothing { 0 } else { bytes_on_disk(&options.data_dir) };
         let mut replay = Replay::new(options.recovery_threads, store.clone(), Arc::clone(&budget), plan);
         let done_bytes = Arc::clone(&replay.done_bytes);
         let mut report = || {

@@ -8,6 +8,7 @@ use prost::Message;
 use shoal_transport::{CLIENT, Responder};
 use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, TableId};
 
+use crate::join::Membership;
 use crate::management::{NodeState, Stop};
 use crate::mesh::FRAME_SERVICE;
 use crate::node::Node;
@@ -15,7 +16,7 @@ use crate::node::Node;
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 20")]
     pub ask: Option<Ask>,
 }
 
@@ -60,6 +61,9 @@ pub(crate) enum Ask {
     /// Pieces of the dictionary's snapshot, from this one on.
     #[prost(message, tag = "15")]
     FetchSnapshot(SnapshotPiece),
+    /// A place in the cluster, for a native client.
+    #[prost(bool, tag = "20")]
+    Join(bool),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -157,6 +161,8 @@ pub(crate) struct ServiceReply {
     pub snapshot: Option<SnapshotHead>,
     #[prost(bytes, repeated, tag = "8")]
     pub pieces: Vec<Vec<u8>>,
+    #[prost(message, optional, tag = "20")]
+    pub membership: Option<Membership>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -261,8 +267,9 @@ impl Node {
         let Ok(Service { ask: Some(ask) }) = Service::decode(payload) else {
             return responder.refuse("the request is damaged or of a newer version");
         };
-        if from == CLIENT && !matches!(ask, Ask::Command(_)) {
-            return responder.refuse("clients of this port may send management commands only");
+        if from == CLIENT && !matches!(ask, Ask::Command(_) | Ask::Join(_)) {
+            return responder
+                .refuse("clients of this port may send management commands, or join, and nothing else");
         }
         tokio::task::spawn_local(async move {
             let answered = tokio::select! {
@@ -325,6 +332,7 @@ impl Node {
                 let settled = self.settle_here(&tables, deadline).await;
                 Ok(ServiceReply { value: settled.open, partitions: settled.settled, ..ServiceReply::default() })
             }
+            Ask::Join(_) => self.hand_out_membership(),
             Ask::LogFilter(bits) => {
                 if let Some(cluster) = &self.cluster {
                     cluster.events.set_filter(bits);

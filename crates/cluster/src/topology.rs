@@ -24,6 +24,11 @@ impl Roles {
         u8::from(self.management) | u8::from(self.data) << 1 | u8::from(self.sql) << 2
     }
 
+    /// Transactions begin there: of SQL sessions, or of the native client that a node without a role is.
+    pub fn has_sessions(self) -> bool {
+        self.sql || self == Roles::default()
+    }
+
     pub fn from_bits(bits: u8) -> Roles {
         Roles { management: bits & 1 != 0, data: bits & 2 != 0, sql: bits & 4 != 0 }
     }
@@ -33,6 +38,7 @@ impl std::fmt::Display for Roles {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names = [(self.management, "mgm"), (self.data, "data"), (self.sql, "sql")];
         let names: Vec<&str> = names.into_iter().filter_map(|(has, name)| has.then_some(name)).collect();
+        formatter.write_str(if names.is_empty() { "api" } else { "" })?;
         formatter.write_str(&names.join(","))
     }
 }

@@ -8,7 +8,8 @@
 //! - [`mod@format`]: the file format to the byte, and why a torn tail can be told from damage.
 //! - [`recovery`]: opening a directory.
 //! - [`checkpoint`]: checkpoint files: framed, checksummed, optionally compressed.
-//! - [`file_system`]: the file operations behind a trait; [`testing`]: a disk that fails on request.
+//! - [`file_system`]: the file operations behind a trait; [`volatile`]: the same in memory; [`testing`]: a disk that fails on
+//!   request.
 //!
 //! ```no_run
 //! # use shoal_log::{AppendClass, Log, LogBatch, LogHooks, LogOptions, RecordHeader};
@@ -41,6 +42,7 @@ mod pending;
 pub mod recovery;
 mod room;
 pub mod testing;
+pub mod volatile;
 mod writer;
 
 pub use batch::{LogBatch, RecordHeader, RecordRef};

@@ -16,6 +16,8 @@ use crate::process::StopSignals;
 
 /// A node that died is started again after so long.
 const RESTART_AFTER: Duration = Duration::from_secs(2);
+/// Places for native clients.
+const API_SLOTS: u32 = 5;
 /// How long the nodes may take to become ready, and to stop.
 const START_PATIENCE: Duration = Duration::from_secs(120);
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -193,6 +195,10 @@ fn write_config(plan: &Plan, members: &[Member]) -> Result<PathBuf, String> {
             mysql_port = mysql_port.saturating_add(u16::from(mysql_port != 0));
             text.push_str(&format!("MySQLPort={port}\nMySQLAddress=127.0.0.1\n"));
         }
+    }
+    let first_slot = members.len() as u32 + 1;
+    for slot in first_slot..first_slot + API_SLOTS {
+        text.push_str(&format!("\n[api]\nNodeId={slot}\n"));
     }
     let path = plan.data_dir.join("config.ini");
     std::fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;

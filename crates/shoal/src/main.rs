@@ -42,6 +42,8 @@ enum Command {
     Mgm(mgm::MgmArguments),
     /// Check a cluster's config.ini, or make one
     Config(config::ConfigArguments),
+    /// Measure how fast a cluster is for native clients
+    Bench(shoal_perf::BenchArguments),
 }
 
 fn main() -> ExitCode {
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Start(arguments) => start::run(&arguments),
         Command::Mgm(arguments) => mgm::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
+        Command::Bench(arguments) => shoal_perf::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

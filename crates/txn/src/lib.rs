@@ -6,6 +6,7 @@
 //!
 //! - `transaction`, `participants`: a session's transaction.
 //! - `read`, `scan` and `partition_scan` and `merge`, `write` and `write_remote`: its operations.
+//! - `write_many`: batches of writes of any kind; `interpret`: what is evaluated where rows lie.
 //! - `wait`, `deadlock`: waiting for others.
 //! - `commit`, `commit_remote`, `commit_driver`, [`two_phase`]: its end: here, on one other node, over partitions that several nodes lead.
 //! - `protocol`, `remote`, `gather`: operations as frames for leaders on other nodes. `serve`: the leaders' answers.
@@ -19,6 +20,7 @@ mod commit_driver;
 mod commit_remote;
 mod deadlock;
 mod gather;
+mod interpret;
 mod merge;
 mod participants;
 mod partition_scan;
@@ -32,6 +34,7 @@ mod transaction;
 pub mod two_phase;
 mod wait;
 mod write;
+mod write_many;
 mod write_remote;
 
 #[cfg(test)]
@@ -39,7 +42,9 @@ mod tests;
 
 pub use api::*;
 pub use cluster_service::serve_cluster;
+pub use interpret::{Assignment, Comparison, Operand, Predicate, RowChange, Sieve};
 pub use pulse::exchange_pulses;
 pub use scan::TableScan;
 pub use serve::Server;
 pub use transaction::Transaction;
+pub use write_many::{BatchEnd, RowWrite};

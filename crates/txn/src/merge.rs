@@ -10,6 +10,7 @@ use shoal_types::row::RowRef;
 use shoal_types::{Error, Result};
 
 use crate::api::*;
+use crate::interpret::Sifted;
 use crate::partition_scan::PartitionScan;
 use crate::remote::{Answer, Patience, map_version};
 use crate::scan::{Held, ROWS_PER_HOLD};
@@ -86,7 +87,7 @@ impl MergedScan {
 
     pub async fn next(
         &mut self,
-        request: &ScanRequest,
+        request: &Sifted,
         transaction: &mut Transaction,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
@@ -107,7 +108,7 @@ impl MergedScan {
     }
 
     /// Gets the next batches of all sources that have no row left, and enters them in the heap. Other nodes are asked at once.
-    async fn fill(&mut self, request: &ScanRequest, transaction: &mut Transaction) -> Result<()> {
+    async fn fill(&mut self, request: &Sifted, transaction: &mut Transaction) -> Result<()> {
         let mut wanting: Vec<usize> =
             (0..self.sources.len()).filter(|&number| self.sources[number].wants_rows(request)).collect();
         wanting.iter().for_each(|&number| self.sources[number].reset());
@@ -154,7 +155,7 @@ impl MergedScan {
     /// Shows rows until a source needs another batch. False: the visitor wants no more.
     fn show(
         &mut self,
-        request: &ScanRequest,
+        request: &Sifted,
         transaction: &mut Transaction,
         shown: &mut usize,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
@@ -207,7 +208,7 @@ impl Source {
         self.next == self.rows.len()
     }
 
-    fn wants_rows(&self, request: &ScanRequest) -> bool {
+    fn wants_rows(&self, request: &Sifted) -> bool {
         self.is_empty() && !self.walk.is_done(request)
     }
 
@@ -237,7 +238,7 @@ impl Source {
     }
 
     /// Reads the next batch of a partition that is led here.
-    async fn fill_here(&mut self, request: &ScanRequest, transaction: &mut Transaction) -> Result<()> {
+    async fn fill_here(&mut self, request: &Sifted, transaction: &mut Transaction) -> Result<()> {
         while self.wants_rows(request) {
             let partition = self.walk.partition();
             let view = transaction.scan_view(partition, request.mode).await?;
@@ -256,7 +257,7 @@ impl Source {
     }
 
     /// Takes the rows of another node's answer.
-    fn take(&mut self, request: &ScanRequest, answer: &Answer) -> Result<()> {
+    fn take(&mut self, request: &Sifted, answer: &Answer) -> Result<()> {
         let spec = &request.table.keys[request.index];
         for row in self.walk.receive(request, answer)?.rows.iter() {
             keep(spec, request.table.layout.row(row), &mut self.bytes, &mut self.rows);

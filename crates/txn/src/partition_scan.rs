@@ -9,6 +9,7 @@ use shoal_types::row::RowRef;
 use shoal_types::{Error, NodeId, Result};
 
 use crate::api::*;
+use crate::interpret::{Sifted, WireSieve};
 use crate::protocol::{self, ScanHead, ScannedRows};
 use crate::remote::{Answer, Asked, WorkFor};
 use crate::scan::{Held, Visitor};
@@ -44,14 +45,14 @@ impl PartitionScan {
         self.term != 0
     }
 
-    pub fn is_done(&self, request: &ScanRequest) -> bool {
+    pub fn is_done(&self, request: &Sifted) -> bool {
         self.range == request.ranges.len()
     }
 
     /// One hold of the partition, which is led here.
     pub fn hold(
         &mut self,
-        request: &ScanRequest,
+        request: &Sifted,
         transaction: &mut Transaction,
         view: &ReadView,
         limit: usize,
@@ -76,7 +77,20 @@ impl PartitionScan {
             return Err(transaction.lose_part(self.partition));
         }
         self.term = term;
-        let step = guard.scan(view, cursor, lock, limit, visit)?;
+        let (mut buffer, mut failure) = (Vec::new(), None);
+        let refused = match lock.is_some() && transaction.isolation == Isolation::ReadCommitted {
+            true => shoal_partition::Visit::ContinueUnlocked,
+            false => shoal_partition::Visit::Continue,
+        };
+        let step = guard.scan(view, cursor, lock, limit, &mut |row| {
+            request.show(row, &mut buffer, refused, &mut *visit).unwrap_or_else(|error| {
+                failure = Some(error);
+                shoal_partition::Visit::Stop
+            })
+        })?;
+        if let Some(error) = failure {
+            return Err(error);
+        }
         Ok(match step {
             Step::Ready(ScanState::Done) => {
                 self.spot = Spot::Start;
@@ -91,7 +105,7 @@ impl PartitionScan {
     /// Asks the leader on another node for rows, of as many ranges as it takes.
     pub async fn send(
         &mut self,
-        request: &ScanRequest,
+        request: &Sifted,
         transaction: &mut Transaction,
         node: NodeId,
         limit: usize,
@@ -114,12 +128,14 @@ impl PartitionScan {
         };
         let ranges = request.ranges[self.range..].iter();
         let ranges = ranges.map(|range| (range.start.as_slice(), range.end.as_slice()));
-        protocol::put_then_scan(&mut transaction.frame, &head, ranges, place);
+        let unlocks = lock.is_some() && transaction.may_unlock(self.partition);
+        let sieve = |out: &mut Vec<u8>| WireSieve::put(&request.sieve, unlocks, out);
+        protocol::put_then_scan(&mut transaction.frame, &head, sieve, ranges, place);
         Ok(transaction.send_work(self.partition, node, std::iter::empty()))
     }
 
     /// Moves on to where the leader has come to; yields the rows on the way.
-    pub fn receive<'a>(&mut self, request: &ScanRequest, answer: &'a Answer) -> Result<ScannedRows<'a>> {
+    pub fn receive<'a>(&mut self, request: &Sifted, answer: &'a Answer) -> Result<ScannedRows<'a>> {
         let rows = ScannedRows::read(answer.done()?)?;
         let range = self.range + rows.ranges_done as usize;
         let done = range == request.ranges.len();
@@ -138,7 +154,7 @@ impl PartitionScan {
     /// Shows the rows of an answer, and gives back the locks of those that the visitor does not want or comes not to see.
     pub fn show(
         &mut self,
-        request: &ScanRequest,
+        request: &Sifted,
         transaction: &mut Transaction,
         answer: &Answer,
         visitor: &mut Visitor<'_>,
@@ -151,7 +167,7 @@ impl PartitionScan {
             if !is_shown && !unlocks {
                 break;
             }
-            let row = request.table.layout.row(row);
+            let row = request.layout().row(row);
             let is_wanted = is_shown && visitor.see(row) != shoal_partition::Visit::ContinueUnlocked;
             if unlocks && !is_wanted {
                 let mut key = Vec::with_capacity(16);
@@ -165,17 +181,17 @@ impl PartitionScan {
 }
 
 /// A new cursor over one of the request's ranges.
-fn cursor_of(request: &ScanRequest, range: usize) -> Result<Cursor> {
+fn cursor_of(request: &Sifted, range: usize) -> Result<Cursor> {
     let range = partition_range(&request.ranges[range]);
     Ok(Cursor::new(request.table.id(), index_of(request)?.id, range, direction_of(request)))
 }
 
-fn index_of(request: &ScanRequest) -> Result<&shoal_types::Index> {
+fn index_of(request: &Sifted) -> Result<&shoal_types::Index> {
     request.table.schema.indexes.get(request.index).ok_or_else(|| {
         Error::unknown(format!("internal: table '{}' has no index {}", request.table.name(), request.index))
     })
 }
 
-fn direction_of(request: &ScanRequest) -> Direction {
+fn direction_of(request: &Sifted) -> Direction {
     if request.descending { Direction::Backward } else { Direction::Forward }
 }

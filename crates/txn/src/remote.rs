@@ -96,6 +96,16 @@ impl Answer {
         }
     }
 
+    /// The places of writes that were skipped. For work that reads nothing.
+    pub fn skipped(&self) -> Result<Vec<u32>> {
+        protocol::read_skipped(self.done()?)
+    }
+
+    /// The place of the write that stopped.
+    pub fn stopped_at(&self) -> Result<u32> {
+        Ok(WorkReply::read(&self.bytes)?.stopped_at)
+    }
+
     /// The write that stopped, if one did.
     pub fn stop(&self) -> Result<Option<WriteStop<'_>>> {
         match self.status()? {

@@ -9,6 +9,7 @@ use shoal_types::row::RowRef;
 use shoal_types::{Error, Result};
 
 use crate::api::*;
+use crate::interpret::{Sieve, Sifted};
 use crate::merge::MergedScan;
 use crate::partition_scan::PartitionScan;
 use crate::remote::{Answer, Patience, map_version};
@@ -19,7 +20,7 @@ pub(crate) const ROWS_PER_HOLD: usize = 256;
 
 /// A scan in progress; batches of rows under one hold of a partition each.
 pub struct TableScan {
-    request: ScanRequest,
+    request: Sifted,
     way: Way,
     begun: bool,
 }
@@ -48,7 +49,12 @@ pub(crate) enum Held {
 
 impl Transaction {
     /// Begins a scan. Nothing is read until its first `next`.
-    pub fn scan(&mut self, mut request: ScanRequest) -> TableScan {
+    pub fn scan(&mut self, request: ScanRequest) -> TableScan {
+        self.scan_through(request, Sieve::default())
+    }
+
+    /// The same of the rows that pass the sieve, which is where the rows lie.
+    pub fn scan_through(&mut self, mut request: ScanRequest, sieve: Sieve) -> TableScan {
         let partitions = match &request.partition_key {
             Some(key) => {
                 let partition = self.node.router().partition_of(key);
@@ -67,7 +73,8 @@ impl Transaction {
         } else {
             Way::InPlace(InPlaceScan { walk: PartitionScan::new(partitions.start), partitions, ahead: Vec::new() })
         };
-        TableScan { request, way, begun: false }
+        let may_project = matches!(way, Way::InPlace(_)) && request.mode.lock.is_none();
+        TableScan { request: Sifted::new(request, sieve, may_project), way, begun: false }
     }
 
     fn count_scan(&mut self, request: &ScanRequest) {
@@ -130,6 +137,11 @@ impl<'a> Visitor<'a> {
 }
 
 impl TableScan {
+    /// The rows that are shown have the sieve's columns alone, and not all of the table's.
+    pub fn is_projected(&self) -> bool {
+        self.request.is_projected()
+    }
+
     /// Visits the next batch (at most 256 rows of one partition at a time). `false`: the scan is at its end.
     pub async fn next(
         &mut self,
@@ -157,7 +169,7 @@ impl TableScan {
 impl InPlaceScan {
     async fn next(
         &mut self,
-        request: &ScanRequest,
+        request: &Sifted,
         transaction: &mut Transaction,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
@@ -207,7 +219,7 @@ impl InPlaceScan {
     /// One hold of the present partition, or one request to its leader.
     async fn step(
         &mut self,
-        request: &ScanRequest,
+        request: &Sifted,
         transaction: &mut Transaction,
         limit: usize,
         visitor: &mut Visitor<'_>,
@@ -230,7 +242,7 @@ impl InPlaceScan {
     }
 
     /// Asks for the first batches of all partitions that are left and are led elsewhere.
-    async fn ask_all(&mut self, request: &ScanRequest, transaction: &mut Transaction, limit: usize) -> Result<()> {
+    async fn ask_all(&mut self, request: &Sifted, transaction: &mut Transaction, limit: usize) -> Result<()> {
         let (mut walks, mut asked) = (Vec::new(), Vec::new());
         for partition in self.partitions.clone() {
             if let Some(node) = transaction.route(partition).await? {

@@ -44,6 +44,7 @@ pub struct Transaction {
     pub(crate) frame: Vec<u8>,
     /// Other nodes may ask whether it still runs.
     pub(crate) is_coordinated: bool,
+    reads_newest: bool,
 }
 
 impl Transaction {
@@ -67,6 +68,7 @@ impl Transaction {
             key_buffer: Vec::new(),
             frame: Vec::new(),
             is_coordinated: false,
+            reads_newest: false,
         }
     }
 
@@ -87,6 +89,12 @@ impl Transaction {
         if !self.active {
             self.isolation = isolation;
         }
+    }
+
+    /// From now on reads without a lock see every row as it was committed last, each for itself, and take no snapshot, which costs
+    /// a round trip: what NDB calls a committed read.
+    pub fn set_reads_newest(&mut self, reads_newest: bool) {
+        self.reads_newest = reads_newest;
     }
 
     pub fn isolation(&self) -> Isolation {
@@ -194,6 +202,7 @@ impl Transaction {
     /// What point reads with this mode see. Takes the snapshot, or the transaction's id for a locking read.
     pub(crate) async fn point_view(&mut self, mode: ReadMode) -> Result<(ReadView, Option<LockRequest>)> {
         Ok(match self.lock_request(mode) {
+            None if self.reads_newest => (ReadView::newest(self.id, self.token()), None),
             None => {
                 let snapshot = self.settle_snapshot().await?;
                 (ReadView { snapshot, ..ReadView::newest(self.id, self.token()) }, None)
@@ -358,6 +367,13 @@ impl Transaction {
             protocol::put_roll_back(&mut self.frame, id, parts.iter().map(|&(_, partition, _)| partition));
             self.send(node);
         }
+    }
+
+    /// The transaction has been committed by its last request.
+    pub(crate) fn end_committed(&mut self) {
+        self.counters.commits += 1;
+        self.release_snapshot();
+        self.forget();
     }
 
     pub(crate) fn forget(&mut self) {

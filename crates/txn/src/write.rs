@@ -17,7 +17,7 @@ use crate::remote::{Patience, map_version};
 use crate::transaction::Transaction;
 
 /// Rows that are written under one hold of a partition.
-const ROWS_PER_HOLD: usize = 256;
+pub(crate) const ROWS_PER_HOLD: usize = 256;
 
 /// Where a run of inserts came to.
 enum RunEnd {
@@ -37,11 +37,11 @@ pub(crate) struct Placed<'a> {
 }
 
 /// An entry of a unique index that comes or goes.
-struct UniqueChange {
+pub(crate) struct UniqueChange {
     index: usize,
-    table: TableId,
-    old_key: Option<Vec<u8>>,
-    new_key: Option<Vec<u8>>,
+    pub table: TableId,
+    pub old_key: Option<Vec<u8>>,
+    pub new_key: Option<Vec<u8>>,
 }
 
 /// What came of a row's modification: the outcome, what the unique indexes need, what the caller's decision yielded.
@@ -51,7 +51,7 @@ fn internal(what: &str, table: &Table) -> Error {
     Error::unknown(format!("internal: {what} in table '{}'", table.name()))
 }
 
-fn primary_key_of(table: &Table, row: RowRef<'_>) -> Vec<u8> {
+pub(crate) fn primary_key_of(table: &Table, row: RowRef<'_>) -> Vec<u8> {
     let mut key = Vec::with_capacity(16);
     table.keys[0].append_from_row(row, &mut key);
     key
@@ -236,7 +236,7 @@ impl Transaction {
     }
 
     /// The hidden table's row for a key, and its partition.
-    fn hidden_row(&mut self, key: &[u8], primary_key: &[u8]) -> Result<(u32, Vec<u8>)> {
+    pub(crate) fn hidden_row(&mut self, key: &[u8], primary_key: &[u8]) -> Result<(u32, Vec<u8>)> {
         let row = unique::unique_row(key, primary_key)?;
         self.key_buffer.clear();
         unique::hidden_primary_key(key, &mut self.key_buffer);
@@ -557,7 +557,7 @@ fn updated(table: &Table, stop: Option<WriteStop<'_>>) -> Result<Inserted> {
 }
 
 /// The entries of unique indexes that differ between two versions of a row with the same primary key.
-fn unique_changes(table: &Table, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<Vec<UniqueChange>> {
+pub(crate) fn unique_changes(table: &Table, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<Vec<UniqueChange>> {
     let mut changes = Vec::new();
     for &index in &table.global_unique {
         let key = |row: Option<&[u8]>| row.and_then(|row| unique_key(table, index, table.layout.row(row)));
@@ -570,7 +570,7 @@ fn unique_changes(table: &Table, old: Option<&[u8]>, new: Option<&[u8]>) -> Resu
 }
 
 /// A duplicate that the base table's partition has found.
-fn duplicate(table: &Table, index: IndexId, existing: &[u8]) -> Inserted {
+pub(crate) fn duplicate(table: &Table, index: IndexId, existing: &[u8]) -> Inserted {
     let index = table.schema.indexes.iter().position(|one| one.id == index).unwrap_or(0);
     Inserted::Duplicate { index, primary_key: primary_key_of(table, table.layout.row(existing)) }
 }

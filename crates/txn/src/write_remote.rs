@@ -9,8 +9,8 @@ use crate::transaction::Transaction;
 use crate::write::Placed;
 
 /// Rows and bytes that go in one frame.
-const ROWS_PER_FRAME: usize = 4096;
-const BYTES_PER_FRAME: usize = 1 << 20;
+pub(crate) const ROWS_PER_FRAME: usize = 4096;
+pub(crate) const BYTES_PER_FRAME: usize = 1 << 20;
 
 /// How many of the rows go in the next frame; one at least.
 fn rows_of_frame(rows: &[Placed<'_>]) -> usize {

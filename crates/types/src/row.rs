@@ -121,6 +121,40 @@ impl RowLayout {
         self.encode_cells(cell, zone, out)
     }
 
+    /// The same with the stored bytes of columns; `None` is NULL. Errors: bytes of another length than the column has.
+    pub fn encode_replaced(
+        &self,
+        old: RowRef<'_>,
+        changes: &[(usize, Option<&[u8]>)],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let fits = |&(column, raw): &(usize, Option<&[u8]>)| match self.slots.get(column) {
+            Some(Slot::Fixed(_, width)) => raw.is_none_or(|raw| raw.len() == usize::from(*width)),
+            Some(Slot::Variable(_)) => true,
+            None => false,
+        };
+        if !changes.iter().all(fits) {
+            return Err(Error::unknown("internal: stored bytes do not fit their column"));
+        }
+        let cell = |column: usize| match changes.iter().find(|(changed, _)| *changed == column) {
+            Some((_, Some(raw))) => Cell::Old(raw),
+            Some((_, None)) => Cell::New(&Value::Null),
+            None if old.is_null(column) => Cell::New(&Value::Null),
+            None => Cell::Old(old.raw(column)),
+        };
+        self.encode_cells(cell, &TimeZone::UTC, out)
+    }
+
+    /// Appends the row of this layout whose columns are these columns of another row, of the same types.
+    pub fn encode_projected(&self, from: RowRef<'_>, columns: &[usize], out: &mut Vec<u8>) -> Result<()> {
+        debug_assert_eq!(columns.len(), self.types.len());
+        let cell = |column: usize| match from.is_null(columns[column]) {
+            true => Cell::New(&Value::Null),
+            false => Cell::Old(from.raw(columns[column])),
+        };
+        self.encode_cells(cell, &TimeZone::UTC, out)
+    }
+
     fn encode_cells<'v>(
         &self,
         cell: impl Fn(usize) -> Cell<'v>,
@@ -394,6 +428,27 @@ mod tests {
                 values[change.0] = before;
             }
         }
+    }
+
+    #[test]
+    fn replaced_and_projected_columns_are_those_of_the_values() {
+        let layout = layout();
+        let values = [Value::Int(-7), Value::Null, Value::UInt(3), Value::str("tail")];
+        let mut row = Vec::new();
+        layout.encode(&values, &TimeZone::UTC, &mut row).unwrap();
+        let row = layout.row(&row);
+        let mut replaced = Vec::new();
+        let changes: [(usize, Option<&[u8]>); 3] = [(0, Some(&[9, 0, 0, 0])), (1, Some(b"new")), (3, None)];
+        layout.encode_replaced(row, &changes, &mut replaced).unwrap();
+        let expected = [Value::Int(9), Value::str("new"), Value::UInt(3), Value::Null];
+        assert_eq!(layout.row(&replaced).values(&TimeZone::UTC), expected);
+        for wrong in [(0, Some(&[9u8][..])), (4, None)] {
+            assert!(layout.encode_replaced(row, &[wrong], &mut Vec::new()).is_err());
+        }
+        let some = RowLayout::new(vec![layout.types()[3].clone(), layout.types()[1].clone()]);
+        let mut projected = Vec::new();
+        some.encode_projected(row, &[3, 1], &mut projected).unwrap();
+        assert_eq!(some.row(&projected).values(&TimeZone::UTC), [Value::str("tail"), Value::Null]);
     }
 
     #[test]

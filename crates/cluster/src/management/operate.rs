@@ -20,7 +20,7 @@ use crate::live::Cluster;
 use crate::node::Node;
 use crate::services::{Ask, temporary};
 use crate::single_user;
-use crate::topology::ClusterOptions;
+use crate::topology::{ClusterOptions, Roles};
 
 const ASK_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a node may take to end, to be started again, and to catch up.
@@ -256,8 +256,8 @@ impl Node {
         let me = cluster.options.me;
         self.log_event("shutdown", "Cluster shutdown initiated");
         let up = cluster.peers_up();
-        let (first, managers): (Vec<NodeId>, Vec<NodeId>) =
-            up.into_iter().partition(|&id| is_no_manager(cluster, id));
+        let first: Vec<NodeId> = up.iter().copied().filter(|&id| is_no_manager(cluster, id)).collect();
+        let managers: Vec<NodeId> = up.into_iter().filter(|&id| is_manager(cluster, id)).collect();
         self.stop_others(cluster, &first, Stop::WithAll).await?;
         self.stop_others(cluster, &managers, Stop::WithAll).await?;
         cluster.management.stop_soon(Stop::WithAll)?;
@@ -337,8 +337,14 @@ impl Node {
     }
 }
 
+/// A node that is there to serve, and can be told to stop. Native clients cannot: they end by themselves.
 fn is_no_manager(cluster: &Cluster, id: NodeId) -> bool {
-    cluster.options.node(id).is_some_and(|node| !node.roles.management)
+    let serves = |roles: Roles| !roles.management && roles != Roles::default();
+    cluster.options.node(id).is_some_and(|node| serves(node.roles))
+}
+
+fn is_manager(cluster: &Cluster, id: NodeId) -> bool {
+    cluster.options.node(id).is_some_and(|node| node.roles.management)
 }
 
 fn incarnation(cluster: &Cluster, id: NodeId) -> u64 {

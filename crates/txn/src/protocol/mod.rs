@@ -22,4 +22,4 @@ mod tests;
 
 pub(crate) use reply::*;
 pub(crate) use request::*;
-pub(crate) use wire::{List, malformed, put_bytes, put_u32, put_u64};
+pub(crate) use wire::{List, Reader, malformed, put_bytes, put_list, put_u32, put_u64};

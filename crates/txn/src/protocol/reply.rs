@@ -42,6 +42,8 @@ pub(crate) struct WorkReply<'a> {
     pub term: u64,
     /// The writes it has staged here by now.
     pub staged: u32,
+    /// If a write has stopped, its place among those of the request.
+    pub stopped_at: u32,
     pub status: Status<'a>,
 }
 
@@ -114,11 +116,11 @@ impl<'a> WorkReply<'a> {
         let mut reader = Reader::new(bytes);
         let status = reader.u8()?;
         let (term, staged) = (reader.u64()?, reader.u32()?);
+        let mut stopped_at = 0;
         let status = match status {
-            DONE => return Ok(WorkReply { term, staged, status: Status::Done(reader.rest()) }),
+            DONE => return Ok(WorkReply { term, staged, stopped_at, status: Status::Done(reader.rest()) }),
             STOPPED => {
-                // Its number, which the count of staged writes tells as well.
-                reader.u32()?;
+                stopped_at = reader.u32()?;
                 let stop = match reader.bool()? {
                     true => WriteStop::Duplicate { index: IndexId(reader.u32()?), row: reader.bytes()? },
                     false => WriteStop::NotFound,
@@ -131,8 +133,19 @@ impl<'a> WorkReply<'a> {
             _ => return Err(malformed()),
         };
         reader.end()?;
-        Ok(WorkReply { term, staged, status })
+        Ok(WorkReply { term, staged, stopped_at, status })
     }
+}
+
+/// The places of the writes that were skipped, from the body of a reply to work that only writes, or commits as well.
+pub(crate) fn read_skipped(body: &[u8]) -> Result<Vec<u32>> {
+    if body.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut reader = Reader::new(body);
+    let skipped: List<'_, u32> = reader.list()?;
+    reader.end()?;
+    Ok(skipped.iter().collect())
 }
 
 /// What a read found.

@@ -101,12 +101,18 @@ pub(crate) struct WorkHead {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteKind {
-    Insert,
-    Update,
-    Delete,
+    Insert = 1,
+    Update = 2,
+    Delete = 3,
+    /// A [`ChangeOfRow`](crate::interpret::ChangeOfRow) where the row lies; skipped if there is none that it concerns.
+    Change = 4,
+    /// Behind the primary key the row, inserted or in place of the one that has the key.
+    Put = 5,
+    /// Skipped if there is no row.
+    DeleteIfThere = 6,
 }
 
-/// A row, or the primary key of the row that goes.
+/// A row, or the primary key of the row that goes; or as the kind says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Write<'a> {
     pub kind: WriteKind,
@@ -120,6 +126,9 @@ impl<'a> Item<'a> for Write<'a> {
             1 => WriteKind::Insert,
             2 => WriteKind::Update,
             3 => WriteKind::Delete,
+            4 => WriteKind::Change,
+            5 => WriteKind::Put,
+            6 => WriteKind::DeleteIfThere,
             _ => return Err(malformed()),
         };
         Ok(Write { kind, table: TableId(reader.u32()?), bytes: reader.bytes()? })
@@ -178,6 +187,8 @@ const HOME_COMMIT: u8 = 5;
 #[derive(Debug)]
 pub(crate) struct Scan<'a> {
     pub head: ScanHead,
+    /// A [`WireSieve`](crate::interpret::WireSieve).
+    pub sieve: &'a [u8],
     /// Start and exclusive end; empty: unbounded.
     pub ranges: List<'a, (&'a [u8], &'a [u8])>,
     /// As the reply before gave it; empty at the start of a range.
@@ -250,11 +261,7 @@ pub(crate) fn put_work<'w>(
         put_u32(out, version);
     });
     put_list(out, writes, |out, write| {
-        out.push(match write.kind {
-            WriteKind::Insert => 1,
-            WriteKind::Update => 2,
-            WriteKind::Delete => 3,
-        });
+        out.push(write.kind as u8);
         put_u32(out, write.table.0);
         put_bytes(out, write.bytes);
     });
@@ -279,6 +286,7 @@ pub(crate) fn put_then_read<'k>(
 pub(crate) fn put_then_scan<'k>(
     out: &mut Vec<u8>,
     head: &ScanHead,
+    sieve: impl FnOnce(&mut Vec<u8>),
     ranges: impl Iterator<Item = (&'k [u8], &'k [u8])>,
     place: &[u8],
 ) {
@@ -288,6 +296,11 @@ pub(crate) fn put_then_scan<'k>(
     out.push(u8::from(head.direction == Direction::Backward));
     put_lock(out, head.lock);
     put_u32(out, head.rows_max);
+    let sieve_at = out.len();
+    put_u32(out, 0);
+    sieve(out);
+    let sieve_bytes = (out.len() - sieve_at - 4) as u32;
+    out[sieve_at..sieve_at + 4].copy_from_slice(&sieve_bytes.to_le_bytes());
     put_list(out, ranges, |out, (start, end)| {
         put_bytes(out, start);
         put_bytes(out, end);
@@ -485,7 +498,7 @@ impl<'a> Then<'a> {
                     lock: read_lock(reader)?,
                     rows_max: reader.u32()?,
                 };
-                Then::Scan(Scan { head, ranges: reader.list()?, place: reader.bytes()? })
+                Then::Scan(Scan { head, sieve: reader.bytes()?, ranges: reader.list()?, place: reader.bytes()? })
             }
             PREPARE => Then::Prepare { home: reader.u32()? },
             HOME_COMMIT => Then::HomeCommit {

@@ -52,7 +52,15 @@ fn frames() -> Vec<Vec<u8>> {
         work(&put_then_nothing),
         work(&|out| put_then_read(out, TableId(9), None, keys())),
         work(&|out| put_then_read(out, TableId(9), Some(lock), keys())),
-        work(&|out| put_then_scan(out, &scan, [(b"a".as_slice(), b"b".as_slice())].into_iter(), b"place")),
+        work(&|out| {
+            put_then_scan(
+                out,
+                &scan,
+                |sieve| sieve.push(0),
+                [(b"a".as_slice(), b"b".as_slice())].into_iter(),
+                b"place",
+            )
+        }),
         work(&|out| put_then_commit(out, [part].into_iter(), [(TableId(4), 17)].into_iter())),
         work(&|out| put_then_prepare(out, 6)),
         work(&|out| put_then_home_commit(out, Timestamp(3), [1, 2].into_iter(), [(TableId(4), 17)].into_iter())),

@@ -7,14 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_cluster::{Node, PartitionGuard, Waiter};
-use shoal_partition::{
-    Blocked, Cursor, LockRequest, Partition, ReadView, ScanState, Step, WaitToken, WriteOutcome,
-};
+use shoal_partition::{Blocked, Cursor, LockRequest, Partition, ReadView, ScanState, Step, Visit, WaitToken};
 use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp};
 
 use crate::api::KeyRange;
 use crate::commit::Unflushed;
-use crate::protocol::{self, List, Scan, Then, Work, WorkHead, Write, WriteKind, WriteStop};
+use crate::interpret::{Staged, WireSieve, stage};
+use crate::protocol::{self, List, Scan, Then, Work, WorkHead, Write, WriteStop};
 use crate::transaction::partition_range;
 
 /// Rows and keys that are dealt with under one hold of the partition.
@@ -22,6 +21,8 @@ const PER_HOLD: usize = 256;
 /// A reply that has grown to so much is sent; the coordinator asks for the rest.
 const REPLY_BYTES: usize = 1 << 20;
 const ROWS_MAX: u32 = 4096;
+/// Rows that a scan with a condition looks at for one request: others wait for the thread.
+const VISITED_MAX: u32 = 16_384;
 /// Bytes of a finished job's head.
 const HEAD_BYTES: usize = 13;
 
@@ -58,6 +59,10 @@ pub(super) struct Job {
     ranges_done: usize,
     cursor: Option<Cursor>,
     rows: u32,
+    /// Rows that a scan has looked at.
+    visited: u32,
+    /// Places of writes that were skipped.
+    skipped: Vec<u32>,
 }
 
 impl Job {
@@ -182,19 +187,19 @@ impl Job {
                 turn.head.transaction.ok_or_else(|| Error::unknown("internal: a write without a transaction"))?;
             let mut guard = self.hold(turn)?;
             for write in writes.iter().skip(self.writes_done).take(PER_HOLD) {
-                let step = match write.kind {
-                    WriteKind::Insert => guard.insert(id, write.table, write.bytes, turn.token)?,
-                    WriteKind::Update => guard.update(id, write.table, write.bytes, turn.token)?,
-                    WriteKind::Delete => guard.delete(id, write.table, write.bytes, turn.token)?,
-                };
-                let stop = match step {
-                    Step::Ready(WriteOutcome::Done) => {
+                let stop = match stage(&mut guard, id, write, turn.token)? {
+                    Step::Ready(Staged::Done) => {
                         self.staged += 1;
                         self.writes_done += 1;
                         continue;
                     }
-                    Step::Ready(WriteOutcome::NotFound) => WriteStop::NotFound,
-                    Step::Ready(WriteOutcome::Duplicate { index, row }) => {
+                    Step::Ready(Staged::Skipped) => {
+                        self.skipped.push(self.writes_done as u32);
+                        self.writes_done += 1;
+                        continue;
+                    }
+                    Step::Ready(Staged::NotFound) => WriteStop::NotFound,
+                    Step::Ready(Staged::Duplicate { index, row }) => {
                         WriteStop::Duplicate { index, row: row.bytes() }
                     }
                     Step::Wait(blocked) => return Ok(Some(blocked)),
@@ -244,22 +249,38 @@ impl Job {
         let rows_max = scan.head.rows_max.clamp(1, ROWS_MAX);
         let mut ranges = scan.ranges.iter().skip(self.ranges_done);
         let mut paused = false;
-        while self.rows < rows_max && !paused {
+        let mut sieve = WireSieve::read(scan.sieve)?;
+        while self.rows < rows_max && self.visited < VISITED_MAX && !paused {
             let Some((start, end)) = ranges.clone().next() else { break };
             let mut cursor = match self.cursor.take() {
                 Some(cursor) => cursor,
                 None => self.begin_range(scan, start, end)?,
             };
             let mut guard = self.hold(turn)?;
-            let (rows, begin) = (&mut self.rows, self.start);
-            let limit = ((rows_max - *rows) as usize).min(PER_HOLD);
+            let (rows, visited, begin) = (&mut self.rows, &mut self.visited, self.start);
+            // Rows that are looked at in vain are not counted beforehand, unless they are locked.
+            let limit = match sieve.has_condition() && scan.head.lock.is_none() {
+                true => PER_HOLD,
+                false => ((rows_max - *rows) as usize).min(PER_HOLD),
+            };
+            let mut failure = None;
             let step = guard.scan(&view, &mut cursor, scan.head.lock, limit, &mut |row| {
-                protocol::put_bytes(reply, row.bytes());
+                *visited += 1;
+                if !sieve.passes(row) {
+                    return if sieve.unlocks { Visit::ContinueUnlocked } else { Visit::Continue };
+                }
+                if let Err(error) = put_sized(reply, |reply| sieve.append(row, reply)) {
+                    failure = Some(error);
+                    return Visit::Stop;
+                }
                 *rows += 1;
                 paused = reply.len() - begin >= REPLY_BYTES;
-                if paused { shoal_partition::Visit::Stop } else { shoal_partition::Visit::Continue }
+                if paused { Visit::Stop } else { Visit::Continue }
             });
             drop(guard);
+            if let Some(error) = failure {
+                return Err(error.into());
+            }
             match step? {
                 Step::Ready(ScanState::Done) if paused => {
                     cursor.resume();
@@ -307,6 +328,9 @@ impl Job {
             _ => {
                 reply.truncate(self.start);
                 reply.extend_from_slice(&head);
+                if !self.skipped.is_empty() && matches!(then, Then::Nothing | Then::Commit { .. }) {
+                    protocol::put_list(reply, self.skipped.iter().copied(), protocol::put_u32);
+                }
                 return;
             }
         };
@@ -351,6 +375,16 @@ impl Turn<'_> {
             token: self.token,
         }
     }
+}
+
+/// What `put` appends, behind its length.
+fn put_sized(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    let start = out.len();
+    protocol::put_u32(out, 0);
+    put(out)?;
+    let length = (out.len() - start - 4) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    Ok(())
 }
 
 fn snapshot_too_old() -> Error {

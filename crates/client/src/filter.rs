@@ -1,0 +1,68 @@
+//! Conditions as a client writes them, by column names; evaluated where the rows lie.
+
+use shoal_txn::{Comparison, Predicate};
+use shoal_types::key::append_raw;
+use shoal_types::row::RowLayout;
+use shoal_types::{Error, ErrorCode, Result, TimeZone, Value};
+
+use crate::table::{column, stored};
+
+/// A condition on a row. A comparison with NULL is unknown, as in SQL; rows pass for which the whole is true.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Filter {
+    Compare(String, Comparison, Value),
+    IsNull(String),
+    And(Vec<Filter>),
+    Or(Vec<Filter>),
+    Not(Box<Filter>),
+}
+
+impl Filter {
+    pub fn equal(column: &str, value: impl Into<Value>) -> Filter {
+        Filter::Compare(column.to_owned(), Comparison::Equal, value.into())
+    }
+
+    pub fn less(column: &str, value: impl Into<Value>) -> Filter {
+        Filter::Compare(column.to_owned(), Comparison::Less, value.into())
+    }
+
+    pub fn greater(column: &str, value: impl Into<Value>) -> Filter {
+        Filter::Compare(column.to_owned(), Comparison::Greater, value.into())
+    }
+
+    pub fn and(self, other: Filter) -> Filter {
+        Filter::And(vec![self, other])
+    }
+
+    pub fn or(self, other: Filter) -> Filter {
+        Filter::Or(vec![self, other])
+    }
+
+    pub(crate) fn resolve(&self, table: &shoal_cluster::Table) -> Result<Predicate> {
+        let all = |parts: &[Filter]| parts.iter().map(|part| part.resolve(table)).collect::<Result<Vec<_>>>();
+        Ok(match self {
+            Filter::Compare(name, comparison, value) => compare(table, name, *comparison, value)?,
+            Filter::IsNull(name) => Predicate::IsNull(column(table, name)?),
+            Filter::And(parts) => Predicate::And(all(parts)?),
+            Filter::Or(parts) => Predicate::Or(all(parts)?),
+            Filter::Not(inner) => Predicate::Not(Box::new(inner.resolve(table)?)),
+        })
+    }
+}
+
+fn compare(table: &shoal_cluster::Table, name: &str, comparison: Comparison, value: &Value) -> Result<Predicate> {
+    let column = column(table, name)?;
+    if value.is_null() {
+        return Err(Error::new(
+            ErrorCode::WrongArguments,
+            format!("Column '{name}' is compared with NULL; use IsNull"),
+        ));
+    }
+    let sql_type = &table.schema.columns[column].sql_type;
+    let value = stored(table, column, value, 1)?;
+    let layout = RowLayout::new(vec![sql_type.clone()]);
+    let (mut row, mut key) = (Vec::new(), Vec::new());
+    layout.encode(&[value], &TimeZone::UTC, &mut row)?;
+    append_raw(layout.row(&row).raw(0), sql_type, 0, &mut key);
+    Ok(Predicate::Compare { column, comparison, key })
+}

@@ -1,0 +1,36 @@
+//! What a client is told when it connects.
+
+use std::time::Duration;
+
+use shoal_cluster::Transporter;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The best way to nodes of the same host; to others it is always TCP.
+    pub transporter: Transporter,
+    /// How long the client's thread looks for an answer before it sleeps. Waking a sleeping thread costs more than most answers take;
+    /// zero for programs that have better uses for a core.
+    pub spin: Duration,
+    /// How long an operation waits for a row lock before error 1205.
+    pub lock_wait_timeout: Duration,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// Threads of a [`Client`](crate::Client).
+    pub workers: usize,
+    /// Jobs of a [`Client`](crate::Client) that one of its threads runs at a time. More wait in a queue of as many; who comes then
+    /// waits himself.
+    pub jobs_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            transporter: Transporter::default(),
+            spin: Duration::from_micros(200),
+            lock_wait_timeout: Duration::from_secs(50),
+            connect_timeout: Duration::from_secs(10),
+            workers: 1,
+            jobs_max: 256,
+        }
+    }
+}

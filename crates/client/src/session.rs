@@ -1,0 +1,93 @@
+//! What operations are called on: a client, on the thread that its links are read on.
+
+use std::sync::Arc;
+
+use shoal_txn::{Isolation, ReadMode};
+use shoal_types::{Result, Value};
+
+use crate::core::Core;
+use crate::row::Row;
+use crate::scan::Scan;
+use crate::table::Table;
+use crate::transaction::Transaction;
+use crate::write::Update;
+
+/// A client on its own thread. Its operations are transactions of their own; reads see the newest committed version of every row.
+#[derive(Clone)]
+pub struct Session {
+    core: Arc<Core>,
+}
+
+impl Session {
+    pub(crate) fn new(core: &Arc<Core>) -> Session {
+        Session { core: Arc::clone(core) }
+    }
+
+    /// A table by the names of its database and its own.
+    pub fn table(&self, database: &str, name: &str) -> Result<Table> {
+        self.core.table(database, name)
+    }
+
+    /// Begins a transaction. READ COMMITTED reads the newest committed version of every row; REPEATABLE READ a snapshot of everything,
+    /// taken at its first read; SERIALIZABLE locks what it reads.
+    pub fn begin(&self, isolation: Isolation) -> Transaction {
+        Transaction::begin(&self.core, isolation)
+    }
+
+    fn auto(&self) -> Transaction {
+        Transaction::auto(&self.core)
+    }
+
+    pub async fn get(&self, table: &Table, key: &[Value]) -> Result<Option<Row>> {
+        self.auto().get(table, key, ReadMode::default()).await
+    }
+
+    pub async fn get_many(&self, table: &Table, keys: &[Vec<Value>]) -> Result<Vec<Option<Row>>> {
+        self.auto().get_many(table, keys, ReadMode::default()).await
+    }
+
+    pub async fn get_unique(&self, table: &Table, index: &str, key: &[Value]) -> Result<Option<Row>> {
+        self.auto().get_unique(table, index, key, ReadMode::default()).await
+    }
+
+    pub async fn get_unique_many(
+        &self,
+        table: &Table,
+        index: &str,
+        keys: &[Vec<Value>],
+    ) -> Result<Vec<Option<Row>>> {
+        self.auto().get_unique_many(table, index, keys, ReadMode::default()).await
+    }
+
+    pub async fn scan(&self, table: &Table, scan: &Scan) -> Result<Vec<Row>> {
+        self.auto().scan_all(table, scan).await
+    }
+
+    pub async fn insert(&self, table: &Table, columns: &[&str], row: Vec<Value>) -> Result<Option<u64>> {
+        self.auto().insert(table, columns, row).await
+    }
+
+    pub async fn insert_many(&self, table: &Table, columns: &[&str], rows: &[Vec<Value>]) -> Result<Option<u64>> {
+        self.auto().insert_many(table, columns, rows).await
+    }
+
+    pub async fn put_many(&self, table: &Table, columns: &[&str], rows: &[Vec<Value>]) -> Result<()> {
+        self.auto().put_many(table, columns, rows).await
+    }
+
+    pub async fn update(&self, table: &Table, key: &[Value], update: &Update) -> Result<bool> {
+        self.auto().update(table, key, update).await
+    }
+
+    pub async fn update_many(&self, table: &Table, keys: &[Vec<Value>], update: &Update) -> Result<u64> {
+        self.auto().update_many(table, keys, update).await
+    }
+
+    pub async fn delete(&self, table: &Table, key: &[Value]) -> Result<bool> {
+        self.auto().delete(table, key).await
+    }
+
+    pub async fn delete_many(&self, table: &Table, keys: &[Vec<Value>]) -> Result<u64> {
+        self.auto().delete_many(table, keys).await
+    }
+}

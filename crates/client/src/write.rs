@@ -1,0 +1,253 @@
+//! Rows and changes on their way to the cluster: values by column names become rows, keys and changes in place.
+
+use std::sync::Arc;
+
+use shoal_txn::{Assignment, Inserted, Operand, RowChange};
+use shoal_types::row::RowLayout;
+use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, SqlType, TimeZone, Value};
+
+use crate::filter::Filter;
+use crate::table::{column, default_of, needs_sql, now, stored};
+
+/// What becomes of a row: columns that are set, and columns that are counted up where the row lies, under its lock.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Update {
+    sets: Vec<(String, Value)>,
+    adds: Vec<(String, Value)>,
+    condition: Option<Filter>,
+}
+
+impl Update {
+    pub fn new() -> Update {
+        Update::default()
+    }
+
+    pub fn set(mut self, column: &str, value: impl Into<Value>) -> Update {
+        self.sets.push((column.to_owned(), value.into()));
+        self
+    }
+
+    /// Adds a number, which may be negative; NULL stays NULL. Out of the column's range it is error 1264.
+    pub fn add(mut self, column: &str, number: impl Into<Value>) -> Update {
+        self.adds.push((column.to_owned(), number.into()));
+        self
+    }
+
+    /// Only if the row fulfils the condition.
+    pub fn only_if(mut self, condition: Filter) -> Update {
+        self.condition = Some(condition);
+        self
+    }
+}
+
+/// An update for one table.
+pub(crate) struct ResolvedUpdate {
+    pub change: RowChange,
+    /// A column of a unique index that is kept in a hidden table changes.
+    pub concerns_unique: bool,
+    /// A column of the primary key changes.
+    pub moves: bool,
+}
+
+impl Update {
+    pub(crate) fn resolve(&self, table: &shoal_cluster::Table) -> Result<ResolvedUpdate> {
+        let mut assignments = Vec::with_capacity(self.sets.len() + self.adds.len());
+        for (name, value) in &self.sets {
+            let column = column(table, name)?;
+            let value = stored(table, column, value, 1)?;
+            assignments.push(Assignment { column, operand: Operand::Set(raw(table, column, value)?) });
+        }
+        for (name, number) in &self.adds {
+            let column = column(table, name)?;
+            assignments.push(Assignment { column, operand: addend(table, column, number)? });
+        }
+        if assignments.is_empty() {
+            return Err(Error::new(ErrorCode::WrongArguments, "An update sets or adds to no column"));
+        }
+        let given: Vec<usize> = assignments.iter().map(|one| one.column).collect();
+        for (column, definition) in table.schema.columns.iter().enumerate() {
+            if definition.generated.is_some() {
+                return Err(needs_sql(table, &definition.name, "a generated value"));
+            }
+            if definition.on_update_now && !given.contains(&column) {
+                let value = Value::DateTime(now(definition.sql_type.decimals));
+                assignments.push(Assignment { column, operand: Operand::Set(raw(table, column, value)?) });
+            }
+        }
+        let is_assigned = |column: usize| assignments.iter().any(|one| one.column == column);
+        let is_part =
+            |index: usize| table.schema.indexes[index].columns.iter().any(|part| is_assigned(part.column));
+        let condition = self.condition.as_ref().map(|condition| condition.resolve(table)).transpose()?;
+        Ok(ResolvedUpdate {
+            concerns_unique: table.global_unique.iter().any(|&index| is_part(index)),
+            moves: is_part(0),
+            change: RowChange { condition, assignments },
+        })
+    }
+}
+
+/// The stored bytes of a value that was converted; `None`: NULL.
+fn raw(table: &shoal_cluster::Table, column: usize, value: Value) -> Result<Option<Vec<u8>>> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let layout = RowLayout::new(vec![table.schema.columns[column].sql_type.clone()]);
+    let mut row = Vec::with_capacity(32);
+    layout.encode(&[value], &TimeZone::UTC, &mut row)?;
+    Ok(Some(layout.row(&row).raw(0).to_vec()))
+}
+
+fn addend(table: &shoal_cluster::Table, column: usize, number: &Value) -> Result<Operand> {
+    let definition = &table.schema.columns[column];
+    let wrong = || {
+        let message =
+            format!("Column '{}' of table '{}' cannot be counted up by {number:?}", definition.name, table.name());
+        Error::new(ErrorCode::WrongArguments, message)
+    };
+    let whole = match number {
+        Value::Int(number) => Some(*number),
+        Value::UInt(number) => i64::try_from(*number).ok(),
+        _ => None,
+    };
+    let base = definition.sql_type.base;
+    match (base, whole, number) {
+        (
+            BaseType::TinyInt | BaseType::SmallInt | BaseType::MediumInt | BaseType::Int | BaseType::BigInt,
+            Some(number),
+            _,
+        ) => Ok(Operand::AddInteger(number)),
+        (BaseType::Float | BaseType::Double, Some(number), _) => Ok(Operand::AddDouble(number as f64)),
+        (BaseType::Float | BaseType::Double, None, Value::Double(number)) => Ok(Operand::AddDouble(*number)),
+        (BaseType::Decimal, Some(number), _) => Ok(Operand::AddDecimal(Decimal::from(number))),
+        (BaseType::Decimal, None, Value::Decimal(number)) => Ok(Operand::AddDecimal(number.clone())),
+        _ => Err(wrong()),
+    }
+}
+
+/// The columns for which rows are given, in the order of their values.
+pub(crate) struct Columns {
+    given: Vec<usize>,
+    defaults: Vec<Option<Value>>,
+}
+
+impl Columns {
+    /// `names` empty: all columns that can be named.
+    pub fn of(table: &shoal_cluster::Table, names: &[&str]) -> Result<Columns> {
+        let given = match names.is_empty() {
+            true => table.schema.visible_columns().collect(),
+            false => names.iter().map(|name| column(table, name)).collect::<Result<Vec<_>>>()?,
+        };
+        let mut defaults = Vec::with_capacity(table.schema.columns.len());
+        for (column, definition) in table.schema.columns.iter().enumerate() {
+            if definition.generated.is_some() {
+                return Err(needs_sql(table, &definition.name, "a generated value"));
+            }
+            defaults.push(match given.contains(&column) {
+                true => Some(Value::Null),
+                false => default_of(table, column)?,
+            });
+        }
+        Ok(Columns { given, defaults })
+    }
+
+    /// All values of a row. `None`: to be generated.
+    pub fn values(&self, table: &shoal_cluster::Table, row: &[Value], number: u64) -> Result<Vec<Option<Value>>> {
+        if row.len() != self.given.len() {
+            let message = format!("Column count doesn't match value count at row {number}");
+            return Err(Error::new(ErrorCode::WrongValueCountOnRow, message));
+        }
+        let mut values = self.defaults.clone();
+        for (&column, value) in self.given.iter().zip(row) {
+            let value = stored(table, column, value, number)?;
+            let generates = table.schema.columns[column].auto_increment
+                && matches!(value, Value::Null | Value::Int(0) | Value::UInt(0));
+            values[column] = (!generates).then_some(value);
+        }
+        Ok(values)
+    }
+}
+
+/// Numbers for the rows that need one, and the rows encoded; with the first AUTO_INCREMENT value that was generated.
+pub(crate) async fn rows_of(
+    node: &shoal_cluster::Node,
+    table: &Arc<shoal_cluster::Table>,
+    columns: &Columns,
+    rows: &[Vec<Value>],
+) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
+    let mut first_number = None;
+    let mut complete = Vec::with_capacity(rows.len());
+    for (number, row) in rows.iter().enumerate() {
+        complete.push(columns.values(table, row, number as u64 + 1)?);
+    }
+    let generated = table
+        .schema
+        .auto_increment_column()
+        .or_else(|| table.schema.has_hidden_key().then(|| table.schema.columns.len() - 1));
+    if let Some(column) = generated {
+        let greatest = complete.iter().filter_map(|row| number_of(row[column].as_ref()?)).max();
+        if let Some(greatest) = greatest {
+            table.next_auto_increment.note_given(greatest);
+            node.note_number(table, greatest).await?;
+        }
+        let wanting = complete.iter().filter(|row| row[column].is_none()).count();
+        if wanting > 0 {
+            let mut numbers = node.take_numbers(table, wanting as u64).await?;
+            first_number = table.schema.auto_increment_column().map(|_| numbers.start);
+            let sql_type = &table.schema.columns[column].sql_type;
+            for row in complete.iter_mut().filter(|row| row[column].is_none()) {
+                let number =
+                    numbers.next().ok_or_else(|| Error::unknown("internal: too few numbers were reserved"))?;
+                row[column] = Some(fitting(number, sql_type)?);
+            }
+        }
+    }
+    let mut encoded = Vec::with_capacity(rows.len());
+    for row in complete {
+        let values: Vec<Value> = row.into_iter().map(Option::unwrap_or_default).collect();
+        let mut bytes = Vec::with_capacity(64);
+        table.layout.encode(&values, &TimeZone::UTC, &mut bytes)?;
+        encoded.push(bytes);
+    }
+    Ok((encoded, first_number))
+}
+
+fn number_of(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        Value::UInt(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// A generated number as the column's type. Errors: 1264, the column has no room for it.
+fn fitting(number: u64, sql_type: &SqlType) -> Result<Value> {
+    let width = shoal_types::row::fixed_width(sql_type).unwrap_or(8).min(8) as u32;
+    let bits = 8 * width - u32::from(!sql_type.unsigned);
+    let fits = bits >= 64 || number < 1 << bits;
+    match (fits, sql_type.base, sql_type.unsigned) {
+        (_, BaseType::Float, _) => Ok(Value::Float(number as f32)),
+        (_, BaseType::Double, _) => Ok(Value::Double(number as f64)),
+        (true, _, true) => Ok(Value::UInt(number)),
+        (true, _, false) => Ok(Value::Int(number as i64)),
+        (false, ..) => Err(Error::new(
+            ErrorCode::WarnDataOutOfRange,
+            format!("The column's type has no room for the next AUTO_INCREMENT value, {number}"),
+        )),
+    }
+}
+
+/// Error 1062, with the entry as MySQL shows it.
+pub(crate) fn duplicate_error(table: &shoal_cluster::Table, inserted: &Inserted, row: &[u8]) -> Error {
+    let index = match inserted {
+        Inserted::Duplicate { index, .. } => *index,
+        Inserted::Done => 0,
+    };
+    let row = table.layout.row(row);
+    let definition = &table.schema.indexes[index];
+    let part = |column: usize| String::from_utf8_lossy(&row.value(column, &TimeZone::UTC).to_text()).into_owned();
+    let parts: Vec<String> = definition.columns.iter().map(|one| part(one.column)).collect();
+    let mut entry = parts.join("-");
+    entry.truncate(entry.char_indices().nth(64).map_or(entry.len(), |(at, _)| at));
+    let message = format!("Duplicate entry '{entry}' for key '{}.{}'", table.name(), definition.name);
+    Error::new(ErrorCode::DupEntry, message)
+}

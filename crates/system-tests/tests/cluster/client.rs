@@ -1,0 +1,364 @@
+//! The native client: every operation beside SQL, violations and conflicts, and what is left when a client or a leader dies.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use shoal_client::{
+    Client, Filter, Isolation, LocalClient, LockMode, LockWait, Options, Outcome, ReadMode, Scan, Transporter,
+    Update, Value,
+};
+use shoal_system_tests::cluster::DevCluster;
+use shoal_system_tests::wait_until;
+
+const LOCKED: ReadMode = ReadMode { lock: Some(LockMode::Exclusive), wait: LockWait::Wait };
+/// For the test that starts its own program a second time, as a client to be killed.
+const ADDRESS_VARIABLE: &str = "SHOAL_TEST_CLIENT_ADDRESS";
+
+fn management_address(folder: &Path) -> String {
+    let config = std::fs::read_to_string(folder.join("config.ini")).unwrap();
+    let port = config.lines().find_map(|line| line.strip_prefix("PortNumber=")).unwrap();
+    format!("127.0.0.1:{port}")
+}
+
+fn cluster() -> (DevCluster, String) {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let address = management_address(cluster.folder());
+    (cluster, address)
+}
+
+fn connect(address: &str) -> LocalClient {
+    LocalClient::connect(address, Options { spin: std::time::Duration::ZERO, ..Options::default() }).unwrap()
+}
+
+fn int(number: i64) -> Vec<Value> {
+    vec![Value::Int(number)]
+}
+
+/// A table that a statement has just made is known to clients a moment later.
+fn table(client: &LocalClient, name: &str) -> shoal_client::Table {
+    wait_until("the client to know the table", || {
+        client.block_on(async { tokio_yield().await });
+        client.table("test", name).is_ok()
+    });
+    client.table("test", name).unwrap()
+}
+
+/// Lets the client's own tasks run.
+async fn tokio_yield() {
+    let mut is_polled = false;
+    std::future::poll_fn(|context| {
+        context.waker().wake_by_ref();
+        if std::mem::replace(&mut is_polled, true) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}
+
+const ACCOUNTS: &str = "CREATE TABLE accounts (id INT NOT NULL PRIMARY KEY AUTO_INCREMENT, owner VARCHAR(20) NOT NULL, \
+    number INT NOT NULL, balance DECIMAL(10,2) NOT NULL DEFAULT 10, note TEXT, UNIQUE KEY number (number), KEY owner (owner))";
+
+#[test]
+fn native_rows_are_sql_rows_whatever_the_operation() {
+    let (cluster, address) = cluster();
+    let mut sql = cluster.client(1);
+    sql.execute(ACCOUNTS).unwrap();
+    let client = connect(&address);
+    let accounts = table(&client, "accounts");
+    client.block_on(async {
+        let columns = ["owner", "number", "note"];
+        let row = |number: i64| {
+            let owner = if number % 2 == 0 { "Ada" } else { "Bob" };
+            vec![Value::str(owner), Value::Int(number), Value::Null]
+        };
+        let rows: Vec<Vec<Value>> = (1..=600).map(row).collect();
+        let first = client.insert_many(&accounts, &columns, &rows).await.unwrap().unwrap();
+        assert_eq!(
+            sql.text("SELECT COUNT(*), SUM(balance), MIN(id) FROM accounts").unwrap(),
+            [format!("600\t6000.00\t{first}")]
+        );
+        sql.execute("INSERT INTO accounts (id, owner, number, note) VALUES (100000, 'Cid', 7000, 'from SQL')")
+            .unwrap();
+
+        // By keys, one by one and in batches.
+        let found = client.get(&accounts, &int(100_000)).await.unwrap().unwrap();
+        assert_eq!(
+            (found.get("OWNER"), found.get("note")),
+            (Some(Value::str("Cid")), Some(Value::str("from SQL")))
+        );
+        assert!(client.get(&accounts, &int(99_999)).await.unwrap().is_none());
+        let keys = [int(100_000), int(99_999), int(100_000)];
+        let many = client.get_many(&accounts, &keys).await.unwrap();
+        assert_eq!(many.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+        let by_number = client.get_unique(&accounts, "number", &int(7000)).await.unwrap().unwrap();
+        assert_eq!(by_number.values(), found.values());
+        let keys = [int(3), int(-3), int(7000)];
+        let many = client.get_unique_many(&accounts, "number", &keys).await.unwrap();
+        let numbers: Vec<_> = many.into_iter().map(|row| row.and_then(|row| row.get("number"))).collect();
+        assert_eq!(numbers, [Some(Value::Int(3)), None, Some(Value::Int(7000))]);
+
+        // Scans.
+        let ada = Scan::new().index("owner").equal(vec![Value::str("ADA")]);
+        assert_eq!(client.scan(&accounts, &ada).await.unwrap().len(), 300);
+        let numbers =
+            |rows: Vec<shoal_client::Row>| rows.iter().filter_map(|row| row.get("number")).collect::<Vec<_>>();
+        let down =
+            Scan::new().index("number").after(int(10)).up_to(int(400)).descending().limit(3).columns(&["number"]);
+        let rows = client.scan(&accounts, &down).await.unwrap();
+        assert_eq!(rows[0].names(), ["number"]);
+        assert_eq!(numbers(rows), [Value::Int(400), Value::Int(399), Value::Int(398)]);
+        let before = Scan::new().index("number").from(int(2)).before(int(5)).ordered();
+        assert_eq!(numbers(client.scan(&accounts, &before).await.unwrap()), [2, 3, 4].map(Value::from));
+        let filter =
+            Filter::less("number", 101).and(Filter::equal("owner", "bob")).and(Filter::IsNull("note".into()));
+        let filtered = Scan::new().filter(filter).columns(&["owner", "number"]);
+        let rows = client.scan(&accounts, &filtered).await.unwrap();
+        assert_eq!((rows.len(), rows[0].names().len()), (50, 2));
+        assert!(rows.iter().all(|row| row.get("owner") == Some(Value::str("Bob"))));
+        assert_eq!(client.scan(&accounts, &Scan::new()).await.unwrap().len(), 601);
+
+        // Changes in place, and those of unique columns.
+        let up = Update::new().add("balance", -3).set("note", "paid");
+        assert!(client.update(&accounts, &int(100_000), &up).await.unwrap());
+        let only = Update::new().add("number", 100_000).only_if(Filter::equal("owner", "Ada"));
+        let keys: Vec<Vec<Value>> = (0..600).map(|place| int(first as i64 + place)).chain([int(-1)]).collect();
+        assert_eq!(client.update_many(&accounts, &keys, &only).await.unwrap(), 300);
+        let doubled = Update::new().add("balance", 1);
+        assert_eq!(client.update_many(&accounts, &keys, &doubled).await.unwrap(), 600);
+        let expected = ["Ada\t100301.0000\t11.000000", "Bob\t300.0000\t11.000000", "Cid\t7000.0000\t7.000000"];
+        let found = sql
+            .text("SELECT owner, AVG(number), AVG(balance) FROM accounts GROUP BY owner ORDER BY owner")
+            .unwrap();
+        assert_eq!(found, expected);
+        assert_eq!(sql.text("SELECT owner FROM accounts WHERE number = 100002").unwrap(), ["Ada"]);
+        assert!(sql.text("SELECT owner FROM accounts WHERE number = 2").unwrap().is_empty());
+
+        // Put, and delete.
+        let put = vec![
+            vec![Value::Int(100_000), Value::str("Cid"), Value::Int(7001)],
+            vec![Value::Int(100_001), Value::str("Dan"), Value::Int(7000)],
+        ];
+        client.put_many(&accounts, &["id", "owner", "number"], &put).await.unwrap();
+        let expected = ["100000\t7001\t10.00", "100001\t7000\t10.00"];
+        assert_eq!(
+            sql.text("SELECT id, number, balance FROM accounts WHERE id >= 100000 ORDER BY id").unwrap(),
+            expected
+        );
+        assert_eq!(client.delete_many(&accounts, &keys).await.unwrap(), 600);
+        assert!(!client.delete(&accounts, &keys[0]).await.unwrap());
+        assert_eq!(sql.text("SELECT COUNT(*) FROM accounts").unwrap(), ["2"]);
+        sql.execute("INSERT INTO accounts (owner, number) VALUES ('Eve', 5)").unwrap();
+    });
+}
+
+#[test]
+fn native_transactions_violations_and_conflicts() {
+    let (cluster, address) = cluster();
+    let mut sql = cluster.client(1);
+    sql.execute(ACCOUNTS).unwrap();
+    let client = connect(&address);
+    let accounts = table(&client, "accounts");
+    client.block_on(async {
+        let columns = ["id", "owner", "number"];
+        let row = |id: i64, number: i64| vec![Value::Int(id), Value::str("Ada"), Value::Int(number)];
+        client.insert_many(&accounts, &columns, &[row(1, 10), row(2, 20)]).await.unwrap();
+        // A violation takes back its own statement and nothing else.
+        let mut transaction = client.begin(Isolation::RepeatableRead);
+        transaction.insert(&accounts, &columns, row(3, 30)).await.unwrap();
+        let error = transaction.insert_many(&accounts, &columns, &[row(4, 40), row(5, 20)]).await.unwrap_err();
+        assert_eq!((error.errno(), error.outcome()), (1062, Outcome::NotCommitted));
+        assert_eq!(error.message(), "Duplicate entry '20' for key 'accounts.number'");
+        let taken = Update::new().set("number", 10);
+        assert_eq!(transaction.update(&accounts, &int(2), &taken).await.unwrap_err().errno(), 1062);
+        let savepoint = transaction.savepoint();
+        transaction.delete(&accounts, &int(1)).await.unwrap();
+        transaction.rollback_to(&savepoint);
+        // What is not committed is seen here and nowhere else.
+        assert!(transaction.get(&accounts, &int(3), ReadMode::default()).await.unwrap().is_some());
+        assert!(client.get(&accounts, &int(3)).await.unwrap().is_none());
+        transaction.commit().await.unwrap();
+        assert_eq!(sql.text("SELECT id FROM accounts ORDER BY id").unwrap(), ["1", "2", "3"]);
+        // A snapshot stays as it was.
+        let mut reader = client.begin(Isolation::RepeatableRead);
+        assert_eq!(reader.scan_all(&accounts, &Scan::new()).await.unwrap().len(), 3);
+        sql.execute("DELETE FROM accounts WHERE id = 3").unwrap();
+        assert_eq!(reader.scan_all(&accounts, &Scan::new()).await.unwrap().len(), 3);
+        reader.rollback();
+        // Locks: with SQL, and with itself.
+        sql.execute("BEGIN").unwrap();
+        sql.execute("UPDATE accounts SET note = 'sql' WHERE id = 1").unwrap();
+        let mut waiting = client.begin(Isolation::ReadCommitted);
+        let no_wait = ReadMode { wait: LockWait::NoWait, ..LOCKED };
+        assert_eq!(waiting.get(&accounts, &int(1), no_wait).await.unwrap_err().errno(), 3572);
+        sql.execute("COMMIT").unwrap();
+        assert_eq!(
+            waiting.get(&accounts, &int(1), LOCKED).await.unwrap().unwrap().get("note"),
+            Some(Value::str("sql"))
+        );
+        waiting.rollback();
+        let (mut one, mut other) =
+            (client.begin(Isolation::ReadCommitted), client.begin(Isolation::ReadCommitted));
+        let note = Update::new().set("note", "x");
+        one.update(&accounts, &int(1), &note).await.unwrap();
+        other.update(&accounts, &int(2), &note).await.unwrap();
+        let keys = (int(2), int(1));
+        let (first, second) =
+            both(one.update(&accounts, &keys.0, &note), other.update(&accounts, &keys.1, &note)).await;
+        let error = first.and(second).unwrap_err();
+        assert_eq!((error.errno(), error.rolls_back_transaction()), (1213, true));
+    });
+}
+
+/// Two futures, until both have ended.
+async fn both<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>) -> (A, B) {
+    let (mut one, mut other) = (Box::pin(one), Box::pin(other));
+    let (mut first, mut second) = (None, None);
+    std::future::poll_fn(|context| {
+        if first.is_none()
+            && let std::task::Poll::Ready(value) = one.as_mut().poll(context)
+        {
+            first = Some(value);
+        }
+        if second.is_none()
+            && let std::task::Poll::Ready(value) = other.as_mut().poll(context)
+        {
+            second = Some(value);
+        }
+        match first.is_some() && second.is_some() {
+            true => std::task::Poll::Ready(()),
+            false => std::task::Poll::Pending,
+        }
+    })
+    .await;
+    (first.unwrap(), second.unwrap())
+}
+
+/// Not a test of its own: what the test below starts in another process, to kill it.
+#[test]
+fn client_to_be_killed() {
+    let Ok(address) = std::env::var(ADDRESS_VARIABLE) else { return };
+    let client = connect(&address);
+    let accounts = table(&client, "accounts");
+    client.block_on(async {
+        let mut transaction = client.begin(Isolation::ReadCommitted);
+        transaction.update(&accounts, &int(1), &Update::new().set("note", "held")).await.unwrap();
+        println!("it holds the lock");
+        std::future::pending::<()>().await;
+    });
+}
+
+#[test]
+fn a_client_that_is_killed_holds_no_locks_and_its_place_is_free_again() {
+    let (cluster, address) = cluster();
+    let mut sql = cluster.client(1);
+    sql.execute(ACCOUNTS).unwrap();
+    sql.execute("INSERT INTO accounts (id, owner, number) VALUES (1, 'Ada', 1)").unwrap();
+    let program = std::env::current_exe().unwrap();
+    let mut command = Command::new(program);
+    command.args(["client_to_be_killed", "--nocapture", "--exact", "client::client_to_be_killed"]);
+    command.env(ADDRESS_VARIABLE, &address).stdout(Stdio::piped());
+    let mut killed = command.spawn().unwrap();
+    let mut out = std::io::BufReader::new(killed.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("it holds the lock") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut out, &mut line).unwrap() > 0, "the client has ended");
+    }
+    let error = sql.execute("SELECT id FROM accounts WHERE id = 1 FOR UPDATE NOWAIT").unwrap_err();
+    assert!(error.to_string().contains("NOWAIT"), "{error}");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    sql.execute("UPDATE accounts SET owner = 'Bob' WHERE id = 1").unwrap();
+    assert_eq!(sql.text("SELECT owner, note FROM accounts").unwrap(), ["Bob\tNULL"]);
+    // There are five places: all can be taken, and the sixth client hears what to do.
+    let clients: Vec<LocalClient> = (0..5).map(|_| connect(&address)).collect();
+    let error = LocalClient::connect(&address, Options::default()).err().unwrap();
+    assert_eq!(error.errno(), 1203);
+    assert!(error.message().contains("[api] sections to config.ini"), "{error}");
+    drop(clients);
+    wait_until("a place to be free", || LocalClient::connect(&address, Options::default()).is_ok());
+}
+
+#[test]
+fn nothing_is_lost_and_errors_tell_the_outcome_when_a_leader_dies() {
+    let (cluster, address) = cluster();
+    let mut sql = cluster.client(1);
+    sql.execute("CREATE TABLE kept (id INT NOT NULL PRIMARY KEY, v INT NOT NULL)").unwrap();
+    let client = connect(&address);
+    let kept = table(&client, "kept");
+    let (mut sure, mut unsure) = (Vec::new(), Vec::new());
+    for id in 0..400 {
+        if id == 100 {
+            cluster.kill(2);
+        }
+        let inserted = client.block_on(client.insert(&kept, &[], vec![Value::Int(id), Value::Int(0)]));
+        match inserted {
+            Ok(_) => sure.push(id.to_string()),
+            Err(error) if error.outcome() == Outcome::Unknown => unsure.push(id.to_string()),
+            Err(error) => assert_eq!(error.outcome(), Outcome::NotCommitted, "{error}"),
+        }
+    }
+    assert!(sure.len() >= 300, "{} of 400 rows were inserted", sure.len());
+    let found = sql.text("SELECT id FROM kept ORDER BY id").unwrap();
+    assert!(sure.iter().all(|id| found.contains(id)), "rows are lost");
+    assert!(found.iter().all(|id| sure.contains(id) || unsure.contains(id)), "rows are there that failed");
+}
+
+#[test]
+fn a_client_of_many_threads_counts_right_over_every_transporter() {
+    let (cluster, address) = cluster();
+    let mut sql = cluster.client(1);
+    sql.execute("CREATE TABLE counted (id INT NOT NULL PRIMARY KEY, v INT NOT NULL)").unwrap();
+    sql.execute("INSERT INTO counted VALUES (1, 0), (2, 0), (3, 0)").unwrap();
+    let transporters = [Transporter::Tcp, Transporter::Unix, Transporter::SharedMemory];
+    for (number, transporter) in transporters.into_iter().enumerate() {
+        let options = Options { transporter, workers: 2, jobs_max: 4, ..Options::default() };
+        let client = LocalClient::connect(&address, Options { transporter, ..Options::default() }).unwrap();
+        let local = table(&client, "counted");
+        assert!(client.block_on(client.get(&local, &int(1))).unwrap().is_some());
+        // A runtime of the caller's own.
+        client.block_on(async {
+            let many = Client::connect(&address, options).await.unwrap();
+            let counted = many.table("test", "counted").unwrap();
+            let mut jobs = Vec::new();
+            for _ in 0..30 {
+                let (many, counted) = (many.clone(), counted.clone());
+                jobs.push(std::thread::spawn(move || {
+                    let keys = vec![int(1), int(2), int(3)];
+                    futures_block_on(many.update_many(&counted, keys, Update::new().add("v", 1)))
+                }));
+            }
+            for job in jobs {
+                assert_eq!(job.join().unwrap().unwrap(), 3);
+            }
+            let mut transaction = many.begin(Isolation::ReadCommitted).await.unwrap();
+            assert_eq!(
+                transaction.update_many(&counted, vec![int(1)], Update::new().add("v", 100)).await.unwrap(),
+                1
+            );
+            drop(transaction);
+        });
+        let total = (number + 1) * 30;
+        wait_until("the dropped transaction to be rolled back", || {
+            sql.text("SELECT v FROM counted WHERE id = 1 FOR UPDATE NOWAIT").is_ok()
+        });
+        assert_eq!(sql.text("SELECT v FROM counted").unwrap(), vec![total.to_string(); 3]);
+    }
+}
+
+/// Runs a future on a thread without a runtime.
+fn futures_block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    let mut future = Box::pin(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(value) => return value,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Changes of a row that are made where it lies, under its lock: columns are replaced, or counted up.
+
+use shoal_types::row::{RowRef, decode_column, fixed_width};
+use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, SqlType, TimeZone, Value};
+
+use super::predicate::Predicate;
+use crate::protocol::{Reader, malformed, put_bytes, put_u32, put_u64};
+
+/// What becomes of a row if it fulfils a condition.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowChange {
+    pub condition: Option<Predicate>,
+    pub assignments: Vec<Assignment>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assignment {
+    pub column: usize,
+    pub operand: Operand,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operand {
+    /// The column's stored bytes; `None`: NULL.
+    Set(Option<Vec<u8>>),
+    /// Added to an integer column; NULL stays NULL.
+    AddInteger(i64),
+    /// Added to a FLOAT or DOUBLE column.
+    AddDouble(f64),
+    /// Added to a DECIMAL column.
+    AddDecimal(Decimal),
+}
+
+const SET_NULL: u8 = 0;
+const SET: u8 = 1;
+const ADD_INTEGER: u8 = 2;
+const ADD_DOUBLE: u8 = 3;
+const ADD_DECIMAL: u8 = 4;
+
+/// Error 1264. The coordinator knows the column's name, the leader its place.
+fn out_of_range(column: usize) -> Error {
+    Error::new(ErrorCode::WarnDataOutOfRange, format!("Out of range value for column {} of the table", column + 1))
+}
+
+fn wrong_type(column: usize) -> Error {
+    Error::unknown(format!("internal: column {} cannot be counted up so", column + 1))
+}
+
+impl RowChange {
+    /// The new row; `None`: the row does not fulfil the condition.
+    pub fn apply(&self, row: RowRef<'_>) -> Result<Option<Vec<u8>>> {
+        if let Some(condition) = &self.condition
+            && condition.test(row, &mut Vec::new()) != Some(true)
+        {
+            return Ok(None);
+        }
+        let mut values = Vec::with_capacity(self.assignments.len());
+        for one in &self.assignments {
+            if one.column >= row.layout().column_count() {
+                return Err(malformed());
+            }
+            values.push((one.column, one.operand.apply(row, one.column)?));
+        }
+        let changes: Vec<(usize, Option<&[u8]>)> =
+            values.iter().map(|(column, raw)| (*column, raw.as_deref())).collect();
+        let mut new = Vec::with_capacity(row.bytes().len() + 16);
+        row.layout().encode_replaced(row, &changes, &mut new)?;
+        Ok(Some(new))
+    }
+}
+
+impl Operand {
+    /// The column's stored bytes afterwards; `None`: NULL.
+    fn apply(&self, row: RowRef<'_>, column: usize) -> Result<Option<Vec<u8>>> {
+        if let Operand::Set(raw) = self {
+            return Ok(raw.clone());
+        }
+        if row.is_null(column) {
+            return Ok(None);
+        }
+        let sql_type = &row.layout().types()[column];
+        let old = decode_column(row.raw(column), sql_type, &TimeZone::UTC);
+        Ok(Some(match (self, old) {
+            (Operand::AddInteger(number), Value::Int(old)) => {
+                integer(i128::from(old) + i128::from(*number), sql_type, column)?
+            }
+            (Operand::AddInteger(number), Value::UInt(old)) => {
+                integer(i128::from(old) + i128::from(*number), sql_type, column)?
+            }
+            (Operand::AddDouble(number), Value::Double(old)) => {
+                let sum = old + number;
+                if !sum.is_finite() {
+                    return Err(out_of_range(column));
+                }
+                sum.to_bits().to_le_bytes().to_vec()
+            }
+            (Operand::AddDouble(number), Value::Float(old)) => {
+                let sum = (f64::from(old) + number) as f32;
+                if !sum.is_finite() {
+                    return Err(out_of_range(column));
+                }
+                sum.to_bits().to_le_bytes().to_vec()
+            }
+            (Operand::AddDecimal(number), Value::Decimal(old)) => {
+                decimal(old.checked_add(number), sql_type, column)?
+            }
+            _ => return Err(wrong_type(column)),
+        }))
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Operand::Set(None) => out.push(SET_NULL),
+            Operand::Set(Some(raw)) => {
+                out.push(SET);
+                put_bytes(out, raw);
+            }
+            Operand::AddInteger(number) => {
+                out.push(ADD_INTEGER);
+                put_u64(out, *number as u64);
+            }
+            Operand::AddDouble(number) => {
+                out.push(ADD_DOUBLE);
+                put_u64(out, number.to_bits());
+            }
+            Operand::AddDecimal(number) => {
+                out.push(ADD_DECIMAL);
+                let mut text = Vec::new();
+                number.append_text(&mut text);
+                put_bytes(out, &text);
+            }
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Operand> {
+        Ok(match reader.u8()? {
+            SET_NULL => Operand::Set(None),
+            SET => Operand::Set(Some(reader.bytes()?.to_vec())),
+            ADD_INTEGER => Operand::AddInteger(reader.u64()? as i64),
+            ADD_DOUBLE => Operand::AddDouble(f64::from_bits(reader.u64()?)),
+            ADD_DECIMAL => Operand::AddDecimal(Decimal::parse(reader.bytes()?).value),
+            _ => return Err(malformed()),
+        })
+    }
+}
+
+fn integer(sum: i128, sql_type: &SqlType, column: usize) -> Result<Vec<u8>> {
+    let Some(width) = fixed_width(sql_type).filter(|_| sql_type.base != BaseType::Year) else {
+        return Err(wrong_type(column));
+    };
+    let bits = 8 * width as u32;
+    let range = match sql_type.unsigned {
+        true => 0..1i128 << bits,
+        false => -(1i128 << (bits - 1))..1i128 << (bits - 1),
+    };
+    match range.contains(&sum) {
+        true => Ok((sum as u64).to_le_bytes()[..width].to_vec()),
+        false => Err(out_of_range(column)),
+    }
+}
+
+fn decimal(sum: Option<Decimal>, sql_type: &SqlType, column: usize) -> Result<Vec<u8>> {
+    let (precision, scale) = (sql_type.length as u8, sql_type.decimals);
+    let sum = sum.map(|sum| sum.round(i32::from(scale))).filter(|sum| sum.fits(precision, scale));
+    let sum = sum.ok_or_else(|| out_of_range(column))?;
+    let mut raw = vec![0; fixed_width(sql_type).ok_or_else(|| wrong_type(column))?];
+    sum.write_binary(usize::from(precision), usize::from(scale), &mut raw);
+    Ok(raw)
+}
+
+/// A change and the primary key of its row, as the bytes of a write.
+pub(crate) struct ChangeOfRow<'a> {
+    pub primary_key: &'a [u8],
+    pub change: RowChange,
+}
+
+impl<'a> ChangeOfRow<'a> {
+    pub fn put(primary_key: &[u8], change: &RowChange, out: &mut Vec<u8>) {
+        put_bytes(out, primary_key);
+        out.push(u8::from(change.condition.is_some()));
+        if let Some(condition) = &change.condition {
+            condition.put(out);
+        }
+        put_u32(out, change.assignments.len() as u32);
+        for one in &change.assignments {
+            put_u32(out, one.column as u32);
+            one.operand.put(out);
+        }
+    }
+
+    pub fn read(bytes: &'a [u8]) -> Result<ChangeOfRow<'a>> {
+        let mut reader = Reader::new(bytes);
+        let primary_key = reader.bytes()?;
+        let condition = if reader.bool()? { Some(Predicate::read(&mut reader)?) } else { None };
+        let count = reader.u32()?;
+        let assignments = (0..count)
+            .map(|_| Ok(Assignment { column: reader.u32()? as usize, operand: Operand::read(&mut reader)? }))
+            .collect::<Result<_>>()?;
+        reader.end()?;
+        Ok(ChangeOfRow { primary_key, change: RowChange { condition, assignments } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_types::row::RowLayout;
+
+    use super::*;
+
+    #[test]
+    fn columns_are_set_and_counted_up_within_their_ranges() {
+        let types = vec![
+            SqlType { unsigned: true, ..SqlType::new(BaseType::TinyInt) },
+            SqlType::new(BaseType::Double),
+            SqlType { length: 5, decimals: 2, ..SqlType::new(BaseType::Decimal) },
+            SqlType::new(BaseType::Int),
+        ];
+        let layout = RowLayout::new(types);
+        let decimal = |text: &str| Decimal::parse(text.as_bytes()).value;
+        let mut row = Vec::new();
+        let old = [Value::UInt(250), Value::Double(1.5), Value::Decimal(decimal("999.00")), Value::Null];
+        layout.encode(&old, &TimeZone::UTC, &mut row).unwrap();
+        let apply = |assignments: Vec<(usize, Operand)>| {
+            let assignments = assignments.into_iter().map(|(column, operand)| Assignment { column, operand });
+            let change = RowChange { condition: None, assignments: assignments.collect() };
+            let mut wire = Vec::new();
+            ChangeOfRow::put(b"key", &change, &mut wire);
+            let read = ChangeOfRow::read(&wire)?;
+            assert_eq!((read.primary_key, &read.change), (&b"key"[..], &change));
+            Ok::<_, Error>(layout.row(&read.change.apply(layout.row(&row))?.unwrap()).values(&TimeZone::UTC))
+        };
+        let changed = apply(vec![
+            (0, Operand::AddInteger(-250)),
+            (1, Operand::AddDouble(0.25)),
+            (2, Operand::AddDecimal(decimal("0.99"))),
+            (3, Operand::AddInteger(7)),
+        ]);
+        let expected = [Value::UInt(0), Value::Double(1.75), Value::Decimal(decimal("999.99")), Value::Null];
+        assert_eq!(changed.unwrap(), expected);
+        assert_eq!(apply(vec![(2, Operand::AddDecimal(decimal("1")))]).unwrap_err().errno(), 1264);
+        assert_eq!(apply(vec![(0, Operand::AddInteger(5))]).unwrap()[0], Value::UInt(255));
+        assert_eq!(apply(vec![(0, Operand::Set(None))]).unwrap()[0], Value::Null);
+        assert_eq!(apply(vec![(3, Operand::Set(Some(vec![1, 0, 0, 0])))]).unwrap()[3], Value::Int(1));
+        for wrong in [Operand::AddInteger(6), Operand::AddInteger(-251)] {
+            assert_eq!(apply(vec![(0, wrong)]).unwrap_err().errno(), 1264);
+        }
+        assert!(apply(vec![(1, Operand::AddInteger(1))]).is_err());
+        assert!(apply(vec![(9, Operand::AddInteger(1))]).is_err());
+        assert!(apply(vec![(3, Operand::Set(Some(vec![1])))]).is_err());
+    }
+}

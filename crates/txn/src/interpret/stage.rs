@@ -1,0 +1,76 @@
+//! One write of a batch, staged in its partition.
+
+use shoal_cluster::PartitionGuard;
+use shoal_partition::{LockMode, LockPolicy, LockRequest, ReadView, Step, WaitToken, WriteOutcome};
+use shoal_types::row::RowRef;
+use shoal_types::{IndexId, Result, TransactionId};
+
+use super::change::ChangeOfRow;
+use crate::protocol::{Reader, Write, WriteKind};
+
+pub(crate) enum Staged<'p> {
+    Done,
+    /// There is no such row, or it does not fulfil the condition; the batch goes on.
+    Skipped,
+    /// There is no such row, and there has to be.
+    NotFound,
+    Duplicate {
+        index: IndexId,
+        row: RowRef<'p>,
+    },
+}
+
+/// The row is locked, and what is beside it is not.
+const LOCK_ROW: LockRequest =
+    LockRequest { mode: LockMode::Exclusive, policy: LockPolicy::Wait, lock_gaps: false };
+
+pub(crate) fn stage<'p>(
+    guard: &'p mut PartitionGuard<'_>,
+    id: TransactionId,
+    write: Write<'_>,
+    token: WaitToken,
+) -> Result<Step<Staged<'p>>> {
+    let view = ReadView::newest(Some(id), token);
+    let step = match write.kind {
+        WriteKind::Insert => guard.insert(id, write.table, write.bytes, token)?,
+        WriteKind::Update => guard.update(id, write.table, write.bytes, token)?,
+        WriteKind::Delete => guard.delete(id, write.table, write.bytes, token)?,
+        WriteKind::DeleteIfThere => {
+            return Ok(match guard.delete(id, write.table, write.bytes, token)? {
+                Step::Ready(WriteOutcome::NotFound) => Step::Ready(Staged::Skipped),
+                Step::Ready(_) => Step::Ready(Staged::Done),
+                Step::Wait(blocked) => Step::Wait(blocked),
+            });
+        }
+        WriteKind::Change => {
+            let change = ChangeOfRow::read(write.bytes)?;
+            let new = match guard.get(&view, write.table, change.primary_key, Some(LOCK_ROW))? {
+                Step::Ready(Some(row)) => change.change.apply(row)?,
+                Step::Ready(None) => None,
+                Step::Wait(blocked) => return Ok(Step::Wait(blocked)),
+            };
+            match new {
+                Some(new) => guard.update(id, write.table, &new, token)?,
+                None => return Ok(Step::Ready(Staged::Skipped)),
+            }
+        }
+        WriteKind::Put => {
+            let mut reader = Reader::new(write.bytes);
+            let (primary_key, row) = (reader.bytes()?, reader.rest());
+            let is_there = match guard.get(&view, write.table, primary_key, Some(LOCK_ROW))? {
+                Step::Ready(row) => row.is_some(),
+                Step::Wait(blocked) => return Ok(Step::Wait(blocked)),
+            };
+            match is_there {
+                true => guard.update(id, write.table, row, token)?,
+                false => guard.insert(id, write.table, row, token)?,
+            }
+        }
+    };
+    Ok(match step {
+        Step::Ready(WriteOutcome::Done) => Step::Ready(Staged::Done),
+        Step::Ready(WriteOutcome::NotFound) => Step::Ready(Staged::NotFound),
+        Step::Ready(WriteOutcome::Duplicate { index, row }) => Step::Ready(Staged::Duplicate { index, row }),
+        Step::Wait(blocked) => Step::Wait(blocked),
+    })
+}
