@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use shoal_client::{
-    Client, Filter, Isolation, LocalClient, LockMode, LockWait, Options, Outcome, ReadMode, Scan, Transporter, Update, Value,
+    Client, Filter, Isolation, LocalClient, LockMode, LockWait, Options, Outcome, ReadMode, Scan, Transporter,
+    Update, Value,
 };
 use shoal_system_tests::cluster::DevCluster;
 use shoal_system_tests::wait_until;
@@ -70,12 +71,19 @@ fn native_rows_are_sql_rows_whatever_the_operation() {
         };
         let rows: Vec<Vec<Value>> = (1..=600).map(row).collect();
         let first = client.insert_many(&accounts, &columns, &rows).await.unwrap().unwrap();
-        assert_eq!(sql.text("SELECT COUNT(*), SUM(balance), MIN(id) FROM accounts").unwrap(), [format!("600\t6000.00\t{first}")]);
-        sql.execute("INSERT INTO accounts (id, owner, number, note) VALUES (100000, 'Cid', 7000, 'from SQL')").unwrap();
+        assert_eq!(
+            sql.text("SELECT COUNT(*), SUM(balance), MIN(id) FROM accounts").unwrap(),
+            [format!("600\t6000.00\t{first}")]
+        );
+        sql.execute("INSERT INTO accounts (id, owner, number, note) VALUES (100000, 'Cid', 7000, 'from SQL')")
+            .unwrap();
 
         // By keys, one by one and in batches.
         let found = client.get(&accounts, &int(100_000)).await.unwrap().unwrap();
-        assert_eq!((found.get("OWNER"), found.get("note")), (Some(Value::str("Cid")), Some(Value::str("from SQL"))));
+        assert_eq!(
+            (found.get("OWNER"), found.get("note")),
+            (Some(Value::str("Cid")), Some(Value::str("from SQL")))
+        );
         assert!(client.get(&accounts, &int(99_999)).await.unwrap().is_none());
         let keys = [int(100_000), int(99_999), int(100_000)];
         let many = client.get_many(&accounts, &keys).await.unwrap();
@@ -90,14 +98,17 @@ fn native_rows_are_sql_rows_whatever_the_operation() {
         // Scans.
         let ada = Scan::new().index("owner").equal(vec![Value::str("ADA")]);
         assert_eq!(client.scan(&accounts, &ada).await.unwrap().len(), 300);
-        let numbers = |rows: Vec<shoal_client::Row>| rows.iter().filter_map(|row| row.get("number")).collect::<Vec<_>>();
-        let down = Scan::new().index("number").after(int(10)).up_to(int(400)).descending().limit(3).columns(&["number"]);
+        let numbers =
+            |rows: Vec<shoal_client::Row>| rows.iter().filter_map(|row| row.get("number")).collect::<Vec<_>>();
+        let down =
+            Scan::new().index("number").after(int(10)).up_to(int(400)).descending().limit(3).columns(&["number"]);
         let rows = client.scan(&accounts, &down).await.unwrap();
         assert_eq!(rows[0].names(), ["number"]);
         assert_eq!(numbers(rows), [Value::Int(400), Value::Int(399), Value::Int(398)]);
         let before = Scan::new().index("number").from(int(2)).before(int(5)).ordered();
         assert_eq!(numbers(client.scan(&accounts, &before).await.unwrap()), [2, 3, 4].map(Value::from));
-        let filter = Filter::less("number", 101).and(Filter::equal("owner", "bob")).and(Filter::IsNull("note".into()));
+        let filter =
+            Filter::less("number", 101).and(Filter::equal("owner", "bob")).and(Filter::IsNull("note".into()));
         let filtered = Scan::new().filter(filter).columns(&["owner", "number"]);
         let rows = client.scan(&accounts, &filtered).await.unwrap();
         assert_eq!((rows.len(), rows[0].names().len()), (50, 2));
@@ -113,7 +124,9 @@ fn native_rows_are_sql_rows_whatever_the_operation() {
         let doubled = Update::new().add("balance", 1);
         assert_eq!(client.update_many(&accounts, &keys, &doubled).await.unwrap(), 600);
         let expected = ["Ada\t100301.0000\t11.000000", "Bob\t300.0000\t11.000000", "Cid\t7000.0000\t7.000000"];
-        let found = sql.text("SELECT owner, AVG(number), AVG(balance) FROM accounts GROUP BY owner ORDER BY owner").unwrap();
+        let found = sql
+            .text("SELECT owner, AVG(number), AVG(balance) FROM accounts GROUP BY owner ORDER BY owner")
+            .unwrap();
         assert_eq!(found, expected);
         assert_eq!(sql.text("SELECT owner FROM accounts WHERE number = 100002").unwrap(), ["Ada"]);
         assert!(sql.text("SELECT owner FROM accounts WHERE number = 2").unwrap().is_empty());
@@ -125,7 +138,10 @@ fn native_rows_are_sql_rows_whatever_the_operation() {
         ];
         client.put_many(&accounts, &["id", "owner", "number"], &put).await.unwrap();
         let expected = ["100000\t7001\t10.00", "100001\t7000\t10.00"];
-        assert_eq!(sql.text("SELECT id, number, balance FROM accounts WHERE id >= 100000 ORDER BY id").unwrap(), expected);
+        assert_eq!(
+            sql.text("SELECT id, number, balance FROM accounts WHERE id >= 100000 ORDER BY id").unwrap(),
+            expected
+        );
         assert_eq!(client.delete_many(&accounts, &keys).await.unwrap(), 600);
         assert!(!client.delete(&accounts, &keys[0]).await.unwrap());
         assert_eq!(sql.text("SELECT COUNT(*) FROM accounts").unwrap(), ["2"]);
@@ -173,14 +189,19 @@ fn native_transactions_violations_and_conflicts() {
         let no_wait = ReadMode { wait: LockWait::NoWait, ..LOCKED };
         assert_eq!(waiting.get(&accounts, &int(1), no_wait).await.unwrap_err().errno(), 3572);
         sql.execute("COMMIT").unwrap();
-        assert_eq!(waiting.get(&accounts, &int(1), LOCKED).await.unwrap().unwrap().get("note"), Some(Value::str("sql")));
+        assert_eq!(
+            waiting.get(&accounts, &int(1), LOCKED).await.unwrap().unwrap().get("note"),
+            Some(Value::str("sql"))
+        );
         waiting.rollback();
-        let (mut one, mut other) = (client.begin(Isolation::ReadCommitted), client.begin(Isolation::ReadCommitted));
+        let (mut one, mut other) =
+            (client.begin(Isolation::ReadCommitted), client.begin(Isolation::ReadCommitted));
         let note = Update::new().set("note", "x");
         one.update(&accounts, &int(1), &note).await.unwrap();
         other.update(&accounts, &int(2), &note).await.unwrap();
         let keys = (int(2), int(1));
-        let (first, second) = both(one.update(&accounts, &keys.0, &note), other.update(&accounts, &keys.1, &note)).await;
+        let (first, second) =
+            both(one.update(&accounts, &keys.0, &note), other.update(&accounts, &keys.1, &note)).await;
         let error = first.and(second).unwrap_err();
         assert_eq!((error.errno(), error.rolls_back_transaction()), (1213, true));
     });
@@ -191,10 +212,14 @@ async fn both<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>
     let (mut one, mut other) = (Box::pin(one), Box::pin(other));
     let (mut first, mut second) = (None, None);
     std::future::poll_fn(|context| {
-        if first.is_none() && let std::task::Poll::Ready(value) = one.as_mut().poll(context) {
+        if first.is_none()
+            && let std::task::Poll::Ready(value) = one.as_mut().poll(context)
+        {
             first = Some(value);
         }
-        if second.is_none() && let std::task::Poll::Ready(value) = other.as_mut().poll(context) {
+        if second.is_none()
+            && let std::task::Poll::Ready(value) = other.as_mut().poll(context)
+        {
             second = Some(value);
         }
         match first.is_some() && second.is_some() {
@@ -305,7 +330,10 @@ fn a_client_of_many_threads_counts_right_over_every_transporter() {
                 assert_eq!(job.join().unwrap().unwrap(), 3);
             }
             let mut transaction = many.begin(Isolation::ReadCommitted).await.unwrap();
-            assert_eq!(transaction.update_many(&counted, vec![int(1)], Update::new().add("v", 100)).await.unwrap(), 1);
+            assert_eq!(
+                transaction.update_many(&counted, vec![int(1)], Update::new().add("v", 100)).await.unwrap(),
+                1
+            );
             drop(transaction);
         });
         let total = (number + 1) * 30;
