@@ -12,6 +12,12 @@ use std::time::{Duration, Instant};
 use shoal_cluster::Node;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
+/// A core that was yielded for longer than this is wanted by somebody with much to do: who yields to him waits for his turn, who is
+/// woken gets the core at once.
+const AWAY_MAX: Duration = Duration::from_micros(500);
+/// For so long nobody looks then.
+const QUIET: Duration = Duration::from_millis(5);
+
 #[derive(Default)]
 struct Awake {
     /// Wakes the task that looks.
@@ -19,6 +25,8 @@ struct Awake {
     /// It has looked in vain since the thread went on last.
     is_tired: Cell<bool>,
     sleeps: Cell<bool>,
+    /// The core is wanted by others until then.
+    quiet_until: Cell<Option<Instant>>,
 }
 
 thread_local! {
@@ -35,7 +43,8 @@ pub(crate) fn runtime(node: &Arc<Node>) -> std::io::Result<LocalRuntime> {
         .on_thread_park(move || {
             sleeping.flush_before_sleep();
             AWAKE.with(|awake| {
-                let waker = if awake.is_tired.get() { None } else { awake.waker.borrow_mut().take() };
+                let is_quiet = awake.quiet_until.get().is_some_and(|until| Instant::now() < until);
+                let waker = if awake.is_tired.get() || is_quiet { None } else { awake.waker.borrow_mut().take() };
                 match waker {
                     Some(waker) => waker.wake(),
                     None => {
@@ -76,7 +85,13 @@ pub(crate) async fn look(node: Arc<Node>, duration: Duration) {
             // The runtime asks for events, and runs what they wake, before it comes back here.
             tokio::task::yield_now().await;
             node.flush_before_sleep();
+            let left_at = Instant::now();
             std::thread::yield_now();
+            let back_at = Instant::now();
+            if back_at - left_at > AWAY_MAX {
+                AWAKE.with(|awake| awake.quiet_until.set(Some(back_at + QUIET)));
+                break;
+            }
         }
         AWAKE.with(|awake| awake.is_tired.set(true));
     }

@@ -46,7 +46,8 @@ const WORKS: [(Work, &str); 4] =
 const TABLE: [&str; 3] = [
     "CREATE DATABASE IF NOT EXISTS shoal_bench",
     "DROP TABLE IF EXISTS shoal_bench.flex",
-    "CREATE TABLE shoal_bench.flex (id BIGINT NOT NULL PRIMARY KEY USING HASH, v INT NOT NULL, w INT NOT NULL)",
+    "CREATE TABLE shoal_bench.flex (id BIGINT NOT NULL, v INT NOT NULL, \
+     w INT NOT NULL, PRIMARY KEY (id) USING HASH)",
 ];
 
 /// What all transactions of one kind of work share.

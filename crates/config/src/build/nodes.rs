@@ -177,10 +177,14 @@ fn roles(sections: &Sections, section: &Section, findings: &mut Findings) -> Rol
 }
 
 /// NDB takes [mysqld] and [api] for the same. Here [api] is a slot for tools and native clients, unless it has a door for
-/// MySQL clients, or the file knows no [mysqld] at all.
+/// MySQL clients, or the file has no other door for these: no [mysqld], and no data node with the sql role.
 fn serves_mysql_clients(sections: &Sections, section: &Section) -> bool {
-    let is_mysqld = |section: &Section| section.word == "mysqld";
-    is_mysqld(section) || section.get("MySQLPort").is_some() || !sections.all.iter().any(is_mysqld)
+    let has_sql_role = |section: &Section| {
+        let roles = sections.setting(section, "Roles").and_then(|setting| setting.text()).unwrap_or_default();
+        roles.split(',').any(|word| word.trim().eq_ignore_ascii_case("sql"))
+    };
+    let is_door = |section: &Section| section.word == "mysqld" || has_sql_role(section);
+    section.word == "mysqld" || section.get("MySQLPort").is_some() || !sections.all.iter().any(is_door)
 }
 
 fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
