@@ -61,7 +61,12 @@ struct Shared {
     /// Batches that are in the table, once inserts are over.
     inserted: u64,
     rows: AtomicU64,
+    /// Transactions that were rolled back for reasons that pass: a deadlock, another leader.
+    again: AtomicU64,
 }
+
+/// Deadlock, and "got temporary error".
+const PASSING: [u16; 2] = [1213, 1297];
 
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let measured = options.place.find()?;
@@ -103,6 +108,7 @@ async fn measure(options: &Options, address: &str) -> Result<Vec<(&'static str, 
             begun: AtomicU64::new(0),
             inserted,
             rows: AtomicU64::new(0),
+            again: AtomicU64::new(0),
         });
         let start = Instant::now();
         let mut jobs = tokio::task::JoinSet::new();
@@ -115,6 +121,10 @@ async fn measure(options: &Options, address: &str) -> Result<Vec<(&'static str, 
             ended.map_err(|error| Error::unknown(format!("a job has failed: {error}")))??;
         }
         rates.push((name, shared.rows.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64()));
+        let again = shared.again.load(Ordering::Relaxed);
+        if again > 0 {
+            eprintln!("{name}: {again} transaction(s) were rolled back and not counted");
+        }
         if work == Work::Insert {
             inserted = shared.begun.load(Ordering::Relaxed);
         }
@@ -136,17 +146,23 @@ async fn transactions(session: Session, shared: Arc<Shared>) -> Result<()> {
         let ids = (batch * shared.batch..(batch + 1) * shared.batch).map(|id| Value::Int(id as i64));
         let keys = |ids: &mut dyn Iterator<Item = Value>| ids.map(|id| vec![id]).collect::<Vec<_>>();
         let mut ids = ids;
-        let rows = match shared.work {
+        let done = match shared.work {
             Work::Insert => {
                 let rows: Vec<Vec<Value>> = ids.map(|id| vec![id, Value::Int(0), Value::Int(1)]).collect();
-                session.insert_many(&shared.table, &[], &rows).await?;
-                shared.batch
+                session.insert_many(&shared.table, &[], &rows).await.map(|_| shared.batch)
             }
-            Work::Update => session.update_many(&shared.table, &keys(&mut ids), &count_up).await?,
-            Work::Read => session.get_many(&shared.table, &keys(&mut ids)).await?.iter().flatten().count() as u64,
-            Work::Delete => session.delete_many(&shared.table, &keys(&mut ids)).await?,
+            Work::Update => session.update_many(&shared.table, &keys(&mut ids), &count_up).await,
+            Work::Read => {
+                let found = session.get_many(&shared.table, &keys(&mut ids)).await;
+                found.map(|rows| rows.iter().flatten().count() as u64)
+            }
+            Work::Delete => session.delete_many(&shared.table, &keys(&mut ids)).await,
         };
-        shared.rows.fetch_add(rows, Ordering::Relaxed);
+        match done {
+            Ok(rows) => shared.rows.fetch_add(rows, Ordering::Relaxed),
+            Err(error) if PASSING.contains(&error.errno()) => shared.again.fetch_add(1, Ordering::Relaxed),
+            Err(error) => return Err(error),
+        };
     }
     Ok(())
 }

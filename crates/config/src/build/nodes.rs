@@ -183,7 +183,9 @@ fn serves_mysql_clients(sections: &Sections, section: &Section) -> bool {
         let roles = sections.setting(section, "Roles").and_then(|setting| setting.text()).unwrap_or_default();
         roles.split(',').any(|word| word.trim().eq_ignore_ascii_case("sql"))
     };
-    let is_door = |section: &Section| section.word == "mysqld" || has_sql_role(section);
+    let is_door = |section: &Section| {
+        section.word == "mysqld" || (section.kind == SectionKind::Data && has_sql_role(section))
+    };
     section.word == "mysqld" || section.get("MySQLPort").is_some() || !sections.all.iter().any(is_door)
 }
 

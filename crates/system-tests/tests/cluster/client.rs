@@ -73,7 +73,7 @@ fn native_rows_are_sql_rows_whatever_the_operation() {
         let first = client.insert_many(&accounts, &columns, &rows).await.unwrap().unwrap();
         assert_eq!(
             sql.text("SELECT COUNT(*), SUM(balance), MIN(id) FROM accounts").unwrap(),
-            [format!("600\t6000.00\t{first}")]
+            [format!("600,6000.00,{first}")]
         );
         sql.execute("INSERT INTO accounts (id, owner, number, note) VALUES (100000, 'Cid', 7000, 'from SQL')")
             .unwrap();
@@ -123,7 +123,7 @@ fn native_rows_are_sql_rows_whatever_the_operation() {
         assert_eq!(client.update_many(&accounts, &keys, &only).await.unwrap(), 300);
         let doubled = Update::new().add("balance", 1);
         assert_eq!(client.update_many(&accounts, &keys, &doubled).await.unwrap(), 600);
-        let expected = ["Ada\t100301.0000\t11.000000", "Bob\t300.0000\t11.000000", "Cid\t7000.0000\t7.000000"];
+        let expected = ["Ada,100301.0000,11.000000", "Bob,300.0000,11.000000", "Cid,7000.0000,7.000000"];
         let found = sql
             .text("SELECT owner, AVG(number), AVG(balance) FROM accounts GROUP BY owner ORDER BY owner")
             .unwrap();
@@ -134,12 +134,12 @@ fn native_rows_are_sql_rows_whatever_the_operation() {
         // Put, and delete.
         let put = vec![
             vec![Value::Int(100_000), Value::str("Cid"), Value::Int(7001)],
-            vec![Value::Int(100_001), Value::str("Dan"), Value::Int(7000)],
+            vec![Value::Int(99_000), Value::str("Dan"), Value::Int(7000)],
         ];
         client.put_many(&accounts, &["id", "owner", "number"], &put).await.unwrap();
-        let expected = ["100000\t7001\t10.00", "100001\t7000\t10.00"];
+        let expected = ["99000,7000,10.00", "100000,7001,10.00"];
         assert_eq!(
-            sql.text("SELECT id, number, balance FROM accounts WHERE id >= 100000 ORDER BY id").unwrap(),
+            sql.text("SELECT id, number, balance FROM accounts WHERE id >= 99000 ORDER BY id").unwrap(),
             expected
         );
         assert_eq!(client.delete_many(&accounts, &keys).await.unwrap(), 600);
@@ -267,7 +267,7 @@ fn a_client_that_is_killed_holds_no_locks_and_its_place_is_free_again() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     sql.execute("UPDATE accounts SET owner = 'Bob' WHERE id = 1").unwrap();
-    assert_eq!(sql.text("SELECT owner, note FROM accounts").unwrap(), ["Bob\tNULL"]);
+    assert_eq!(sql.text("SELECT owner, note FROM accounts").unwrap(), ["Bob,NULL"]);
     // There are five places: all can be taken, and the sixth client hears what to do.
     let clients: Vec<LocalClient> = (0..5).map(|_| connect(&address)).collect();
     let error = LocalClient::connect(&address, Options::default()).err().unwrap();
@@ -323,7 +323,15 @@ fn a_client_of_many_threads_counts_right_over_every_transporter() {
                 let (many, counted) = (many.clone(), counted.clone());
                 jobs.push(std::thread::spawn(move || {
                     let keys = vec![int(1), int(2), int(3)];
-                    futures_block_on(many.update_many(&counted, keys, Update::new().add("v", 1)))
+                    let once =
+                        || futures_block_on(many.update_many(&counted, keys.clone(), Update::new().add("v", 1)));
+                    // Rows of several partitions are locked at once, in no order: deadlocks belong to it.
+                    loop {
+                        match once() {
+                            Err(error) if error.errno() == 1213 => {}
+                            other => return other,
+                        }
+                    }
                 }));
             }
             for job in jobs {
