@@ -101,7 +101,12 @@ impl Node {
     ) -> Result<Vec<NodeId>> {
         let nodes = cluster.options.nodes.iter().map(|node| node.id);
         match targets {
-            Targets::All => Ok(nodes.filter(|&node| all(node)).collect()),
+            Targets::All => {
+                // Places for native clients are not commanded.
+                let is_server =
+                    |node: &NodeId| cluster.options.node(*node).is_some_and(|node| node.roles.bits() != 0);
+                Ok(nodes.filter(is_server).filter(|&node| all(node)).collect())
+            }
             Targets::Nodes(ids) => match ids.iter().find(|id| cluster.options.node(**id).is_none()) {
                 None => Ok(ids.clone()),
                 Some(id) => {
