@@ -19,6 +19,7 @@ pub(crate) use self::state::NodeState;
 use crate::live::Cluster;
 use crate::node::Node;
 use crate::services::{Ask, CommandLine, temporary};
+use crate::topology::Roles;
 use crate::wait::lock;
 
 /// How the process of a node is to end.
@@ -126,12 +127,12 @@ impl Node {
                 Ok(Answer { json: view.show_json(), text: view.show_text() })
             }
             Command::Status(targets) => {
-                let ids = Self::ids_of(cluster, &targets, |_| true)?;
+                let ids = Self::ids_of(cluster, &targets, |node| !is_free_slot(cluster, node))?;
                 let view = self.view(cluster).await;
                 Ok(Answer { json: view.status_json(&ids), text: view.status_text(&ids) })
             }
             Command::ReportMemory(targets) => {
-                let ids = Self::ids_of(cluster, &targets, |_| true)?;
+                let ids = Self::ids_of(cluster, &targets, |node| !is_free_slot(cluster, node))?;
                 let view = self.view(cluster).await;
                 Ok(Answer { json: view.memory_json(&ids), text: view.memory_text(&ids) })
             }
@@ -183,4 +184,10 @@ impl Node {
         };
         Answer { json: json!({ "events": events.iter().map(event_json).collect::<Vec<_>>() }), text }
     }
+}
+
+/// A native client's place that nobody has taken: no node that `ALL` means.
+fn is_free_slot(cluster: &Cluster, id: NodeId) -> bool {
+    let is_slot = cluster.options.node(id).is_some_and(|node| node.roles == Roles::default());
+    is_slot && !cluster.is_up(id)
 }

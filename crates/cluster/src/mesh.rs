@@ -388,6 +388,11 @@ impl Remote for Links {
         peers.iter().filter(takes_part).map(|(&node, _)| node).collect()
     }
 
+    fn peers_with_partitions(&self) -> Vec<NodeId> {
+        let peers = lock(&self.cluster.peers);
+        peers.iter().filter(|(_, peer)| peer.is_up && peer.roles.data).map(|(&node, _)| node).collect()
+    }
+
     fn has_single_groups(&self) -> bool {
         self.cluster.options.placements.iter().all(|placement| placement.voters().len() == 1)
     }

@@ -55,6 +55,11 @@ pub trait Remote: Send + Sync + 'static {
     /// transactions.
     fn peers(&self) -> Vec<NodeId>;
 
+    /// Those of them that may lead partitions. The others have no locks, and a native client among them need not answer soon.
+    fn peers_with_partitions(&self) -> Vec<NodeId> {
+        self.peers()
+    }
+
     /// Every partition has one replica, so all that one node leads is in one log: what is appended as one batch is atomic.
     fn has_single_groups(&self) -> bool;
 

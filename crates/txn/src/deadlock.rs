@@ -41,7 +41,7 @@ async fn all_edges(node: &Node) -> HashSet<Edge> {
     if let Some(remote) = node.remote() {
         let mut request = Vec::new();
         protocol::put_wait_edges(&mut request);
-        let calls = remote.peers().into_iter().map(|peer| remote.call(peer, &request)).collect();
+        let calls = remote.peers_with_partitions().into_iter().map(|peer| remote.call(peer, &request)).collect();
         for reply in join_all(calls).await.into_iter().flatten() {
             // What cannot be read has no edges either.
             let _ = protocol::read_edges(&reply, &mut edges);
@@ -52,7 +52,7 @@ async fn all_edges(node: &Node) -> HashSet<Edge> {
 
 /// `waiter` must give way: it is the youngest in a circle of waits over several nodes.
 pub(crate) async fn is_victim_between_nodes(node: &Node, waiter: TransactionId) -> bool {
-    if node.remote().is_none_or(|remote| remote.peers().is_empty()) {
+    if node.remote().is_none_or(|remote| remote.peers_with_partitions().is_empty()) {
         return false;
     }
     let mut edges = all_edges(node).await;

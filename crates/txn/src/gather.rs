@@ -4,7 +4,15 @@ use std::pin::Pin;
 use std::task::Poll;
 
 /// Waits for all of them; the results are in the order of the futures.
-pub(crate) async fn join_all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T>>>>) -> Vec<T> {
+pub(crate) async fn join_all<T>(futures: Vec<Pin<Box<dyn Future<Output = T>>>>) -> Vec<T> {
+    join_all_seeing(futures, |_| {}).await
+}
+
+/// The same; `see` is shown each result as soon as it is there.
+pub(crate) async fn join_all_seeing<T>(
+    mut futures: Vec<Pin<Box<dyn Future<Output = T>>>>,
+    mut see: impl FnMut(&T),
+) -> Vec<T> {
     let mut results: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     let mut left = futures.len();
     std::future::poll_fn(|context| {
@@ -12,6 +20,7 @@ pub(crate) async fn join_all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T>>
             if result.is_none()
                 && let Poll::Ready(value) = future.as_mut().poll(context)
             {
+                see(&value);
                 *result = Some(value);
                 left -= 1;
             }

@@ -17,7 +17,7 @@ use shoal_partition::{ReadView, SavepointMark};
 use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, TableId, Timestamp};
 use tokio::time::Instant;
 
-use crate::gather::join_all;
+use crate::gather::join_all_seeing;
 use crate::participants::Participants;
 use crate::protocol::{self, Status, WorkHead, WorkReply, Write, WriteStop};
 use crate::transaction::Transaction;
@@ -298,10 +298,26 @@ impl Transaction {
         let none = || -> Call { Box::pin(std::future::ready(Err(CallError::NotSent))) };
         let calls: Vec<Pin<Box<_>>> =
             asked.iter_mut().map(|one| std::mem::replace(&mut one.call, none())).collect();
-        let replies = join_all(calls).await;
+        // The victim of a deadlock gives way at once: others wait for its locks, and it may be waiting for them elsewhere.
+        let mut is_victim = false;
+        let replies = join_all_seeing(calls, |reply| {
+            if !is_victim && is_deadlock(reply) {
+                is_victim = true;
+                if let Some(id) = self.id {
+                    self.roll_back_all(id);
+                }
+            }
+        })
+        .await;
         let taken =
             asked.into_iter().zip(replies).map(|(one, reply)| (one.partition, self.take_reply(one, reply)));
-        taken.collect()
+        let mut taken: Vec<(u32, Result<Answer>)> = taken.collect();
+        if is_victim {
+            // Whatever the others say is no more than that.
+            self.rollback();
+            taken.iter_mut().for_each(|(_, answer)| *answer = Err(deadlock_error()));
+        }
+        taken
     }
 
     /// Takes account of what a reply says about the transaction's part.
@@ -415,6 +431,11 @@ impl Transaction {
         }
         Ok(guard)
     }
+}
+
+fn is_deadlock(reply: &Result<Vec<u8>, CallError>) -> bool {
+    let read = reply.as_ref().ok().and_then(|bytes| WorkReply::read(bytes).ok());
+    matches!(read, Some(WorkReply { status: Status::Failed(error), .. }) if error.is(ErrorCode::LockDeadlock))
 }
 
 /// Error 1297 after which the transaction is gone.

@@ -68,7 +68,9 @@ impl TestCluster {
             return Vec::new();
         }
         let shown: Value = serde_json::from_str(&output.text()).unwrap();
-        shown["nodes"].as_array().unwrap().iter().map(|node| node["state"].as_str().unwrap().to_owned()).collect()
+        // Places for native clients are nodes as well.
+        let nodes = shown["nodes"].as_array().unwrap().iter().filter(|node| node["roles"] != json!([]));
+        nodes.map(|node| node["state"].as_str().unwrap().to_owned()).collect()
     }
 
     fn has_leaders(&self) -> bool {

@@ -20,6 +20,9 @@ use super::{Served, Server};
 use crate::commit::{Unflushed, wait_until_durable};
 use crate::protocol;
 
+/// What a coordinator is given to say which of its transactions have ended.
+const ANSWERS_WITHIN: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// Bits of a transaction's id below its coordinator's node.
 const COUNTER_BITS: u32 = 52;
 
@@ -100,8 +103,10 @@ impl Server {
             }
             let mut request = Vec::new();
             protocol::put_ended_among(&mut request, transactions.iter().copied());
-            // Who does not answer is asked again.
-            let Ok(reply) = remote.call(node, &request).await else { continue };
+            // Who does not answer is asked again, and does not keep the others from being asked.
+            let Ok(Ok(reply)) = tokio::time::timeout(ANSWERS_WITHIN, remote.call(node, &request)).await else {
+                continue;
+            };
             let said = protocol::read_ended(&reply).unwrap_or_default();
             ended.extend(said.into_iter().filter(|transaction| transactions.contains(transaction)));
         }
