@@ -38,6 +38,7 @@ pub struct NodeConfig {
     pub mysql_port: Option<u16>,
     /// The address to listen on for MySQL clients; `None`: all of the host's.
     pub mysql_address: Option<String>,
+    pub handlersocket: HandlerSocketConfig,
     /// This node's own directory. Two nodes of one host never share it.
     pub data_dir: PathBuf,
     /// Bytes for rows and indexes; `None`: a share of the machine's memory.
@@ -60,6 +61,18 @@ pub struct NodeConfig {
     pub(crate) node_group: Option<u32>,
     /// The line of the (first) section.
     pub line: usize,
+}
+
+/// The HandlerSocket door of a node with the sql role. What is `None` is as the server's variables have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HandlerSocketConfig {
+    /// For reading; without a port nobody listens.
+    pub port: Option<u16>,
+    /// For reading and writing.
+    pub port_wr: Option<u16>,
+    pub address: Option<String>,
+    pub secret: Option<String>,
+    pub secret_wr: Option<String>,
 }
 
 impl Roles {

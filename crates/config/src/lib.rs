@@ -23,6 +23,6 @@ pub mod parameters;
 mod placement;
 mod text;
 
-pub use cluster::{ClusterConfig, Durability, NodeConfig, Roles};
+pub use cluster::{ClusterConfig, Durability, HandlerSocketConfig, NodeConfig, Roles};
 pub use defect::{ConfigError, Defect, Note};
 pub use placement::PartitionPlacement;

@@ -1,7 +1,7 @@
 //! Ids, roles, hosts and ports, as worked out from whole files.
 
 use proptest::prelude::*;
-use shoal_config::{ClusterConfig, Durability, NodeConfig};
+use shoal_config::{ClusterConfig, Durability, HandlerSocketConfig, NodeConfig};
 use shoal_types::NodeId;
 
 fn parse(text: &str) -> ClusterConfig {
@@ -121,6 +121,25 @@ fn ports_of_one_host_differ_by_themselves_and_must_differ_when_given() {
     assert_eq!(
         clash,
         "line 10: MySQLPort 5000 of node 3 is also ServerPort of node 2 on the same host; choose another"
+    );
+}
+
+#[test]
+fn a_node_with_the_sql_role_has_a_handlersocket_door_where_it_is_given_ports() {
+    let door = "HandlerSocketPort=9998\nHandlerSocketPortWr=9999\nHandlerSocketSecretWr=reef\n";
+    let config = parse(&format!("{SMALL}{door}[mysqld]\nHandlerSocketPortWr=9999\nHandlerSocketAddress=::1\n"));
+    assert_eq!(node(&config, 2).handlersocket, HandlerSocketConfig::default());
+    let found = &node(&config, 3).handlersocket;
+    assert_eq!((found.port, found.port_wr), (None, Some(9999)));
+    assert_eq!(found.address.as_deref(), Some("::1"));
+    let both = parse(&format!("{SMALL}Roles=data,sql\n{door}"));
+    let found = &node(&both, 2).handlersocket;
+    assert_eq!((found.port, found.port_wr), (Some(9998), Some(9999)));
+    assert_eq!((found.secret.as_deref(), found.secret_wr.as_deref()), (None, Some("reef")));
+    let clash = refusal(&format!("{SMALL}Roles=data,sql\nHandlerSocketPort=3306\nMySQLPort=3306\n"));
+    assert_eq!(
+        clash,
+        "line 6: HandlerSocketPort 3306 of node 2 is also MySQLPort of node 2 on the same host; choose another"
     );
 }
 

@@ -4,9 +4,10 @@
 //! transaction layer: a read copies its row from the partition into the answer, all writes of a batch are one commit. The same
 //! rows, locks and privileges as in SQL; `docs/handlersocket.md` describes the protocol.
 //!
-//! - `token`, `request`, `refusal`: lines.
+//! - `line`, `token`, `request`, `refusal`: lines.
 //! - `open_index`, `convert`, `search`: names, values and keys.
 //! - `find`, `filter`, `modify`, `insert`, `reply`: what requests do, and the answers.
+//! - `read_run`: finds that go to the partitions together.
 //! - `session`, `connection`, `worker`, [`server`]: batches, sockets, threads.
 //! - [`host`], [`settings`]: what the process around it provides.
 //!
@@ -20,8 +21,10 @@ mod filter;
 mod find;
 pub mod host;
 mod insert;
+mod line;
 mod modify;
 mod open_index;
+mod read_run;
 mod refusal;
 mod reply;
 mod request;

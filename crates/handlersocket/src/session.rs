@@ -16,8 +16,10 @@ use crate::counters::{Counter, Counters};
 use crate::find::{Tools, check_parts, find, find_simply, is_simple};
 use crate::host::{Host, Surroundings};
 use crate::insert::insert;
+use crate::line::next_line;
 use crate::modify::modify;
 use crate::open_index::{Asker, OpenIndex};
+use crate::read_run::{ReadRun, RunHead};
 use crate::refusal::{Outcome, Refusal};
 use crate::reply::append_done;
 use crate::request::{ChangeKind, Head, Open, Operation, Request, take_operation};
@@ -34,6 +36,7 @@ const BATCH_ANSWER_BYTES: usize = 256 * 1024;
 const BATCH_LINES: usize = 4096;
 /// How often a line is tried whose transaction others have ended.
 const ATTEMPTS_MAX: u32 = 10;
+const MINUTE_MICROS: i64 = 60_000_000;
 
 pub struct Session {
     host: Arc<dyn Host>,
@@ -46,6 +49,7 @@ pub struct Session {
     auth_failures: u32,
     request: Request,
     key: Key,
+    read_run: ReadRun,
     buffer: Vec<u8>,
     options: StoreOptions,
     now_micros: i64,
@@ -67,6 +71,14 @@ pub enum Then {
     Close,
     /// Nobody knows what has been committed, so nothing is answered.
     Abandon,
+}
+
+/// What became of lines that could be read together, and the bytes that they take.
+enum Run {
+    /// There are none.
+    None,
+    Failed(usize),
+    Answered(usize),
 }
 
 /// What was written is gone, or nobody knows what has become of it.
@@ -96,6 +108,7 @@ impl Session {
             auth_failures: 0,
             request: Request::default(),
             key: Key::default(),
+            read_run: ReadRun::default(),
             buffer: Vec::new(),
             options,
             now_micros,
@@ -105,8 +118,7 @@ impl Session {
 
     /// Runs the lines that are whole; their answers are appended to `out`, which must be empty.
     pub async fn run_batch(&mut self, input: &[u8], out: &mut Vec<u8>) -> BatchEnd {
-        self.now_micros = (self.surroundings.now_micros)();
-        self.options.temporal.today = today(&self.surroundings.zone, self.now_micros);
+        self.read_clock();
         self.counters.add(Counter::Batches, 1);
         let failures_before = self.auth_failures;
         let end = match self.run_together(input, out).await {
@@ -123,12 +135,37 @@ impl Session {
         end
     }
 
+    /// The day is looked up once a minute: zones shift by whole minutes.
+    #[inline]
+    fn read_clock(&mut self) {
+        let before = std::mem::replace(&mut self.now_micros, (self.surroundings.now_micros)());
+        if before.div_euclid(MINUTE_MICROS) != self.now_micros.div_euclid(MINUTE_MICROS) {
+            self.options.temporal.today = today(&self.surroundings.zone, self.now_micros);
+        }
+    }
+
     /// One transaction for all lines.
     async fn run_together(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<BatchEnd, Lost> {
         let mut end = BatchEnd { consumed: 0, then: Then::GoOn };
         let mut lines = 0;
+        let mut singly_until = 0;
         while let Some((line, length)) = next_line(&input[end.consumed..]) {
             self.transaction.start_statement();
+            if end.consumed >= singly_until {
+                let run = self.run_reads(&input[end.consumed..], out).await;
+                match run {
+                    Run::None => {}
+                    Run::Failed(bytes) => singly_until = end.consumed + bytes,
+                    Run::Answered(bytes) => {
+                        end.consumed += bytes;
+                        lines += self.read_run.line_count();
+                        if out.len() >= BATCH_ANSWER_BYTES || lines >= BATCH_LINES {
+                            break;
+                        }
+                        continue;
+                    }
+                }
+            }
             if let Err(refusal) = self.run_line(line, out).await
                 && refusal.rolls_back_transaction()
             {
@@ -154,6 +191,30 @@ impl Session {
             end.then = Then::Abandon;
         }
         Ok(end)
+    }
+
+    /// Reads the lines that come next together, if they are of that kind.
+    #[inline]
+    async fn run_reads(&mut self, input: &[u8], out: &mut Vec<u8>) -> Run {
+        let Some(head) = RunHead::of(input) else { return Run::None };
+        if !self.is_authorized() || self.host.node().check_single_user().is_err() {
+            return Run::None;
+        }
+        let asker = Asker { host: &*self.host, account: &self.port.account, by_secret: self.has_proven };
+        let index = self.indexes.get_mut(head.index as usize).and_then(Option::as_mut);
+        let Some(Ok(open)) = index.map(|index| index.resolved(&asker)) else { return Run::None };
+        let run = &mut self.read_run;
+        if !run.collect(head, open, input, &self.options, &mut self.buffer) {
+            return Run::None;
+        }
+        if run.answer(open, &mut self.transaction, &self.options, out).await.is_err() {
+            return Run::Failed(run.input_bytes());
+        }
+        if !std::mem::replace(&mut self.has_locked, true) {
+            self.counters.add(Counter::TableLock, 1);
+        }
+        self.counters.add(Counter::Finds, run.line_count() as u64);
+        Run::Answered(run.input_bytes())
     }
 
     /// One transaction a line.
@@ -328,37 +389,5 @@ impl Drop for Session {
     fn drop(&mut self) {
         let open = self.indexes.iter().flatten().count();
         self.counters.add(Counter::TableClose, open as u64);
-    }
-}
-
-/// The first line without its end, and its length with it. A CR before the LF does not belong to the line.
-#[inline]
-fn next_line(input: &[u8]) -> Option<(&[u8], usize)> {
-    let end = memchr::memchr(b'\n', input)?;
-    let line = &input[..end];
-    Some((line.strip_suffix(b"\r").unwrap_or(line), end + 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn a_line_ends_at_its_line_feed_and_a_carriage_return_before_that_goes_with_it() {
-        assert_eq!(next_line(b"ab\ncd\n"), Some((&b"ab"[..], 3)));
-        assert_eq!(next_line(b"ab\r\n"), Some((&b"ab"[..], 4)));
-        assert_eq!(next_line(b"\n"), Some((&b""[..], 1)));
-    }
-
-    proptest! {
-        #[test]
-        fn every_beginning_of_a_line_asks_for_more(line in proptest::collection::vec(any::<u8>(), 0..100)) {
-            let line: Vec<u8> = line.into_iter().filter(|&byte| byte != b'\n').chain([b'\n']).collect();
-            for end in 0..line.len() {
-                prop_assert_eq!(next_line(&line[..end]), None);
-            }
-            prop_assert_eq!(next_line(&line).map(|(_, length)| length), Some(line.len()));
-        }
     }
 }

@@ -57,6 +57,11 @@ impl<'l> Tokens<'l> {
         self.next_span().map(|span| span.of(line))
     }
 
+    /// Where the next token begins.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
     pub fn is_at_end(&self) -> bool {
         self.at > self.line.len()
     }

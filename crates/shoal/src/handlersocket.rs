@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use shoal_cluster::{Node, Table};
+use shoal_config::HandlerSocketConfig;
 use shoal_handlersocket::{Account, Host, Listeners, Rights, Server as Door, Settings, Surroundings};
 use shoal_sql::account::Privileges;
 use shoal_sql::doors;
@@ -30,6 +31,26 @@ pub fn bind(globals: &mut Globals) -> std::result::Result<Option<Bound>, String>
         }
     }
     Ok(Some(Bound { settings, listeners }))
+}
+
+/// What config.ini says of the door becomes the variables' values; `--set` comes later and wins.
+pub fn configure(globals: &mut Globals, door: &HandlerSocketConfig) -> std::result::Result<(), String> {
+    for (name, port) in [("handlersocket_port", door.port), ("handlersocket_port_wr", door.port_wr)] {
+        if let Some(port) = port {
+            set_port(globals, name, port)?;
+        }
+    }
+    let texts = [
+        ("handlersocket_address", &door.address),
+        ("handlersocket_plain_secret", &door.secret),
+        ("handlersocket_plain_secret_wr", &door.secret_wr),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            globals.set_at_start(name, text).map_err(|error| error.message().to_owned())?;
+        }
+    }
+    Ok(())
 }
 
 pub fn set_port(globals: &mut Globals, name: &str, port: u16) -> std::result::Result<(), String> {

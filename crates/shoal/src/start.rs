@@ -74,6 +74,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         options.lock_patience = LOCK_PATIENCE;
     }
     let mut globals = Globals::default();
+    handlersocket::configure(&mut globals, &me.handlersocket)?;
     for setting in &arguments.settings {
         settings::apply(setting, &mut options, &mut globals)?;
     }

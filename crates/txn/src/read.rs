@@ -15,6 +15,8 @@ use crate::transaction::Transaction;
 
 /// Keys that are read under one hold of a partition.
 const KEYS_PER_HOLD: usize = 256;
+/// So many keys of one partition are worth to be warmed up before they are read.
+const KEYS_WARMED_MIN: usize = 3;
 /// Keys that are asked for in one frame.
 const KEYS_PER_FRAME: usize = 4096;
 
@@ -162,6 +164,29 @@ impl Transaction {
         self.get_at(&mut places, key_of, (table.id(), &table.layout), view, lock, visit).await
     }
 
+    /// Rows by primary keys as [`Transaction::get_newest`] sees them, with one question to each node. Keys are numbered from 0;
+    /// `visit(number, row)` comes partition by partition, and not at all for keys without a row.
+    pub async fn get_newest_many<'k>(
+        &mut self,
+        table: &Arc<Table>,
+        count: usize,
+        key_of: impl Fn(usize) -> &'k [u8],
+        visit: &mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.counters.execute_count += 1;
+        self.counters.primary_key_operations += count as u64;
+        let view = ReadView::newest(self.id, self.token());
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        for number in 0..count {
+            places.push((self.home_of(table, key_of(number), &view).await?, number));
+        }
+        let layout = (table.id(), &table.layout);
+        self.get_at(&mut places, key_of, layout, view, None, visit).await?;
+        self.places = places;
+        Ok(())
+    }
+
     /// Reads keys whose partitions are known: all nodes at once, and in each of them partition by partition.
     async fn get_at<'k>(
         &mut self,
@@ -283,6 +308,10 @@ impl Transaction {
                 let mut guard =
                     Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, joins)?;
                 let hold_end = places.len().min(*at + KEYS_PER_HOLD);
+                let run = places[*at..hold_end].iter().take_while(|place| place.0 == partition);
+                if run.clone().nth(KEYS_WARMED_MIN - 1).is_some() {
+                    guard.warm(table, run.map(|&(_, position)| key_of(position)));
+                }
                 while *at < hold_end && places[*at].0 == partition {
                     let position = places[*at].1;
                     match guard.get(&view, table, key_of(position), lock)? {

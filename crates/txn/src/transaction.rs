@@ -40,6 +40,8 @@ pub struct Transaction {
     pub(crate) sequences: Vec<Arc<Table>>,
     writers: Vec<u32>,
     pub(crate) key_buffer: Vec<u8>,
+    /// Partitions and numbers of keys that are read together.
+    pub(crate) places: Vec<(u32, usize)>,
     /// The request in the making.
     pub(crate) frame: Vec<u8>,
     /// Other nodes may ask whether it still runs.
@@ -66,6 +68,7 @@ impl Transaction {
             sequences: Vec::new(),
             writers: Vec::new(),
             key_buffer: Vec::new(),
+            places: Vec::new(),
             frame: Vec::new(),
             is_coordinated: false,
             reads_newest: false,

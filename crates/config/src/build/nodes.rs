@@ -12,7 +12,7 @@ use shoal_types::NodeId;
 use super::threads::threads;
 use super::{Sections, Setting};
 use crate::check::Section;
-use crate::cluster::{NodeConfig, Roles, host_key};
+use crate::cluster::{HandlerSocketConfig, NodeConfig, Roles, host_key};
 use crate::defect::{Findings, nearest};
 use crate::parameters::SectionKind;
 
@@ -202,6 +202,7 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         server_port: server_port.or_else(|| draft.port("ServerPort")).unwrap_or(0),
         mysql_port: if draft.roles.sql { Some(draft.port("MySQLPort").unwrap_or(0)) } else { None },
         mysql_address: draft.text("MySQLAddress"),
+        handlersocket: if draft.roles.sql { handlersocket(draft) } else { HandlerSocketConfig::default() },
         data_dir: PathBuf::from(directory).join(format!("shoal_{id}")),
         // Indexes live in DataMemory; a file that gives them memory of their own means both together.
         data_memory: draft.number("DataMemory").map(|data| data + draft.number("IndexMemory").unwrap_or(0)),
@@ -217,6 +218,16 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
     }
 }
 
+fn handlersocket(draft: &Draft) -> HandlerSocketConfig {
+    HandlerSocketConfig {
+        port: draft.port("HandlerSocketPort"),
+        port_wr: draft.port("HandlerSocketPortWr"),
+        address: draft.text("HandlerSocketAddress"),
+        secret: draft.text("HandlerSocketSecret"),
+        secret_wr: draft.text("HandlerSocketSecretWr"),
+    }
+}
+
 /// Fills in the ports that nobody gave: on each host they count up from the usual one, past those that are given.
 /// `[tcp default] PortNumber` is what older files call the first port of the data nodes.
 fn default_ports(sections: &Sections, nodes: &mut [NodeConfig]) {
@@ -225,7 +236,8 @@ fn default_ports(sections: &Sections, nodes: &mut [NodeConfig]) {
         base.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0).unwrap_or(SERVER_PORT_DEFAULT);
     let mut taken: Vec<(String, u16)> = Vec::new();
     for node in nodes.iter() {
-        let ports = [Some(node.server_port), node.mysql_port];
+        let door = &node.handlersocket;
+        let ports = [Some(node.server_port), node.mysql_port, door.port, door.port_wr];
         taken.extend(ports.into_iter().flatten().map(|port| (host_key(node.host.as_deref()), port)));
     }
     for node in nodes {

@@ -160,7 +160,12 @@ fn ports(config: &ClusterConfig, findings: &mut Findings) {
             continue;
         }
         let server = if node.roles.mgm { "PortNumber" } else { "ServerPort" };
-        let of_node = [(server, Some(node.server_port)), ("MySQLPort", node.mysql_port)];
+        let of_node = [
+            (server, Some(node.server_port)),
+            ("MySQLPort", node.mysql_port),
+            ("HandlerSocketPort", node.handlersocket.port),
+            ("HandlerSocketPortWr", node.handlersocket.port_wr),
+        ];
         for (name, port) in of_node {
             let Some(port) = port else { continue };
             let key = (host_key(node.host.as_deref()), port);

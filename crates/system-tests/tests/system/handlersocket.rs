@@ -43,6 +43,76 @@ fn rows_are_found_by_keys_and_ranges() {
     ]);
 }
 
+/// Finds that come together are read together; nobody may notice but by the clock.
+#[test]
+fn finds_of_one_batch_are_answered_in_their_order_whatever_stands_between_them() {
+    if target_is_mariadb() {
+        return skip("the ports are named otherwise");
+    }
+    let (server, ports) = HandlerSocketPorts::start(&[]);
+    let mut client = server.client();
+    client.run(TABLE).unwrap();
+    client.run("CREATE TABLE pair (a VARCHAR(9), b INT, v INT, PRIMARY KEY (a, b)) PARTITION BY KEY (b)").unwrap();
+    client.run("INSERT INTO pair VALUES ('x\ty',1,11),('',2,22)").unwrap();
+    let mut door = ports.writer();
+    door.follow(&[("P|0|test|t||id,name", "0|1"), ("P|1|test|pair||v", "0|1")]);
+    let dialogue = [
+        ("0|=|1|4", "0|2|4|four"),
+        ("0|=|1|9", "0|2"),
+        ("0|=|1|1", "0|2|1|one"),
+        ("0|=|1|1|1|0", "0|2|1|one"),
+        ("0|=|1|3|7", "0|2|3|~"),
+        ("0|=|1|1|1|1", "0|2"),
+        ("0|=|1|2", "0|2|2|two"),
+        ("0|=|1|x", "1|1|1366"),
+        ("0|=|1|2", "0|2|2|two"),
+        ("0|=|1|2", "0|2|2|two"),
+        ("0|=|1", "2|1|klen"),
+        ("0|=|1", "2|1|klen"),
+        ("0|=|2|1|2", "2|1|kpnum"),
+        ("0|=|2|1|2", "2|1|kpnum"),
+        ("0|=|1|2|1|0|D", "0|1|1"),
+        ("0|=|1|2", "0|2"),
+        ("0|=|1|1", "0|2|1|one"),
+        ("0|+|2|5|five", "0|1"),
+        ("0|=|1|5", "0|2|5|five"),
+        ("0|=|1|2", "0|2"),
+        ("1|=|2||2", "0|1|22"),
+        ("1|=|2|x\u{1}Iy|1", "0|1|11"),
+        ("1|=|2|~|1", "1|1|1048"),
+        ("1|=|2|x|1", "0|1"),
+        ("1|=|2|x|2", "0|1"),
+        ("9|=|1|1", "2|1|stmtnum"),
+        ("9|=|1|1", "2|1|stmtnum"),
+    ];
+    let (requests, answers): (Vec<&str>, Vec<&str>) = dialogue.into_iter().unzip();
+    assert_eq!(door.ask_all(&requests), answers);
+}
+
+#[test]
+fn many_finds_and_large_rows_in_one_batch_are_all_answered() {
+    if target_is_mariadb() {
+        return skip("the ports are named otherwise");
+    }
+    let (server, ports) = HandlerSocketPorts::start(&[]);
+    let mut client = server.client();
+    client.run("CREATE TABLE large (id INT PRIMARY KEY, v MEDIUMTEXT)").unwrap();
+    client.run("INSERT INTO large VALUES (1, REPEAT('a', 90000)), (2, REPEAT('b', 90000)), (3, 'c')").unwrap();
+    let mut door = ports.reader();
+    door.follow(&[("P|0|test|large||id,v", "0|1")]);
+    let requests: Vec<String> = (0..300).map(|number| format!("0|=|1|{}", number % 4)).collect();
+    let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
+    for (number, answer) in door.ask_all(&requests).into_iter().enumerate() {
+        let expected = match number % 4 {
+            0 => "0|2".to_owned(),
+            1 => format!("0|2|1|{}", "a".repeat(90_000)),
+            2 => format!("0|2|2|{}", "b".repeat(90_000)),
+            _ => "0|2|3|c".to_owned(),
+        };
+        assert!(answer == expected, "answer {number} has {} bytes", answer.len());
+    }
+}
+
 #[test]
 fn an_index_is_opened_by_name_by_position_or_as_the_primary_key_and_opened_again() {
     if target_is_mariadb() {
