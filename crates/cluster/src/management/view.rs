@@ -119,6 +119,8 @@ impl ClusterView {
                 told: one.state,
             }
         });
+        // Places for native clients are shown while somebody has taken them.
+        let nodes = nodes.filter(|node| node.roles.bits() != 0 || node.state != State::NoContact);
         ClusterView {
             name: options.name.clone(),
             partition_count,

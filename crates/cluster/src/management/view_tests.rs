@@ -174,3 +174,15 @@ fn numbers_and_sizes_read_well() {
     assert_eq!(bytes_text(1536), "1.5 KB");
     assert_eq!(bytes_text(5 << 40), "5.0 TB");
 }
+
+#[test]
+fn a_place_for_a_native_client_is_shown_while_it_is_taken() {
+    let mut options = options();
+    options.nodes.push(NodeEntry { id: NodeId(5), roles: Roles::default(), address: None });
+    for is_up in [false, true] {
+        let mut known = all_started();
+        known.push(Known { id: NodeId(5), peer: Peer { is_up, ..Peer::default() }, state: None });
+        let shown = ClusterView::of(&options, known).show_json();
+        assert_eq!(shown["nodes"].as_array().unwrap().len(), if is_up { 5 } else { 4 });
+    }
+}
