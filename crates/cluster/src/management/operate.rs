@@ -281,7 +281,11 @@ impl Node {
                 entry.roles
             )));
         }
-        if id != cluster.options.me && !cluster.is_started(id) {
+        // The node itself knows it before its news have come.
+        let is_started = id == cluster.options.me
+            || cluster.is_started(id)
+            || self.view(cluster).await.node(id).is_some_and(|node| node.state == State::Started);
+        if !is_started {
             return Err(failed(format!("node {id} is not started; start it first, or choose another SQL node")));
         }
         self.put_single_user(Some(id)).await?;
