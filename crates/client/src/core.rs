@@ -51,7 +51,7 @@ impl Core {
         if let Some(transport) = self.node.cluster().and_then(|cluster| cluster.transport()) {
             transport.start_worker(worker);
         }
-        tokio::task::spawn_local(crate::awake::look(Arc::clone(&self.node), self.options.spin));
+        tokio::task::spawn_local(crate::runtime::look(Arc::clone(&self.node), self.options.spin));
     }
 
     /// Waits until operations can begin: the dictionary is here, and every partition has a leader.

@@ -13,10 +13,10 @@ use shoal_txn::{Isolation, ReadMode};
 use shoal_types::{Error, Outcome, Result, Value};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::awake;
 use crate::core::Core;
 use crate::options::Options;
 use crate::row::Row;
+use crate::runtime;
 use crate::scan::Scan;
 use crate::session::Session;
 use crate::table::Table;
@@ -269,7 +269,7 @@ impl ClientTransaction {
 /// One of the client's threads.
 fn serve(core: &Arc<Core>, worker: usize, mut jobs: mpsc::Receiver<Job>) {
     // Without a runtime the thread ends, and callers hear that the client is closed.
-    let Ok(runtime) = awake::runtime(&core.node) else { return };
+    let Ok(runtime) = runtime::runtime(&core.node) else { return };
     let session = Session::new(core);
     runtime.block_on(async {
         core.start_worker(worker);

@@ -25,18 +25,18 @@
 //! # }
 //! ```
 //!
-//! - `local`, `handle`: the two faces; `session`: what operations are called on; `core`: the node; `awake`: its threads.
+//! - `local`, `handle`: the two faces; `session`: what operations are called on; `core`: the node; `runtime`: its threads.
 //! - `transaction`, `scan`, `write`, `filter`: operations. `table`, `row`: names and values to bytes and back.
 //!
 //! It does not know SQL: columns whose defaults or values are expressions cannot be written here, and say so.
 
-mod awake;
 mod core;
 mod filter;
 mod handle;
 mod local;
 mod options;
 mod row;
+mod runtime;
 mod scan;
 mod session;
 mod table;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use shoal_types::{Error, Result};
 use tokio::runtime::LocalRuntime;
 
-use crate::awake;
 use crate::core::Core;
 use crate::options::Options;
+use crate::runtime;
 use crate::session::Session;
 
 /// A client of one thread. Nothing happens outside `block_on`: a program that stays away for longer than the cluster's heartbeats
@@ -27,7 +27,7 @@ impl LocalClient {
     /// 1297 if nobody answers in time; 1203 if no place for a client is free.
     pub fn connect(addresses: &str, options: Options) -> Result<LocalClient> {
         let core = Arc::new(Core::join(addresses, &options, 1)?);
-        let runtime = awake::runtime(&core.node)
+        let runtime = runtime::runtime(&core.node)
             .map_err(|error| Error::unknown(format!("the client's runtime cannot start: {error}")))?;
         let client = LocalClient { session: Session::new(&core), core, runtime };
         client.runtime.block_on(async {

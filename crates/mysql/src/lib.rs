@@ -23,7 +23,6 @@ mod parameters;
 mod refusal;
 mod result;
 pub mod server;
-mod spin;
 mod stream;
 mod worker;
 

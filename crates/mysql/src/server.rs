@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use shoal_sql::frontend::Frontend;
+use shoal_transport::spin::{self, Eagerness};
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
@@ -25,7 +26,6 @@ use crate::constants::Capabilities;
 use crate::login::Door;
 use crate::packet::PacketWriter;
 use crate::refusal::Refusal;
-use crate::spin;
 use crate::stream::Stream;
 use crate::worker::{Stopping, TICK, Worker};
 
@@ -197,7 +197,9 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
             on_start(self.number);
         }
         let frontend = Arc::clone(&self.door.frontend);
-        tokio::task::spawn_local(spin::look_for_work(self.spin, move || frontend.before_sleep()));
+        tokio::task::spawn_local(spin::look_for_work(self.spin, Eagerness::WhenBusy, move || {
+            frontend.before_sleep()
+        }));
         let worker = Worker::new();
         let mut connections = JoinSet::new();
         let mut ticks = tokio::time::interval(TICK);

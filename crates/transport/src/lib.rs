@@ -28,6 +28,7 @@ mod responder;
 mod ring;
 mod shared;
 mod socket;
+pub mod spin;
 mod transport;
 
 pub use calls::{Call, CallError, Reply};

@@ -18,8 +18,19 @@ const AWAY_MAX: Duration = Duration::from_micros(500);
 /// For so long nobody looks then.
 const QUIET: Duration = Duration::from_millis(5);
 
+/// Who looks for more to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eagerness {
+    /// Threads that have slept for a moment only: servers.
+    #[default]
+    WhenBusy,
+    /// Whoever wakes: a thread that waits for one answer.
+    Always,
+}
+
 #[derive(Default)]
 struct Spin {
+    eagerness: Cell<Eagerness>,
     /// Wakes the task that looks.
     waker: RefCell<Option<Waker>>,
     /// It has looked since the last sleep.
@@ -35,11 +46,12 @@ thread_local! {
 }
 
 /// To be called when the runtime is about to sleep: it does not if the task is woken. Returns whether it does.
-pub(crate) fn before_sleep() -> bool {
+pub fn before_sleep() -> bool {
     SPIN.with(|spin| {
         let now = Instant::now();
         let is_quiet = spin.quiet_until.get().is_some_and(|until| now < until);
-        if spin.is_busy.get() && !spin.is_over.get() && !is_quiet {
+        let is_eager = spin.is_busy.get() || spin.eagerness.get() == Eagerness::Always;
+        if is_eager && !spin.is_over.get() && !is_quiet {
             let waker = spin.waker.borrow_mut().take();
             if let Some(waker) = waker {
                 waker.wake();
@@ -52,7 +64,7 @@ pub(crate) fn before_sleep() -> bool {
 }
 
 /// To be called when the runtime goes on. Returns whether it has slept.
-pub(crate) fn after_sleep() -> bool {
+pub fn after_sleep() -> bool {
     SPIN.with(|spin| {
         let Some(slept_at) = spin.slept_at.take() else { return false };
         spin.is_busy.set(slept_at.elapsed() < BUSY_GAP);
@@ -62,10 +74,11 @@ pub(crate) fn after_sleep() -> bool {
 }
 
 /// The task that looks, for `duration` at a time. `before_look` is what has to be done before every sleep.
-pub(crate) async fn look_for_work(duration: Duration, before_look: impl Fn()) {
+pub async fn look_for_work(duration: Duration, eagerness: Eagerness, before_look: impl Fn()) {
     if duration.is_zero() {
         return;
     }
+    SPIN.with(|spin| spin.eagerness.set(eagerness));
     loop {
         let mut is_woken = false;
         poll_fn(|context| {
@@ -140,7 +153,9 @@ mod tests {
         let counted = Rc::clone(&looks);
         runtime.block_on(async {
             use tokio::io::{AsyncReadExt, AsyncWriteExt};
-            tokio::task::spawn_local(look_for_work(duration, move || counted.set(counted.get() + 1)));
+            tokio::task::spawn_local(look_for_work(duration, Eagerness::WhenBusy, move || {
+                counted.set(counted.get() + 1)
+            }));
             mine.set_nonblocking(true).unwrap();
             let mut mine = tokio::net::UnixStream::from_std(mine).unwrap();
             let mut byte = [0];
