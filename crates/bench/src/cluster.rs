@@ -15,7 +15,6 @@ mod galera;
 mod management;
 mod nodes;
 mod options;
-mod progress;
 mod rejoin;
 mod report;
 mod throughput;
@@ -25,9 +24,9 @@ pub use options::Options;
 use std::io;
 use std::time::{Duration, Instant};
 
+use crate::progress::Progress;
 use crate::{facts, interrupt};
 use options::Part;
-use progress::Progress;
 
 /// Everything that was measured.
 #[derive(Default)]

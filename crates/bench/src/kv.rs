@@ -15,11 +15,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use self::contestant::{Contestant, Who};
 use self::load::Job;
 use self::row::Row;
+use crate::progress::Progress;
 use crate::{facts, interrupt};
 
 #[derive(Args, Clone, Debug)]
@@ -66,16 +66,13 @@ pub fn run(options: &Options) -> io::Result<()> {
     let mut rows: Vec<Row> = row::rows().into_iter().filter(is_wanted).collect();
     let (runs, time) = if options.quick { (1, 1.0) } else { (options.runs.max(1), options.time) };
     let steps: u64 = rows.iter().map(|row| row.cells.len() as u64 * u64::from(runs)).sum();
-    let progress = ProgressBar::new(steps);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} eta {eta}  {msg}") {
-        progress.set_style(style);
-    }
+    let progress = Progress::new(steps);
     let (mut contestants, mut failures) = (Vec::new(), Vec::new());
     for who in Who::ALL {
         if !rows.iter().any(|row| row.cells.iter().any(|cell| cell.lane.who == who)) {
             continue;
         }
-        progress.set_message(format!("{}: start and load", who.name()));
+        progress.doing(format!("{}: start and load", who.name()));
         match Contestant::start(who, &shoal, &work_dir, options.rows) {
             Ok(contestant) => contestants.push(contestant),
             Err(error) if who == Who::Shoal => return Err(error),
@@ -89,9 +86,9 @@ pub fn run(options: &Options) -> io::Result<()> {
             let job = Shape { rows: options.rows, time: Duration::from_secs_f64(time), generation };
             measure(row, &job, &mut contestants, &progress)?;
         }
-        progress.suspend(|| eprintln!("{}", report::line(row)));
+        progress.say(&report::line(row));
     }
-    progress.finish_and_clear();
+    progress.end();
     drop(contestants);
     let report = report::Report { facts: &facts, rows: &rows, failures: &failures, runs, seconds: time };
     report.write(&options.out, options.json.as_deref())?;
@@ -107,19 +104,14 @@ struct Shape {
 }
 
 /// One run of every lane of a row.
-fn measure(
-    row: &mut Row,
-    shape: &Shape,
-    contestants: &mut [Contestant],
-    progress: &ProgressBar,
-) -> io::Result<()> {
+fn measure(row: &mut Row, shape: &Shape, contestants: &mut [Contestant], progress: &Progress) -> io::Result<()> {
     for cell in &mut row.cells {
-        progress.inc(1);
+        progress.step();
         if cell.failure.is_some() || interrupt::requested() {
             continue;
         }
         let (connections, depth) = (row.connections, row.depth);
-        progress.set_message(format!("{} {connections}x{depth} {}", row.operation, cell.lane.name()));
+        progress.doing(format!("{} {connections}x{depth} {}", row.operation, cell.lane.name()));
         let mut active = None;
         for contestant in contestants.iter_mut() {
             let is_active = contestant.who == cell.lane.who;

@@ -13,5 +13,6 @@ mod facts;
 mod interrupt;
 pub mod kv;
 mod poll;
+mod progress;
 mod results;
 mod sysbench;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Outcome;
 use super::contestant::{Contestant, Run, Who};
 use super::options::{Part, Plan};
-use super::progress::Progress;
+use crate::progress::Progress;
 use crate::{interrupt, results};
 
 /// After loading, background work gets this long before anything is measured, at most.
