@@ -4,7 +4,7 @@
 //! thread hands new connections to them in turn. A connection stays on its thread.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -47,11 +47,11 @@ pub struct Server {
     acceptor: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
-/// Sockets that listen, one a port of the settings.
-pub struct Listeners(Vec<(TcpListener, Arc<Port>)>);
+/// Sockets bound to the settings' ports; clients are refused by the system before [`Server::accept`].
+pub struct Listeners(Vec<(Socket, Arc<Port>)>);
 
 impl Listeners {
-    /// Begins to listen. Nobody is answered before [`Server::accept`].
+    /// Takes the addresses.
     ///
     /// # Errors
     /// An address that is taken, by its name.
@@ -70,13 +70,13 @@ impl Listeners {
     pub fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
         let of = |may_write: bool| {
             let found = self.0.iter().find(|(_, port)| port.may_write == may_write);
-            found.and_then(|(listener, _)| listener.local_addr().ok())
+            found.and_then(|(socket, _)| socket.local_addr().ok()?.as_socket())
         };
         (of(false), of(true))
     }
 }
 
-fn bind(address: SocketAddr, settings: &Settings) -> io::Result<TcpListener> {
+fn bind(address: SocketAddr, settings: &Settings) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
     if settings.send_buffer_bytes > 0 {
@@ -86,9 +86,8 @@ fn bind(address: SocketAddr, settings: &Settings) -> io::Result<TcpListener> {
         socket.set_recv_buffer_size(settings.receive_buffer_bytes)?;
     }
     socket.bind(&address.into())?;
-    socket.listen(i32::try_from(settings.backlog).unwrap_or(i32::MAX))?;
     socket.set_nonblocking(true)?;
-    Ok(socket.into())
+    Ok(socket)
 }
 
 impl Server {
@@ -151,8 +150,12 @@ impl Server {
     /// Lets clients in.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// Another process listens there by now, or no thread can be started.
     pub fn accept(self: &Arc<Server>, listeners: Listeners) -> io::Result<()> {
+        let backlog = i32::try_from(self.settings.backlog).unwrap_or(i32::MAX);
+        for (socket, _) in &listeners.0 {
+            socket.listen(backlog)?;
+        }
         let server = Arc::clone(self);
         let acceptor = thread::Builder::new().name("hs-accept".into()).spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -168,7 +171,7 @@ impl Server {
     async fn accept_all(self: Arc<Server>, listeners: Listeners) -> io::Result<()> {
         let mut accepting = JoinSet::new();
         for (listener, port) in listeners.0 {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
+            let listener = tokio::net::TcpListener::from_std(listener.into())?;
             accepting.spawn(Arc::clone(&self).accept_at(listener, port));
         }
         let mut stopping = self.stopping.subscribe();

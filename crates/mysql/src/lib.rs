@@ -26,4 +26,4 @@ pub mod server;
 mod stream;
 mod worker;
 
-pub use server::{Listeners, Options, Server, bind_tcp, start, start_workers};
+pub use server::{Listeners, Options, ReservedAddress, Server, bind_tcp, start, start_workers};

@@ -65,13 +65,34 @@ pub struct Server<F: Frontend> {
     doors: Vec<mpsc::UnboundedSender<Arrival<F>>>,
 }
 
+/// An address of this process's own where nobody listens yet: until [`ReservedAddress::listen`], clients are refused by the
+/// system, as balancers and clients with other hosts to try would have it; nor does anybody else get the port as a free one.
+#[derive(Debug)]
+pub struct ReservedAddress(Socket);
+
+impl ReservedAddress {
+    /// Port 0 is any free one. Processes that mean this port may take it as well; the first to listen has it.
+    pub fn bind(address: SocketAddr) -> io::Result<ReservedAddress> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        Ok(ReservedAddress(socket))
+    }
+
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        let address = self.0.local_addr()?;
+        address.as_socket().ok_or_else(|| io::Error::other("not an internet address"))
+    }
+
+    pub fn listen(self) -> io::Result<TcpListener> {
+        self.0.listen(LISTEN_BACKLOG)?;
+        Ok(self.0.into())
+    }
+}
+
 /// A listening socket for `address`; port 0 is any free one.
 pub fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(LISTEN_BACKLOG)?;
-    Ok(socket.into())
+    ReservedAddress::bind(address)?.listen()
 }
 
 /// Starts to serve `frontend`. Connections are accepted when this returns.

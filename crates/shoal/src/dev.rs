@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use shoal_cluster::NodeOptions;
-use shoal_mysql::server::{Listeners, Options, WorkerStart, bind_tcp, start};
+use shoal_mysql::server::{Listeners, Options, ReservedAddress, WorkerStart, start};
 use shoal_sql::server::{Server, SharedServer};
 use shoal_sql::variables::Globals;
 
@@ -99,16 +99,18 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     }
     let handlersocket = handlersocket::bind(&mut globals)?;
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), arguments.mysql_port);
-    let listener = bind_tcp(address).map_err(|error| {
+    let cannot_listen = |error| {
         format!("cannot listen on {address}: {error}; choose another port with --mysql-port, 0 for any free one")
-    })?;
-    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    };
+    let reserved = ReservedAddress::bind(address).map_err(cannot_listen)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let spin = options.spin;
     let node = open(options)?;
+    let listener = reserved.listen().map_err(cannot_listen)?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
     let server = Server::new(Arc::clone(&node), globals);
     server.set_listening(address.port(), &arguments.data_dir);
     runtime.block_on(server.bootstrap()).map_err(|error| error.to_string())?;

@@ -4,13 +4,14 @@
 //! and starts again what dies, until it is told to stop.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use shoal_config::parameters::{SectionKind, find};
+use shoal_mysql::server::ReservedAddress;
 
 use crate::process::StopSignals;
 
@@ -88,9 +89,10 @@ pub fn run(plan: &Plan) -> Result<(), String> {
     std::fs::create_dir_all(&plan.data_dir)
         .map_err(|error| format!("cannot make the directory {}: {error}", plan.data_dir.display()))?;
     let mut members = members(plan);
-    let config = write_config(plan, &members)?;
+    let ports = reserve_ports(members.len() * 2)?;
+    let config = write_config(plan, &members, &ports)?;
     let (sender, told) = channel();
-    let mut supervisor = Supervisor { plan: plan.clone(), config, told, sender };
+    let mut supervisor = Supervisor { plan: plan.clone(), config, _ports: ports, told, sender };
     for member in &mut members {
         supervisor.start(member)?;
     }
@@ -146,17 +148,18 @@ fn members(plan: &Plan) -> Vec<Member> {
     kinds.enumerate().map(member).collect()
 }
 
-/// Ports that nobody listens on just now. They are all held until the last one is found, so that they differ.
-fn free_ports(count: usize) -> Result<Vec<u16>, String> {
-    let sockets: Result<Vec<TcpListener>, _> =
-        (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect();
-    let sockets = sockets.map_err(|error| format!("cannot find free ports: {error}"))?;
-    let ports = sockets.iter().map(|socket| socket.local_addr().map(|address| address.port()));
-    ports.collect::<Result<_, _>>().map_err(|error| format!("cannot find free ports: {error}"))
+/// Free ports for the nodes. Kept as long as the nodes are looked after: else the port of a node that is down for a moment is a free one for
+/// everybody, and its clients talk to a stranger.
+fn reserve_ports(count: usize) -> Result<Vec<ReservedAddress>, String> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let reserved: Result<_, _> = (0..count).map(|_| ReservedAddress::bind(any)).collect();
+    reserved.map_err(|error| format!("cannot find free ports: {error}"))
 }
 
-fn write_config(plan: &Plan, members: &[Member]) -> Result<PathBuf, String> {
-    let mut ports = free_ports(members.len() * 2)?.into_iter();
+fn write_config(plan: &Plan, members: &[Member], ports: &[ReservedAddress]) -> Result<PathBuf, String> {
+    let ports: Result<Vec<_>, _> = ports.iter().map(ReservedAddress::address).collect();
+    let ports = ports.map_err(|error| format!("a port has no number: {error}"))?;
+    let mut ports = ports.iter().map(SocketAddr::port);
     let mut next_port = || ports.next().ok_or("internal: too few ports were found");
     let mut text = format!(
         "# Made by `shoal dev --data-nodes {}`; written anew at every start.\n[system]\nName=dev\n\n\
@@ -213,6 +216,7 @@ fn is_of_data_nodes(name: &str) -> bool {
 struct Supervisor {
     plan: Plan,
     config: PathBuf,
+    _ports: Vec<ReservedAddress>,
     told: Receiver<Told>,
     sender: Sender<Told>,
 }

@@ -11,7 +11,7 @@ use shoal_cluster::{
     ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing, Transporter,
 };
 use shoal_config::{ClusterConfig, NodeConfig};
-use shoal_mysql::server::{Listeners, Options, bind_tcp, start_workers};
+use shoal_mysql::server::{Listeners, Options, ReservedAddress, bind_tcp, start_workers};
 use shoal_sql::server::{Server, SharedServer};
 use shoal_sql::variables::Globals;
 use shoal_types::{ErrorCode, NodeId};
@@ -82,8 +82,8 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         system::lock_memory()?;
     }
     let server_listener = listen_for_nodes(me)?;
-    let mysql_listener = match me.mysql_port {
-        Some(port) if me.roles.sql => Some(listen_for_clients(me, port)?),
+    let mysql_address = match me.mysql_port {
+        Some(port) if me.roles.sql => Some(reserve_for_clients(me, port)?),
         _ => None,
     };
     let handlersocket = if me.roles.sql { handlersocket::bind(&mut globals)? } else { None };
@@ -130,8 +130,9 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     })?;
     if ready {
         let mut mysql = None;
-        if let Some(listener) = mysql_listener {
-            let address = listener.local_addr().map_err(|error| error.to_string())?;
+        if let Some(reserved) = mysql_address {
+            let address = reserved.address().map_err(|error| error.to_string())?;
+            let listener = reserved.listen().map_err(|error| cannot_listen_for_clients(address, &error))?;
             server.set_listening(address.port(), &me.data_dir);
             doors
                 .listen(Listeners { tcp: vec![listener], unix: Vec::new() })
@@ -251,14 +252,17 @@ fn listen_for_nodes(me: &NodeConfig) -> Result<Option<TcpListener>, String> {
     Ok(Some(listener))
 }
 
-fn listen_for_clients(me: &NodeConfig, port: u16) -> Result<TcpListener, String> {
+/// Nobody is let in before the node can serve.
+fn reserve_for_clients(me: &NodeConfig, port: u16) -> Result<ReservedAddress, String> {
     let host = me.mysql_address.as_deref().unwrap_or("0.0.0.0");
     let address = (host, port).to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
     let address: SocketAddr =
         address.ok_or_else(|| format!("MySQLAddress `{host}` of node {} has no address", me.id))?;
-    bind_tcp(address).map_err(|error| {
-        format!("cannot listen for MySQL clients on {address}: {error}; choose another MySQLPort in config.ini")
-    })
+    ReservedAddress::bind(address).map_err(|error| cannot_listen_for_clients(address, &error))
+}
+
+fn cannot_listen_for_clients(address: SocketAddr, error: &std::io::Error) -> String {
+    format!("cannot listen for MySQL clients on {address}: {error}; choose another MySQLPort in config.ini")
 }
 
 /// The line that other tools wait for.

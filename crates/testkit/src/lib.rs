@@ -2,6 +2,7 @@
 //!
 //! - [`server`]: starts Shoal or MariaDB on a free port with a data directory of its own, stops, kills and
 //!   restarts it, and keeps its log.
+//! - [`port`]: free ports that stay a test's own.
 //! - [`process`]: CPU time and memory of another process, and signals.
 //! - [`program`]: client programs run to their end under a deadline.
 //! - [`client`]: a blocking MySQL client that shows what is on the wire: text and binary protocol, cursors,
@@ -10,6 +11,7 @@
 //! Nothing here is linked into the product.
 
 pub mod client;
+pub mod port;
 pub mod process;
 pub mod program;
 pub mod server;

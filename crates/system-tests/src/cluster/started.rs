@@ -2,7 +2,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,6 +9,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use shoal_testkit::port::ReservedPort;
 use shoal_testkit::process::{Signal, signal};
 use tempfile::TempDir;
 
@@ -53,8 +53,8 @@ impl Layout {
     }
 
     /// The text of config.ini, with data directories below `folder`.
-    fn config(&self, folder: &Path) -> String {
-        let mut ports = free_ports(self.node_count() as usize * 2).into_iter();
+    fn config(&self, folder: &Path, ports: &[ReservedPort]) -> String {
+        let mut ports = ports.iter().map(ReservedPort::number);
         let mut text = format!("[system]\nName={}\n\n[ndbd default]\nNoOfReplicas={}\n", self.name, self.replicas);
         for setting in &self.settings {
             text += &format!("{setting}\n");
@@ -85,19 +85,13 @@ impl Layout {
     }
 }
 
-/// Ports that nobody listens on just now, all different.
-fn free_ports(count: usize) -> Vec<u16> {
-    let sockets = (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-    let sockets: Vec<TcpListener> = sockets.collect();
-    sockets.iter().map(|socket| socket.local_addr().unwrap().port()).collect()
-}
-
 /// Nodes without a supervisor. Dropping it kills them.
 pub struct StartedCluster {
     nodes: Nodes,
     children: Vec<(u32, Child)>,
     /// What stands before the program's name on the command line of a node, such as `ip netns exec x`.
     wrappers: Vec<(u32, Vec<String>)>,
+    _ports: Vec<ReservedPort>,
     folder: TempDir,
 }
 
@@ -113,8 +107,10 @@ impl StartedCluster {
     /// Writes the configuration; nothing runs yet.
     pub fn new(layout: &Layout) -> StartedCluster {
         let folder = tempfile::Builder::new().prefix("shoal-cluster-").tempdir().unwrap();
-        fs::write(folder.path().join("config.ini"), layout.config(folder.path())).unwrap();
-        StartedCluster { nodes: Nodes::new(folder.path()), children: Vec::new(), wrappers: Vec::new(), folder }
+        let ports: Vec<_> = (0..2 * layout.node_count()).map(|_| ReservedPort::any().unwrap()).collect();
+        fs::write(folder.path().join("config.ini"), layout.config(folder.path(), &ports)).unwrap();
+        let (children, wrappers) = (Vec::new(), Vec::new());
+        StartedCluster { nodes: Nodes::new(folder.path()), children, wrappers, _ports: ports, folder }
     }
 
     /// All nodes of the layout, ready, with an empty database `test`.

@@ -42,7 +42,13 @@ fn a_cluster_that_was_stopped_in_an_orderly_way_has_everything() {
     for node in [3, 1, 2] {
         cluster.stop_node(node);
     }
-    for node in [1, 2, 3] {
+    let (_, port) = cluster.node(1).mysql.unwrap();
+    cluster.spawn(1);
+    wait_until("node 1 waits for the others", || cluster.log(1).contains("waiting for"));
+    // As long as it cannot serve, the system refuses its clients.
+    let refused = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    for node in [2, 3] {
         cluster.spawn(node);
     }
     for node in [1, 2] {
