@@ -72,7 +72,7 @@ pub use router::Router;
 pub use sequence::Sequence;
 pub use shoal_log::Lsn;
 pub use shoal_partition::Timing;
-pub use shoal_transport::{LANES_MAX, Transporter, spin};
+pub use shoal_transport::{LANES_MAX, Transporter, look_in_passing, spin};
 pub use snapshot::Snapshots;
 pub use table::Table;
 pub use topology::{ClusterOptions, NodeEntry, Placement, Roles};

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use shoal_cluster::look_in_passing;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
@@ -120,6 +121,7 @@ impl Connection {
                 }
                 break;
             }
+            look_in_passing();
             let mut out = worker.lend_output();
             let end = self.session.run_batch(input.bytes(), &mut out).await;
             input.consume(end.consumed);

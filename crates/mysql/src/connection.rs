@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use shoal_sql::frontend::{Frontend, FrontendSession, KillSignal};
+use shoal_transport::look_in_passing;
 
 use crate::auth::LoginError;
 use crate::commands::{self, Desk, Scratch};
@@ -145,6 +146,7 @@ impl<F: Frontend> Connection<F> {
             self.send(&signal).await?;
             let packet = self.next_command(session, &signal).await?;
             self.registration.clear_deadline();
+            look_in_passing();
             let (code, body) = match self.input.payload(packet.clone()).first() {
                 Some(code) => (*code, packet.start + 1..packet.end),
                 // A command without a command.

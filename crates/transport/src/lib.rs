@@ -40,5 +40,6 @@ pub use hello::{
 pub use options::{PeerAddress, TransportOptions};
 pub use peer::{Block, PeerState};
 pub use responder::{Cancelled, Responder};
+pub use shared::look_in_passing;
 pub use socket::Transporter;
 pub use transport::{Handler, Transport};

@@ -324,6 +324,7 @@ impl Link {
                     }
                     self.reads.fetch_add(1, Ordering::Relaxed);
                     self.peer.count_received(bytes);
+                    shared::look_in_passing();
                 }
                 Err(error) => break format!("it cannot be read from: {error}"),
             }

@@ -6,7 +6,7 @@
 //!
 //! A worker that is awake needs no bell: its hooks look into the rings (`look`), and ask for the bell only when the thread really
 //! sleeps (`fall_asleep`, `wake`). In threads without hooks a reader asks for it whenever it has nothing to read. A worker whose tasks
-//! leave it no time to sleep, so that no hook is called, looks all the same: a clock sees to that (`look_when_busy`).
+//! leave it no time to sleep, so that no hook is called, looks all the same: between its pieces of work (`look_in_passing`).
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -17,7 +17,6 @@ use std::ptr::NonNull;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
-use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -205,14 +204,12 @@ fn poll_bells(socket: &mut OwnedReadHalf, context: &mut Context<'_>) -> Poll<io:
     Poll::Ready(Ok(buffer.filled().len()))
 }
 
-/// A worker that has not slept for this long looks into its rings.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// Pieces of work between two looks into the rings of a worker that does not sleep.
+const LOOK_EVERY: u32 = 8;
 
 thread_local! {
-    /// Counts how often this thread has fallen asleep.
-    static SLEEPS: Cell<u64> = const { Cell::new(0) };
-    /// Wakes the task that looks by the clock, while the thread sleeps.
-    static CLOCK: RefCell<Option<Waker>> = const { RefCell::new(None) };
+    /// Counts pieces of work.
+    static PASSED: Cell<u32> = const { Cell::new(0) };
     /// The rings that tasks of this thread read.
     static INBOXES: RefCell<Vec<Weak<RefCell<Inbox>>>> = const { RefCell::new(Vec::new()) };
     /// This thread's hooks look into the rings.
@@ -249,7 +246,6 @@ pub(crate) fn look() {
 /// This thread is about to sleep: asks for bells, or wakes the tasks for which something has come.
 pub(crate) fn fall_asleep() {
     IS_HOOKED.set(true);
-    SLEEPS.set(SLEEPS.get().wrapping_add(1));
     for_each_waiting(|inbox| {
         if !inbox.reader.fall_asleep()
             && let Some(waker) = inbox.waker.take()
@@ -259,33 +255,20 @@ pub(crate) fn fall_asleep() {
     });
 }
 
-/// Looks every now and then while the thread has things to do. For workers with hooks; never ends.
-pub(crate) async fn look_when_busy() {
-    loop {
-        let mut is_awake = false;
-        poll_fn(|context| {
-            if std::mem::replace(&mut is_awake, true) {
-                return Poll::Ready(());
-            }
-            CLOCK.with(|clock| *clock.borrow_mut() = Some(context.waker().clone()));
-            Poll::Pending
-        })
-        .await;
-        let mut sleeps = 0;
-        // One sleep, which this clock ended: nothing else goes on here.
-        while sleeps != 1 {
-            let before = SLEEPS.get();
-            tokio::time::sleep(LOOK_EVERY).await;
-            look();
-            sleeps = SLEEPS.get().wrapping_sub(before);
-        }
+/// To be called after every piece of work that may be followed by the next one at once: a worker that has always something to do never
+/// sleeps, and no hook looks into its rings. Now and then this does.
+///
+/// Not a timer: setting one wakes the runtime by a system call, and the sleep that is cut short by that looks like the sleep of a busy worker.
+pub fn look_in_passing() {
+    let passed = PASSED.get().wrapping_add(1);
+    PASSED.set(passed);
+    if passed.is_multiple_of(LOOK_EVERY) {
+        look();
     }
 }
 
 /// This thread goes on: no bells are needed.
 pub(crate) fn wake() {
-    let clock = CLOCK.try_with(|clock| clock.borrow_mut().take());
-    clock.ok().flatten().into_iter().for_each(Waker::wake);
     for_each_waiting(|inbox| {
         inbox.reader.wake();
         if inbox.reader.has_bytes()

@@ -118,7 +118,6 @@ impl Transport {
         };
         // Not stopped with the others: what the last frames say must leave.
         tokio::task::spawn_local(outbox::work(self.id, worker as u16));
-        self.spawn(shared::look_when_busy());
         self.spawn(Arc::clone(self).welcome_arrivals(arrivals));
         for peer in &self.options.peers {
             let Some(known) = self.peer(peer.node) else { continue };

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use shoal_cluster::look_in_passing;
 use shoal_types::{Error, ErrorCode, Result};
 
 use crate::frontend::KillSignal;
@@ -79,6 +80,7 @@ impl Interrupt {
     pub async fn check_between_batches(&self) -> Result<()> {
         let batches = self.batches.load(Ordering::Relaxed).wrapping_add(1);
         self.batches.store(batches, Ordering::Relaxed);
+        look_in_passing();
         if batches.is_multiple_of(BATCHES_PER_TURN) {
             tokio::task::yield_now().await;
         }
