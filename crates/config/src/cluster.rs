@@ -47,7 +47,7 @@ pub struct NodeConfig {
     pub log_segment_bytes: Option<u64>,
     /// How fast checkpoints are written; `None`: as fast as the disk goes.
     pub checkpoint_bytes_per_second: Option<u64>,
-    /// Worker threads; `None`: one a core.
+    /// Worker threads; `None`: a share of the cores, see [`ClusterConfig::worker_threads`].
     pub execution_threads: Option<u32>,
     /// Microseconds for which a busy worker thread looks for more to do before it sleeps; `None`: the server's default.
     pub spin_us: Option<u64>,
@@ -151,6 +151,19 @@ impl ClusterConfig {
 
     pub fn mgm_nodes(&self) -> impl Iterator<Item = &NodeConfig> {
         self.nodes.iter().filter(|node| node.roles.mgm)
+    }
+
+    /// Worker threads of `node` on a host with so many cores: as many as the file says; else nodes of one host that have rows or sessions
+    /// share its cores (more threads than cores wait for each other), and one that has neither needs but one.
+    pub fn worker_threads(&self, node: &NodeConfig, cores: usize) -> usize {
+        let is_busy = |one: &NodeConfig| one.roles.data || one.roles.sql;
+        // A node without a host in the file may be anywhere.
+        let is_beside = |one: &NodeConfig| {
+            one.host.is_some() && host_key(one.host.as_deref()) == host_key(node.host.as_deref())
+        };
+        let others = self.nodes.iter().filter(|one| one.id != node.id && is_busy(one) && is_beside(one)).count();
+        let share = if is_busy(node) { cores / (1 + others) } else { 1 };
+        node.execution_threads.map_or(share, |threads| threads as usize).max(1)
     }
 
     pub fn sql_nodes(&self) -> impl Iterator<Item = &NodeConfig> {

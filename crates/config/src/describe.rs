@@ -100,7 +100,7 @@ fn node_row(node: &NodeConfig) -> Vec<String> {
         (_, number) => port(number),
     };
     let cpus: Vec<String> = node.cpus.iter().map(u32::to_string).collect();
-    let mut threads = node.execution_threads.map_or("one a core".to_owned(), |threads| threads.to_string());
+    let mut threads = node.execution_threads.map_or("by host".to_owned(), |threads| threads.to_string());
     if !cpus.is_empty() {
         let _ = write!(threads, " on {}", cpus.join(","));
     }

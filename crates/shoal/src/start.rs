@@ -96,7 +96,8 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     let server = Server::new(Arc::clone(&node), globals);
     let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
     let hs_door = handlersocket.as_ref().map(|running| Arc::clone(&running.door));
-    let workers = worker_count(me);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = config.worker_threads(me, cores);
     shoal_txn::serve_cluster(&node);
     let transport = node.open_links(workers, server_listener).map_err(|error| error.message().to_owned())?;
     let on_start = {
@@ -181,11 +182,6 @@ fn hand_over(node: &Arc<Node>) {
     while (node.leads_for_others() || node.serves_others()) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-fn worker_count(me: &NodeConfig) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    me.execution_threads.map_or_else(cores, |threads| threads.max(1) as usize)
 }
 
 fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, String> {

@@ -1,7 +1,8 @@
 //! How many worker threads a node has, and on which CPUs.
 //!
 //! NDB has several ways to say it. In this order: `ThreadConfig`, of which the threads that work for clients count (ldm, query, tc);
-//! `NumCPUs`; `MaxNoOfExecutionThreads`. Without any of them a node has a thread for every core of its host.
+//! `NumCPUs`; `MaxNoOfExecutionThreads`. Without any of them a node has a thread for every core of its host, or its share of them
+//! where several nodes have one host.
 //! CPUs come from `LockExecuteThreadToCPU`, or from the same threads of `ThreadConfig`.
 
 use super::Setting;

@@ -52,7 +52,7 @@ pub(super) const TABLE: &[Parameter] = &[
         Data,
         "AutomaticThreadConfig",
         "false",
-        None("without MaxNoOfExecutionThreads there is a thread for every core"),
+        None("without MaxNoOfExecutionThreads the nodes of a host share its cores, a thread for each"),
     ),
     number(Data, "NumCPUs", "0", (0, 1024), USED),
     text(Data, "LockExecuteThreadToCPU", "", USED),
