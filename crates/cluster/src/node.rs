@@ -13,6 +13,7 @@ use shoal_log::{Log, Lsn};
 use shoal_partition::{MemoryBudget, Partition, WaitToken};
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
+use crate::background::Company;
 use crate::clock::{HybridClock, wall_micros};
 use crate::cluster_log::Severity;
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
@@ -79,6 +80,7 @@ pub struct Node {
     pub(crate) checkpointing: Mutex<()>,
     /// Held while a checkpoint file becomes the newest.
     pub(crate) checkpoint_files: Mutex<()>,
+    pub(crate) company: Arc<Company>,
     pub(crate) checkpoints: CheckpointStore,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) stopped: AtomicBool,

@@ -15,7 +15,7 @@ use shoal_log::{Log, LogError, LogHooks, LogOptions, RecordRef, Recovery};
 use shoal_partition::{LogStart, MemoryBudget, Partition, PartitionConfig};
 use shoal_types::{Error, PartitionId, Result, Timestamp};
 
-use crate::background::stand_back;
+use crate::background::{Company, Pace, stand_back};
 use crate::clock::{HybridClock, wall_micros};
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
@@ -307,6 +307,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         checkpointed: AtomicU64::new(log.first_lsn().0),
         checkpointing: Mutex::default(),
         checkpoint_files: Mutex::default(),
+        company: Company::new(),
         checkpoints: store,
         keeper: Arc::default(),
         log,
@@ -428,6 +429,7 @@ struct Replay {
     threads: Vec<ReplayThread>,
     /// Bytes of checkpoints and log that were read.
     done_bytes: Arc<AtomicU64>,
+    company: Arc<Company>,
     /// Hears when a thread ends.
     done: Receiver<()>,
     ended: Sender<()>,
@@ -456,6 +458,7 @@ impl Replay {
             budget,
             threads: Vec::new(),
             done_bytes: Arc::default(),
+            company: Company::new(),
             done,
             ended,
         }
@@ -470,14 +473,22 @@ impl Replay {
             let (giver, used) = channel();
             let (store, budget) = (self.store.clone(), Arc::clone(&self.budget));
             let (done_bytes, ended) = (Arc::clone(&self.done_bytes), self.ended.clone());
+            let company = Arc::clone(&self.company);
             let own: Vec<u32> = (number..partitions).step_by(count as usize).collect();
             let plan = Arc::clone(&self.plan);
             let handle = std::thread::Builder::new()
                 .name("shoal-recovery".into())
                 .spawn(move || {
                     stand_back();
-                    let recovered =
-                        recover_partitions(&plan, &store, &budget, &done_bytes, &own, count, (&receiver, &giver));
+                    let recovered = recover_partitions(
+                        &plan,
+                        &store,
+                        &budget,
+                        (&done_bytes, Pace::start(&company)),
+                        &own,
+                        count,
+                        (&receiver, &giver),
+                    );
                     let _ = ended.send(());
                     recovered
                 })
@@ -545,7 +556,7 @@ fn recover_partitions(
     plan: &ReplicaPlan,
     store: &CheckpointStore,
     budget: &Arc<MemoryBudget>,
-    done_bytes: &AtomicU64,
+    (done_bytes, mut pace): (&AtomicU64, Pace),
     own: &[u32],
     threads: u32,
     (pieces, used): (&Receiver<Piece>, &Sender<Piece>),
@@ -558,6 +569,7 @@ fn recover_partitions(
         {
             while let Some(block) = latest.reader.next_block().map_err(log_error)? {
                 partition.install_checkpoint_block(block)?;
+                pace.keep();
             }
             done_bytes.fetch_add(latest.reader.file_bytes(), Ordering::Relaxed);
         }
@@ -584,6 +596,7 @@ fn recover_partitions(
         piece.bytes.clear();
         // Whoever reads the log may have ended.
         let _ = used.send(piece);
+        pace.keep();
     }
     Ok(partitions)
 }

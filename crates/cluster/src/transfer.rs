@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use shoal_log::checkpoint::{
     CheckpointNumber, CheckpointOptions, CheckpointReader, CheckpointWriter, FinishedCheckpoint,
@@ -13,7 +14,7 @@ use shoal_log::checkpoint::{
 use shoal_partition::CheckpointHead;
 use shoal_types::{Error, NodeId, Result};
 
-use crate::background::in_background;
+use crate::background::{Pace, in_background};
 use crate::cluster_log::Severity;
 use crate::commit::log_error;
 use crate::meta::group_of;
@@ -97,7 +98,9 @@ impl Node {
         let total_bytes = self.budget.used_bytes() / u64::from(self.partition_count().max(1));
         let mut sent_bytes = 0;
         let mut first = true;
+        let mut pace = Pace::start(&self.company);
         let outcome = loop {
+            let begun = Instant::now();
             let mut block = Vec::with_capacity(BLOCK_BYTES * 2);
             let more = self.partition(partition).next_checkpoint_block(&mut cursor, BLOCK_BYTES, &mut block);
             let more = match more {
@@ -118,6 +121,8 @@ impl Node {
             if !more {
                 break Ok(sent_bytes);
             }
+            // What the receiver did with the piece counts as well: it may live on this host.
+            tokio::time::sleep(pace.pause_after(begun.elapsed())).await;
         };
         let mut guard = self.partition(partition);
         guard.unpin_log(cursor.index());
@@ -210,7 +215,9 @@ impl Node {
 
     fn install_received(&self, partition: u32, number: CheckpointNumber) -> Result<()> {
         let mut reader = self.checkpoints.read(group_of(partition), number).map_err(log_error);
+        let mut pace = Pace::start(&self.company);
         let outcome = loop {
+            pace.keep();
             let block = match reader.as_mut().map(CheckpointReader::next_block) {
                 Err(error) => break Err(error.clone()),
                 Ok(block) => block,
