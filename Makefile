@@ -57,8 +57,8 @@ bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera,
 	$(TARGET_DIR)/release/shoal-bench cluster --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
 
 bench-kv: bench-kv-packages build ## Measure rows by key beside HandlerSocket, memcached and Redis (BENCH="--quick" for a minute)
-	$(CARGO) build --release --package shoal-bench
-	$(TARGET_DIR)/release/shoal-bench kv --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+	$(TARGET_DIR)/release/shoal bench kv --json bench/results/kv.json --html bench/results/kv.html $(BENCH) > bench/results/kv.md
+	@cat bench/results/kv.md
 
 sim: ## Simulate clusters under faults (SEEDS=20000)
 	$(CARGO) run --release --package shoal-sim -- --seeds $(SEEDS)
