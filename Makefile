@@ -16,7 +16,13 @@ SEEDS ?= 20000
 SOAK ?=
 
 .DEFAULT_GOAL := help
-.PHONY: run build test bench bench-cluster bench-kv bench-kv-packages sim soak lint help test-packages bench-packages bench-cluster-packages
+# For `make python` and `make python-test`: the Python that builds the package and tries it, and how it is built.
+PYTHON_DIR = $(abspath $(TARGET_DIR))/python
+PYTHON_PROFILE ?= release
+PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
+PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
+
+.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages sim soak lint help test-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -28,6 +34,19 @@ build: ## Build the release binary
 test: test-packages build ## Install the client packages, build, run every test
 	$(CARGO) test --workspace --exclude shoal-system-tests
 	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) test --package shoal-system-tests
+	$(MAKE) python-test
+
+python: python-packages ## Build the Python package: a wheel for every Python from 3.9 on, in TARGET/wheels
+	@scripts/python-environment $(PYTHON_DIR) $(PYTHON_PACKAGES)
+	rm -f $(PYTHON_WHEELS)/shoal-*.whl
+	$(PYTHON_DIR)/bin/maturin build --profile $(PYTHON_PROFILE) --manifest-path crates/python/Cargo.toml --out $(PYTHON_WHEELS)
+
+python-test: build test-packages ## Try the Python package, built for development, on a cluster
+	$(MAKE) python PYTHON_PROFILE=dev PYTHON_WHEELS=$(PYTHON_DIR)/wheels
+	$(PYTHON_DIR)/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(PYTHON_DIR)/wheels/shoal-*.whl
+	cd crates/python && $(PYTHON_DIR)/bin/mypy python/shoal
+	cd crates/python && $(PYTHON_DIR)/bin/python -m mypy.stubtest shoal._shoal --concise --ignore-positional-only --ignore-disjoint-bases --allowlist tests/stubtest.allow
+	cd crates/python && SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(PYTHON_DIR)/bin/python -W default -m unittest discover -t . -s tests
 
 bench: bench-packages build ## Measure side by side with MariaDB (BENCH="--quick" for four minutes)
 	$(CARGO) build --release --package shoal-bench
@@ -38,8 +57,8 @@ bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera,
 	$(TARGET_DIR)/release/shoal-bench cluster --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
 
 bench-kv: bench-kv-packages build ## Measure rows by key beside HandlerSocket, memcached and Redis (BENCH="--quick" for a minute)
-	$(CARGO) build --release --package shoal-bench
-	$(TARGET_DIR)/release/shoal-bench kv --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+	$(TARGET_DIR)/release/shoal bench kv --json bench/results/kv.json --html bench/results/kv.html $(BENCH) > bench/results/kv.md
+	@cat bench/results/kv.md
 
 sim: ## Simulate clusters under faults (SEEDS=20000)
 	$(CARGO) run --release --package shoal-sim -- --seeds $(SEEDS)
@@ -56,6 +75,9 @@ help: ## Show this list
 
 test-packages:
 	@scripts/install-packages mariadb-client sysbench
+
+python-packages:
+	@scripts/install-packages python3 python3-venv
 
 bench-packages: test-packages
 	@scripts/install-packages mariadb-server

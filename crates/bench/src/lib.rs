@@ -2,17 +2,25 @@
 //!
 //! - [`canned`]: the MySQL protocol with fixed replies: the ceiling that the client itself allows.
 //! - [`compare`]: one Shoal process beside MariaDB; sysbench alternates between them; writes the table of ratios.
-//! - [`kv`]: reads and writes of single rows by key through every door, beside key-value servers and an echo server.
 //! - [`cluster`]: a Shoal cluster beside Galera, nodes that are killed and paused while clients count what they were
 //!   promised, and a node that comes back.
 
 pub mod canned;
 pub mod cluster;
 pub mod compare;
-mod facts;
-mod interrupt;
-pub mod kv;
-mod poll;
-mod progress;
-mod results;
 mod sysbench;
+
+use std::io;
+use std::path::Path;
+
+use shoal_measure::facts::{self, Facts};
+
+/// What these benchmarks are measured on. `shoal`: the server under test, when it takes part.
+fn machine(work_dir: &Path, shoal: Option<&Path>) -> io::Result<Facts> {
+    let shoal = shoal.map(|path| path.to_string_lossy());
+    let mut programs = vec![("sysbench", "sysbench"), ("MariaDB", "mariadbd")];
+    programs.extend(shoal.as_deref().map(|path| ("Shoal", path)));
+    let mut facts = facts::gather(work_dir, &programs)?;
+    facts.extend(facts::commit());
+    Ok(facts)
+}

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use shoal_bench::{canned, cluster, compare, kv};
+use shoal_bench::{canned, cluster, compare};
 
 /// Measures Shoal side by side with other servers.
 #[derive(Parser)]
@@ -21,14 +21,6 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         port: u16,
     },
-    /// Send back whatever comes, line by line or not: the limit of any server that answers over sockets.
-    Echo {
-        /// Port on the loopback interface; 0 means any free one.
-        #[arg(long, default_value_t = 0)]
-        port: u16,
-    },
-    /// Read and write rows by key: HandlerSocket, SQL, memcached, Redis, an echo server.
-    Kv(Box<kv::Options>),
     /// Run sysbench against MariaDB and Shoal in turn and write the table of ratios.
     Compare(Box<compare::Options>),
     /// Measure a cluster: throughput beside Galera and MariaDB, outages when nodes die, nodes that come back.
@@ -38,8 +30,6 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Canned { port } => canned::serve(port),
-        Command::Echo { port } => kv::echo::serve(port),
-        Command::Kv(options) => kv::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Cluster(options) => cluster::run(&options),
     };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use shoal_testkit::program;
 
-use crate::interrupt;
+use shoal_measure::interrupt;
 
 /// One sysbench command against one server.
 pub struct Job<'a> {

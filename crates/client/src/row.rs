@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shoal_types::row::{RowLayout, RowRef};
-use shoal_types::{TimeZone, Value};
+use shoal_types::{SqlType, TimeZone, Value};
 
 /// The names and types of rows' columns.
 #[derive(Debug)]
@@ -24,6 +24,10 @@ impl Shape {
 
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    pub fn types(&self) -> &[SqlType] {
+        self.layout.types()
     }
 
     pub(crate) fn layout(&self) -> &RowLayout {
@@ -59,6 +63,11 @@ impl Row {
 
     pub fn values(&self) -> Vec<Value> {
         self.row().values(&TimeZone::UTC)
+    }
+
+    /// Its columns' names and types.
+    pub fn shape(&self) -> &Arc<Shape> {
+        &self.shape
     }
 
     /// The names of its columns.

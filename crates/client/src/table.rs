@@ -104,7 +104,8 @@ fn convert(table: &shoal_cluster::Table, column: usize, value: &Value, row: u64)
     let options = StoreOptions { strict: true, ignore: false, temporal };
     let target = StoreTarget { sql_type, column: &definition.name, row };
     // Text is UTF-8; for a column of bytes it is bytes.
-    let source = if sql_type.collation.is_binary() { Collation::BINARY } else { Collation::UTF8MB4_0900_AI_CI };
+    let is_bytes = sql_type.collation.is_binary() && sql_type.base != BaseType::Json;
+    let source = if is_bytes { Collation::BINARY } else { Collation::UTF8MB4_0900_AI_CI };
     let (value, warning) = store_value(value.clone(), source, target, &options)?;
     Ok((value, warning.is_none()))
 }

@@ -119,7 +119,7 @@ fn addend(table: &shoal_cluster::Table, column: usize, number: &Value) -> Result
         (BaseType::Float | BaseType::Double, Some(number), _) => Ok(Operand::AddDouble(number as f64)),
         (BaseType::Float | BaseType::Double, None, Value::Double(number)) => Ok(Operand::AddDouble(*number)),
         (BaseType::Decimal, Some(number), _) => Ok(Operand::AddDecimal(Decimal::from(number))),
-        (BaseType::Decimal, None, Value::Decimal(number)) => Ok(Operand::AddDecimal(number.clone())),
+        (BaseType::Decimal, None, Value::Decimal(number)) => Ok(Operand::AddDecimal(*number)),
         _ => Err(wrong()),
     }
 }

@@ -1,20 +1,26 @@
 //! `shoal bench flex`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use shoal_client::{Client, Error, Result, Session, Table, Update, Value};
+use shoal_measure::latency::{Latencies, QUANTILES};
+use shoal_measure::page::{Bar, Curve, Page};
+use shoal_measure::progress::Progress;
 
-use crate::{Where, definitions, told};
+use crate::outputs::Outputs;
+use crate::{Where, define, told};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
     #[command(flatten)]
     place: Where,
+
+    #[command(flatten)]
+    outputs: Outputs,
 
     /// Threads of the client
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=64))]
@@ -63,6 +69,15 @@ struct Shared {
     rows: AtomicU64,
     /// Transactions that were rolled back for reasons that pass: a deadlock, another leader.
     again: AtomicU64,
+    /// Of transactions that ended well.
+    latencies: Mutex<Latencies>,
+}
+
+/// What one kind of work came to.
+struct Figure {
+    name: &'static str,
+    rows_per_second: f64,
+    latencies: Latencies,
 }
 
 /// Deadlock, and "got temporary error".
@@ -70,24 +85,60 @@ const PASSING: [u16; 2] = [1213, 1297];
 
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let measured = options.place.find()?;
-    definitions::execute(&measured.mysql, &TABLE)?;
+    define(&measured.mysql, &TABLE)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let rates = runtime.block_on(measure(options, &measured.address)).map_err(told)?;
-    println!(
-        "{} threads x {} transactions of {} row(s), rows a second:",
+    let figures = runtime.block_on(measure(options, &measured.address)).map_err(told)?;
+    let how = format!(
+        "{} threads x {} transactions of {} row(s): rows a second, and microseconds of a transaction",
         options.threads, options.parallel, options.batch
     );
-    for (name, rate) in &rates {
-        println!("{name:<10}{rate:>12.0}");
+    println!("{how}");
+    for row in table(&figures) {
+        println!("{:<8}{}", row[0], row[1..].iter().map(|cell| format!("{cell:>12}")).collect::<String>());
     }
-    let list = rates.iter().map(|(name, rate)| json!({ "op": name, "rows_per_second": rate.round() }));
-    options.place.write_json(&list.collect())
+    let list = figures.iter().map(|figure| {
+        json!({
+            "op": figure.name,
+            "rows_per_second": figure.rows_per_second.round(),
+            "transaction_us": figure.latencies.json(),
+        })
+    });
+    options.outputs.write(&list.collect(), || page(&how, &figures))
 }
 
-async fn measure(options: &Options, address: &str) -> Result<Vec<(&'static str, f64)>> {
+/// The head, and a line for every kind of work.
+fn table(figures: &[Figure]) -> Vec<Vec<String>> {
+    let head = ["", "rows/s"].into_iter().chain(QUANTILES.map(|(name, _)| name)).map(str::to_owned).collect();
+    let line = |figure: &Figure| {
+        let micros = figure.latencies.quantiles().into_iter().map(|(_, micros)| format!("{micros:.0}"));
+        [figure.name.to_owned(), format!("{:.0}", figure.rows_per_second)].into_iter().chain(micros).collect()
+    };
+    std::iter::once(head).chain(figures.iter().map(line)).collect()
+}
+
+fn page(how: &str, figures: &[Figure]) -> String {
+    let mut page = Page::new("Many parallel transactions", how);
+    let rows = table(figures);
+    page.table(&rows[0], &rows[1..]);
+    let bar = |figure: &Figure| Bar {
+        name: figure.name.into(),
+        length: figure.rows_per_second,
+        text: format!("{:.0} rows/s", figure.rows_per_second),
+        is_own: true,
+    };
+    page.bars(&figures.iter().map(bar).collect::<Vec<_>>());
+    let curve = |figure: &Figure| Curve {
+        name: figure.name.into(),
+        figures: figure.latencies.quantiles().into_iter().map(|(_, micros)| micros).collect(),
+    };
+    page.curves(&QUANTILES.map(|(name, _)| name), "us", &figures.iter().map(curve).collect::<Vec<_>>());
+    page.into_html()
+}
+
+async fn measure(options: &Options, address: &str) -> Result<Vec<Figure>> {
     let client_options = shoal_client::Options {
         workers: options.threads as usize,
         jobs_max: options.parallel as usize,
@@ -95,11 +146,10 @@ async fn measure(options: &Options, address: &str) -> Result<Vec<(&'static str, 
     };
     let client = Client::connect(address, client_options).await?;
     let table = client.table("shoal_bench", "flex")?;
-    let style = ProgressStyle::with_template("{bar:30} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(WORKS.len() as u64).with_style(style);
-    let (mut rates, mut inserted) = (Vec::new(), 0);
+    let progress = Progress::new(WORKS.len() as u64);
+    let (mut figures, mut inserted) = (Vec::new(), 0);
     for (work, name) in WORKS {
-        bar.set_message(name);
+        progress.doing(name);
         let shared = Arc::new(Shared {
             table: table.clone(),
             work,
@@ -109,6 +159,7 @@ async fn measure(options: &Options, address: &str) -> Result<Vec<(&'static str, 
             inserted,
             rows: AtomicU64::new(0),
             again: AtomicU64::new(0),
+            latencies: Mutex::default(),
         });
         let start = Instant::now();
         let mut jobs = tokio::task::JoinSet::new();
@@ -120,24 +171,39 @@ async fn measure(options: &Options, address: &str) -> Result<Vec<(&'static str, 
         while let Some(ended) = jobs.join_next().await {
             ended.map_err(|error| Error::unknown(format!("a job has failed: {error}")))??;
         }
-        rates.push((name, shared.rows.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64()));
+        figures.push(Figure {
+            name,
+            rows_per_second: shared.rows.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64(),
+            latencies: shared.latencies.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        });
         let again = shared.again.load(Ordering::Relaxed);
         if again > 0 {
-            eprintln!("{name}: {again} transaction(s) were rolled back and not counted");
+            progress.say(&format!("{name}: {again} transaction(s) were rolled back and not counted"));
         }
         if work == Work::Insert {
             inserted = shared.begun.load(Ordering::Relaxed);
         }
-        bar.inc(1);
+        progress.step();
     }
-    bar.finish_and_clear();
-    Ok(rates)
+    progress.end();
+    Ok(figures)
 }
 
 /// One transaction after the other.
 async fn transactions(session: Session, shared: Arc<Shared>) -> Result<()> {
+    let mut latencies = Latencies::default();
+    let ended = transactions_until(&session, &shared, &mut latencies).await;
+    shared.latencies.lock().unwrap_or_else(PoisonError::into_inner).add(&latencies);
+    ended
+}
+
+async fn transactions_until(session: &Session, shared: &Shared, latencies: &mut Latencies) -> Result<()> {
     let count_up = Update::new().add("v", 1);
-    while Instant::now() < shared.until {
+    loop {
+        let start = Instant::now();
+        if start >= shared.until {
+            return Ok(());
+        }
         let number = shared.begun.fetch_add(1, Ordering::Relaxed);
         if shared.work == Work::Delete && number >= shared.inserted {
             return Ok(());
@@ -159,10 +225,12 @@ async fn transactions(session: Session, shared: Arc<Shared>) -> Result<()> {
             Work::Delete => session.delete_many(&shared.table, &keys(&mut ids)).await,
         };
         match done {
-            Ok(rows) => shared.rows.fetch_add(rows, Ordering::Relaxed),
+            Ok(rows) => {
+                latencies.record(start.elapsed());
+                shared.rows.fetch_add(rows, Ordering::Relaxed)
+            }
             Err(error) if PASSING.contains(&error.errno()) => shared.again.fetch_add(1, Ordering::Relaxed),
             Err(error) => return Err(error),
         };
     }
-    Ok(())
 }

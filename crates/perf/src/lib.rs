@@ -1,18 +1,20 @@
-//! `shoal bench`: how fast the cluster is for native clients.
+//! `shoal bench`: how fast rows are had, through every door and over every transporter.
 //!
-//! - `read_perf`: microseconds a row of every way to read, as MySQL Cluster's testReadPerf measures them.
+//! - `read_perf`: microseconds a row of every way to read, as MySQL Cluster's testReadPerf measures them; `ways` reads so through SQL and
+//!   HandlerSocket.
 //! - `flex`: rows a second of many parallel transactions, as its flexAsynch does.
-//! - `started`: a cluster of this machine to measure, if none is named. `definitions`: its tables, made by SQL, which is the only
-//!   language for definitions.
+//! - `kv`: rows by key, beside MariaDB, memcached and Redis, with an echo server as the limit.
+//! - `started`: a cluster of this machine to measure, if none is named. `outputs`: where figures go.
 
-mod definitions;
 mod flex;
+mod kv;
+mod outputs;
 mod read_perf;
 mod started;
-
-use std::path::PathBuf;
+mod ways;
 
 use clap::{Args, Subcommand};
+use shoal_testkit::client::Login;
 
 use started::StartedCluster;
 
@@ -26,13 +28,26 @@ pub struct BenchArguments {
 enum Bench {
     /// Microseconds a row of every way to read: by primary and unique keys, one by one and in batches, along indexes, filtered
     ///
-    /// One client thread reads from two data nodes, over each transporter in turn. `shoal bench read-perf` starts a cluster of its
-    /// own on this machine; with --connect it measures one that runs, in a table `read_perf` of the database `shoal_bench`.
+    /// One client thread reads from two data nodes, over each transporter in turn, then through SQL and HandlerSocket. `shoal bench read-perf`
+    /// starts a cluster of its own on this machine; with --connect it measures one that runs, in a table `read_perf` of the database
+    /// `shoal_bench`.
     ReadPerf(read_perf::Options),
     /// Rows a second of many parallel transactions: inserts, updates, reads and deletes in turn
     ///
     /// Every thread has so many transactions under way at a time, each on a batch of rows of its own.
     Flex(flex::Options),
+    /// Rows by key, through every door and beside other servers: HandlerSocket, SQL, the native client, MariaDB, memcached, Redis
+    ///
+    /// All servers are started on this machine, those that are installed; an echo server shows the limit of any that answers over
+    /// sockets.
+    Kv(kv::Options),
+    /// Send back whatever comes, for `kv`
+    #[command(hide = true)]
+    Echo {
+        /// Port on the loopback interface; 0 = any free port
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+    },
 }
 
 #[derive(Args, Clone, Debug)]
@@ -48,10 +63,6 @@ struct Where {
     /// A setting of the cluster that is started, as in `shoal dev`. May be given several times
     #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "connect")]
     settings: Vec<String>,
-
-    /// Write the figures into this file too, as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
 }
 
 /// The cluster that is measured.
@@ -59,22 +70,16 @@ struct Measured {
     address: String,
     mysql: String,
     /// Ends when this is dropped.
-    _started: Option<StartedCluster>,
+    started: Option<StartedCluster>,
 }
 
 impl Where {
     fn find(&self) -> Result<Measured, String> {
         if let Some(address) = &self.connect {
-            return Ok(Measured { address: address.clone(), mysql: self.mysql.clone(), _started: None });
+            return Ok(Measured { address: address.clone(), mysql: self.mysql.clone(), started: None });
         }
-        let started = StartedCluster::start(&self.settings)?;
-        Ok(Measured { address: started.address.clone(), mysql: started.mysql.clone(), _started: Some(started) })
-    }
-
-    fn write_json(&self, figures: &serde_json::Value) -> Result<(), String> {
-        let Some(path) = &self.json else { return Ok(()) };
-        std::fs::write(path, format!("{figures:#}\n"))
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))
+        let started = StartedCluster::start(2, &self.settings, &std::env::temp_dir())?;
+        Ok(Measured { address: started.address.clone(), mysql: started.mysql.clone(), started: Some(started) })
     }
 }
 
@@ -82,10 +87,27 @@ pub fn run(arguments: &BenchArguments) -> Result<(), String> {
     match &arguments.command {
         Bench::ReadPerf(options) => read_perf::run(options),
         Bench::Flex(options) => flex::run(options),
+        Bench::Kv(options) => kv::run(options),
+        Bench::Echo { port } => kv::echo::serve(*port).map_err(told),
     }
 }
 
 /// An error as the command line shows it.
-fn told(error: shoal_client::Error) -> String {
+fn told(error: impl std::fmt::Display) -> String {
     error.to_string()
+}
+
+/// Logs in as root without a password.
+fn log_in(address: &str) -> Result<shoal_testkit::Client, String> {
+    let wrong = || format!("{address} is not HOST:PORT");
+    let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
+    let login = Login { host: host.trim_matches(['[', ']']).to_owned(), ..Login::default() };
+    let port = port.parse().map_err(|_| wrong())?;
+    shoal_testkit::Client::log_in(port, &login).map_err(|error| format!("{address}: {error}"))
+}
+
+/// Definitions are made by SQL.
+fn define(address: &str, statements: &[&str]) -> Result<(), String> {
+    let mut client = log_in(address)?;
+    statements.iter().try_for_each(|statement| client.execute(statement).map(drop).map_err(told))
 }

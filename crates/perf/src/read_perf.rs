@@ -3,16 +3,23 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use shoal_client::{Filter, LocalClient, Result, Scan, Table, Transporter, Value};
+use shoal_client::Transporter;
+use shoal_measure::latency::{Latencies, QUANTILES};
+use shoal_measure::page::{Bar, Curve, Page};
+use shoal_measure::progress::Progress;
 
-use crate::{Where, definitions, told};
+use crate::outputs::Outputs;
+use crate::ways::{HandlerSocket, Native, Place, Sql, Way};
+use crate::{Measured, Where, define};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
     #[command(flatten)]
     place: Where,
+
+    #[command(flatten)]
+    outputs: Outputs,
 
     /// Rows of the table
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(100..=10_000_000))]
@@ -26,16 +33,24 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     seconds: f64,
 
-    /// Transporters to measure
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "tcp,unix,shm")]
+    /// Transporters of the native client, and other doors, to measure
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "tcp,unix,shm,sql,handlersocket")]
     transport: Vec<Transport>,
+
+    /// Where the running cluster takes HandlerSocket clients; without it that door is left out
+    #[arg(long, value_name = "HOST:PORT", requires = "connect")]
+    handlersocket: Option<std::net::SocketAddr>,
 }
 
+/// A way in. The first three are the native client's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Transport {
     Tcp,
     Unix,
     Shm,
+    /// Prepared statements over TCP.
+    Sql,
+    Handlersocket,
 }
 
 impl Transport {
@@ -44,21 +59,15 @@ impl Transport {
             Transport::Tcp => "tcp",
             Transport::Unix => "unix",
             Transport::Shm => "shm",
-        }
-    }
-
-    fn transporter(self) -> Transporter {
-        match self {
-            Transport::Tcp => Transporter::Tcp,
-            Transport::Unix => Transporter::Unix,
-            Transport::Shm => Transporter::SharedMemory,
+            Transport::Sql => "sql",
+            Transport::Handlersocket => "handlersocket",
         }
     }
 }
 
 /// A way to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
+pub(crate) enum Operation {
     SerialPrimary,
     BatchPrimary,
     SerialUnique,
@@ -88,125 +97,173 @@ const TABLE: [&str; 3] = [
 ];
 const ROWS_PER_INSERT: u64 = 1000;
 
-struct Bench<'a> {
-    client: &'a LocalClient,
-    table: Table,
-    rows: u64,
-    batch: u64,
-    /// Where in the table the next reads are.
-    next: u64,
+/// One way to read over one way in.
+struct Figure {
+    operation: &'static str,
+    transport: Transport,
+    micros_per_row: f64,
+    /// Of calls, each for as many rows as it yields.
+    latencies: Latencies,
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let measured = options.place.find()?;
-    definitions::execute(&measured.mysql, &TABLE)?;
-    let steps = (options.transport.len() * OPERATIONS.len()) as u64 + 1;
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(steps).with_style(style);
+    define(&measured.mysql, &TABLE)?;
+    let progress = Progress::new((options.transport.len() * OPERATIONS.len()) as u64 + 1);
+    progress.doing("rows");
+    native(&measured, Transporter::default())?.fill(options.rows, ROWS_PER_INSERT)?;
+    progress.step();
     let mut figures = Vec::new();
-    for (number, &transport) in options.transport.iter().enumerate() {
-        let client_options =
-            shoal_client::Options { transporter: transport.transporter(), ..shoal_client::Options::default() };
-        let client = LocalClient::connect(&measured.address, client_options).map_err(told)?;
-        let table = client.table("shoal_bench", "read_perf").map_err(told)?;
-        let mut bench = Bench { client: &client, table, rows: options.rows, batch: options.batch, next: 0 };
-        if number == 0 {
-            bar.set_message("rows");
-            bench.fill().map_err(told)?;
-            bar.inc(1);
-        }
-        for (operation, name) in OPERATIONS {
-            bar.set_message(format!("{name}, {}", transport.name()));
-            let micros = bench.measure(operation, Duration::from_secs_f64(options.seconds.max(0.01)));
-            figures.push((name, transport, micros.map_err(told)?));
-            bar.inc(1);
-        }
-    }
-    bar.finish_and_clear();
-    print!("{}", report(options, &figures));
-    let list = figures.iter().map(|(name, transport, micros)| {
-        json!({ "op": name, "transport": transport.name(), "us_per_row": (micros * 1000.0).round() / 1000.0 })
-    });
-    options.place.write_json(&list.collect())
-}
-
-fn report(options: &Options, figures: &[(&str, Transport, f64)]) -> String {
-    let mut text = format!("{:<22}", "us a row");
-    for transport in &options.transport {
-        text += &format!("{:>10}", transport.name());
-    }
-    text.push('\n');
-    for (_, name) in OPERATIONS {
-        text += &format!("{name:<22}");
-        for transport in &options.transport {
-            let of = |(one, way, _): &&(&str, Transport, f64)| *one == name && way == transport;
-            match figures.iter().find(of) {
-                Some((_, _, micros)) => text += &format!("{micros:>10.2}"),
-                None => text += &format!("{:>10}", "-"),
-            }
-        }
-        text.push('\n');
-    }
-    text
-}
-
-impl Bench<'_> {
-    fn fill(&self) -> Result<()> {
-        let number = |value: u64| Value::Int(value as i64);
-        self.client.block_on(async {
-            let mut start = 0;
-            while start < self.rows {
-                let end = self.rows.min(start + ROWS_PER_INSERT);
-                let row =
-                    |id: u64| vec![number(id), number(id), number(id), Value::str(format!("row number {id}"))];
-                let rows: Vec<Vec<Value>> = (start..end).map(row).collect();
-                self.client.insert_many(&self.table, &[], &rows).await?;
-                start = end;
-            }
-            Ok(())
-        })
-    }
-
-    /// Microseconds a row.
-    fn measure(&mut self, operation: Operation, time: Duration) -> Result<f64> {
-        // What the first read has to fetch or to set up is not measured.
-        self.client.block_on(self.step(operation))?;
-        let (start, mut rows) = (Instant::now(), 0);
-        while start.elapsed() < time {
-            rows += self.client.block_on(self.step(operation))?;
-        }
-        Ok(start.elapsed().as_secs_f64() * 1e6 / rows.max(1) as f64)
-    }
-
-    /// Reads once, and counts the rows.
-    async fn step(&mut self, operation: Operation) -> Result<u64> {
-        // A step that has no factor in common with the row counts that people choose.
-        self.next = (self.next + 7919) % self.rows;
-        let (client, table) = (self.client, &self.table);
-        let one = |place: u64| vec![Value::Int((place % self.rows) as i64)];
-        let many = || (0..self.batch).map(|step| one(self.next + step * 31)).collect::<Vec<_>>();
-        let last = (self.next + self.batch).min(self.rows) - 1;
-        let range = || Scan::new().index("k").from(one(self.next)).up_to(one(last));
-        let found = match operation {
-            Operation::SerialPrimary => usize::from(client.get(table, &one(self.next)).await?.is_some()),
-            Operation::BatchPrimary => client.get_many(table, &many()).await?.iter().flatten().count(),
-            Operation::SerialUnique => {
-                usize::from(client.get_unique(table, "u", &one(self.next)).await?.is_some())
-            }
-            Operation::BatchUnique => client.get_unique_many(table, "u", &many()).await?.iter().flatten().count(),
-            Operation::IndexEqual => {
-                client.scan(table, &Scan::new().index("k").equal(one(self.next))).await?.len()
-            }
-            Operation::IndexRange => client.scan(table, &range()).await?.len(),
-            Operation::OrderedRange => client.scan(table, &range().ordered()).await?.len(),
-            Operation::FilteredScan => {
-                // A row in a hundred passes; what is measured are the rows that are looked at.
-                let filter = Filter::less("k", (self.rows / 100) as i64);
-                client.scan(table, &Scan::new().filter(filter).columns(&["id"])).await?;
-                self.rows as usize
-            }
+    for &transport in &options.transport {
+        let Some(mut way) = way_in(options, &measured, transport)? else {
+            progress.say(&format!("{} is left out: no address for it was given", transport.name()));
+            continue;
         };
-        Ok(found as u64)
+        let mut next = 0;
+        for (operation, name) in OPERATIONS {
+            progress.doing(format!("{name}, {}", transport.name()));
+            let (micros_per_row, latencies) = measure(options, way.as_mut(), operation, &mut next)?;
+            figures.push(Figure { operation: name, transport, micros_per_row, latencies });
+            progress.step();
+        }
+    }
+    progress.end();
+    let report = Report { options, figures: &figures };
+    print!("{}", report.text());
+    options.outputs.write(&report.json(), || report.page())
+}
+
+fn native(measured: &Measured, transporter: Transporter) -> Result<Native, String> {
+    Native::connect(&measured.address, shoal_client::Options { transporter, ..shoal_client::Options::default() })
+}
+
+/// `None`: nobody knows where it is.
+fn way_in(options: &Options, measured: &Measured, transport: Transport) -> Result<Option<Box<dyn Way>>, String> {
+    let transporter = match transport {
+        Transport::Tcp => Transporter::Tcp,
+        Transport::Unix => Transporter::Unix,
+        Transport::Shm => Transporter::SharedMemory,
+        Transport::Sql => return Ok(Some(Box::new(Sql::connect(&measured.mysql, options.batch)?))),
+        Transport::Handlersocket => {
+            let started = measured.started.as_ref().and_then(|cluster| cluster.handlersocket());
+            return match options.handlersocket.or(started) {
+                Some(address) => Ok(Some(Box::new(HandlerSocket::connect(address)?))),
+                None => Ok(None),
+            };
+        }
+    };
+    Ok(Some(Box::new(native(measured, transporter)?)))
+}
+
+/// Microseconds a row, and how long calls took.
+fn measure(
+    options: &Options,
+    way: &mut dyn Way,
+    operation: Operation,
+    next: &mut u64,
+) -> Result<(f64, Latencies), String> {
+    let mut step = || {
+        // A step that has no factor in common with the row counts that people choose.
+        *next = (*next + 7919) % options.rows;
+        way.read(operation, Place { first: *next, rows: options.rows, batch: options.batch })
+    };
+    // What the first read has to fetch or to set up is not measured.
+    step()?;
+    let time = Duration::from_secs_f64(options.seconds.max(0.01));
+    let (mut latencies, mut rows) = (Latencies::default(), 0);
+    let start = Instant::now();
+    let mut now = start;
+    while now - start < time {
+        rows += step()?;
+        let end = Instant::now();
+        latencies.record(end - now);
+        now = end;
+    }
+    Ok(((now - start).as_secs_f64() * 1e6 / rows.max(1) as f64, latencies))
+}
+
+struct Report<'a> {
+    options: &'a Options,
+    figures: &'a [Figure],
+}
+
+impl Report<'_> {
+    fn figure(&self, operation: &str, transport: Transport) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.operation == operation && figure.transport == transport)
+    }
+
+    /// One line an operation, one column a way in.
+    fn table(&self, show: impl Fn(&Figure) -> f64) -> Vec<Vec<String>> {
+        let cell = |operation: &str, transport: Transport| {
+            self.figure(operation, transport).map_or("-".into(), |figure| format!("{:.2}", show(figure)))
+        };
+        let line = |(_, name): &(Operation, &str)| {
+            let cells = self.options.transport.iter().map(|&transport| cell(name, transport));
+            std::iter::once((*name).to_owned()).chain(cells).collect()
+        };
+        OPERATIONS.iter().map(line).collect()
+    }
+
+    fn head(&self, unit: &str) -> Vec<String> {
+        let names = self.options.transport.iter().map(|transport| transport.name().to_owned());
+        std::iter::once(unit.to_owned()).chain(names).collect()
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for (unit, rows) in [
+            ("us a row", self.table(|figure| figure.micros_per_row)),
+            ("us a call, p50", self.table(|figure| figure.latencies.micros(0.5))),
+            ("us a call, p99", self.table(|figure| figure.latencies.micros(0.99))),
+        ] {
+            for row in std::iter::once(self.head(unit)).chain(rows) {
+                text += &format!("{:<22}", row[0]);
+                row[1..].iter().for_each(|cell| text += &format!("{cell:>14}"));
+                text.push('\n');
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let figure = |figure: &Figure| {
+            json!({
+                "op": figure.operation,
+                "transport": figure.transport.name(),
+                "us_per_row": (figure.micros_per_row * 1000.0).round() / 1000.0,
+                "call_us": figure.latencies.json(),
+            })
+        };
+        self.figures.iter().map(figure).collect()
+    }
+
+    fn page(&self) -> String {
+        let how = format!(
+            "Microseconds a row, and percentiles of calls. {} rows, batches and ranges of {}, one client thread, {} s each. tcp, unix and shm \
+             are transporters of the native client, sql is prepared statements, in handlersocket batches are sent at once.",
+            self.options.rows, self.options.batch, self.options.seconds
+        );
+        let mut page = Page::new("Reads", &how);
+        page.table(&self.head("us a row"), &self.table(|figure| figure.micros_per_row));
+        let places = QUANTILES.map(|(name, _)| name);
+        for (_, operation) in OPERATIONS {
+            let figures: Vec<&Figure> =
+                self.options.transport.iter().filter_map(|&transport| self.figure(operation, transport)).collect();
+            page.heading(operation);
+            let bar = |figure: &&Figure| Bar {
+                name: figure.transport.name().into(),
+                length: figure.micros_per_row,
+                text: format!("{:.2} us a row", figure.micros_per_row),
+                is_own: true,
+            };
+            page.bars(&figures.iter().map(bar).collect::<Vec<_>>());
+            let curve = |figure: &&Figure| Curve {
+                name: figure.transport.name().into(),
+                figures: figure.latencies.quantiles().into_iter().map(|(_, micros)| micros).collect(),
+            };
+            page.curves(&places, "us", &figures.iter().map(curve).collect::<Vec<_>>());
+        }
+        page.into_html()
     }
 }

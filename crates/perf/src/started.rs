@@ -1,16 +1,17 @@
 //! A cluster of this machine for one measurement, made by the very program that measures.
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
 
-/// How long it may take to stop.
-const STOP_PATIENCE: Duration = Duration::from_secs(20);
+use shoal_testkit::process::{self, Signal};
+use shoal_testkit::{Kind, Server, Setup};
+
+/// What a node's line says before the address of its HandlerSocket port.
+const HANDLERSOCKET: &str = " hs=";
 
 pub(crate) struct StartedCluster {
-    supervisor: Child,
-    directory: PathBuf,
+    server: Server,
     /// Of the management node.
     pub address: String,
     /// Where it takes MySQL clients.
@@ -18,48 +19,51 @@ pub(crate) struct StartedCluster {
 }
 
 impl StartedCluster {
-    pub fn start(settings: &[String]) -> Result<StartedCluster, String> {
+    pub fn start(data_nodes: u32, settings: &[String], folder: &Path) -> Result<StartedCluster, String> {
         let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-        let directory = std::env::temp_dir().join(format!("shoal-bench-{}", std::process::id()));
-        let mut command = Command::new(program);
-        command.args(["dev", "--data-nodes", "2", "--mysql-port", "0", "--data-dir"]).arg(&directory);
+        let mut setup = Setup::new(Kind::Shoal, program)
+            .argument(format!("--data-nodes={data_nodes}"))
+            .argument("--hs-port=0")
+            .parent(folder);
+        setup.own_process_group = true;
         for setting in settings {
-            command.args(["--set", setting]);
+            setup = setup.argument(format!("--set={setting}"));
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let supervisor = command.spawn().map_err(|error| format!("cannot start a cluster: {error}"))?;
-        let mut cluster = StartedCluster { supervisor, directory, address: String::new(), mysql: String::new() };
-        let out = cluster.supervisor.stdout.take().ok_or("internal: the cluster's output is not read")?;
-        let ready = BufReader::new(out).lines().map_while(Result::ok);
-        let mut ready = ready.filter_map(|line| line.strip_prefix("shoal is ready: mysql ").map(str::to_owned));
-        cluster.mysql = ready.next().ok_or_else(|| {
-            format!("the cluster did not start; see the logs in {}", cluster.directory.display())
-        })?;
-        cluster.address = cluster.management_address()?;
-        Ok(cluster)
-    }
-
-    /// From the configuration that `shoal dev` has written.
-    fn management_address(&self) -> Result<String, String> {
-        let path = self.directory.join("config.ini");
+        let server = setup.start().map_err(|error| error.to_string())?;
+        let path = server.data_dir().join("config.ini");
         let text =
             std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let port = text.lines().find_map(|line| line.strip_prefix("PortNumber="));
-        port.map(|port| format!("127.0.0.1:{port}")).ok_or_else(|| format!("{} names no port", path.display()))
+        let port = port.ok_or_else(|| format!("{} names no port", path.display()))?;
+        let (address, mysql) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{}", server.port()));
+        Ok(StartedCluster { server, address, mysql })
+    }
+
+    pub fn mysql_port(&self) -> u16 {
+        self.server.port()
+    }
+
+    /// To every process of it.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        let processes = self.server.printed();
+        let processes =
+            processes.iter().filter_map(|line| line.split_once(" pid=")?.1.split(' ').next()?.parse().ok());
+        processes.chain(self.server.process()).try_for_each(|process: u32| process::signal(process, signal))
+    }
+
+    /// Where the first node takes HandlerSocket clients.
+    pub fn handlersocket(&self) -> Option<SocketAddr> {
+        let printed = self.server.printed();
+        let (_, address) = printed.iter().find_map(|line| line.split_once(HANDLERSOCKET))?;
+        address.split_ascii_whitespace().next()?.parse().ok()
     }
 }
 
 impl Drop for StartedCluster {
     fn drop(&mut self) {
-        // The supervisor stops its nodes in an orderly way when it is asked to.
-        let _ = Command::new("kill").args(["-TERM", &self.supervisor.id().to_string()]).status();
-        let deadline = Instant::now() + STOP_PATIENCE;
-        while let Ok(None) = self.supervisor.try_wait() {
-            if Instant::now() > deadline {
-                let _ = self.supervisor.kill();
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let _ = std::fs::remove_dir_all(&self.directory);
+        // A process that is stopped hears nothing.
+        let _ = self.signal(Signal::Continue);
+        // In order, so that its nodes leave nothing behind; otherwise it is killed.
+        let _ = self.server.stop();
     }
 }

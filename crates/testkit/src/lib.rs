@@ -1,4 +1,4 @@
-//! What the system tests and the benchmark share: real server processes and a small MySQL client.
+//! What the system tests and the benchmarks share: real server processes and a small MySQL client.
 //!
 //! - [`server`]: starts Shoal or MariaDB on a free port with a data directory of its own, stops, kills and
 //!   restarts it, and keeps its log.
@@ -8,7 +8,7 @@
 //! - [`client`]: a blocking MySQL client that shows what is on the wire: text and binary protocol, cursors,
 //!   long data, multi-statements, raw packets.
 //!
-//! Nothing here is linked into the product.
+//! Of the product `shoal bench` alone uses it, for the servers that it measures.
 
 pub mod client;
 pub mod port;

@@ -15,7 +15,7 @@ use shoal_testkit::{Client, Kind, Server, Setup};
 
 use super::management;
 use super::options::Plan;
-use crate::interrupt;
+use shoal_measure::interrupt;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(5);

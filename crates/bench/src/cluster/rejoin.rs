@@ -17,8 +17,8 @@ use shoal_testkit::{Client, program};
 use super::Outcome;
 use super::nodes::{Cluster, Durability, Node, connect_within};
 use super::options::{Part, Plan};
-use crate::interrupt;
-use crate::progress::Progress;
+use shoal_measure::interrupt;
+use shoal_measure::progress::Progress;
 
 const DATABASE: &str = "sbtest";
 /// sbtest: two INTs, and digits that fill 119 of CHAR(120) and 59 of CHAR(60).

@@ -5,13 +5,13 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use shoal_testkit::server::tail;
 
 use super::contestant::{Contestant, Footprint, Run};
 use super::options::{Plan, Who};
 use super::workload::Workload;
-use crate::{interrupt, results};
+use shoal_measure::progress::Progress;
+use shoal_measure::{interrupt, results};
 
 /// After loading, background work gets this long before anything is measured.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -39,17 +39,17 @@ pub struct Cell {
 
 pub fn run(plan: &Plan) -> io::Result<Outcome> {
     let started = Instant::now();
-    let bar = progress_bar(plan);
+    let progress = Progress::new(steps(plan));
     let mut contestants = Vec::new();
     let mut footprints = Vec::new();
     for &who in &plan.servers {
-        bar.set_message(format!("{}: start and load", who.name()));
+        progress.doing(format!("{}: start and load", who.name()));
         let loaded = start_and_load(who, plan).map(|(contestant, footprint)| {
             contestants.push(contestant);
             footprint
         });
         if let Err(error) = &loaded {
-            say(&bar, &format!("{}: {error}", who.name()));
+            progress.say(&format!("{}: {error}", who.name()));
         }
         footprints.push((who, loaded.map_err(|error| error.to_string())));
     }
@@ -62,10 +62,10 @@ pub fn run(plan: &Plan) -> io::Result<Outcome> {
             if interrupt::requested() {
                 break;
             }
-            rows.push(measure_row(workload, threads, plan, &mut contestants, &bar)?);
+            rows.push(measure_row(workload, threads, plan, &mut contestants, &progress)?);
         }
     }
-    bar.finish_and_clear();
+    progress.end();
     Ok(Outcome { footprints, rows, took: started.elapsed() })
 }
 
@@ -80,7 +80,7 @@ fn measure_row(
     threads: u32,
     plan: &Plan,
     contestants: &mut [Contestant],
-    bar: &ProgressBar,
+    progress: &Progress,
 ) -> io::Result<Row> {
     let mut row = Row { workload, threads, cells: BTreeMap::new() };
     for round in 0..plan.runs {
@@ -90,11 +90,11 @@ fn measure_row(
                 continue;
             }
             let cell = row.cells.entry(who.name()).or_default();
-            bar.inc(1);
+            progress.step();
             if cell.failure.is_some() || interrupt::requested() {
                 continue;
             }
-            bar.set_message(format!("{} x{threads} {} {}/{}", workload.name, who.name(), round + 1, plan.runs));
+            progress.doing(format!("{} x{threads} {} {}/{}", workload.name, who.name(), round + 1, plan.runs));
             give_the_floor_to(active, contestants, plan)?;
             match measure(&mut contestants[active], workload, threads, plan) {
                 Ok(run) => cell.runs.push(run),
@@ -102,7 +102,7 @@ fn measure_row(
             }
         }
     }
-    say(bar, &summary(&row));
+    progress.say(&summary(&row));
     Ok(row)
 }
 
@@ -167,24 +167,14 @@ impl Cell {
     }
 }
 
-fn progress_bar(plan: &Plan) -> ProgressBar {
+/// Runs, over all.
+fn steps(plan: &Plan) -> u64 {
     let mut steps = 0;
     for workload in &plan.workloads {
         let part = |who: &&Who| **who != Who::Canned || workload.has_ceiling();
         steps += plan.servers.iter().filter(part).count() * plan.threads.len();
     }
-    let bar = ProgressBar::new(steps as u64 * plan.runs as u64);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} eta {eta}  {msg}");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(500));
-    bar
-}
-
-/// A line that stays, above the bar or without one.
-fn say(bar: &ProgressBar, text: &str) {
-    bar.suspend(|| eprintln!("{text}"));
+    steps as u64 * u64::from(plan.runs)
 }
 
 #[cfg(test)]

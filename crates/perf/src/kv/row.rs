@@ -1,9 +1,10 @@
 //! What is measured: shapes of load, who takes part in each, and the goals.
 
+use shoal_measure::results;
+
 use super::contestant::Who;
 use super::door::Door;
 use super::load::Figures;
-use crate::results;
 
 /// A way into a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,7 @@ impl Lane {
             (Who::Mariadb, Door::MysqlText) => "MariaDB, text",
             (Who::Mariadb, Door::MysqlPrepared) => "MariaDB, prepared",
             (Who::Mariadb, _) => "MariaDB's HandlerSocket",
+            (Who::ShoalCluster, _) => "Shoal's native client",
             (Who::Shoal, Door::MysqlText) => "Shoal, text",
             (Who::Shoal, Door::MysqlPrepared) => "Shoal, prepared",
             (Who::Shoal, _) => "Shoal's HandlerSocket",
@@ -59,8 +61,7 @@ impl Cell {
 
     /// Microseconds below which that share of the batches were answered.
     pub fn micros(&self, quantile: f64) -> Option<f64> {
-        let micros = |figures: &Figures| figures.latencies.value_at_quantile(quantile) as f64 / 1000.0;
-        results::median(self.runs.iter().map(micros))
+        results::median(self.runs.iter().map(|figures| figures.latencies.micros(quantile)))
     }
 }
 
@@ -103,7 +104,8 @@ fn of(who: Who, door: Door) -> Lane {
 /// All rows, in the order of the report.
 pub fn rows() -> Vec<Row> {
     let plugin = of(Who::Mariadb, Door::HandlerSocket);
-    let reads = [ECHO, MEMCACHED, REDIS, plugin, of(Who::Shoal, Door::HandlerSocket)];
+    let native = |door| of(Who::ShoalCluster, door);
+    let reads = [ECHO, MEMCACHED, REDIS, plugin, native(Door::Native), of(Who::Shoal, Door::HandlerSocket)];
     let goals: [(usize, usize, Vec<Goal>); 5] = [
         (1, 1, vec![Goal::Times(0.9, ECHO)]),
         (8, 1, vec![Goal::Times(0.8, ECHO), Goal::Times(1.3, plugin), Goal::Times(1.0, MEMCACHED)]),
@@ -113,10 +115,16 @@ pub fn rows() -> Vec<Row> {
     ];
     let read = |(connections, depth, goals)| Row { goals, ..Row::new("read", connections, depth, &reads) };
     let mut rows: Vec<Row> = goals.into_iter().map(read).collect();
-    for (operation, door) in [("update", Door::HandlerSocketUpdate), ("insert", Door::HandlerSocketInsert)] {
+    for (operation, door, native_door) in [
+        ("update", Door::HandlerSocketUpdate, Door::NativeUpdate),
+        ("insert", Door::HandlerSocketInsert, Door::NativeInsert),
+    ] {
         let plugin = of(Who::Mariadb, door);
         let goals = vec![Goal::PerSecond(400_000.0), Goal::Times(5.0, plugin)];
-        rows.push(Row { goals, ..Row::new(operation, 8, 20, &[plugin, of(Who::Shoal, door)]) });
+        rows.push(Row {
+            goals,
+            ..Row::new(operation, 8, 20, &[plugin, native(native_door), of(Who::Shoal, door)])
+        });
     }
     for door in [Door::MysqlText, Door::MysqlPrepared] {
         for connections in [1, 8] {
@@ -131,7 +139,7 @@ pub fn rows() -> Vec<Row> {
 mod tests {
     use std::time::Duration;
 
-    use hdrhistogram::Histogram;
+    use shoal_measure::latency::Latencies;
 
     use super::*;
 
@@ -139,15 +147,12 @@ mod tests {
     fn goals_are_judged_by_what_others_do_in_the_same_run() {
         let mut row = rows().remove(0);
         assert_eq!(row.judge(row.goals[0]), None);
-        let figures = |operations| Figures {
-            operations,
-            took: Duration::from_secs(1),
-            latencies: Histogram::new(3).unwrap(),
-        };
+        let figures =
+            |operations| Figures { operations, took: Duration::from_secs(1), latencies: Latencies::default() };
         row.cells[0].runs = vec![figures(100)];
-        row.cells[4].runs = vec![figures(89)];
+        row.cells[5].runs = vec![figures(89)];
         assert_eq!(row.judge(row.goals[0]), Some((0.89, false)));
-        row.cells[4].runs = vec![figures(90)];
+        row.cells[5].runs = vec![figures(90)];
         assert_eq!(row.judge(row.goals[0]), Some((0.9, true)));
         assert_eq!(row.judge(Goal::PerSecond(91.0)), Some((90.0, false)));
     }

@@ -1,20 +1,13 @@
-//! The results as Markdown, JSON and an HTML page with bars.
+//! The results as Markdown, JSON and an HTML page.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io;
-use std::path::Path;
 
 use serde_json::{Value, json};
+use shoal_measure::facts::{Facts, facts_json};
+use shoal_measure::latency::QUANTILES;
+use shoal_measure::page::{Bar, Curve, Page};
 
 use super::row::{Cell, Goal, Row};
-use crate::facts::{Facts, facts_json};
-use crate::results;
-
-const QUANTILES: [(&str, f64); 5] =
-    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
-/// The width of the longest bar of a picture.
-const BAR_PIXELS: f64 = 480.0;
 
 pub struct Report<'a> {
     pub facts: &'a Facts,
@@ -61,21 +54,13 @@ pub fn line(row: &Row) -> String {
 }
 
 impl Report<'_> {
-    pub fn write(&self, out: &Path, json: Option<&Path>) -> io::Result<()> {
-        results::write(out, &self.markdown(), &self.json())?;
-        fs::write(out.with_extension("html"), self.html())?;
-        match json {
-            Some(path) => fs::write(path, serde_json::to_string_pretty(&self.json())? + "\n"),
-            None => Ok(()),
-        }
-    }
-
     fn how(&self) -> String {
         format!(
             "Rows by key; C x D: C connections that each send D requests, wait for all replies and send the next. {} alternating runs of \
              {} s, medians. The client runs on the same machine and is the same for all. Writes: Shoal with \
              CommitDurability=replicated, one node; MariaDB with innodb_flush_log_at_trx_commit=0. Latencies are those of \
-             a whole batch.",
+             a whole batch. The native client is measured in a cluster of one data node, over shared memory, which the echo server does not \
+             limit; its batches are single operations.",
             self.runs, self.seconds
         )
     }
@@ -123,7 +108,7 @@ impl Report<'_> {
         self.rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (row, cell)))
     }
 
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let cells = self.cells().map(|(row, cell)| {
             let quantiles: serde_json::Map<String, Value> = QUANTILES
                 .iter()
@@ -161,56 +146,36 @@ impl Report<'_> {
         })
     }
 
-    fn html(&self) -> String {
-        let mut page = format!(
-            "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Rows by key</title>\n<style>body{{font:15px/1.5 system-ui,sans-serif;\
-             max-width:60em;margin:2em auto;padding:0 1em}}text{{font:13px system-ui,sans-serif}}.own{{fill:#0a7d6b}}\
-             .other{{fill:#b9c4c9}}.met{{color:#0a7d6b}}.missed{{color:#b3261e}}</style>\n<h1>Rows by key</h1>\n<p>{}</p>\n",
-            escaped(&self.how())
-        );
+    pub fn html(&self) -> String {
+        let mut page = Page::new("Rows by key", &self.how());
+        let places = QUANTILES.map(|(name, _)| name);
         for row in self.rows {
-            let _ = writeln!(page, "<h2>{} {} x {}</h2>", escaped(row.operation), row.connections, row.depth);
-            page.push_str(&bars(row));
+            page.heading(&format!("{} {} x {}", row.operation, row.connections, row.depth));
+            let bar = |cell: &Cell| Bar {
+                name: cell.lane.name().into(),
+                length: cell.per_second().unwrap_or(0.0),
+                text: format!("{}/s", rate(cell.per_second())),
+                is_own: cell.lane.who.is_own(),
+            };
+            page.bars(&row.cells.iter().map(bar).collect::<Vec<_>>());
             for &goal in &row.goals {
-                let result = goal_result(row, goal);
-                let class = if result.ends_with("met") { "met" } else { "missed" };
-                let goal = escaped(&goal_text(goal));
-                let _ = writeln!(page, "<p>{goal}: <b class=\"{class}\">{}</b></p>", escaped(&result));
+                page.verdict(
+                    &goal_text(goal),
+                    &goal_result(row, goal),
+                    row.judge(goal).is_some_and(|(_, is_met)| is_met),
+                );
             }
+            let curve = |cell: &Cell| {
+                let figures: Option<Vec<f64>> =
+                    QUANTILES.iter().map(|&(_, quantile)| cell.micros(quantile)).collect();
+                Some(Curve { name: cell.lane.name().into(), figures: figures? })
+            };
+            page.curves(&places, "us", &row.cells.iter().filter_map(curve).collect::<Vec<_>>());
         }
-        page.push_str("<h2>Machine</h2>\n<ul>\n");
-        for (name, value) in self.facts {
-            let _ = writeln!(page, "<li>{}: {}</li>", escaped(name), escaped(value));
+        for failure in self.failures {
+            page.note(&format!("Not measured: {failure}"));
         }
-        page.push_str("</ul>\n");
-        page
+        page.facts(self.facts);
+        page.into_html()
     }
-}
-
-fn bars(row: &Row) -> String {
-    let most = row.cells.iter().filter_map(Cell::per_second).fold(1.0, f64::max);
-    let height = row.cells.len() * 24;
-    let mut picture = format!("<svg width=\"100%\" viewBox=\"0 0 860 {height}\" role=\"img\">\n");
-    for (number, cell) in row.cells.iter().enumerate() {
-        let (top, per_second) = (number * 24, cell.per_second().unwrap_or(0.0));
-        let (width, class) =
-            (per_second / most * BAR_PIXELS, if number + 1 == row.cells.len() { "own" } else { "other" });
-        let _ = writeln!(
-            picture,
-            "<text x=\"200\" y=\"{}\" text-anchor=\"end\">{}</text><rect class=\"{class}\" x=\"208\" y=\"{}\" \
-             width=\"{width:.1}\" height=\"18\"/><text x=\"{:.1}\" y=\"{}\">{}/s</text>",
-            top + 16,
-            escaped(cell.lane.name()),
-            top + 3,
-            214.0 + width,
-            top + 16,
-            rate(cell.per_second()),
-        );
-    }
-    picture.push_str("</svg>\n");
-    picture
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

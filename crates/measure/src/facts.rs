@@ -18,8 +18,8 @@ pub fn facts_json(facts: &Facts) -> Value {
     facts.iter().map(|(name, value)| (name.to_string(), Value::from(value.as_str()))).collect()
 }
 
-/// `work_dir`: where servers keep their data; `shoal`: the server under test, when it takes part.
-pub fn gather(work_dir: &Path, shoal: Option<&Path>) -> io::Result<Facts> {
+/// `work_dir`: where servers keep their data; `programs`: what takes part, each with a name and a path.
+pub fn gather(work_dir: &Path, programs: &[(&'static str, &str)]) -> io::Result<Facts> {
     let cores = std::thread::available_parallelism()?;
     let mut facts = vec![
         ("cores", cores.to_string()),
@@ -29,16 +29,14 @@ pub fn gather(work_dir: &Path, shoal: Option<&Path>) -> io::Result<Facts> {
         ("load before the run", load()),
         ("file system", file_system(work_dir)),
         ("4 KiB write + fdatasync", fsync_latency(work_dir)?),
-        ("sysbench", version("sysbench")),
-        ("MariaDB", version("mariadbd")),
     ];
-    if let Some(shoal) = shoal {
-        facts.push(("Shoal", version(&shoal.to_string_lossy())));
-    }
-    if let Some(commit) = printed("git", &["rev-parse", "--short=12", "HEAD"]) {
-        facts.push(("commit", commit));
-    }
+    facts.extend(programs.iter().map(|&(name, program)| (name, version(program))));
     Ok(facts)
+}
+
+/// The commit of the checkout that this is run in.
+pub fn commit() -> Option<(&'static str, String)> {
+    printed("git", &["rev-parse", "--short=12", "HEAD"]).map(|commit| ("commit", commit))
 }
 
 fn processor() -> String {

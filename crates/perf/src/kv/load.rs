@@ -9,12 +9,13 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
+use shoal_measure::latency::Latencies;
+use shoal_measure::poll::Poll;
 
 use super::door::{self, Door, FIRST_KEY, Opened};
-use crate::poll::Poll;
 
-const THREADS: usize = 2;
+/// Of the client.
+pub const THREADS: usize = 2;
 const READ_BYTES: usize = 256 << 10;
 /// A batch that takes longer is lost.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_millis(60);
 /// Rows that one connection may insert in one run.
 const INSERTS_MAX: u32 = 1_000_000;
-const HISTOGRAM_MAX_NS: u64 = 10_000_000_000;
+const CONNECTIONS_MAX: u32 = 64;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]
@@ -39,17 +40,25 @@ pub struct Job {
     pub generation: u32,
 }
 
-/// What was done. Latencies are those of whole batches, in nanoseconds.
+/// What was done. Latencies are those of whole batches.
 #[derive(Clone, Debug)]
 pub struct Figures {
     pub operations: u64,
     pub took: Duration,
-    pub latencies: Histogram<u64>,
+    pub latencies: Latencies,
 }
 
 impl Figures {
     pub fn per_second(&self) -> f64 {
         self.operations as f64 / self.took.as_secs_f64()
+    }
+
+    /// Those of two parts of one run.
+    pub fn and(mut self, other: Figures) -> Figures {
+        self.operations += other.operations;
+        self.took = self.took.max(other.took);
+        self.latencies.add(&other.latencies);
+        self
     }
 }
 
@@ -62,14 +71,25 @@ struct Connection {
 }
 
 /// Keys at random, or the next ones that are not there yet.
-struct Keys {
+pub struct Keys {
     state: u64,
     rows: u32,
     next: Option<u32>,
 }
 
 impl Keys {
-    fn next(&mut self) -> u32 {
+    /// Of the connection with this number.
+    pub fn new(job: &Job, number: usize) -> Keys {
+        let seed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(job.generation);
+        // Every connection of every run inserts rows of its own.
+        let next = job.door.inserts().then(|| {
+            let block = job.generation * CONNECTIONS_MAX + number as u32;
+            2 * FIRST_KEY + block * INSERTS_MAX
+        });
+        Keys { state: seed, rows: job.rows, next }
+    }
+
+    pub fn next(&mut self) -> u32 {
         if let Some(next) = &mut self.next {
             *next += 1;
             return *next;
@@ -102,25 +122,12 @@ pub fn run(job: &Job) -> io::Result<Figures> {
         };
         handles.into_iter().map(join).collect::<io::Result<Vec<Figures>>>()
     })?;
-    let merge = |mut all: Figures, one: Figures| {
-        all.operations += one.operations;
-        all.took = all.took.max(one.took);
-        // Both have the same bounds.
-        let _ = all.latencies.add(&one.latencies);
-        all
-    };
-    results.into_iter().reduce(merge).ok_or_else(|| io::Error::other("no connections"))
+    results.into_iter().reduce(Figures::and).ok_or_else(|| io::Error::other("no connections"))
 }
 
 fn connect(job: &Job, number: usize) -> io::Result<Connection> {
     let opened = job.door.open(job.port, job.secret)?;
-    let seed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(job.generation);
-    // Every connection of every run inserts rows of its own.
-    let next = (job.door == Door::HandlerSocketInsert).then(|| {
-        let block = job.generation * 64 + number as u32;
-        2 * FIRST_KEY + block * INSERTS_MAX
-    });
-    let keys = Keys { state: seed, rows: job.rows, next };
+    let keys = Keys::new(job, number);
     let mut connection = Connection { opened, reply_bytes: 0, awaited_bytes: 0, sent_at: Instant::now(), keys };
     connection.learn_reply(job)?;
     Ok(connection)
@@ -189,7 +196,7 @@ impl Connection {
 }
 
 /// Rows that updates of other runs have changed have values of some generation.
-fn is_value_of(key: u32, job: &Job, part: &[u8]) -> bool {
+pub fn is_value_of(key: u32, job: &Job, part: &[u8]) -> bool {
     let mut value = Vec::new();
     (0..=job.generation).any(|generation| {
         value.clear();
@@ -204,7 +211,7 @@ fn is_timeout(error: &io::Error) -> bool {
 
 /// One thread's share.
 fn drive(job: &Job, mut share: Vec<Connection>, barrier: &Barrier) -> io::Result<Figures> {
-    let mut latencies = Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3).map_err(io::Error::other)?;
+    let mut latencies = Latencies::default();
     let mut requests = Vec::with_capacity(READ_BYTES);
     let mut replies = vec![0; READ_BYTES];
     let poll = Poll::new()?;
@@ -241,7 +248,7 @@ fn drive(job: &Job, mut share: Vec<Connection>, barrier: &Barrier) -> io::Result
                 continue;
             }
             let now = Instant::now();
-            latencies.saturating_record((now - connection.sent_at).as_nanos() as u64);
+            latencies.record(now - connection.sent_at);
             operations += job.depth as u64;
             if now >= end {
                 running -= 1;

@@ -39,6 +39,9 @@ pub enum Door {
     HandlerSocketInsert,
     MysqlText,
     MysqlPrepared,
+    Native,
+    NativeUpdate,
+    NativeInsert,
 }
 
 /// A connection that has been greeted, and what its requests need.
@@ -54,7 +57,16 @@ fn failed(what: impl std::fmt::Display) -> io::Error {
 impl Door {
     /// Whether replies carry the row's value.
     pub fn tells_value(self) -> bool {
-        !matches!(self, Door::Echo | Door::HandlerSocketUpdate | Door::HandlerSocketInsert)
+        !matches!(self, Door::Echo) && !self.writes()
+    }
+
+    fn writes(self) -> bool {
+        self.inserts() || matches!(self, Door::HandlerSocketUpdate | Door::NativeUpdate)
+    }
+
+    /// Whether keys are to be those of no row.
+    pub fn inserts(self) -> bool {
+        matches!(self, Door::HandlerSocketInsert | Door::NativeInsert)
     }
 
     /// `secret`: what a HandlerSocket port wants to hear first.
@@ -118,6 +130,8 @@ impl Opened {
                 out.push(b'\n');
                 head
             }
+            // Its operations are not bytes that a benchmark could make.
+            Door::Native | Door::NativeUpdate | Door::NativeInsert => Ok(()),
             Door::MysqlText => packet(out, COM_QUERY, |out| {
                 let _ = write!(out, "SELECT v FROM kv WHERE id = {key}");
             }),

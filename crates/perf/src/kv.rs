@@ -1,70 +1,84 @@
-//! Rows by key through every door: HandlerSocket and SQL, Shoal's and MariaDB's, memcached, Redis, and an echo server as the limit.
+//! `shoal bench kv`: rows by key through every door: HandlerSocket and SQL, Shoal's and MariaDB's, the native client, memcached, Redis, and an
+//! echo server as the limit.
 //!
-//! All servers hold the same rows and are measured by one client (`load`), in turn: who is not measured is stopped meanwhile. Every reply of
-//! a run is counted, and the first of every connection is compared with the row.
+//! All servers hold the same rows and are measured by one client (`load`; `native` for the native one), in turn: who is not measured is
+//! stopped meanwhile. Every reply of a run is counted, and the first of every connection is compared with the row.
 
-pub mod contestant;
-pub mod door;
-pub mod echo;
-pub mod load;
+mod contestant;
+mod door;
+pub(crate) mod echo;
+mod load;
+mod native;
 mod report;
-pub mod row;
+mod row;
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use shoal_measure::progress::Progress;
+use shoal_measure::{facts, interrupt};
 
 use self::contestant::{Contestant, Who};
 use self::load::Job;
 use self::row::Row;
-use crate::progress::Progress;
-use crate::{facts, interrupt};
+use crate::outputs::Outputs;
+use crate::told;
 
 #[derive(Args, Clone, Debug)]
-pub struct Options {
-    /// Measure these operations only, for example `read`, `update`, `insert`, `read by SQL`.
-    #[arg(long, value_delimiter = ',')]
+pub(crate) struct Options {
+    /// Measure these operations only: read, update, insert, "read by SQL"
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// Runs of each server in each row; the median counts.
-    #[arg(long, default_value_t = 3)]
+
+    /// Runs of each server in each row; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3)]
     runs: u32,
-    /// Seconds a run.
-    #[arg(long, default_value_t = 3.0)]
-    time: f64,
-    /// Rows of the table.
-    #[arg(long, default_value_t = 100_000)]
+
+    /// How long a run is
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    seconds: f64,
+
+    /// Rows of the table
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(100..=900_000))]
     rows: u32,
-    /// One run of a second each.
+
+    /// One run of a second each
     #[arg(long)]
     quick: bool,
-    /// The server under test.
-    #[arg(long, default_value = "target/release/shoal")]
-    shoal_binary: PathBuf,
-    /// Where the servers' temporary folders are made.
-    #[arg(long)]
+
+    /// Where the servers' temporary folders are made
+    #[arg(long, value_name = "FOLDER")]
     work_dir: Option<PathBuf>,
-    /// The results, as PATH.md, PATH.json and PATH.html.
-    #[arg(long, default_value = "bench/results/kv")]
-    out: PathBuf,
-    /// The results as JSON, in this file as well.
-    #[arg(long)]
-    json: Option<PathBuf>,
+
+    #[command(flatten)]
+    outputs: Outputs,
 }
 
 /// Measures and writes the report.
 ///
 /// # Errors
 /// Shoal cannot be started, or the report not written. Others that cannot be started are left out, and named.
-pub fn run(options: &Options) -> io::Result<()> {
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    let (text, outputs) = measured(options).map_err(told)?;
+    print!("{text}");
+    options.outputs.write(&outputs.0, || outputs.1)
+}
+
+/// The table for the terminal; the figures, and the page.
+fn measured(options: &Options) -> io::Result<(String, (serde_json::Value, String))> {
     interrupt::install()?;
     let work_dir = options.work_dir.clone().unwrap_or_else(std::env::temp_dir);
-    let shoal = options.shoal_binary.canonicalize()?;
-    let facts = facts::gather(&work_dir, Some(&shoal))?;
+    let shoal = std::env::current_exe()?;
+    let own = shoal.to_string_lossy();
+    let programs =
+        [("MariaDB", "mariadbd"), ("memcached", "memcached"), ("Redis", "redis-server"), ("Shoal", &own)];
+    let facts = facts::gather(&work_dir, &programs)?;
     let is_wanted = |row: &Row| options.only.is_empty() || options.only.iter().any(|only| only == row.operation);
     let mut rows: Vec<Row> = row::rows().into_iter().filter(is_wanted).collect();
-    let (runs, time) = if options.quick { (1, 1.0) } else { (options.runs.max(1), options.time) };
+    let (runs, time) =
+        if options.quick { (1, 1.0) } else { (options.runs.max(1), options.seconds.clamp(0.01, 600.0)) };
     let steps: u64 = rows.iter().map(|row| row.cells.len() as u64 * u64::from(runs)).sum();
     let progress = Progress::new(steps);
     let (mut contestants, mut failures) = (Vec::new(), Vec::new());
@@ -75,7 +89,7 @@ pub fn run(options: &Options) -> io::Result<()> {
         progress.doing(format!("{}: start and load", who.name()));
         match Contestant::start(who, &shoal, &work_dir, options.rows) {
             Ok(contestant) => contestants.push(contestant),
-            Err(error) if who == Who::Shoal => return Err(error),
+            Err(error) if who.is_own() => return Err(error),
             Err(error) => failures.push(format!("{} is not available: {error}", who.name())),
         }
     }
@@ -91,9 +105,7 @@ pub fn run(options: &Options) -> io::Result<()> {
     progress.end();
     drop(contestants);
     let report = report::Report { facts: &facts, rows: &rows, failures: &failures, runs, seconds: time };
-    report.write(&options.out, options.json.as_deref())?;
-    print!("{}", report.markdown());
-    Ok(())
+    Ok((report.markdown(), (report.json(), report.html())))
 }
 
 /// What the runs of a row have in common.
@@ -117,21 +129,25 @@ fn measure(row: &mut Row, shape: &Shape, contestants: &mut [Contestant], progres
             let is_active = contestant.who == cell.lane.who;
             contestant.set_paused(!is_active)?;
             if is_active {
-                active = Some((contestant.port(cell.lane.door), contestant.secret()));
+                active = Some(&*contestant);
             }
         }
-        let Some((port, secret)) = active else { continue };
+        let Some(contestant) = active else { continue };
         let job = Job {
             door: cell.lane.door,
-            port,
-            secret,
+            port: contestant.port(cell.lane.door),
+            secret: contestant.secret(),
             connections,
             depth,
             rows: shape.rows,
             time: shape.time,
             generation: shape.generation,
         };
-        match load::run(&job) {
+        let run = match contestant.management_address() {
+            Some(address) => native::run(address, &job),
+            None => load::run(&job),
+        };
+        match run {
             Ok(figures) => cell.runs.push(figures),
             Err(error) => cell.failure = Some(error.to_string()),
         }

@@ -10,6 +10,7 @@ use shoal_testkit::process::{self, Signal};
 use shoal_testkit::{Client, Kind, Server, Setup};
 
 use super::door::{self, DATABASE, Door, FIRST_KEY, TABLE};
+use crate::started::StartedCluster;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const SECRET: &str = "kv";
@@ -25,10 +26,16 @@ pub enum Who {
     Redis,
     Mariadb,
     Shoal,
+    /// A data node, a management node, and clients that are nodes themselves.
+    ShoalCluster,
 }
 
 impl Who {
-    pub const ALL: [Who; 5] = [Who::Echo, Who::Memcached, Who::Redis, Who::Mariadb, Who::Shoal];
+    pub const ALL: [Who; 6] = [Who::Echo, Who::Memcached, Who::Redis, Who::Mariadb, Who::ShoalCluster, Who::Shoal];
+
+    pub fn is_own(self) -> bool {
+        matches!(self, Who::Shoal | Who::ShoalCluster)
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -37,6 +44,7 @@ impl Who {
             Who::Redis => "Redis",
             Who::Mariadb => "MariaDB",
             Who::Shoal => "Shoal",
+            Who::ShoalCluster => "a cluster of Shoal",
         }
     }
 }
@@ -53,6 +61,7 @@ impl Drop for Program {
 
 enum Running {
     Server(Server),
+    Cluster(StartedCluster),
     Program(Program),
 }
 
@@ -91,9 +100,15 @@ impl Contestant {
             Ok(Running::Server(server))
         };
         let running = match who {
-            Who::Echo => server(Setup::new(Kind::Other, std::env::current_exe()?).argument("echo"), &mut ports)?,
+            Who::Echo => server(Setup::new(Kind::Other, shoal).argument("bench").argument("echo"), &mut ports)?,
             Who::Mariadb => server(mariadb(ports), &mut ports)?,
             Who::Shoal => server(self::shoal(shoal, ports), &mut ports)?,
+            Who::ShoalCluster => {
+                let settings = ["CommitDurability=replicated".to_owned()];
+                let cluster = StartedCluster::start(1, &settings, work_dir).map_err(failed)?;
+                ports.main = cluster.mysql_port();
+                Running::Cluster(cluster)
+            }
             Who::Memcached | Who::Redis => {
                 ports.main = free_port()?;
                 Running::Program(start_program(who, ports.main, work_dir)?)
@@ -117,10 +132,18 @@ impl Contestant {
         }
     }
 
+    /// Of those that native clients join.
+    pub fn management_address(&self) -> Option<&str> {
+        match &self.running {
+            Running::Cluster(cluster) => Some(&cluster.address),
+            Running::Server(_) | Running::Program(_) => None,
+        }
+    }
+
     fn load(&self, rows: u32) -> io::Result<()> {
         match self.who {
             Who::Echo => Ok(()),
-            Who::Mariadb | Who::Shoal => load_sql(self.ports.main, rows),
+            Who::Mariadb | Who::Shoal | Who::ShoalCluster => load_sql(self.ports.main, rows),
             Who::Memcached => load_lines(self.ports.main, rows, "STORED", |key, value, out| {
                 let _ = write!(out, "set {key} 0 0 {}\r\n", value.len());
                 out.extend_from_slice(value);
@@ -143,6 +166,7 @@ impl Contestant {
         let signal = if paused { Signal::Pause } else { Signal::Continue };
         match &self.running {
             Running::Server(server) => server.signal(signal),
+            Running::Cluster(cluster) => cluster.signal(signal),
             Running::Program(program) => process::signal(program.0.id(), signal),
         }
     }

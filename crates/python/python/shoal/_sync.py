@@ -1,0 +1,368 @@
+"""The face for threads: every operation waits for its end, and lets go of the interpreter meanwhile."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import time
+import weakref
+from types import TracebackType
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Type, TypeVar, Union, cast
+
+from . import _shoal
+from ._errors import Error
+from ._shoal import Filter, Row, Savepoint, Table
+from ._types import GivenRow, Isolation, Key, Lock, Transporter, Value, Wait
+
+T = TypeVar("T")
+_Core = Union[_shoal.ClientCore, _shoal.TransactionCore]
+
+
+def connect(
+    addresses: str,
+    *,
+    workers: int = 1,
+    jobs_max: int = 256,
+    lock_wait_timeout: float = 50.0,
+    connect_timeout: float = 10.0,
+    spin: float = 0.0002,
+    transporter: Transporter = "shm",
+) -> Client:
+    """Joins the cluster that these management or data nodes ("HOST:PORT", separated by commas) belong to.
+
+    workers: threads of the client. jobs_max: operations and transactions that each of them runs at a time; as many more wait in a queue, and
+    who comes then waits himself. lock_wait_timeout: seconds that an operation waits for a row's lock. spin: seconds for which a thread looks
+    for an answer before it sleeps; 0 for programs that have better uses for a core. transporter: the best way to nodes of the same host.
+
+    Raises TemporaryError (1297) if nobody answers in time, Error 1203 if the cluster has no free place for a client.
+    """
+    operation = connecting(addresses, workers, jobs_max, lock_wait_timeout, connect_timeout, spin, transporter)
+    return Client(operation.wait(), addresses)
+
+
+def connecting(
+    addresses: str,
+    workers: int,
+    jobs_max: int,
+    lock_wait_timeout: float,
+    connect_timeout: float,
+    spin: float,
+    transporter: Transporter,
+) -> _shoal.Operation:
+    def seconds(value: float) -> datetime.timedelta:
+        return datetime.timedelta(seconds=value)
+
+    return _shoal.connect(
+        addresses,
+        workers,
+        jobs_max,
+        seconds(lock_wait_timeout),
+        seconds(connect_timeout),
+        seconds(spin),
+        transporter,
+    )
+
+
+class Scan:
+    """A scan: iterate over it for its rows, or over `batches()` for lists of them. It begins with the first row that is asked for."""
+
+    def __init__(self, core: _Core, plan: _shoal.ScanPlan) -> None:
+        self._core = core
+        self._plan = plan
+        self._cursor: Optional[_shoal.Cursor] = None
+        self._rows: Iterator[Row] = iter(())
+
+    def _next_batch(self) -> List[Row]:
+        if self._cursor is None:
+            self._cursor = self._core.scan(self._plan)
+        return cast(List[Row], self._cursor.next().wait())
+
+    def __iter__(self) -> Scan:
+        return self
+
+    def __next__(self) -> Row:
+        for row in self._rows:
+            return row
+        self._rows = iter(self._next_batch())
+        return next(self._rows)
+
+    def batches(self) -> Iterator[List[Row]]:
+        """The rows as lists, as they come from the cluster."""
+        while batch := self._next_batch():
+            yield batch
+
+    def all(self) -> List[Row]:
+        """All rows, in one operation if the scan has not begun."""
+        if self._cursor is None:
+            return cast(List[Row], self._core.start(_shoal.scan_all(self._plan)).wait())
+        return list(self)
+
+    def close(self) -> None:
+        """Ends the scan where it is."""
+        self._rows = iter(())
+        if self._cursor is not None:
+            self._cursor.close()
+
+
+class Reader:
+    """Reads: those of a client or a transaction, or locking ones of a transaction."""
+
+    _core: _Core
+    _lock: Optional[Lock] = None
+    _wait: Wait = "wait"
+
+    def _run(self, work: _shoal.Work) -> Any:
+        return self._core.start(work).wait()
+
+    def get(self, table: Table, key: Key) -> Optional[Row]:
+        """The row with this primary key."""
+        return cast(Optional[Row], self._run(_shoal.get(table, key, True, self._lock, self._wait)))
+
+    def get_many(self, table: Table, keys: Iterable[Key]) -> List[Optional[Row]]:
+        """The rows with these primary keys, in the keys' order: one round trip."""
+        return cast(List[Optional[Row]], self._run(_shoal.get(table, keys, False, self._lock, self._wait)))
+
+    def get_unique(self, table: Table, index: str, key: Key) -> Optional[Row]:
+        """The row with this key of a unique index."""
+        return cast(Optional[Row], self._run(_shoal.get_unique(table, index, key, True, self._lock, self._wait)))
+
+    def get_unique_many(self, table: Table, index: str, keys: Iterable[Key]) -> List[Optional[Row]]:
+        """The rows with these keys of a unique index, in the keys' order: two round trips."""
+        work = _shoal.get_unique(table, index, keys, False, self._lock, self._wait)
+        return cast(List[Optional[Row]], self._run(work))
+
+    def scan(
+        self,
+        table: Table,
+        *,
+        index: Optional[str] = None,
+        equal: Optional[Key] = None,
+        from_: Optional[Key] = None,
+        after: Optional[Key] = None,
+        up_to: Optional[Key] = None,
+        before: Optional[Key] = None,
+        ordered: bool = False,
+        descending: bool = False,
+        limit: Optional[int] = None,
+        filter: Optional[Filter] = None,
+        columns: Optional[List[str]] = None,
+    ) -> Scan:
+        """Rows along an index ("PRIMARY" is the primary key), or of the whole table.
+
+        equal, from_ (>=), after (>), up_to (<=), before (<) bound leading columns of the index. Without `ordered` rows come partition by
+        partition. `filter` and `columns` are evaluated where the rows lie.
+        """
+        plan = _shoal.scan_plan(
+            table,
+            index=index,
+            equal=equal,
+            from_=from_,
+            after=after,
+            up_to=up_to,
+            before=before,
+            ordered=ordered,
+            descending=descending,
+            limit=limit,
+            filter=filter,
+            columns=columns,
+            lock=self._lock,
+            wait=self._wait,
+        )
+        return Scan(self._core, plan)
+
+
+class _LockingReader(Reader):
+    def __init__(self, core: _Core, lock: Lock, wait: Wait) -> None:
+        self._core = core
+        self._lock = lock
+        self._wait = wait
+
+
+class _Operations(Reader):
+    """Reads and writes. A batch is done as a whole or not at all."""
+
+    def insert(self, table: Table, row: GivenRow, *, columns: Optional[List[str]] = None) -> Optional[int]:
+        """Inserts a row: values by columns' names, or in the order of `columns` (the table's own without it).
+
+        Returns the AUTO_INCREMENT value that was generated, if one was.
+        """
+        return self.insert_many(table, [row], columns=columns)
+
+    def insert_many(
+        self, table: Table, rows: Iterable[GivenRow], *, columns: Optional[List[str]] = None
+    ) -> Optional[int]:
+        """Inserts rows of the same columns; returns the first AUTO_INCREMENT value that was generated."""
+        return cast(Optional[int], self._run(_shoal.insert(table, rows, columns)))
+
+    def put(self, table: Table, row: GivenRow, *, columns: Optional[List[str]] = None) -> None:
+        """Inserts a row, or puts it in the place of the one with its primary key."""
+        self.put_many(table, [row], columns=columns)
+
+    def put_many(self, table: Table, rows: Iterable[GivenRow], *, columns: Optional[List[str]] = None) -> None:
+        """Inserts rows, or puts them in the place of those with their primary keys."""
+        self._run(_shoal.put(table, rows, columns))
+
+    def update(
+        self,
+        table: Table,
+        key: Key,
+        *,
+        set: Optional[Mapping[str, Value]] = None,
+        add: Optional[Mapping[str, Value]] = None,
+        only_if: Optional[Filter] = None,
+    ) -> bool:
+        """Changes the row with this primary key. False: there is none for which `only_if` is true.
+
+        `set` gives columns values, `add` counts them up (or down) where the row lies, under its lock.
+        """
+        return cast(bool, self._run(_shoal.update(table, key, True, set, add, only_if)))
+
+    def update_many(
+        self,
+        table: Table,
+        keys: Iterable[Key],
+        *,
+        set: Optional[Mapping[str, Value]] = None,
+        add: Optional[Mapping[str, Value]] = None,
+        only_if: Optional[Filter] = None,
+    ) -> int:
+        """Changes the rows with these primary keys, and counts those for which `only_if` was true."""
+        return cast(int, self._run(_shoal.update(table, keys, False, set, add, only_if)))
+
+    def delete(self, table: Table, key: Key) -> bool:
+        """Deletes the row with this primary key. False: there is none."""
+        return cast(bool, self._run(_shoal.delete(table, key, True)))
+
+    def delete_many(self, table: Table, keys: Iterable[Key]) -> int:
+        """Deletes the rows with these primary keys, and counts them."""
+        return cast(int, self._run(_shoal.delete(table, keys, False)))
+
+
+class Transaction(_Operations):
+    """A transaction. As a context manager it commits at its end, and rolls back if something is raised.
+
+    An operation that is interrupted (by Ctrl-C, say) rolls it back, because nobody has heard what became of the operation.
+    """
+
+    _core: _shoal.TransactionCore
+
+    def __init__(self, core: _shoal.TransactionCore, client: Client) -> None:
+        self._core = core
+        # Whose threads it is on.
+        self._client = client
+        self._is_over = False
+
+    def for_update(self, wait: Wait = "wait") -> Reader:
+        """Reads that lock rows for a change."""
+        return _LockingReader(self._core, "exclusive", wait)
+
+    def for_share(self, wait: Wait = "wait") -> Reader:
+        """Reads that keep rows from being changed."""
+        return _LockingReader(self._core, "shared", wait)
+
+    def commit(self) -> None:
+        """Commits. After an error whose `outcome` is not "unknown", nothing is committed."""
+        self._is_over = True
+        self._core.commit().wait()
+
+    def rollback(self) -> None:
+        """Ends the transaction without its writes."""
+        self._is_over = True
+        self._core.rollback().wait()
+
+    def savepoint(self) -> Savepoint:
+        """A point to roll back to."""
+        return cast(Savepoint, self._core.savepoint().wait())
+
+    def rollback_to(self, savepoint: Savepoint) -> None:
+        """Takes back the writes since the savepoint; locks stay."""
+        self._core.rollback_to(savepoint).wait()
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        if self._is_over:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self._is_over = True
+            self._core.abandon()
+
+    def __repr__(self) -> str:
+        return f"<shoal.Transaction {'over' if self._is_over else 'under way'}>"
+
+
+class Client(_Operations):
+    """A client, for any number of threads. Its operations are transactions of their own; reads see what was committed last."""
+
+    _core: _shoal.ClientCore
+
+    def __init__(self, core: _shoal.ClientCore, addresses: str) -> None:
+        self._core = core
+        self._addresses = addresses
+        self._finalizer = weakref.finalize(self, core.close)
+
+    def table(self, database: str, name: str) -> Table:
+        """A table by the names of its database and its own. Raises Error 1146 if there is none."""
+        return self._core.table(database, name)
+
+    def begin(self, isolation: Isolation = "read committed") -> Transaction:
+        """Begins a transaction.
+
+        "read committed" reads every row as it was committed last, "repeatable read" a snapshot of everything that its first read takes,
+        "serializable" locks what it reads. It takes the place of an operation (`jobs_max`) as long as it lasts.
+        """
+        return Transaction(self._core.begin(isolation).wait(), self)
+
+    def transact(
+        self, function: Callable[[Transaction], T], isolation: Isolation = "read committed", *, attempts: int = 10
+    ) -> T:
+        """Runs a function in a transaction and commits, again if the transaction was rolled back for a reason that passes."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                with self.begin(isolation) as transaction:
+                    return function(transaction)
+            except Error as error:
+                if attempt >= attempts or not is_worth_another_try(error):
+                    raise
+            time.sleep(pause_after(attempt))
+
+    def close(self) -> None:
+        """Gives the place in the cluster back. Transactions that are under way are rolled back."""
+        self._finalizer()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._core.is_closed
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<shoal.Client {self._addresses}{' (closed)' if self.is_closed else ''}>"
+
+
+def is_worth_another_try(error: Error) -> bool:
+    return error.rolls_back_transaction and error.outcome == "not committed"
+
+
+def pause_after(attempt: int) -> float:
+    """Seconds; at random, so that those who met once do not meet again."""
+    return random.uniform(0, min(0.001 * 2.0**attempt, 0.1))

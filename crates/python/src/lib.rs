@@ -1,0 +1,41 @@
+//! The Python package's native half: operations of the native client as objects that either of its faces waits for.
+//!
+//! - `client`, `transaction`, `scan`: what operations are asked of. `work`: what they do, and what comes of it.
+//! - `operation`: an operation under way. Whoever waits polls it himself: a thread that lets go of the interpreter meanwhile and looks for
+//!   signals, or an event loop that is woken by a socket. The client's threads never take the interpreter's lock.
+//! - `value`, `row`, `filter`, `table`: values, rows and conditions as Python knows them. `error`: its exceptions.
+//!
+//! The two faces, with their documentation and types, are Python: `python/shoal`. Nothing here but what they use is meant to be called.
+
+mod client;
+mod error;
+mod filter;
+mod operation;
+mod row;
+mod scan;
+mod table;
+mod transaction;
+mod value;
+mod work;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _shoal {
+    #[pymodule_export]
+    use crate::client::{ClientCore, connect};
+    #[pymodule_export]
+    use crate::filter::{Column, Filter};
+    #[pymodule_export]
+    use crate::operation::{Completions, Operation};
+    #[pymodule_export]
+    use crate::row::Row;
+    #[pymodule_export]
+    use crate::scan::{Cursor, ScanPlan, scan_plan};
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    use crate::transaction::{Savepoint, TransactionCore};
+    #[pymodule_export]
+    use crate::work::{Work, delete, get, get_unique, insert, put, scan_all, update};
+}
