@@ -239,7 +239,7 @@ impl Partition {
     pub(crate) fn apply_encoded(&mut self, index: u64, term: u64, data: &[u8]) -> Result<()> {
         match entry::decode(data)? {
             DecodedEntry::Empty => {}
-            DecodedEntry::Commit { timestamp, writes } => self.apply_decoded_commit(writes, timestamp),
+            DecodedEntry::Commit { timestamp, writes, .. } => self.apply_decoded_commit(writes, timestamp),
             DecodedEntry::HomeCommit(commit) => {
                 self.apply_decoded_commit(commit.writes, commit.timestamp);
                 let participants = commit.participants.into();
@@ -268,7 +268,7 @@ impl Partition {
     fn apply_decoded(&mut self, write: DecodedWrite<'_>, timestamp: Timestamp) {
         let horizon = self.effective_horizon();
         match write {
-            DecodedWrite::Put { table, row } => {
+            DecodedWrite::Put { table, row, .. } => {
                 // Writes to a table whose drop came first are void, here as at the leader.
                 let Some(fragment) = self.fragments.get_mut(&table) else { return };
                 self.config.budget.charge(fragment.charge_of(row));
@@ -276,7 +276,7 @@ impl Partition {
                 let applied = fragment.put(row.into(), (key_hash(key), key), None, timestamp, horizon);
                 self.settle(table, timestamp, applied);
             }
-            DecodedWrite::Delete { table, key } => {
+            DecodedWrite::Delete { table, key, .. } => {
                 let Some(fragment) = self.fragments.get_mut(&table) else { return };
                 let Some(row) = fragment.find(key_hash(key), key, &mut self.scratch) else { return };
                 let applied = fragment.delete(row, timestamp, horizon);

@@ -3,7 +3,11 @@
 //! ```text
 //! commit          1, transaction u64, commit timestamp u64, count u32, then count times:
 //!                   1, table u32, length u32, row          put: the key is in the row
-//!                   2, table u32, length u32, key          delete
+//!                   2, table u32, length u32, key          delete, as earlier versions wrote it
+//!                   3, table u32, length u32, row          put, of a key that had no row
+//!                   4, table u32, length u32, key, length u32, name
+//!                                                          delete; the name is the primary key's columns as a row of their
+//!                                                          own: what they are cannot be told from a key that sorts
 //! create fragment 2, schema
 //! drop fragment   3, table u32
 //! alter fragment  4, schema
@@ -37,7 +41,9 @@ const DECIDE_COMMIT: u8 = 1;
 const DECIDE_ABORT: u8 = 2;
 
 const PUT: u8 = 1;
-const DELETE: u8 = 2;
+const DELETE_BY_KEY: u8 = 2;
+const INSERT: u8 = 3;
+const DELETE: u8 = 4;
 
 /// An entry by which a transaction of several partitions goes on. That it is forgotten is no such step.
 pub(crate) fn is_of_two_phase(data: &[u8]) -> bool {
@@ -47,7 +53,7 @@ pub(crate) fn is_of_two_phase(data: &[u8]) -> bool {
 #[derive(Debug, PartialEq)]
 pub(crate) enum DecodedEntry<'a> {
     Empty,
-    Commit { timestamp: Timestamp, writes: Vec<DecodedWrite<'a>> },
+    Commit { transaction: TransactionId, timestamp: Timestamp, writes: Vec<DecodedWrite<'a>> },
     CreateFragment(Arc<TableSchema>),
     DropFragment(TableId),
     AlterFragment(Arc<TableSchema>),
@@ -75,8 +81,10 @@ pub(crate) struct DecodedHomeCommit<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DecodedWrite<'a> {
-    Put { table: TableId, row: &'a [u8] },
-    Delete { table: TableId, key: &'a [u8] },
+    /// `is_new`: surely there was no row with its key. Entries of earlier versions do not say so.
+    Put { table: TableId, row: &'a [u8], is_new: bool },
+    /// The name is empty in entries of earlier versions.
+    Delete { table: TableId, key: &'a [u8], name: &'a [u8] },
 }
 
 /// What stands before the writes in a PREPARE, the longest.
@@ -104,8 +112,12 @@ pub(crate) fn commit_bytes_max(transaction: &Transaction) -> usize {
 /// How many of these writes there are, and the bytes that they take.
 fn measure(transaction: &Transaction, writes: impl Iterator<Item = u32>) -> (u32, usize) {
     writes.fold((0, 0), |(count, size), number| {
-        let bytes = transaction.writes[number as usize].row.as_deref().unwrap_or(transaction.key(number));
-        (count + 1, size + 9 + bytes.len())
+        let write = &transaction.writes[number as usize];
+        let bytes = match &write.row {
+            Some(row) => row.len(),
+            None => transaction.key(number).len() + 4 + write.name.len(),
+        };
+        (count + 1, size + 9 + bytes)
     })
 }
 
@@ -114,14 +126,22 @@ fn append_writes(transaction: &Transaction, count: u32, writes: impl Iterator<It
     for number in writes {
         let write = &transaction.writes[number as usize];
         let (kind, bytes) = match &write.row {
+            Some(row) if write.row_id == NO_ROW => (INSERT, &**row),
             Some(row) => (PUT, &**row),
             None => (DELETE, transaction.key(number)),
         };
         out.push(kind);
         out.extend_from_slice(&write.table.0.to_le_bytes());
-        out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        out.extend_from_slice(bytes);
+        append_sized(bytes, out);
+        if write.row.is_none() {
+            append_sized(&write.name, out);
+        }
     }
+}
+
+fn append_sized(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
 }
 
 /// The final writes of a transaction as one entry; `None` if nothing is left to write.
@@ -312,10 +332,8 @@ pub(crate) fn decode(data: &[u8]) -> Result<DecodedEntry<'_>> {
 }
 
 fn decode_commit<'a>(reader: &mut Reader<'a>) -> Result<DecodedEntry<'a>> {
-    // The transaction's id is for people and tools that read logs.
-    reader.u64()?;
-    let timestamp = Timestamp(reader.u64()?);
-    Ok(DecodedEntry::Commit { timestamp, writes: decode_writes(reader)? })
+    let (transaction, timestamp) = (TransactionId(reader.u64()?), Timestamp(reader.u64()?));
+    Ok(DecodedEntry::Commit { transaction, timestamp, writes: decode_writes(reader)? })
 }
 
 fn decode_prepare<'a>(reader: &mut Reader<'a>) -> Result<DecodedPrepare<'a>> {
@@ -365,8 +383,9 @@ fn decode_writes<'a>(reader: &mut Reader<'a>) -> Result<Vec<DecodedWrite<'a>>> {
         let table = TableId(reader.u32()?);
         let bytes = reader.sized()?;
         writes.push(match kind {
-            PUT => DecodedWrite::Put { table, row: bytes },
-            DELETE => DecodedWrite::Delete { table, key: bytes },
+            PUT | INSERT => DecodedWrite::Put { table, row: bytes, is_new: kind == INSERT },
+            DELETE_BY_KEY => DecodedWrite::Delete { table, key: bytes, name: &[] },
+            DELETE => DecodedWrite::Delete { table, key: bytes, name: reader.sized()? },
             _ => return Err(damaged()),
         });
     }
@@ -380,23 +399,35 @@ mod tests {
     fn transaction() -> Transaction {
         let mut transaction = Transaction::new(TransactionId(7));
         transaction.stage(TableId(1), 10, b"a", Some(b"row a".as_slice().into()), NO_ROW, 0);
-        transaction.stage(TableId(1), 11, b"b", None, 5, 0);
+        transaction.stage_delete(TableId(1), 11, b"b", b"name b".as_slice().into(), 5);
         transaction.stage(TableId(2), 12, b"c", Some(b"row c".as_slice().into()), NO_ROW, 0);
-        transaction.stage(TableId(2), 12, b"c", None, NO_ROW, 0);
-        transaction.stage(TableId(3), 13, b"d", Some(b"row d".as_slice().into()), NO_ROW, 0);
+        transaction.stage_delete(TableId(2), 12, b"c", b"name c".as_slice().into(), NO_ROW);
+        transaction.stage(TableId(3), 13, b"d", Some(b"row d".as_slice().into()), 6, 0);
         transaction
     }
 
     const WRITES: [DecodedWrite<'static>; 3] = [
-        DecodedWrite::Put { table: TableId(1), row: b"row a" },
-        DecodedWrite::Delete { table: TableId(1), key: b"b" },
-        DecodedWrite::Put { table: TableId(3), row: b"row d" },
+        DecodedWrite::Put { table: TableId(1), row: b"row a", is_new: true },
+        DecodedWrite::Delete { table: TableId(1), key: b"b", name: b"name b" },
+        DecodedWrite::Put { table: TableId(3), row: b"row d", is_new: false },
     ];
 
     #[test]
     fn a_commit_holds_the_final_writes_alone() {
         let data = encode_commit(&transaction(), Timestamp(99)).unwrap();
-        let expected = DecodedEntry::Commit { timestamp: Timestamp(99), writes: WRITES.into() };
+        let writes = WRITES.into();
+        let expected = DecodedEntry::Commit { transaction: TransactionId(7), timestamp: Timestamp(99), writes };
+        assert_eq!(decode(&data).unwrap(), expected);
+        assert!(data.len() <= commit_bytes_max(&transaction()));
+    }
+
+    #[test]
+    fn a_delete_of_an_earlier_version_has_no_name() {
+        let mut data = vec![COMMIT];
+        [7u64, 99].iter().for_each(|number| data.extend_from_slice(&number.to_le_bytes()));
+        data.extend_from_slice(&[1, 0, 0, 0, DELETE_BY_KEY, 5, 0, 0, 0, 1, 0, 0, 0, b'k']);
+        let writes = vec![DecodedWrite::Delete { table: TableId(5), key: b"k", name: &[] }];
+        let expected = DecodedEntry::Commit { transaction: TransactionId(7), timestamp: Timestamp(99), writes };
         assert_eq!(decode(&data).unwrap(), expected);
     }
 
@@ -430,8 +461,8 @@ mod tests {
 
     fn copy(write: &DecodedWrite<'static>) -> DecodedWrite<'static> {
         match *write {
-            DecodedWrite::Put { table, row } => DecodedWrite::Put { table, row },
-            DecodedWrite::Delete { table, key } => DecodedWrite::Delete { table, key },
+            DecodedWrite::Put { table, row, is_new } => DecodedWrite::Put { table, row, is_new },
+            DecodedWrite::Delete { table, key, name } => DecodedWrite::Delete { table, key, name },
         }
     }
 

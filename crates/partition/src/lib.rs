@@ -8,6 +8,7 @@
 //! - concurrency: `locks` (rows), `ranges` (no phantoms), `workspace` (what a transaction has staged)
 //! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `prepared`, `definition`,
 //!   `checkpoint`
+//! - `changes`: what the log tells of committed changes, for those that follow it from outside
 //! - replication: `group` (Raft) over `tail`, `time`, `lease`, `leadership`, `install`; `entry` (the log's format), `message`,
 //!   `outputs`
 
@@ -15,6 +16,7 @@ mod agreement;
 mod api;
 mod btree;
 mod budget;
+mod changes;
 mod checkpoint;
 mod commit;
 mod definition;
@@ -48,6 +50,7 @@ mod tests;
 pub use agreement::{Agreement, LogEnd, Memory, NodeLife, Testimony};
 pub use api::*;
 pub use budget::MemoryBudget;
+pub use changes::{ChangeKind, Followed, Gap, LoggedChange, LoggedWrite};
 pub use checkpoint::{CheckpointCursor, CheckpointHead};
 pub use message::{decode_message, encode_message};
 pub use outputs::{HardState, Leadership, LogEntry, LogStart, Outputs, ReadState};

@@ -74,6 +74,8 @@ pub struct Partition {
     pub(crate) scratch: Vec<u8>,
     /// The term in which transactions here have joined, or zero.
     pub(crate) led_term: u64,
+    /// Those that follow the log and have come to its end.
+    pub(crate) followers: Vec<WaitToken>,
 }
 
 pub(crate) fn no_such_table(table: TableId) -> Error {
@@ -123,6 +125,7 @@ impl Partition {
             key_buffer: Vec::new(),
             scratch: Vec::new(),
             led_term: 0,
+            followers: Vec::new(),
         }
     }
 
@@ -213,6 +216,9 @@ impl Partition {
                     self.apply_committed(&entry)?;
                 }
                 self.group.applied(index, term)?;
+                if !self.followers.is_empty() {
+                    self.outputs.woken.append(&mut self.followers);
+                }
             }
             self.decided.committed = committed;
         }

@@ -55,7 +55,7 @@ impl Partition {
         locks: &mut Vec<LockKey>,
     ) {
         let (table, row) = match write {
-            DecodedWrite::Put { table, row } => (table, Some(row)),
+            DecodedWrite::Put { table, row, .. } => (table, Some(row)),
             DecodedWrite::Delete { table, .. } => (table, None),
         };
         // Writes to a table whose drop came first are void, here as at the leader.
@@ -85,7 +85,10 @@ impl Partition {
         let charge = row.map_or(0, |row| fragment.charge_of(row));
         self.config.budget.charge(charge);
         let row_id = old.map_or(NO_ROW, |(row_id, _)| row_id);
-        transaction.stage(table, hash, key, row.map(Box::from), row_id, charge);
+        match write {
+            DecodedWrite::Put { row, .. } => transaction.stage(table, hash, key, Some(row.into()), row_id, charge),
+            DecodedWrite::Delete { name, .. } => transaction.stage_delete(table, hash, key, name.into(), row_id),
+        }
         self.key_buffer = key_buffer;
     }
 

@@ -65,6 +65,20 @@ impl Tail {
         self.entries.iter().filter(move |entry| entry.index > index).cloned()
     }
 
+    /// Entries behind `index`, which does not lie before the start.
+    pub(crate) fn after(&self, index: u64) -> impl Iterator<Item = &Entry> + '_ {
+        let first = self.position(index + 1).unwrap_or(0).min(self.entries.len());
+        self.entries.range(first..)
+    }
+
+    /// The term of an entry; `None` if it is not known (any more).
+    pub(crate) fn term_of(&self, index: u64) -> Option<u64> {
+        match index == self.start_index {
+            true => Some(self.start_term),
+            false => self.entries.get(self.position(index)?).map(|entry| entry.term),
+        }
+    }
+
     /// Forgets entries up to `index`.
     pub(crate) fn compact(&mut self, index: u64) {
         while self.entries.front().is_some_and(|entry| entry.index <= index) {
@@ -152,14 +166,8 @@ impl Storage for Tail {
     }
 
     fn term(&self, index: u64) -> raft::Result<u64> {
-        if index == self.start_index {
-            return Ok(self.start_term);
-        }
-        let position = self.position(index).ok_or(raft::Error::Store(StorageError::Compacted))?;
-        match self.entries.get(position) {
-            Some(entry) => Ok(entry.term),
-            None => Err(raft::Error::Store(StorageError::Unavailable)),
-        }
+        let missing = if index < self.start_index { StorageError::Compacted } else { StorageError::Unavailable };
+        self.term_of(index).ok_or(raft::Error::Store(missing))
     }
 
     fn first_index(&self) -> raft::Result<u64> {

@@ -41,6 +41,16 @@ pub enum Decision {
     Abort,
 }
 
+impl Decision {
+    /// When it commits, if it does.
+    pub(crate) fn timestamp(self) -> Option<Timestamp> {
+        match self {
+            Decision::Commit(timestamp) => Some(timestamp),
+            Decision::Abort => None,
+        }
+    }
+}
+
 /// What `propose_decision` found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionStart {

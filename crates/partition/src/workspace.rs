@@ -21,6 +21,8 @@ pub(crate) struct StagedWrite {
     pub(crate) table: TableId,
     /// `None` deletes.
     pub(crate) row: Option<Box<[u8]>>,
+    /// Of a deletion: the primary key's columns as a row of their own. Elsewhere empty.
+    pub(crate) name: Box<[u8]>,
     /// The committed row that this replaces, or `NO_ROW`. It stays where it is: it is locked.
     pub(crate) row_id: u32,
     pub(crate) hash: u64,
@@ -188,6 +190,7 @@ impl Transaction {
         self.writes.push(StagedWrite {
             table,
             row,
+            name: Box::default(),
             row_id,
             hash,
             key_start,
@@ -200,6 +203,14 @@ impl Transaction {
             0..=LINEAR_MAX => {}
             length if length == LINEAR_MAX + 1 => self.index_all(),
             _ => self.index_one(number, previous),
+        }
+    }
+
+    /// Stages a deletion; see [`StagedWrite::name`].
+    pub(crate) fn stage_delete(&mut self, table: TableId, hash: u64, key: &[u8], name: Box<[u8]>, row_id: u32) {
+        self.stage(table, hash, key, None, row_id, 0);
+        if let Some(write) = self.writes.last_mut() {
+            write.name = name;
         }
     }
 

@@ -104,7 +104,11 @@ impl Partition {
         if let Some(blocked) = self.lock_unique_keys_of(transaction, table, found, None, token)? {
             return Ok(Step::Wait(blocked));
         }
-        self.active(transaction)?.stage(table, target.hash, key, None, row_of(found), 0);
+        let name = match self.found_bytes(transaction, table, found) {
+            Some(row) => self.fragment(table)?.name_of(row)?,
+            None => Box::default(),
+        };
+        self.active(transaction)?.stage_delete(table, target.hash, key, name, row_of(found));
         Ok(Step::Ready(WriteOutcome::Done))
     }
 

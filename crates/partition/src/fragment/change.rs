@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_types::{IndexId, Result, TableSchema, Timestamp};
 
-use super::{Fragment, NO_UNDO, OrderedIndex, Slot, Undo, layout_of};
+use super::{Fragment, NO_UNDO, OrderedIndex, Slot, Undo, layout_of, names_of};
 use crate::hash_index::short_hash;
 
 /// Keys that are sorted at a time when an index is built.
@@ -274,6 +274,7 @@ impl Fragment {
         }
         let mut old = std::mem::take(&mut self.ordered);
         self.layout = layout_of(&schema);
+        self.names = names_of(&schema);
         let definitions = schema.indexes.iter().filter(|index| index.id.0 != 0 || self.primary_ordered);
         for definition in definitions {
             let mut index = OrderedIndex::new(&schema, definition);

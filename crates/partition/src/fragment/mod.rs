@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use shoal_types::key::KeySpec;
 use shoal_types::row::{RowLayout, RowRef};
-use shoal_types::{BaseType, IndexId, IndexMethod, TableSchema, Timestamp};
+use shoal_types::{BaseType, IndexId, IndexMethod, Result, TableSchema, Timestamp};
 
 pub(crate) use change::Applied;
 pub(crate) use index::OrderedIndex;
@@ -64,6 +64,8 @@ pub(crate) struct Fragment {
     pub(crate) layout: RowLayout,
     pub(crate) primary: KeySpec,
     shape: PrimaryShape,
+    /// The primary key's columns, and rows of these alone.
+    names: (Vec<usize>, RowLayout),
     slots: Slab<Slot>,
     undo: Slab<Undo>,
     hash: HashIndex,
@@ -79,6 +81,13 @@ pub(crate) struct Fragment {
 /// The layout of a table's rows.
 pub(crate) fn layout_of(schema: &TableSchema) -> RowLayout {
     RowLayout::new(schema.columns.iter().map(|column| column.sql_type.clone()).collect())
+}
+
+/// The columns that name a row, and the layout of rows of these alone.
+pub(crate) fn names_of(schema: &TableSchema) -> (Vec<usize>, RowLayout) {
+    let columns: Vec<usize> = schema.primary_key().columns.iter().map(|part| part.column).collect();
+    let types = columns.iter().map(|&column| schema.columns[column].sql_type.clone()).collect();
+    (columns, RowLayout::new(types))
 }
 
 impl PrimaryShape {
@@ -121,6 +130,7 @@ impl Fragment {
             layout,
             shape: PrimaryShape::of(&primary),
             primary,
+            names: names_of(&schema),
             slots: Slab::default(),
             undo: Slab::default(),
             hash: HashIndex::default(),
@@ -131,6 +141,14 @@ impl Fragment {
             key_buffers: Default::default(),
             schema,
         }
+    }
+
+    /// The primary key's columns of a row as a row of their own.
+    pub(crate) fn name_of(&self, row: &[u8]) -> Result<Box<[u8]>> {
+        let (columns, layout) = &self.names;
+        let mut name = Vec::with_capacity(16);
+        layout.encode_projected(self.row(row), columns, &mut name)?;
+        Ok(name.into())
     }
 
     pub(crate) fn rows(&self) -> u64 {

@@ -9,15 +9,18 @@
 //! A checkpoint is streamed beside Raft's messages. For Raft its installation is a snapshot that has come: the log
 //! begins anew behind it, unless it holds that very entry already.
 
-use raft::eraftpb::{Message, MessageType};
+use raft::eraftpb::{Entry, Message, MessageType};
 use raft::{INVALID_ID, StateRole};
 use shoal_types::{Error, Result};
 
 use super::Group;
+use crate::changes::Gap;
 use crate::outputs::{LogStart, Outputs};
 
 /// A replica that answers may lack so many times `tail_bytes_max`.
 const BYTES_FOR_ACTIVE: u64 = 4;
+/// Whoever follows the log of a group of one asks more often than this.
+const FOLLOWED_MS: u64 = 30_000;
 /// Everybody keeps this part of `tail_bytes_max`.
 const PART_KEPT: u64 = 4;
 
@@ -80,6 +83,50 @@ impl Group {
         let (index, term) = node.store().start();
         if keeps_no_rows && (index, term) != before {
             outputs.log_start = Some(LogStart { index, term });
+        }
+    }
+
+    // ---- those that follow the log from outside ----
+
+    /// The entries behind one, committed or not.
+    ///
+    /// # Errors
+    /// It is not in this log, or not in memory any more.
+    pub(crate) fn log_behind(
+        &self,
+        index: u64,
+        term: u64,
+    ) -> std::result::Result<impl Iterator<Item = &Entry> + '_, Gap> {
+        let tail = self.tail();
+        match tail.term_of(index) {
+            Some(known) if known == term => Ok(tail.after(index)),
+            None if index < tail.start().0 => Err(Gap::Compacted),
+            _ => Err(Gap::Lost),
+        }
+    }
+
+    /// Somebody follows this log: a group of one keeps some of what is applied for a while, as larger ones always do.
+    pub(crate) fn note_follower(&mut self) {
+        self.followed_ticks = FOLLOWED_MS / self.timing.tick_ms();
+    }
+
+    pub(super) fn forget_followers(&mut self) {
+        if self.followed_ticks > 0 {
+            self.followed_ticks -= 1;
+            if self.followed_ticks == 0 {
+                self.trim_single(self.applied_index);
+            }
+        }
+    }
+
+    /// Forgets what a group of one has applied and nobody follows.
+    pub(super) fn trim_single(&mut self, applied: u64) {
+        let limit = match self.followed_ticks {
+            0 => applied,
+            _ => applied.min(self.tail().index_within(self.tail_bytes_max / PART_KEPT)),
+        };
+        if let Ok(node) = self.node() {
+            node.mut_store().compact(limit);
         }
     }
 

@@ -24,6 +24,7 @@ pub(crate) enum ReadKind {
 impl Group {
     pub(crate) fn tick(&mut self, now: Millis, outputs: &mut Outputs) -> Result<()> {
         if self.single {
+            self.forget_followers();
             return Ok(());
         }
         let ticks = self.ticker.advance(now, self.timing.tick_ms);

@@ -74,6 +74,8 @@ pub(crate) struct Group {
     amnesia: Option<Amnesia>,
     /// Entries behind these are kept for checkpoints under way to other replicas.
     pins: Vec<u64>,
+    /// Ticks for which a group of one keeps what it has applied, for those that follow its log.
+    followed_ticks: u64,
     /// The rows are being replaced, or this entry at which the log began anew is not durable yet.
     installing: bool,
     restarting_at: Option<u64>,
@@ -139,6 +141,7 @@ impl Group {
             feeding: Feeding::default(),
             amnesia: (config.amnesia && !is_planted(Bug::VoteAfterLostTail)).then(Amnesia::default),
             pins: Vec::new(),
+            followed_ticks: 0,
             installing: false,
             restarting_at: None,
             void: false,
@@ -456,7 +459,7 @@ impl Group {
         }
         node.advance_apply_to(index);
         if single {
-            node.mut_store().compact(index);
+            self.trim_single(index);
         }
         Ok(())
     }
