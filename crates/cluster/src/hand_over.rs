@@ -245,6 +245,11 @@ impl Node {
         self.hand_over_all();
     }
 
+    /// This node is about to stop.
+    pub fn is_draining(&self) -> bool {
+        self.cluster.as_ref().is_some_and(|cluster| cluster.draining.load(Ordering::Relaxed))
+    }
+
     /// This node leads a partition that another could lead.
     pub fn leads_for_others(&self) -> bool {
         let Some(cluster) = &self.cluster else { return false };

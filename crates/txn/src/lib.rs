@@ -11,6 +11,7 @@
 //! - `commit`, `commit_remote`, `commit_driver`, [`two_phase`]: its end: here, on one other node, over partitions that several nodes lead.
 //! - `protocol`, `remote`, `gather`: operations as frames for leaders on other nodes. `serve`: the leaders' answers.
 //! - `two_phase`: the commit over partitions that different nodes lead. `cluster_service`: how all this is joined to a node's links.
+//! - `follow`: committed changes of tables, from all partitions' leaders.
 //! - `pulse`: snapshots and horizons over all nodes.
 
 mod api;
@@ -19,6 +20,7 @@ mod commit;
 mod commit_driver;
 mod commit_remote;
 mod deadlock;
+mod follow;
 mod gather;
 mod interpret;
 mod merge;
@@ -42,9 +44,11 @@ mod tests;
 
 pub use api::*;
 pub use cluster_service::serve_cluster;
+pub use follow::{FollowOptions, Followed, Follower};
 pub use interpret::{Assignment, Comparison, Operand, Predicate, RowChange, Sieve};
 pub use pulse::exchange_pulses;
 pub use scan::TableScan;
 pub use serve::Server;
+pub use shoal_partition::{ChangeKind, Gap};
 pub use transaction::Transaction;
 pub use write_many::{BatchEnd, RowWrite};

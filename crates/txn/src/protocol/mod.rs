@@ -13,6 +13,7 @@
 //! Integers are little-endian; byte strings follow their u32 length; a list is its u32 count and its items. The format is
 //! not kept between versions: the handshake of two nodes makes sure that both speak the same.
 
+mod follow;
 mod reply;
 mod request;
 mod wire;
@@ -20,6 +21,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use follow::*;
 pub(crate) use reply::*;
 pub(crate) use request::*;
 pub(crate) use wire::{List, Reader, malformed, put_bytes, put_list, put_u32, put_u64};

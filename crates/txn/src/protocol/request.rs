@@ -3,6 +3,7 @@
 use shoal_partition::{Direction, LockMode, LockPolicy, LockRequest, SavepointMark};
 use shoal_types::{IndexId, Result, TableId, Timestamp, TransactionId};
 
+use super::follow::Follow;
 use super::wire::*;
 
 /// A request, borrowed from its frame.
@@ -58,6 +59,8 @@ pub(crate) enum Request<'a> {
     EndedAmong {
         transactions: List<'a, u64>,
     },
+    /// What has been committed behind a place in a partition's log?
+    Follow(Follow<'a>),
 }
 
 const WORK: u8 = 1;
@@ -71,6 +74,7 @@ const ENDED_AMONG: u8 = 8;
 const DECIDE: u8 = 9;
 const OUTCOME_OF: u8 = 10;
 const CONFIRM: u8 = 11;
+pub(super) const FOLLOW: u8 = 12;
 
 /// Writes to be staged, and what is to be done then, all in one partition.
 #[derive(Debug)]
@@ -463,6 +467,7 @@ impl<'a> Request<'a> {
                 participants: reader.list()?,
             },
             ENDED_AMONG => Request::EndedAmong { transactions: reader.list()? },
+            FOLLOW => Request::Follow(Follow::read(&mut reader)?),
             _ => return Err(malformed()),
         };
         reader.end()?;

@@ -9,6 +9,7 @@
 //! before it touches the partition; the work looks at that under the partition's lock.
 
 mod ending;
+mod follow;
 mod job;
 mod resolve;
 
@@ -130,6 +131,10 @@ impl Server {
             Request::Pulse { horizon } => {
                 self.node.note_peer_horizon(from, horizon);
                 protocol::put_pulse_reply(reply, self.node.visible(), self.row_counts().into_iter());
+            }
+            Request::Follow(follow) => {
+                self.check_partition(follow.partition)?;
+                return Ok(follow::start(&self.node, &follow, reply));
             }
             Request::EndedAmong { transactions } => {
                 let ended = transactions.iter().filter(|&id| !self.node.coordinates(TransactionId(id)));
