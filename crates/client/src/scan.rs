@@ -175,8 +175,12 @@ impl Scan {
         let sieve = Sieve { condition, columns: columns.clone() };
         let scan = transaction.inner.scan_through(request, sieve);
         let shape = Arc::new(Shape::of(table, columns.as_deref()));
-        // What the leaders have not left out is left out here.
-        let rest = columns.filter(|_| !scan.is_projected());
+        // What the scan itself needs is left out here.
+        let rest = columns.filter(|columns| scan.shown_columns().is_none_or(|shown| shown.len() > columns.len()));
+        let rest = rest.map(|columns| match scan.shown_columns() {
+            Some(_) => (0..columns.len()).collect(),
+            None => columns,
+        });
         Ok(Rows { scan, shape, rest, left: self.limit, is_done: self.limit == Some(0), buffer: Vec::new() })
     }
 }

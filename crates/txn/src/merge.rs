@@ -168,14 +168,14 @@ impl MergedScan {
             let source = &mut self.sources[head.source];
             let (partition, exhausted) = (source.walk.partition(), source.walk.is_done(request));
             let Some((row, rest)) = source.next_row() else { continue };
-            let row = request.table.layout.row(row);
+            let row = request.layout().row(row);
             *shown += 1;
             transaction.counters.read_row_count += 1;
             match visit(row)? {
                 Visit::Take => {}
                 Visit::Skip if request.mode.lock.is_some() && transaction.may_unlock(partition) => {
                     let mut key = Vec::with_capacity(16);
-                    request.table.keys[0].append_from_row(row, &mut key);
+                    request.primary_key().append_from_row(row, &mut key);
                     skipped.push((partition, key));
                 }
                 Visit::Skip => {}
@@ -242,7 +242,7 @@ impl Source {
         while self.wants_rows(request) {
             let partition = self.walk.partition();
             let view = transaction.scan_view(partition, request.mode).await?;
-            let spec = &request.table.keys[request.index];
+            let spec = request.index_key();
             let (bytes, rows) = (&mut self.bytes, &mut self.rows);
             let held = self.walk.hold(request, transaction, &view, self.batch_rows, &mut |row| {
                 keep(spec, row, bytes, rows);
@@ -258,9 +258,9 @@ impl Source {
 
     /// Takes the rows of another node's answer.
     fn take(&mut self, request: &Sifted, answer: &Answer) -> Result<()> {
-        let spec = &request.table.keys[request.index];
+        let spec = request.index_key();
         for row in self.walk.receive(request, answer)?.rows.iter() {
-            keep(spec, request.table.layout.row(row), &mut self.bytes, &mut self.rows);
+            keep(spec, request.layout().row(row), &mut self.bytes, &mut self.rows);
         }
         Ok(())
     }

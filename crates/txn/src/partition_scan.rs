@@ -171,7 +171,7 @@ impl PartitionScan {
             let is_wanted = is_shown && visitor.see(row) != shoal_partition::Visit::ContinueUnlocked;
             if unlocks && !is_wanted {
                 let mut key = Vec::with_capacity(16);
-                request.table.keys[0].append_from_row(row, &mut key);
+                request.primary_key().append_from_row(row, &mut key);
                 unlocked.push(key);
             }
         }

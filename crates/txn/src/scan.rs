@@ -73,8 +73,8 @@ impl Transaction {
         } else {
             Way::InPlace(InPlaceScan { walk: PartitionScan::new(partitions.start), partitions, ahead: Vec::new() })
         };
-        let may_project = matches!(way, Way::InPlace(_)) && request.mode.lock.is_none();
-        TableScan { request: Sifted::new(request, sieve, may_project), way, begun: false }
+        let is_merged = matches!(way, Way::Merged(_));
+        TableScan { request: Sifted::new(request, sieve, is_merged), way, begun: false }
     }
 
     fn count_scan(&mut self, request: &ScanRequest) {
@@ -137,9 +137,10 @@ impl<'a> Visitor<'a> {
 }
 
 impl TableScan {
-    /// The rows that are shown have the sieve's columns alone, and not all of the table's.
-    pub fn is_projected(&self) -> bool {
-        self.request.is_projected()
+    /// The columns of the rows that are shown: the sieve's, and behind them those by which the scan orders and unlocks rows. `None`: all of
+    /// the table's.
+    pub fn shown_columns(&self) -> Option<&[usize]> {
+        self.request.columns()
     }
 
     /// Visits the next batch (at most 256 rows of one partition at a time). `false`: the scan is at its end.

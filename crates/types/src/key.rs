@@ -13,7 +13,7 @@ use crate::value::Value;
 use crate::{Error, Result};
 
 /// The parts of one key, with all that encoding needs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct KeySpec {
     pub parts: Vec<KeyPart>,
 }

@@ -66,6 +66,11 @@ impl Comparison {
 }
 
 impl Predicate {
+    /// The row fulfils it.
+    pub fn holds(&self, row: RowRef<'_>) -> bool {
+        self.test(row, &mut Vec::new()) == Some(true)
+    }
+
     /// `None`: unknown, as is whatever concerns a column that the row does not have. `buffer` is for keys.
     pub(crate) fn test(&self, row: RowRef<'_>, buffer: &mut Vec<u8>) -> Option<bool> {
         let has = |column: usize| column < row.layout().column_count();

@@ -1,6 +1,7 @@
 //! What a scan lets through: rows that fulfil a condition, and of these some columns.
 
 use shoal_types::Result;
+use shoal_types::key::KeySpec;
 use shoal_types::row::{RowLayout, RowRef};
 
 use super::predicate::Predicate;
@@ -11,17 +12,33 @@ use crate::protocol::{Reader, malformed, put_u32};
 #[derive(Clone, Debug, Default)]
 pub struct Sieve {
     pub condition: Option<Predicate>,
-    /// Positions in the table's rows; rows that are shown have these columns alone. For scans without locks that are not merged from
-    /// several partitions; others show whole rows.
+    /// Positions in the table's rows; rows that are shown have these columns, and behind them those that the scan itself needs: see
+    /// [`TableScan::shown_columns`](crate::TableScan::shown_columns).
     pub columns: Option<Vec<usize>>,
 }
 
 /// A request with its sieve.
 pub(crate) struct Sifted {
     pub request: ScanRequest,
+    /// Its columns are those of the rows that are shown.
     pub sieve: Sieve,
-    /// Of the rows that are shown, if they have some columns alone.
-    projected: Option<RowLayout>,
+    projected: Option<Projected>,
+}
+
+/// Rows that have some columns alone, and keys of such rows.
+struct Projected {
+    layout: RowLayout,
+    index: KeySpec,
+    primary: KeySpec,
+}
+
+/// The key of rows that have these columns alone, all of its own among them.
+fn key_within(key: &KeySpec, columns: &[usize]) -> KeySpec {
+    let mut key = key.clone();
+    for part in &mut key.parts {
+        part.column = columns.iter().position(|&column| column == part.column).unwrap_or(part.column);
+    }
+    key
 }
 
 impl std::ops::Deref for Sifted {
@@ -33,23 +50,46 @@ impl std::ops::Deref for Sifted {
 }
 
 impl Sifted {
-    pub fn new(request: ScanRequest, mut sieve: Sieve, may_project: bool) -> Sifted {
-        let types = request.table.layout.types();
-        sieve.columns =
-            sieve.columns.filter(|columns| may_project && columns.iter().all(|&column| column < types.len()));
-        let layout =
-            |columns: &Vec<usize>| RowLayout::new(columns.iter().map(|&column| types[column].clone()).collect());
-        let projected = sieve.columns.as_ref().map(layout);
+    /// `is_merged`: rows of several partitions, by their keys in the index.
+    pub fn new(request: ScanRequest, mut sieve: Sieve, is_merged: bool) -> Sifted {
+        let (types, keys) = (request.table.layout.types(), &request.table.keys);
+        let columns = sieve.columns.take().filter(|columns| columns.iter().all(|&column| column < types.len()));
+        let projected = columns.map(|mut columns| {
+            let merged = keys.get(request.index).filter(|_| is_merged);
+            // Locks are given back by primary keys.
+            let locked = keys.first().filter(|_| request.mode.lock.is_some());
+            for part in merged.into_iter().chain(locked).flat_map(|key| &key.parts) {
+                if !columns.contains(&part.column) {
+                    columns.push(part.column);
+                }
+            }
+            let key = |index: usize| keys.get(index).map(|key| key_within(key, &columns)).unwrap_or_default();
+            let layout = RowLayout::new(columns.iter().map(|&column| types[column].clone()).collect());
+            let projected = Projected { layout, index: key(request.index), primary: key(0) };
+            sieve.columns = Some(columns);
+            projected
+        });
         Sifted { request, sieve, projected }
     }
 
     /// The layout of the rows that are shown.
     pub fn layout(&self) -> &RowLayout {
-        self.projected.as_ref().unwrap_or(&self.request.table.layout)
+        self.projected.as_ref().map_or(&self.request.table.layout, |projected| &projected.layout)
     }
 
-    pub fn is_projected(&self) -> bool {
-        self.projected.is_some()
+    /// The key in the scan's index, of rows that are merged.
+    pub fn index_key(&self) -> &KeySpec {
+        self.projected.as_ref().map_or(&self.request.table.keys[self.request.index], |projected| &projected.index)
+    }
+
+    /// The primary key, of rows that are locked.
+    pub fn primary_key(&self) -> &KeySpec {
+        self.projected.as_ref().map_or(&self.request.table.keys[0], |projected| &projected.primary)
+    }
+
+    /// The columns of the rows that are shown, if these are not all of them.
+    pub fn columns(&self) -> Option<&[usize]> {
+        self.sieve.columns.as_deref()
     }
 
     /// Shows a row that lies here, if it passes.
@@ -65,12 +105,12 @@ impl Sifted {
         {
             return Ok(refused);
         }
-        let Some((layout, columns)) = self.projected.as_ref().zip(self.sieve.columns.as_ref()) else {
+        let Some((projected, columns)) = self.projected.as_ref().zip(self.sieve.columns.as_ref()) else {
             return Ok(show(row));
         };
         buffer.clear();
-        layout.encode_projected(row, columns, buffer)?;
-        Ok(show(layout.row(buffer)))
+        projected.layout.encode_projected(row, columns, buffer)?;
+        Ok(show(projected.layout.row(buffer)))
     }
 }
 
