@@ -4,6 +4,7 @@
 //! operations in it as it wants: the hop between threads is paid once for all of them. Each thread runs a bounded number of jobs, and
 //! a bounded number waits for it; a caller beyond that waits himself.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +15,8 @@ use shoal_types::{Error, Outcome, Result, Value};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::core::Core;
+use crate::events::{Event, EventOptions, Events};
+use crate::linked::{Linked, Tuple};
 use crate::options::Options;
 use crate::row::Row;
 use crate::runtime;
@@ -28,6 +31,57 @@ pub type LocalFuture<'t, T> = Pin<Box<dyn Future<Output = T> + 't>>;
 
 type Job = Box<dyn FnOnce(Session) -> LocalFuture<'static, ()> + Send>;
 type Operation = Box<dyn for<'t> FnOnce(&'t mut Transaction) -> LocalFuture<'t, ()> + Send>;
+
+/// The operations that a client has, as transactions of their own, and an open transaction as well; `run` gives them the transaction.
+macro_rules! operations {
+    ($run:ident, $($reference:tt)+) => {
+        pub async fn scan($($reference)+ self, table: &Table, scan: Scan) -> Result<Vec<Row>> {
+            let table = table.clone();
+            self.$run(move |transaction| Box::pin(async move { transaction.scan_all(&table, &scan).await })).await
+        }
+
+        /// All tuples of linked operations.
+        pub async fn linked($($reference)+ self, linked: Linked) -> Result<Vec<Tuple>> {
+            self.$run(move |transaction| Box::pin(async move { transaction.linked_all(&linked).await })).await
+        }
+
+        /// `columns` empty: all of them.
+        pub async fn insert_many(
+            $($reference)+ self,
+            table: &Table,
+            columns: &[&str],
+            rows: Vec<Vec<Value>>,
+        ) -> Result<Option<u64>> {
+            let table = table.clone();
+            let columns: Vec<String> = columns.iter().map(|&name| name.to_owned()).collect();
+            self.$run(move |transaction| {
+                Box::pin(async move {
+                    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+                    transaction.insert_many(&table, &columns, &rows).await
+                })
+            })
+            .await
+        }
+
+        pub async fn update_many(
+            $($reference)+ self,
+            table: &Table,
+            keys: Vec<Vec<Value>>,
+            update: Update,
+        ) -> Result<u64> {
+            let table = table.clone();
+            self.$run(move |transaction| {
+                Box::pin(async move { transaction.update_many(&table, &keys, &update).await })
+            })
+            .await
+        }
+
+        pub async fn delete_many($($reference)+ self, table: &Table, keys: Vec<Vec<Value>>) -> Result<u64> {
+            let table = table.clone();
+            self.$run(move |transaction| Box::pin(async move { transaction.delete_many(&table, &keys).await })).await
+        }
+    };
+}
 
 /// A client that any thread may use. Cheap to clone; the last one closes it.
 #[derive(Clone)]
@@ -130,11 +184,37 @@ impl Client {
                 }
             })
         });
-        let turn = self.inner.turn.fetch_add(1, Ordering::Relaxed);
-        let queue = &self.inner.queues[turn % self.inner.queues.len()];
-        queue.send(job).await.map_err(|_| closed().with_outcome(Outcome::NotCommitted))?;
+        self.next_queue().send(job).await.map_err(|_| closed().with_outcome(Outcome::NotCommitted))?;
         has_begun.await.map_err(|_| closed())?;
         Ok(ClientTransaction { operations })
+    }
+
+    /// As [`Session::events`]. The stream takes the place of a job on one of the client's threads as long as it lasts.
+    pub async fn events(&self, tables: &[&Table], options: EventOptions) -> Result<EventStream> {
+        let tables: Vec<Table> = tables.iter().map(|&table| table.clone()).collect();
+        let (sender, batches) = mpsc::channel(1);
+        let (begun, has_begun) = oneshot::channel();
+        let job: Job = Box::new(move |session| {
+            Box::pin(async move {
+                let tables: Vec<&Table> = tables.iter().collect();
+                match session.events(&tables, options).await {
+                    Ok(events) => {
+                        let _ = begun.send(Ok(()));
+                        pass_on(events, sender).await;
+                    }
+                    // Whoever has gone away does not want it any more.
+                    Err(error) => drop(begun.send(Err(error))),
+                }
+            })
+        });
+        self.next_queue().send(job).await.map_err(|_| closed().with_outcome(Outcome::NotCommitted))?;
+        has_begun.await.map_err(|_| closed())??;
+        Ok(EventStream { batches, here: VecDeque::new() })
+    }
+
+    fn next_queue(&self) -> &mpsc::Sender<Job> {
+        let turn = self.inner.turn.fetch_add(1, Ordering::Relaxed);
+        &self.inner.queues[turn % self.inner.queues.len()]
     }
 
     pub async fn get(&self, table: &Table, key: Vec<Value>) -> Result<Option<Row>> {
@@ -147,36 +227,14 @@ impl Client {
         self.run(move |session| async move { session.get_many(&table, &keys).await }).await
     }
 
-    pub async fn scan(&self, table: &Table, scan: Scan) -> Result<Vec<Row>> {
-        let table = table.clone();
-        self.run(move |session| async move { session.scan(&table, &scan).await }).await
-    }
-
-    /// `columns` empty: all of them.
-    pub async fn insert_many(
+    async fn run_in_own<T: Send + 'static>(
         &self,
-        table: &Table,
-        columns: &[&str],
-        rows: Vec<Vec<Value>>,
-    ) -> Result<Option<u64>> {
-        let table = table.clone();
-        let columns: Vec<String> = columns.iter().map(|&name| name.to_owned()).collect();
-        self.run(move |session| async move {
-            let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-            session.insert_many(&table, &columns, &rows).await
-        })
-        .await
+        operation: impl for<'t> FnOnce(&'t mut Transaction) -> LocalFuture<'t, Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        self.run(move |session| async move { operation(&mut session.auto()).await }).await
     }
 
-    pub async fn update_many(&self, table: &Table, keys: Vec<Vec<Value>>, update: Update) -> Result<u64> {
-        let table = table.clone();
-        self.run(move |session| async move { session.update_many(&table, &keys, &update).await }).await
-    }
-
-    pub async fn delete_many(&self, table: &Table, keys: Vec<Vec<Value>>) -> Result<u64> {
-        let table = table.clone();
-        self.run(move |session| async move { session.delete_many(&table, &keys).await }).await
-    }
+    operations!(run_in_own, &);
 }
 
 impl Drop for Inner {
@@ -219,39 +277,7 @@ impl ClientTransaction {
         self.run(move |transaction| Box::pin(async move { transaction.get(&table, &key, mode).await })).await
     }
 
-    /// `columns` empty: all of them.
-    pub async fn insert_many(
-        &mut self,
-        table: &Table,
-        columns: &[&str],
-        rows: Vec<Vec<Value>>,
-    ) -> Result<Option<u64>> {
-        let table = table.clone();
-        let columns: Vec<String> = columns.iter().map(|&name| name.to_owned()).collect();
-        self.run(move |transaction| {
-            Box::pin(async move {
-                let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-                transaction.insert_many(&table, &columns, &rows).await
-            })
-        })
-        .await
-    }
-
-    pub async fn update_many(&mut self, table: &Table, keys: Vec<Vec<Value>>, update: Update) -> Result<u64> {
-        let table = table.clone();
-        self.run(move |transaction| Box::pin(async move { transaction.update_many(&table, &keys, &update).await }))
-            .await
-    }
-
-    pub async fn delete_many(&mut self, table: &Table, keys: Vec<Vec<Value>>) -> Result<u64> {
-        let table = table.clone();
-        self.run(move |transaction| Box::pin(async move { transaction.delete_many(&table, &keys).await })).await
-    }
-
-    pub async fn scan(&mut self, table: &Table, scan: Scan) -> Result<Vec<Row>> {
-        let table = table.clone();
-        self.run(move |transaction| Box::pin(async move { transaction.scan_all(&table, &scan).await })).await
-    }
+    operations!(run, &mut);
 
     /// As [`Transaction::commit`].
     pub async fn commit(self) -> Result<()> {
@@ -263,6 +289,38 @@ impl ClientTransaction {
         });
         self.operations.send(operation).await.map_err(|_| closed().with_outcome(Outcome::NotCommitted))?;
         answered.await.map_err(|_| closed())?
+    }
+}
+
+/// The events of a [`Client`](Client::events). Dropped, it is over.
+pub struct EventStream {
+    batches: mpsc::Receiver<Result<Vec<Event>>>,
+    here: VecDeque<Event>,
+}
+
+impl EventStream {
+    /// As [`Events::next`].
+    pub async fn next(&mut self) -> Result<Event> {
+        loop {
+            if let Some(event) = self.here.pop_front() {
+                return Ok(event);
+            }
+            self.here = self.batches.recv().await.ok_or_else(closed)??.into();
+        }
+    }
+}
+
+/// Batches are no larger than what the window lets come at a time; one waits here, one there.
+async fn pass_on(mut events: Events, sender: mpsc::Sender<Result<Vec<Event>>>) {
+    loop {
+        let batch = tokio::select! {
+            batch = events.next_batch() => batch,
+            () = sender.closed() => return,
+        };
+        let is_end = batch.is_err();
+        if sender.send(batch).await.is_err() || is_end {
+            return;
+        }
     }
 }
 

@@ -26,13 +26,15 @@
 //! ```
 //!
 //! - `local`, `handle`: the two faces; `session`: what operations are called on; `core`: the node; `runtime`: its threads.
-//! - `transaction`, `scan`, `write`, `filter`: operations. `table`, `row`: names and values to bytes and back.
+//! - `transaction`, `scan`, `linked`, `write`, `filter`: operations. `events`: committed changes as they happen. `table`, `row`: names and values to bytes and back.
 //!
 //! It does not know SQL: columns whose defaults or values are expressions cannot be written here, and say so.
 
 mod core;
+mod events;
 mod filter;
 mod handle;
+mod linked;
 mod local;
 mod options;
 mod row;
@@ -43,16 +45,18 @@ mod table;
 mod transaction;
 mod write;
 
+pub use events::{Change, Event, EventOptions, Events};
 pub use filter::Filter;
-pub use handle::{Client, ClientTransaction, LocalFuture};
+pub use handle::{Client, ClientTransaction, EventStream, LocalFuture};
+pub use linked::{Key, Linked, LinkedRows, Tuple};
 pub use local::LocalClient;
 pub use options::Options;
 pub use row::{Row, Shape};
 pub use scan::{Rows, Scan};
 pub use session::Session;
 pub use shoal_cluster::Transporter;
-pub use shoal_txn::{Comparison, Isolation, LockMode, LockWait, ReadMode, Savepoint};
-pub use shoal_types::{Error, Outcome, Result, Value};
+pub use shoal_txn::{ChangeKind, Comparison, Gap, Isolation, LockMode, LockWait, ReadMode, Savepoint};
+pub use shoal_types::{Error, Outcome, Result, Timestamp, TransactionId, Value};
 pub use table::Table;
 pub use transaction::Transaction;
 pub use write::Update;

@@ -30,6 +30,11 @@ impl Shape {
         self.layout.types()
     }
 
+    /// The position of a column by its name, whose case does not count.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|one| one.eq_ignore_ascii_case(name))
+    }
+
     pub(crate) fn layout(&self) -> &RowLayout {
         &self.layout
     }
@@ -47,22 +52,22 @@ impl Row {
         Row { shape: Arc::clone(shape), bytes: bytes.to_vec() }
     }
 
-    fn row(&self) -> RowRef<'_> {
+    pub(crate) fn as_ref(&self) -> RowRef<'_> {
         self.shape.layout.row(&self.bytes)
     }
 
     /// The column at a position; TIMESTAMP columns are in UTC. `None`: there are not so many.
     pub fn value(&self, position: usize) -> Option<Value> {
-        (position < self.shape.names.len()).then(|| self.row().value(position, &TimeZone::UTC))
+        (position < self.shape.names.len()).then(|| self.as_ref().value(position, &TimeZone::UTC))
     }
 
     /// The column with a name, whose case does not count.
     pub fn get(&self, name: &str) -> Option<Value> {
-        self.value(self.shape.names.iter().position(|one| one.eq_ignore_ascii_case(name))?)
+        self.value(self.shape.position(name)?)
     }
 
     pub fn values(&self) -> Vec<Value> {
-        self.row().values(&TimeZone::UTC)
+        self.as_ref().values(&TimeZone::UTC)
     }
 
     /// Its columns' names and types.

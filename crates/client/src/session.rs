@@ -6,6 +6,8 @@ use shoal_txn::{Isolation, ReadMode};
 use shoal_types::{Result, Value};
 
 use crate::core::Core;
+use crate::events::{EventOptions, Events};
+use crate::linked::{Linked, Tuple};
 use crate::row::Row;
 use crate::scan::Scan;
 use crate::table::Table;
@@ -34,7 +36,12 @@ impl Session {
         Transaction::begin(&self.core, isolation)
     }
 
-    fn auto(&self) -> Transaction {
+    /// Follows tables: every change of their rows that is committed from now on, once, whoever makes it.
+    pub async fn events(&self, tables: &[&Table], options: EventOptions) -> Result<Events> {
+        Events::begin(&self.core, tables, options).await
+    }
+
+    pub(crate) fn auto(&self) -> Transaction {
         Transaction::auto(&self.core)
     }
 
@@ -61,6 +68,11 @@ impl Session {
 
     pub async fn scan(&self, table: &Table, scan: &Scan) -> Result<Vec<Row>> {
         self.auto().scan_all(table, scan).await
+    }
+
+    /// All tuples of linked operations.
+    pub async fn linked(&self, linked: &Linked) -> Result<Vec<Tuple>> {
+        self.auto().linked_all(linked).await
     }
 
     pub async fn insert(&self, table: &Table, columns: &[&str], row: Vec<Value>) -> Result<Option<u64>> {

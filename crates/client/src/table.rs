@@ -61,6 +61,12 @@ impl Table {
     }
 }
 
+impl std::fmt::Debug for Table {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}.{}", self.database, self.name)
+    }
+}
+
 fn look_up(node: &Node, database: &str, name: &str) -> Result<Arc<shoal_cluster::Table>> {
     let found = node.catalog().table(database, name).cloned();
     found.ok_or_else(|| Error::new(ErrorCode::NoSuchTable, format!("Table '{database}.{name}' doesn't exist")))

@@ -9,6 +9,7 @@ use shoal_txn::{
 use shoal_types::{Error, Result, Value};
 
 use crate::core::Core;
+use crate::linked::{Linked, LinkedRows, Tuple};
 use crate::row::{Row, Shape};
 use crate::scan::{Rows, Scan};
 use crate::table::{Table, full_key, index};
@@ -169,25 +170,36 @@ impl Transaction {
         let table = table.definition()?;
         let index = index(&table, index_name)?;
         let encoded = keys.iter().map(|key| full_key(&table, index, key)).collect::<Result<Vec<_>>>()?;
-        if index == 0 {
-            return self.get_encoded(&table, &encoded, mode).await;
-        }
-        if !table.schema.indexes[index].unique {
+        if index > 0 && !table.schema.indexes[index].unique {
             let message = format!("Key '{index_name}' of table '{}' is not unique; scan it", table.name());
             return Err(Error::new(shoal_types::ErrorCode::WrongArguments, message));
         }
+        self.get_by(&table, index, &encoded, mode).await
+    }
+
+    /// The rows with these keys of the primary key or a unique index, in the keys' order.
+    pub(crate) async fn get_by(
+        &mut self,
+        table: &Arc<shoal_cluster::Table>,
+        index: usize,
+        keys: &[Vec<u8>],
+        mode: ReadMode,
+    ) -> Result<Vec<Option<Row>>> {
+        if index == 0 {
+            return self.get_encoded(table, keys, mode).await;
+        }
         if !table.global_unique.contains(&index) {
-            return self.scan_unique(&table, index, &encoded, mode).await;
+            return self.scan_unique(table, index, keys, mode).await;
         }
         let lookup = self.mode(mode);
-        let found = self.inner.get_unique(&table, index, &encoded, lookup).await;
+        let found = self.inner.get_unique(table, index, keys, lookup).await;
         let found = self.note(found)?;
         let (places, primary_keys): (Vec<usize>, Vec<Vec<u8>>) =
             found.into_iter().enumerate().filter_map(|(place, key)| Some((place, key?))).unzip();
         let mut rows = vec![None; keys.len()];
-        for (place, row) in places.into_iter().zip(self.get_encoded(&table, &primary_keys, mode).await?) {
+        for (place, row) in places.into_iter().zip(self.get_encoded(table, &primary_keys, mode).await?) {
             // The row may have got another key between the two reads.
-            rows[place] = row.filter(|row| key_of(&table, index, row) == encoded[place]);
+            rows[place] = row.filter(|row| key_of(table, index, row) == keys[place]);
         }
         Ok(rows)
     }
@@ -249,6 +261,25 @@ impl Transaction {
         let shape = Arc::clone(rows.shape());
         while rows.visit(self, &mut |row| all.push(Row::new(&shape, row.bytes()))).await? {}
         Ok(all)
+    }
+
+    /// Begins linked operations.
+    pub fn linked(&mut self, linked: &Linked) -> Result<LinkedRows> {
+        self.start()?;
+        linked.open(self)
+    }
+
+    /// All tuples of linked operations.
+    pub async fn linked_all(&mut self, linked: &Linked) -> Result<Vec<Tuple>> {
+        let mut rows = self.linked(linked)?;
+        let mut all = Vec::new();
+        loop {
+            let mut batch = rows.next_batch(self).await?;
+            if batch.is_empty() {
+                return Ok(all);
+            }
+            all.append(&mut batch);
+        }
     }
 
     // ---- Writes ----

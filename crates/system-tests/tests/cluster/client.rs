@@ -1,5 +1,8 @@
 //! The native client: every operation beside SQL, violations and conflicts, and what is left when a client or a leader dies.
 
+mod events;
+mod linked;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -114,6 +117,22 @@ fn native_rows_are_sql_rows_whatever_the_operation() {
         assert_eq!((rows.len(), rows[0].names().len()), (50, 2));
         assert!(rows.iter().all(|row| row.get("owner") == Some(Value::str("Bob"))));
         assert_eq!(client.scan(&accounts, &Scan::new()).await.unwrap().len(), 601);
+
+        // A choice of columns without those that order or lock; locks of rows that do not pass are given back.
+        for scan in [Scan::new().index("number").ordered(), Scan::new().index("number"), Scan::new()] {
+            let mut locking = client.begin(Isolation::ReadCommitted);
+            let some = Filter::equal("number", 3).or(Filter::equal("number", 5));
+            let scan = scan.filter(some).columns(&["note", "owner"]).mode(LOCKED);
+            let rows = locking.scan_all(&accounts, &scan).await.unwrap();
+            let values: Vec<_> = rows.iter().map(shoal_client::Row::values).collect();
+            assert_eq!(values, vec![vec![Value::Null, Value::str("Bob")]; 2]);
+            assert!(sql.text("SELECT id FROM accounts WHERE number = 5 FOR UPDATE NOWAIT").is_err());
+            sql.text("SELECT id FROM accounts WHERE number = 4 FOR UPDATE NOWAIT").unwrap();
+        }
+        wait_until("the locks to be given back", || sql.text("SELECT id FROM accounts FOR UPDATE NOWAIT").is_ok());
+        let one = Scan::new().index("number").after(int(3)).ordered().limit(1).columns(&["owner"]);
+        let rows = client.scan(&accounts, &one).await.unwrap();
+        assert_eq!((rows.len(), rows[0].values()), (1, vec![Value::str("Ada")]));
 
         // Changes in place, and those of unique columns.
         let up = Update::new().add("balance", -3).set("note", "paid");
