@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use shoal_system_tests::cluster::{Layout, StartedCluster};
 use shoal_system_tests::skip;
 use shoal_system_tests::transfer::{Plan, Workload, check};
+use shoal_testkit::port::ReservedPort;
 
 /// A cluster with clients on node 1, whose node 2 has been stopped to make room for a wrong one.
 fn with_room_for_node_2() -> (StartedCluster, Workload) {
@@ -45,7 +46,8 @@ fn two_processes_with_one_id_are_refused_wherever_the_second_one_lives() {
     workload.wait_for_commits_everywhere(5);
     says(&cluster.refused(2, &cluster.config_file(), &[]), &["node 2", "running already"]);
     // The same id with another directory and other ports, as on another host.
-    let config = cluster.changed_config(|text| moved(&text, &cluster.data_dir(2)));
+    let ports = [(); 2].map(|()| ReservedPort::any().unwrap());
+    let config = cluster.changed_config(|text| moved(&text, &cluster.data_dir(2), &ports));
     says(&cluster.refused(2, &config, &[]), &["node 2", "--node-id"]);
     workload.wait_for_commits_everywhere(10);
     assert!(cluster.is_running(2));
@@ -53,27 +55,20 @@ fn two_processes_with_one_id_are_refused_wherever_the_second_one_lives() {
 }
 
 /// Node 2 with another directory and other ports.
-fn moved(text: &str, directory: &Path) -> String {
+fn moved(text: &str, directory: &Path, [server, mysql]: &[ReservedPort; 2]) -> String {
     let elsewhere = format!("{}-elsewhere", directory.display());
     let text = text.replace(&format!("DataDir={}\n", directory.display()), &format!("DataDir={elsewhere}\n"));
     let mut section = 0;
-    let ports = free_ports();
     let lines = text.lines().map(|line| {
         section += u32::from(line.starts_with("NodeId=2"));
         section += u32::from(section == 1 && line.starts_with("[ndb_mgmd]"));
         match line.split_once('=') {
-            Some(("ServerPort", _)) if section == 1 => format!("ServerPort={}\n", ports.0),
-            Some(("MySQLPort", _)) if section == 1 => format!("MySQLPort={}\n", ports.1),
+            Some(("ServerPort", _)) if section == 1 => format!("ServerPort={}\n", server.number()),
+            Some(("MySQLPort", _)) if section == 1 => format!("MySQLPort={}\n", mysql.number()),
             _ => format!("{line}\n"),
         }
     });
     lines.collect()
-}
-
-fn free_ports() -> (u16, u16) {
-    let bind = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let sockets = (bind(), bind());
-    (sockets.0.local_addr().unwrap().port(), sockets.1.local_addr().unwrap().port())
 }
 
 #[test]
