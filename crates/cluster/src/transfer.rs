@@ -122,10 +122,7 @@ impl Node {
                 break Ok(sent_bytes);
             }
             // What the receiver did with the piece counts as well: it may live on this host.
-            let pause = pace.pause_after(begun.elapsed());
-            if !pause.is_zero() {
-                tokio::time::sleep(pause).await;
-            }
+            tokio::time::sleep(pace.pause_after(begun.elapsed())).await;
         };
         let mut guard = self.partition(partition);
         guard.unpin_log(cursor.index());
