@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use shoal_cluster::{Node, Table};
 use shoal_txn::Inserted;
-use shoal_types::{BaseType, Column, ColumnDefault, EnumValue, Error, ErrorCode, Result, Value};
+use shoal_types::{BaseType, Column, ColumnDefault, EnumValue, Error, ErrorCode, Result, StoreOptions, Value};
 
 use crate::clock::now_of;
 use crate::convert::{column_value, stored};
@@ -17,7 +17,15 @@ use crate::reply::{append_done, append_number};
 use crate::request::Request;
 use crate::token;
 
-/// Inserts one row. The answer has the number that was generated for it, 0 if none was, where the table numbers its rows.
+/// A row that has not been inserted.
+pub struct NewRow {
+    /// Encoded by the table's layout.
+    pub bytes: Vec<u8>,
+    /// The AUTO_INCREMENT value that was generated for it.
+    number: Option<u64>,
+}
+
+/// Inserts one row.
 pub async fn insert(
     host: &dyn Host,
     open: &Resolved,
@@ -26,12 +34,43 @@ pub async fn insert(
     (tools, now_micros): (Tools<'_>, i64),
     out: &mut Vec<u8>,
 ) -> Outcome {
+    let Tools { transaction, buffer, options, .. } = tools;
+    let row = new_row(host, open, request, line, buffer, (options, now_micros)).await?;
+    let inserted = transaction.insert_many(&open.table, std::slice::from_ref(&row.bytes), false).await?;
+    row.answer(open, inserted.first(), out)
+}
+
+impl NewRow {
+    /// Appends the answer: the number that was generated, 0 if none was, where the table numbers its rows.
+    ///
+    /// # Errors
+    /// The row has not been inserted.
+    pub fn answer(&self, open: &Resolved, inserted: Option<&Inserted>, out: &mut Vec<u8>) -> Outcome {
+        if inserted != Some(&Inserted::Done) {
+            return Err(Refusal::duplicate());
+        }
+        match open.table.schema.auto_increment_column() {
+            Some(_) => append_number(self.number.unwrap_or(0), out),
+            None => append_done(out),
+        }
+        Ok(())
+    }
+}
+
+/// The row that a line describes.
+pub async fn new_row(
+    host: &dyn Host,
+    open: &Resolved,
+    request: &Request,
+    line: &[u8],
+    buffer: &mut Vec<u8>,
+    (options, now_micros): (&StoreOptions, i64),
+) -> Outcome<NewRow> {
     let table = &open.table;
     let columns = &table.schema.columns;
     if request.values.len() > open.columns.len() {
         return Err(Refusal::Request("klen"));
     }
-    let Tools { transaction, buffer, options, .. } = tools;
     let zone = &options.temporal.zone;
     let mut values = vec![None; columns.len()];
     for (shown, span) in open.columns.iter().zip(&request.values) {
@@ -54,21 +93,13 @@ pub async fn insert(
             (None, column) => constant_default(column)?,
         });
     }
-    let generated = number(transaction.node(), table, &mut row).await?;
+    let generated = number(host.node(), table, &mut row).await?;
     if let (Some(number), Some(column)) = (generated, table.schema.auto_increment_column()) {
         row[column] = stored(&columns[column], Value::UInt(number), options)?;
     }
     let mut bytes = Vec::new();
     table.layout.encode(&row, zone, &mut bytes)?;
-    match transaction.insert_many(table, &[bytes], false).await?.first() {
-        Some(Inserted::Done) => {}
-        _ => return Err(Refusal::duplicate()),
-    }
-    match table.schema.auto_increment_column() {
-        Some(_) => append_number(generated.unwrap_or(0), out),
-        None => append_done(out),
-    }
-    Ok(())
+    Ok(NewRow { bytes, number: generated })
 }
 
 fn constant_default(column: &Column) -> Result<Value> {

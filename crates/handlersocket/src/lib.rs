@@ -7,7 +7,7 @@
 //! - `line`, `token`, `request`, `refusal`: lines.
 //! - `open_index`, `convert`, `search`: names, values and keys.
 //! - `find`, `filter`, `modify`, `insert`, `reply`: what requests do, and the answers.
-//! - `read_run`: finds that go to the partitions together.
+//! - `run`, `read_run`, `write_run`: lines that go to the partitions together.
 //! - `session`, `connection`, `worker`, [`server`]: batches, sockets, threads.
 //! - [`host`], [`settings`]: what the process around it provides.
 //!
@@ -28,12 +28,14 @@ mod read_run;
 mod refusal;
 mod reply;
 mod request;
+mod run;
 mod search;
 pub mod server;
 mod session;
 pub mod settings;
 mod token;
 mod worker;
+mod write_run;
 
 pub use host::{Account, Host, Rights, Surroundings};
 pub use server::{Listeners, Server};

@@ -19,7 +19,7 @@ use crate::search::{Key, is_lookup, primary_key, read_mode, scan};
 use crate::token;
 
 /// What becomes of a row that is found.
-enum Plan {
+pub enum Plan {
     Assign(Vec<(usize, Value)>),
     Delete,
     /// Columns, with the texts of what is added or subtracted.
@@ -28,7 +28,7 @@ enum Plan {
 }
 
 /// A row as it will be.
-enum NewRow {
+pub enum NewRow {
     /// It is left as it is and does not count.
     Uncounted,
     Same,
@@ -36,12 +36,19 @@ enum NewRow {
     Deleted,
 }
 
+/// What rows of an index are changed with.
+#[derive(Clone, Copy)]
+pub struct Changer<'a> {
+    pub open: &'a Resolved,
+    pub options: &'a StoreOptions,
+    pub now_micros: i64,
+}
+
 /// One request's work.
 struct Work<'a> {
+    changer: Changer<'a>,
     open: &'a Resolved,
     plan: Plan,
-    options: &'a StoreOptions,
-    now_micros: i64,
     selection: Selection,
     returns_rows: bool,
     count: u64,
@@ -64,7 +71,8 @@ pub async fn modify(
     let start = out.len();
     let selection = Selection::new(filters, request);
     let returns_rows = change.returns_rows;
-    let mut work = Work { open, plan, options, now_micros, selection, returns_rows, count: 0, out, start };
+    let changer = Changer { open, options, now_micros };
+    let mut work = Work { changer, open, plan, selection, returns_rows, count: 0, out, start };
     if returns_rows {
         begin_rows(&open.columns, work.out);
     }
@@ -88,7 +96,7 @@ pub async fn modify(
 }
 
 impl Plan {
-    fn of(
+    pub fn of(
         kind: ChangeKind,
         open: &Resolved,
         request: &Request,
@@ -122,7 +130,7 @@ impl Plan {
         Ok(if kind == ChangeKind::Add { Plan::Add(operands) } else { Plan::Subtract(operands) })
     }
 
-    fn assigns(&self, column: usize) -> bool {
+    pub fn assigns(&self, column: usize) -> bool {
         match self {
             Plan::Delete => false,
             Plan::Assign(values) => values.iter().any(|(assigned, _)| *assigned == column),
@@ -133,7 +141,7 @@ impl Plan {
     }
 
     /// Rows may get another primary key.
-    fn moves_rows(&self, open: &Resolved) -> bool {
+    pub fn moves_rows(&self, open: &Resolved) -> bool {
         open.table.keys[0].parts.iter().any(|part| self.assigns(part.column))
     }
 }
@@ -150,7 +158,7 @@ impl Work<'_> {
             if choice != Choice::Taken {
                 return Ok((keep(true), (choice, old, false)));
             }
-            Ok(match self.new_row(row)? {
+            Ok(match self.changer.new_row(&self.plan, row)? {
                 NewRow::Uncounted => (keep(false), (choice, old, false)),
                 NewRow::Same => (keep(false), (choice, old, true)),
                 NewRow::Deleted => (Modification::Delete, (choice, old, true)),
@@ -218,7 +226,7 @@ impl Work<'_> {
         let table = &self.open.table;
         for old in rows {
             let row = table.layout.row(&old);
-            let new = self.new_row(row)?;
+            let new = self.changer.new_row(&self.plan, row)?;
             match &new {
                 NewRow::Uncounted | NewRow::Same => {}
                 NewRow::Deleted => transaction.delete_row(table, &old).await?,
@@ -240,15 +248,37 @@ impl Work<'_> {
         }
         self.count += u64::from(counts);
         if self.returns_rows {
-            append_row(&self.open.columns, old, &self.options.temporal.zone, self.out);
+            append_row(&self.open.columns, old, &self.changer.options.temporal.zone, self.out);
             check_size(self.out.len() - self.start)?;
         }
         Ok(())
     }
 
-    fn new_row(&self, row: RowRef<'_>) -> Result<NewRow> {
+    /// Rows that come later are numbered above what an AUTO_INCREMENT column was given.
+    async fn report_numbers(&self, transaction: &Transaction) -> Outcome {
         let table = &self.open.table;
-        let mut changes = match &self.plan {
+        let Some(column) = table.schema.auto_increment_column() else { return Ok(()) };
+        if self.count == 0 || !self.plan.assigns(column) {
+            return Ok(());
+        }
+        if let Plan::Assign(values) = &self.plan {
+            let given = values.iter().filter(|(assigned, _)| *assigned == column);
+            for number in given.filter_map(|(_, value)| u64::try_from(value.to_i64().value).ok()) {
+                table.next_auto_increment.note_given(number);
+            }
+        }
+        if transaction.node().cluster().is_some() {
+            transaction.node().report_numbers(table).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Changer<'_> {
+    /// The row as `plan` makes it.
+    pub fn new_row(&self, plan: &Plan, row: RowRef<'_>) -> Result<NewRow> {
+        let table = &self.open.table;
+        let mut changes = match plan {
             Plan::Delete => return Ok(NewRow::Deleted),
             Plan::Assign(values) => values.clone(),
             Plan::Add(operands) => self.calculated(row, operands, false)?.unwrap_or_default(),
@@ -264,8 +294,7 @@ impl Work<'_> {
             return Ok(NewRow::Same);
         }
         let touched = table.schema.columns.iter().enumerate();
-        let touched =
-            touched.filter(|(column, definition)| definition.on_update_now && !self.plan.assigns(*column));
+        let touched = touched.filter(|(column, definition)| definition.on_update_now && !plan.assigns(*column));
         let before = changes.len();
         changes.extend(touched.map(|(column, definition)| (column, now_of(definition, zone, self.now_micros))));
         if changes.len() > before {
@@ -296,25 +325,6 @@ impl Work<'_> {
             changes.push((*column, stored(definition, value, self.options)?));
         }
         Ok(Some(changes))
-    }
-
-    /// Rows that come later are numbered above what an AUTO_INCREMENT column was given.
-    async fn report_numbers(&self, transaction: &Transaction) -> Outcome {
-        let table = &self.open.table;
-        let Some(column) = table.schema.auto_increment_column() else { return Ok(()) };
-        if self.count == 0 || !self.plan.assigns(column) {
-            return Ok(());
-        }
-        if let Plan::Assign(values) = &self.plan {
-            let given = values.iter().filter(|(assigned, _)| *assigned == column);
-            for number in given.filter_map(|(_, value)| u64::try_from(value.to_i64().value).ok()) {
-                table.next_auto_increment.note_given(number);
-            }
-        }
-        if transaction.node().cluster().is_some() {
-            transaction.node().report_numbers(table).await?;
-        }
-        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use shoal_types::{Result, StoreOptions};
 use crate::open_index::Resolved;
 use crate::refusal::{Outcome, Refusal};
 use crate::request::{Comparison, Request};
-use crate::token;
+use crate::token::{self, Tokens};
 
 /// A key, or the leading parts of one.
 #[derive(Debug, Default)]
@@ -79,6 +79,22 @@ impl Key {
         let is_fixed = comparison == Comparison::Equal && open.index == 0 && open.table.partition_key_is_prefix;
         self.partition_key_end.filter(|_| is_fixed).map(|end| self.bytes[..end].to_vec())
     }
+}
+
+/// Encodes a whole primary key from the tokens that come next; false if they are not one.
+#[inline]
+pub fn append_primary_key(
+    open: &Resolved,
+    tokens: &mut Tokens<'_>,
+    options: &StoreOptions,
+    buffer: &mut Vec<u8>,
+    key: &mut Vec<u8>,
+) -> bool {
+    (0..open.key.part_count()).all(|position| {
+        let Some(value) = tokens.next() else { return false };
+        let text = token::value(value, buffer);
+        open.key.append_part(&open.table, 0, position, text, options, key).is_ok()
+    })
 }
 
 /// How rows that are found are read.

@@ -17,15 +17,17 @@ use crate::find::{Tools, check_parts, find, find_simply, is_simple};
 use crate::host::{Host, Surroundings};
 use crate::insert::insert;
 use crate::line::next_line;
-use crate::modify::modify;
+use crate::modify::{Changer, modify};
 use crate::open_index::{Asker, OpenIndex};
-use crate::read_run::{ReadRun, RunHead};
+use crate::read_run::ReadRun;
 use crate::refusal::{Outcome, Refusal};
 use crate::reply::append_done;
 use crate::request::{ChangeKind, Head, Open, Operation, Request, take_operation};
+use crate::run::{RunHead, RunKind};
 use crate::search::Key;
 use crate::settings::{Port, is_secret};
 use crate::token::{self, Tokens};
+use crate::write_run::WriteRun;
 
 /// Ids of open indexes are below this.
 const INDEX_IDS: u32 = 4096;
@@ -50,6 +52,7 @@ pub struct Session {
     request: Request,
     key: Key,
     read_run: ReadRun,
+    write_run: WriteRun,
     buffer: Vec<u8>,
     options: StoreOptions,
     now_micros: i64,
@@ -73,12 +76,13 @@ pub enum Then {
     Abandon,
 }
 
-/// What became of lines that could be read together, and the bytes that they take.
+/// What became of lines that could run together, and the bytes that they take.
 enum Run {
     /// There are none.
     None,
     Failed(usize),
-    Answered(usize),
+    /// And their number.
+    Answered(usize, usize),
 }
 
 /// What was written is gone, or nobody knows what has become of it.
@@ -109,6 +113,7 @@ impl Session {
             request: Request::default(),
             key: Key::default(),
             read_run: ReadRun::default(),
+            write_run: WriteRun::default(),
             buffer: Vec::new(),
             options,
             now_micros,
@@ -152,13 +157,12 @@ impl Session {
         while let Some((line, length)) = next_line(&input[end.consumed..]) {
             self.transaction.start_statement();
             if end.consumed >= singly_until {
-                let run = self.run_reads(&input[end.consumed..], out).await;
-                match run {
+                match self.run_alike(&input[end.consumed..], out).await? {
                     Run::None => {}
                     Run::Failed(bytes) => singly_until = end.consumed + bytes,
-                    Run::Answered(bytes) => {
+                    Run::Answered(bytes, count) => {
                         end.consumed += bytes;
-                        lines += self.read_run.line_count();
+                        lines += count;
                         if out.len() >= BATCH_ANSWER_BYTES || lines >= BATCH_LINES {
                             break;
                         }
@@ -193,28 +197,50 @@ impl Session {
         Ok(end)
     }
 
-    /// Reads the lines that come next together, if they are of that kind.
+    /// Runs the lines that come next together, if they are of one kind.
     #[inline]
-    async fn run_reads(&mut self, input: &[u8], out: &mut Vec<u8>) -> Run {
-        let Some(head) = RunHead::of(input) else { return Run::None };
+    async fn run_alike(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Run, Lost> {
+        let Some(head) = RunHead::of(input) else { return Ok(Run::None) };
         if !self.is_authorized() || self.host.node().check_single_user().is_err() {
-            return Run::None;
+            return Ok(Run::None);
         }
-        let asker = Asker { host: &*self.host, account: &self.port.account, by_secret: self.has_proven };
-        let index = self.indexes.get_mut(head.index as usize).and_then(Option::as_mut);
-        let Some(Ok(open)) = index.map(|index| index.resolved(&asker)) else { return Run::None };
-        let run = &mut self.read_run;
-        if !run.collect(head, open, input, &self.options, &mut self.buffer) {
-            return Run::None;
-        }
-        if run.answer(open, &mut self.transaction, &self.options, out).await.is_err() {
-            return Run::Failed(run.input_bytes());
+        let Session { host, port, counters, transaction, indexes, buffer, options, read_run, write_run, .. } =
+            self;
+        let asker = Asker { host: &**host, account: &port.account, by_secret: self.has_proven };
+        let index = indexes.get_mut(head.index as usize).and_then(Option::as_mut);
+        let Some(Ok(open)) = index.map(|index| index.resolved(&asker)) else { return Ok(Run::None) };
+        let (answered, bytes, lines) = if read_run.collect(head, open, input, options, buffer) {
+            let answered = read_run.answer(open, transaction, options, out).await;
+            counters.add(Counter::Finds, if answered.is_ok() { read_run.line_count() as u64 } else { 0 });
+            (answered, read_run.input_bytes(), read_run.line_count())
+        } else {
+            let changer = Changer { open, options, now_micros: self.now_micros };
+            if !port.may_write || !write_run.collect(&**host, changer, head, input, buffer).await {
+                return Ok(Run::None);
+            }
+            let lines = write_run.line_count();
+            let answered = write_run.answer(changer, transaction, out).await;
+            if let Ok(refused) = answered {
+                counters.add(
+                    if head.kind == RunKind::Insert { Counter::Inserts } else { Counter::Modifies },
+                    lines as u64,
+                );
+                counters.add(Counter::Errors, refused);
+            }
+            (answered.map(drop), write_run.input_bytes(), lines)
+        };
+        match answered {
+            Ok(()) => {}
+            Err(refusal) if refusal.rolls_back_transaction() => {
+                transaction.rollback();
+                return Err(Lost);
+            }
+            Err(_) => return Ok(Run::Failed(bytes)),
         }
         if !std::mem::replace(&mut self.has_locked, true) {
             self.counters.add(Counter::TableLock, 1);
         }
-        self.counters.add(Counter::Finds, run.line_count() as u64);
-        Run::Answered(run.input_bytes())
+        Ok(Run::Answered(bytes, lines))
     }
 
     /// One transaction a line.

@@ -12,6 +12,7 @@ mod native;
 mod report;
 mod row;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,12 +33,16 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
 
+    /// Measure these shapes of load only: connections x requests that each sends at once, as in 8x1
+    #[arg(long, value_name = "CxD", value_delimiter = ',')]
+    load: Vec<String>,
+
     /// Runs of each server in each row; the median counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     runs: u32,
 
     /// How long a run is
-    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     seconds: f64,
 
     /// Rows of the table
@@ -75,8 +80,14 @@ fn measured(options: &Options) -> io::Result<(String, (serde_json::Value, String
     let programs =
         [("MariaDB", "mariadbd"), ("memcached", "memcached"), ("Redis", "redis-server"), ("Shoal", &own)];
     let facts = facts::gather(&work_dir, &programs)?;
-    let is_wanted = |row: &Row| options.only.is_empty() || options.only.iter().any(|only| only == row.operation);
-    let mut rows: Vec<Row> = row::rows().into_iter().filter(is_wanted).collect();
+    let rows = row::rows();
+    check_names(&options.only, rows.iter().map(|row| row.operation.to_owned()))?;
+    check_names(&options.load, rows.iter().map(Row::load))?;
+    let is_wanted = |row: &Row| {
+        (options.only.is_empty() || options.only.iter().any(|only| only == row.operation))
+            && (options.load.is_empty() || options.load.contains(&row.load()))
+    };
+    let mut rows: Vec<Row> = rows.into_iter().filter(is_wanted).collect();
     let (runs, time) =
         if options.quick { (1, 1.0) } else { (options.runs.max(1), options.seconds.clamp(0.01, 600.0)) };
     let steps: u64 = rows.iter().map(|row| row.cells.len() as u64 * u64::from(runs)).sum();
@@ -108,6 +119,19 @@ fn measured(options: &Options) -> io::Result<(String, (serde_json::Value, String
     Ok((report.markdown(), (report.json(), report.html())))
 }
 
+/// # Errors
+/// A name is none of the known ones; they are named.
+fn check_names(named: &[String], known: impl Iterator<Item = String>) -> io::Result<()> {
+    let known: BTreeSet<String> = known.collect();
+    match named.iter().find(|name| !known.contains(*name)) {
+        None => Ok(()),
+        Some(name) => {
+            let known: Vec<String> = known.into_iter().collect();
+            Err(io::Error::other(format!("there is no {name}; there are {}", known.join(", "))))
+        }
+    }
+}
+
 /// What the runs of a row have in common.
 struct Shape {
     rows: u32,
@@ -117,13 +141,13 @@ struct Shape {
 
 /// One run of every lane of a row.
 fn measure(row: &mut Row, shape: &Shape, contestants: &mut [Contestant], progress: &Progress) -> io::Result<()> {
+    let load = row.load();
     for cell in &mut row.cells {
         progress.step();
         if cell.failure.is_some() || interrupt::requested() {
             continue;
         }
-        let (connections, depth) = (row.connections, row.depth);
-        progress.doing(format!("{} {connections}x{depth} {}", row.operation, cell.lane.name()));
+        progress.doing(format!("{} {load} {}", row.operation, cell.lane.name()));
         let mut active = None;
         for contestant in contestants.iter_mut() {
             let is_active = contestant.who == cell.lane.who;
@@ -137,8 +161,8 @@ fn measure(row: &mut Row, shape: &Shape, contestants: &mut [Contestant], progres
             door: cell.lane.door,
             port: contestant.port(cell.lane.door),
             secret: contestant.secret(),
-            connections,
-            depth,
+            connections: row.connections,
+            depth: row.depth,
             rows: shape.rows,
             time: shape.time,
             generation: shape.generation,

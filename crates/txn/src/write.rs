@@ -73,7 +73,7 @@ impl Transaction {
     pub async fn insert_many(
         &mut self,
         table: &Arc<Table>,
-        rows: &[Vec<u8>],
+        rows: &[impl AsRef<[u8]>],
         go_on: bool,
     ) -> Result<Vec<Inserted>> {
         self.use_table(table).await?;
@@ -91,7 +91,7 @@ impl Transaction {
         }
         let mut outcomes = Vec::with_capacity(rows.len());
         for row in rows {
-            let outcome = self.insert_row(table, row).await?;
+            let outcome = self.insert_row(table, row.as_ref()).await?;
             let stop = outcome != Inserted::Done && !go_on;
             outcomes.push(outcome);
             if stop {
@@ -102,9 +102,9 @@ impl Transaction {
     }
 
     /// Inserts rows partition by partition. False: some row is a duplicate, and it is not said how many are staged.
-    async fn insert_all(&mut self, table: &Arc<Table>, rows: &[Vec<u8>]) -> Result<bool> {
+    async fn insert_all(&mut self, table: &Arc<Table>, rows: &[impl AsRef<[u8]>]) -> Result<bool> {
         let mut placed = Vec::with_capacity(rows.len());
-        for row in rows {
+        for row in rows.iter().map(AsRef::as_ref) {
             placed.push(Placed { partition: self.partition_of_row(table, row), row });
         }
         if !self.insert_placed(table.id(), &mut placed).await? {
@@ -113,7 +113,7 @@ impl Transaction {
         for &index in &table.global_unique {
             let hidden = unique_table_of(table, index)?;
             let mut entries = Vec::with_capacity(rows.len());
-            for row in rows {
+            for row in rows.iter().map(AsRef::as_ref) {
                 let row = table.layout.row(row);
                 if let Some(key) = unique_key(table, index, row) {
                     entries.push(self.hidden_row(&key, &primary_key_of(table, row))?);

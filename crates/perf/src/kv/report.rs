@@ -43,7 +43,7 @@ fn goal_result(row: &Row, goal: Goal) -> String {
 
 /// A row on one line, for the terminal.
 pub fn line(row: &Row) -> String {
-    let mut text = format!("{:<12} {}x{:<4}", row.operation, row.connections, row.depth);
+    let mut text = format!("{:<12} {:<6}", row.operation, row.load());
     for cell in &row.cells {
         match &cell.failure {
             Some(failure) => text.push_str(&format!("  {}: {failure}", cell.lane.name())),
@@ -76,8 +76,7 @@ impl Report<'_> {
         page.push_str("\n| operation | load | server | /s | p50 us | p90 | p99 | p99.9 | p99.99 |\n");
         page.push_str("|---|---|---|--:|--:|--:|--:|--:|--:|\n");
         for (row, cell) in self.cells() {
-            let _ =
-                write!(page, "| {} | {}x{} | {} | ", row.operation, row.connections, row.depth, cell.lane.name());
+            let _ = write!(page, "| {} | {} | {} | ", row.operation, row.load(), cell.lane.name());
             page.push_str(&rate(cell.per_second()));
             for (_, quantile) in QUANTILES {
                 let micros = cell.micros(quantile).map_or("-".into(), |micros| format!("{micros:.0}"));
@@ -89,11 +88,7 @@ impl Report<'_> {
         for row in self.rows {
             for &goal in &row.goals {
                 let (goal, result) = (goal_text(goal), goal_result(row, goal));
-                let _ = writeln!(
-                    page,
-                    "| {} | {}x{} | {goal} | {result} |",
-                    row.operation, row.connections, row.depth
-                );
+                let _ = writeln!(page, "| {} | {} | {goal} | {result} |", row.operation, row.load());
             }
         }
         for (row, cell) in self.cells() {
@@ -150,7 +145,7 @@ impl Report<'_> {
         let mut page = Page::new("Rows by key", &self.how());
         let places = QUANTILES.map(|(name, _)| name);
         for row in self.rows {
-            page.heading(&format!("{} {} x {}", row.operation, row.connections, row.depth));
+            page.heading(&format!("{} {}", row.operation, row.load()));
             let bar = |cell: &Cell| Bar {
                 name: cell.lane.name().into(),
                 length: cell.per_second().unwrap_or(0.0),

@@ -71,6 +71,11 @@ impl Row {
         Row { operation, connections, depth, goals: Vec::new(), cells }
     }
 
+    /// The shape of the load, as reports name it.
+    pub fn load(&self) -> String {
+        format!("{}x{}", self.connections, self.depth)
+    }
+
     pub fn per_second(&self, lane: Lane) -> Option<f64> {
         self.cells.iter().find(|cell| cell.lane == lane)?.per_second()
     }

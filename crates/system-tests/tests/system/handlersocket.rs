@@ -89,6 +89,72 @@ fn finds_of_one_batch_are_answered_in_their_order_whatever_stands_between_them()
     assert_eq!(door.ask_all(&requests), answers);
 }
 
+/// Writes that come together are written together: every line is still answered, and leaves behind, what it would alone.
+#[test]
+fn writes_of_one_batch_are_answered_as_they_would_be_one_by_one() {
+    if target_is_mariadb() {
+        return skip("the ports are named otherwise");
+    }
+    let (server, ports) = HandlerSocketPorts::start(&[]);
+    let mut client = server.client();
+    for table in ["together", "alone"] {
+        client
+            .run(&format!(
+                "CREATE TABLE {table} (id INT AUTO_INCREMENT PRIMARY KEY, u INT, n TINYINT UNSIGNED, s VARCHAR(3), UNIQUE (u))"
+            ))
+            .unwrap();
+    }
+    let (mut together, mut alone) = (ports.writer(), ports.writer());
+    for (door, table) in [(&mut together, "together"), (&mut alone, "alone")] {
+        let open = |id, columns| format!("P|{id}|test|{table}||{columns}");
+        door.follow(&[
+            (&open(0, "id,u,n,s"), "0|1"),
+            (&open(1, "n,s"), "0|1"),
+            (&open(2, "u,n"), "0|1"),
+            (&open(3, "n"), "0|1"),
+        ]);
+    }
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = |end: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) % end
+    };
+    for _ in 0..60 {
+        let mut lines = Vec::new();
+        // Lines of one kind come in rows, so that there are runs, and now and then another stands among them.
+        while lines.len() < 40 {
+            let kind = below(9);
+            for _ in 0..below(12) {
+                let (id, n) = (below(40), below(260));
+                lines.push(match kind {
+                    0 => format!("0|+|4|{id}|{}|{}|abc", below(90), below(250)),
+                    1 => format!("0|+|4|~|{}|7|{}", below(90), ["x", "", "abcd"][below(3) as usize]),
+                    2 => format!("2|+|2|{}|1", below(90)),
+                    3 => format!("1|=|1|{id}|1|0|U|{n}|y"),
+                    4 => format!("2|=|1|{id}|1|0|U|{}|1", below(90)),
+                    5 => format!("3|=|1|{id}|1|0|+|{}", below(200)),
+                    6 => format!("3|=|1|{id}|1|0|-|{}", below(200)),
+                    7 => format!("0|=|1|{id}|1|0|D"),
+                    _ => format!("0|=|1|{id}"),
+                });
+            }
+            lines.extend((below(4) == 0).then(|| format!("1|=|1|{}|1|0|U?|3", below(40))));
+        }
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let expected: Vec<String> = lines.iter().map(|line| alone.ask(line)).collect();
+        let answers = together.ask_all(&lines);
+        for ((line, answer), expected) in lines.iter().zip(&answers).zip(&expected) {
+            assert_eq!(answer, expected, "{line} in {lines:#?}");
+        }
+    }
+    let mut left = |table| client.text(&format!("SELECT id, u, n, s FROM {table} ORDER BY id")).unwrap();
+    let rows = left("together");
+    assert!(rows.len() > 10, "{rows:?}");
+    assert_eq!(rows, left("alone"));
+}
+
 #[test]
 fn many_finds_and_large_rows_in_one_batch_are_all_answered() {
     if target_is_mariadb() {
