@@ -324,7 +324,10 @@ impl Link {
                     }
                     self.reads.fetch_add(1, Ordering::Relaxed);
                     self.peer.count_received(bytes);
-                    shared::look_in_passing();
+                    match self.transporter() {
+                        Transporter::SharedMemory => shared::look_after_work(),
+                        Transporter::Tcp | Transporter::Unix => shared::look_in_passing(),
+                    }
                 }
                 Err(error) => break format!("it cannot be read from: {error}"),
             }

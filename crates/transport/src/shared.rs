@@ -26,6 +26,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
 use crate::ring::{Reader, RingMemory, Writer, ring_bytes};
+use crate::spin;
 
 /// Bytes on their way in one direction; more wait with the sender. Small enough to stay in a core's cache.
 const CAPACITY: usize = 256 << 10;
@@ -216,6 +217,11 @@ thread_local! {
     static IS_HOOKED: Cell<bool> = const { Cell::new(false) };
 }
 
+/// This thread reads rings.
+pub(crate) fn is_used() -> bool {
+    INBOXES.with_borrow(|inboxes| !inboxes.is_empty())
+}
+
 /// Calls `look` for the inboxes whose tasks wait.
 fn for_each_waiting(mut look: impl FnMut(&mut Inbox)) {
     let _ = INBOXES.try_with(|inboxes| {
@@ -232,15 +238,18 @@ fn for_each_waiting(mut look: impl FnMut(&mut Inbox)) {
     });
 }
 
-/// Wakes the tasks of this thread for which something has come.
-pub(crate) fn look() {
+/// Wakes the tasks of this thread for which something has come. Returns whether there are any.
+pub(crate) fn look() -> bool {
+    let mut has_come = false;
     for_each_waiting(|inbox| {
         if inbox.reader.has_bytes()
             && let Some(waker) = inbox.waker.take()
         {
+            has_come = true;
             waker.wake();
         }
     });
+    has_come
 }
 
 /// This thread is about to sleep: asks for bells, or wakes the tasks for which something has come.
@@ -255,11 +264,17 @@ pub(crate) fn fall_asleep() {
     });
 }
 
-/// To be called after every piece of work that may be followed by the next one at once: a worker that has always something to do never
+/// To be called after every piece of work that came from a socket and may be followed by the next one at once: a worker that has always something to do never
 /// sleeps, and no hook looks into its rings. Now and then this does.
 ///
 /// Not a timer: setting one wakes the runtime by a system call, and the sleep that is cut short by that looks like the sleep of a busy worker.
 pub fn look_in_passing() {
+    spin::note_socket();
+    look_after_work();
+}
+
+/// The same after a piece of work that came through a ring.
+pub(crate) fn look_after_work() {
     let passed = PASSED.get().wrapping_add(1);
     PASSED.set(passed);
     if passed.is_multiple_of(LOOK_EVERY) {

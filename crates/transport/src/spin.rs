@@ -11,12 +11,19 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::shared;
+
 /// A worker that slept for longer than this is not busy: it would mostly look in vain.
 const BUSY_GAP: Duration = Duration::from_millis(1);
 /// A core that was yielded for longer than this is wanted by somebody with much to do.
 const AWAY_MAX: Duration = Duration::from_micros(500);
 /// For so long nobody looks then.
 const QUIET: Duration = Duration::from_millis(5);
+
+/// Looks into shared memory for each question to the system whether a socket has something: that costs as much as all of them.
+const LOOKS_PER_QUESTION: u32 = 4;
+/// After work from a socket so many questions come with one look each: more such work is likely.
+const SOCKET_WARMTH: u32 = 64;
 
 /// Who looks for more to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +46,8 @@ struct Spin {
     /// The core is wanted by others until then.
     quiet_until: Cell<Option<Instant>>,
     is_busy: Cell<bool>,
+    /// Counts questions down since work has come from a socket.
+    socket_warmth: Cell<u32>,
 }
 
 thread_local! {
@@ -73,6 +82,35 @@ pub fn after_sleep() -> bool {
     })
 }
 
+/// To be called when work has come from a socket.
+pub(crate) fn note_socket() {
+    SPIN.with(|spin| spin.socket_warmth.set(SOCKET_WARMTH));
+}
+
+/// How often to look before the system is asked again.
+fn looks_per_question() -> u32 {
+    SPIN.with(|spin| match spin.socket_warmth.get().checked_sub(1) {
+        Some(left) => {
+            spin.socket_warmth.set(left);
+            1
+        }
+        None if shared::is_used() => LOOKS_PER_QUESTION,
+        None => 1,
+    })
+}
+
+/// Leaves the core to whoever wants it. Returns whether that is somebody with much to do.
+fn yield_core() -> bool {
+    let left_at = Instant::now();
+    std::thread::yield_now();
+    let back_at = Instant::now();
+    let is_wanted = back_at - left_at > AWAY_MAX;
+    if is_wanted {
+        SPIN.with(|spin| spin.quiet_until.set(Some(back_at + QUIET)));
+    }
+    is_wanted
+}
+
 /// The task that looks, for `duration` at a time. `before_look` is what has to be done before every sleep.
 pub async fn look_for_work(duration: Duration, eagerness: Eagerness, before_look: impl Fn()) {
     if duration.is_zero() {
@@ -90,16 +128,17 @@ pub async fn look_for_work(duration: Duration, eagerness: Eagerness, before_look
         })
         .await;
         let start = Instant::now();
-        while start.elapsed() < duration {
+        'awake: while start.elapsed() < duration {
             // The runtime asks for events, and runs what they wake, before it comes back here.
             tokio::task::yield_now().await;
             before_look();
-            let left_at = Instant::now();
-            std::thread::yield_now();
-            let back_at = Instant::now();
-            if back_at - left_at > AWAY_MAX {
-                SPIN.with(|spin| spin.quiet_until.set(Some(back_at + QUIET)));
-                break;
+            for _ in 0..looks_per_question() {
+                if yield_core() {
+                    break 'awake;
+                }
+                if shared::look() {
+                    break;
+                }
             }
         }
         SPIN.with(|spin| spin.is_over.set(true));
