@@ -24,6 +24,8 @@ pub const DROP: u8 = 3;
 /// Answered with as many bytes as the payload (a u32) says.
 pub const BYTES: u8 = 4;
 pub const REFUSE: u8 = 5;
+/// Recorded as a message, and echoed.
+pub const COUNT: u8 = 6;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -128,6 +130,10 @@ impl Handler for Recording {
     fn on_request(&self, _from: NodeId, kind: u8, payload: &[u8], mut responder: Responder) {
         match kind {
             ECHO => {
+                responder.reply(kind, |buffer| buffer.extend_from_slice(payload));
+            }
+            COUNT => {
+                self.0.record(|recorded| recorded.messages.push(payload.to_vec()));
                 responder.reply(kind, |buffer| buffer.extend_from_slice(payload));
             }
             HOLD => {

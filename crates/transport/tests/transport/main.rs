@@ -1,6 +1,7 @@
 //! The transport between real sockets on loopback.
 
 mod common;
+mod cut;
 mod failures;
 mod links;
 mod raw;
