@@ -22,7 +22,7 @@ PYTHON_PROFILE ?= release
 PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
 PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
 
-.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages sim soak lint help test-packages python-packages bench-packages bench-cluster-packages
+.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native sim soak lint help test-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -59,6 +59,11 @@ bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera,
 bench-kv: bench-kv-packages build ## Measure rows by key beside HandlerSocket, memcached and Redis (BENCH="--quick" for a minute)
 	$(TARGET_DIR)/release/shoal bench kv --json bench/results/kv.json --html bench/results/kv.html $(BENCH) > bench/results/kv.md
 	@cat bench/results/kv.md
+
+bench-native: build ## Measure the native client beside SQL and HandlerSocket, on two data nodes (about two minutes)
+	$(TARGET_DIR)/release/shoal bench read-perf --json bench/results/read-perf.json > bench/results/read-perf.txt
+	$(TARGET_DIR)/release/shoal bench flex --json bench/results/flex.json > bench/results/flex.txt
+	@cat bench/results/read-perf.txt bench/results/flex.txt
 
 sim: ## Simulate clusters under faults (SEEDS=20000)
 	$(CARGO) run --release --package shoal-sim -- --seeds $(SEEDS)

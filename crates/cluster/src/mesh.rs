@@ -22,7 +22,7 @@ use crate::live::Cluster;
 use crate::node::Node;
 use crate::remote::{Call, CallError, Place, Remote};
 use crate::topology::{ClusterOptions, NodeEntry, Roles};
-use crate::wait::lock;
+use crate::wait::{Waiter, lock};
 
 pub(crate) const FRAME_RAFT: u8 = 1;
 pub(crate) const FRAME_NEWS: u8 = 2;
@@ -55,6 +55,22 @@ pub enum Served {
     Done,
     /// It has to wait for somebody, and ends with the reply: dropped, it is given up.
     Later(Pin<Box<dyn Future<Output = Vec<u8>>>>),
+    /// Everything is done, and the reply leaves with the waiter's last signal: the function makes it, of whether that came.
+    AtSignal(Waiter, Box<dyn FnOnce(bool) -> Vec<u8> + Send>),
+}
+
+impl Served {
+    /// The reply, where there is somebody to wait for it; `reply` is the buffer that was served with.
+    pub async fn reply(self, reply: Vec<u8>) -> Vec<u8> {
+        match self {
+            Served::Done => reply,
+            Served::Later(later) => later.await,
+            Served::AtSignal(waiter, reply) => {
+                let has_come = waiter.wait().await;
+                reply(has_come)
+            }
+        }
+    }
 }
 
 /// What the links call.
@@ -68,20 +84,20 @@ pub(crate) struct Links {
 }
 
 /// An operation of another node that is not answered yet.
-struct Underway(Arc<Node>);
+struct Underway(Weak<Node>);
 
 impl Underway {
     fn begin(node: &Arc<Node>) -> Underway {
         if let Some(cluster) = &node.cluster {
             cluster.underway.fetch_add(1, Ordering::Relaxed);
         }
-        Underway(Arc::clone(node))
+        Underway(Arc::downgrade(node))
     }
 }
 
 impl Drop for Underway {
     fn drop(&mut self) {
-        if let Some(cluster) = &self.0.cluster {
+        if let Some(cluster) = self.0.upgrade().as_ref().and_then(|node| node.cluster.as_ref()) {
             cluster.underway.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -159,6 +175,14 @@ impl Handler for Receiver {
                             if let Some(reply) = finished {
                                 responder.reply(0, |buffer| buffer.extend_from_slice(&reply));
                             }
+                        });
+                    }
+                    Served::AtSignal(waiter, reply) => {
+                        let underway = Underway::begin(&node);
+                        waiter.call(move |has_come| {
+                            let _underway = underway;
+                            let reply = reply(has_come);
+                            responder.reply(0, |buffer| buffer.extend_from_slice(&reply));
                         });
                     }
                 }

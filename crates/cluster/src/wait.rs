@@ -2,7 +2,8 @@
 //!
 //! A waiter owns one slot for as long as it lives and uses it for one wait after the other. A token names a slot and
 //! the number of the wait, so that a signal that comes too late, for a wait that was given up, is ignored.
-//! A signal that comes before the waiter is polled is kept: none is lost.
+//! A signal that comes before the waiter is polled is kept: none is lost. Whoever has nothing to do but to pass the end on leaves a
+//! function in the slot (`Waiter::call`), which runs where the last signal is given: no task is woken for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::{Context, Poll, Waker};
@@ -27,7 +28,16 @@ struct SlotState {
     /// Signals that are still to come.
     left: u32,
     lost: bool,
-    waker: Option<Waker>,
+    listener: Listener,
+}
+
+/// Who hears of the last signal.
+#[derive(Default)]
+enum Listener {
+    #[default]
+    Nobody,
+    Task(Waker),
+    Function(Box<dyn FnOnce(bool) + Send>),
 }
 
 /// A waiter's slot.
@@ -73,7 +83,7 @@ impl WaitSlots {
     }
 
     fn deliver(&self, token: u64, lost: bool) {
-        let waker = {
+        let (listener, has_come) = {
             let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
             let Some(slot) = slots.get((token & ((1 << SLOT_BITS) - 1)) as usize) else { return };
             let mut state = lock(&slot.state);
@@ -85,10 +95,12 @@ impl WaitSlots {
             if state.left > 0 {
                 return;
             }
-            state.waker.take()
+            (std::mem::take(&mut state.listener), !state.lost)
         };
-        if let Some(waker) = waker {
-            waker.wake();
+        match listener {
+            Listener::Nobody => {}
+            Listener::Task(waker) => waker.wake(),
+            Listener::Function(ended) => ended(has_come),
         }
     }
 }
@@ -106,7 +118,7 @@ impl Waiter {
         state.generation = (state.generation + 1) & (u64::MAX >> SLOT_BITS);
         state.left = signals;
         state.lost = false;
-        state.waker = None;
+        state.listener = Listener::Nobody;
         self.token = state.generation << SLOT_BITS | u64::from(self.index);
         self.token
     }
@@ -121,11 +133,31 @@ impl Waiter {
         if state.left == 0 {
             return Poll::Ready(!state.lost);
         }
-        match &state.waker {
-            Some(waker) if waker.will_wake(context.waker()) => {}
-            _ => state.waker = Some(context.waker().clone()),
+        match &state.listener {
+            Listener::Task(waker) if waker.will_wake(context.waker()) => {}
+            _ => state.listener = Listener::Task(context.waker().clone()),
         }
         Poll::Pending
+    }
+
+    /// Has `ended` called with what [`Waiter::wait`] would yield: on the thread that gives the last signal, which may hold locks of its
+    /// own, or here if that has been given. Not at all if the signals never come.
+    pub fn call(self, ended: impl FnOnce(bool) + Send + 'static) {
+        let slot = Arc::clone(&self.slot);
+        let mut state = lock(&slot.state);
+        if state.left > 0 {
+            // The slot belongs to the function until that has run.
+            let waiter = self;
+            state.listener = Listener::Function(Box::new(move |has_come| {
+                drop(waiter);
+                ended(has_come);
+            }));
+            return;
+        }
+        let has_come = !state.lost;
+        drop(state);
+        drop(self);
+        ended(has_come);
     }
 
     pub async fn wait(&self) -> bool {
@@ -173,6 +205,32 @@ mod tests {
         assert!(waiter.poll(&mut context).is_pending());
         slots.signal_lost(waiter.token());
         assert_eq!(waiter.poll(&mut context), Poll::Ready(false));
+    }
+
+    #[test]
+    fn a_function_is_called_once_with_the_last_signal_and_its_slot_is_free_then() {
+        let slots = Arc::new(WaitSlots::default());
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let call = |signals: u32| {
+            let mut waiter = slots.waiter();
+            let (token, sender) = (waiter.arm(signals), sender.clone());
+            waiter.call(move |has_come| sender.send((token, has_come)).unwrap());
+            token
+        };
+        let token = call(2);
+        slots.signal(token);
+        assert!(receiver.try_recv().is_err());
+        slots.signal(token);
+        slots.signal(token);
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [(token, true)]);
+        let again = call(1);
+        assert_eq!((again & 0xFF_FFFF, again != token), (token & 0xFF_FFFF, true));
+        slots.signal_lost(again);
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [(again, false)]);
+        let waiter = slots.waiter();
+        slots.signal(waiter.token());
+        waiter.call(move |has_come| sender.send((0, has_come)).unwrap());
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [(0, true)]);
     }
 
     #[test]

@@ -75,10 +75,19 @@ struct Measured {
 
 impl Where {
     fn find(&self) -> Result<Measured, String> {
+        self.find_or_start(&[])
+    }
+
+    /// `defaults`: settings of a cluster that is started, unless others are given.
+    fn find_or_start(&self, defaults: &[&str]) -> Result<Measured, String> {
         if let Some(address) = &self.connect {
             return Ok(Measured { address: address.clone(), mysql: self.mysql.clone(), started: None });
         }
-        let started = StartedCluster::start(2, &self.settings, &std::env::temp_dir())?;
+        let name = |setting: &str| setting.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        let is_given = |default: &str| self.settings.iter().any(|setting| name(setting) == name(default));
+        let defaults = defaults.iter().filter(|default| !is_given(default)).map(|&setting| setting.to_owned());
+        let settings: Vec<String> = defaults.chain(self.settings.iter().cloned()).collect();
+        let started = StartedCluster::start(2, &settings, &std::env::temp_dir())?;
         Ok(Measured { address: started.address.clone(), mysql: started.mysql.clone(), started: Some(started) })
     }
 }

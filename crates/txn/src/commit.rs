@@ -29,11 +29,14 @@ pub(crate) async fn wait_until_durable(node: &Arc<Node>, waiter: &Waiter, append
     }
     match waiter.wait().await {
         true => Ok(()),
-        false => {
-            let message = "the log stopped before the transaction was durable; it may be committed or not";
-            Err(Error::unknown(message).with_outcome(Outcome::Unknown))
-        }
+        false => Err(never_durable()),
     }
+}
+
+/// The wait for durability has ended without it.
+pub(crate) fn never_durable() -> Error {
+    let message = "the log stopped before the transaction was durable; it may be committed or not";
+    Error::unknown(message).with_outcome(Outcome::Unknown)
 }
 
 /// Has the log flushed, in this thread if no other session of it has something to add.
@@ -59,6 +62,11 @@ pub(crate) struct Unflushed {
 impl Unflushed {
     pub fn new(node: &Arc<Node>, appending: Appending) -> Unflushed {
         Unflushed { node: Arc::clone(node), appending, is_seen_to: !appending.needs_flush }
+    }
+
+    /// Somebody has to flush for it.
+    pub fn needs_flush(&self) -> bool {
+        self.appending.needs_flush
     }
 
     /// As [`wait_until_durable`].

@@ -11,7 +11,7 @@ use shoal_partition::{Blocked, Cursor, LockRequest, Partition, ReadView, ScanSta
 use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp};
 
 use crate::api::KeyRange;
-use crate::commit::Unflushed;
+use crate::commit::{Unflushed, never_durable};
 use crate::interpret::{Staged, WireSieve, stage};
 use crate::protocol::{self, List, Scan, Then, Work, WorkHead, Write, WriteStop};
 use crate::transaction::partition_range;
@@ -75,6 +75,14 @@ impl Job {
         let own = reply.split_off(self.start);
         self.start = 0;
         own
+    }
+
+    /// The reply of a job that has ended in an entry of the log.
+    pub fn reply_at_end(&self, mut reply: Vec<u8>, is_durable: bool) -> Vec<u8> {
+        if !is_durable {
+            self.refuse(never_durable().into(), &mut reply);
+        }
+        reply
     }
 
     pub fn refuse(&self, refusal: Refusal, reply: &mut Vec<u8>) {

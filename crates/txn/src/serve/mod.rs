@@ -212,6 +212,15 @@ impl Server {
                 let Some(waiter) = waiter else {
                     return Err(Error::unknown("internal: work waits without a place to wait in"));
                 };
+                if let Progress::Committing(unflushed) = &progress
+                    && !unflushed.needs_flush()
+                {
+                    let own = job.move_into_own(reply);
+                    return Ok(Served::AtSignal(
+                        waiter,
+                        Box::new(move |is_durable| job.reply_at_end(own, is_durable)),
+                    ));
+                }
                 let later = Later {
                     listed: self.list(work.head.transaction),
                     request: request.to_vec(),

@@ -164,6 +164,15 @@ impl Server {
             // Whoever is told "no" tells us again.
             Err(_) => protocol::put_decided(reply, false),
             Ok((_, appending)) if appending.signals == 0 => protocol::put_decided(reply, true),
+            Ok((_, appending)) if !appending.needs_flush => {
+                self.node.complete(appending.end);
+                let reply = |is_applied| {
+                    let mut reply = Vec::new();
+                    protocol::put_decided(&mut reply, is_applied);
+                    reply
+                };
+                return Ok(Served::AtSignal(waiter, Box::new(reply)));
+            }
             Ok((_, appending)) => {
                 let unflushed = Unflushed::new(&self.node, appending);
                 return Ok(Served::Later(Box::pin(async move {
@@ -286,10 +295,8 @@ fn send_to_leader(server: &Arc<Server>, partition: u32, request: &[u8]) {
 /// Executes a request of this node itself.
 pub(crate) async fn serve_here(server: &Arc<Server>, request: &[u8]) -> Vec<u8> {
     let mut reply = Vec::new();
-    match server.serve(own_id(&server.node), request, &mut reply) {
-        Served::Done => reply,
-        Served::Later(later) => later.await,
-    }
+    let served = server.serve(own_id(&server.node), request, &mut reply);
+    served.reply(reply).await
 }
 
 fn own_id(node: &Node) -> NodeId {

@@ -9,7 +9,6 @@ use shoal_cluster::{Call, CallError, Node, Place, Remote};
 use shoal_types::{NodeId, Timestamp};
 
 use crate::Server;
-use shoal_cluster::Served;
 
 /// Where the suite's partitions are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,10 +103,8 @@ impl Loopback {
             return None;
         }
         let mut reply = Vec::new();
-        Some(match self.network.server(to)?.serve(self.node, request, &mut reply) {
-            Served::Done => Box::pin(std::future::ready(reply)),
-            Served::Later(later) => later,
-        })
+        let served = self.network.server(to)?.serve(self.node, request, &mut reply);
+        Some(Box::pin(served.reply(reply)))
     }
 }
 
