@@ -392,3 +392,6 @@ impl Drop for Session {
         self.counters.add(Counter::TableClose, open as u64);
     }
 }
+
+#[cfg(test)]
+mod tests;
