@@ -33,6 +33,8 @@ pub struct Stream {
     here: Mutex<VecDeque<Event>>,
     end: watch::Sender<Option<End>>,
     client: Weak<Shared>,
+    /// Of the process whose threads the client's are.
+    process: u32,
 }
 
 impl Stream {
@@ -42,11 +44,15 @@ impl Stream {
             here: Mutex::default(),
             end: watch::Sender::new(None),
             client: Arc::downgrade(client),
+            process: std::process::id(),
         }
     }
 
-    /// Ends the stream; those who wait for it hear of it.
+    /// Ends the stream; those who wait for it hear of it. In a fork it stays what it is: the other process's.
     pub fn end(&self, why: End) {
+        if self.process != std::process::id() {
+            return;
+        }
         self.end.send_if_modified(|end| {
             let is_first = end.is_none();
             end.get_or_insert(why);
@@ -108,6 +114,15 @@ impl Stream {
 
     fn check_process(&self) -> PyResult<()> {
         self.client.upgrade().map_or(Ok(()), |client| client.check_process())
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Whoever would be told is not in this process.
+            std::mem::forget(self.source.get_mut().take());
+        }
     }
 }
 
