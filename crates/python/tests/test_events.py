@@ -18,6 +18,9 @@ TABLES = {
 }
 
 
+MARK = ("named", "insert", "mark", 0)
+
+
 def told(change):
     return (change.table.name, change.kind, *change.row)
 
@@ -28,6 +31,21 @@ class EventsTestCase(SyncTestCase):
     def setUp(self):
         super(SyncTestCase, self).setUp()
         self.counted, self.named = self.known_tables(self.client)
+
+    def follow(self):
+        """A stream of both tables, once everything has been told that was committed before.
+
+        What a transaction over several partitions has done may come a moment after its commit.
+        """
+        events = self.client.events([self.counted, self.named])
+        self.client.insert(self.named, ("mark", 0))
+        mark = None
+        while True:
+            event = events.next(PATIENCE)
+            if isinstance(event, Change) and told(event) == MARK:
+                mark = event.timestamp
+            if isinstance(event, Complete) and mark is not None and event.timestamp >= mark:
+                return events
 
     def changes(self, events, count):
         """The next changes."""
@@ -42,7 +60,7 @@ class EventsTestCase(SyncTestCase):
 
 class InThreads(EventsTestCase):
     def test_changes_are_told_whoever_makes_them(self):
-        with self.client.events([self.counted, self.named]) as events:
+        with self.follow() as events:
             self.client.insert(self.counted, (1, 1))
             self.sql("UPDATE counted SET n = 2 WHERE id = 1")
             self.client.insert(self.named, ("Ada", 1))
@@ -63,7 +81,7 @@ class InThreads(EventsTestCase):
             self.assertEqual(changes[0].row.keys(), ["id", "n"])
 
     def test_a_transaction_is_one_and_complete_once_it_is_told_so(self):
-        with self.client.events([self.counted]) as events:
+        with self.follow() as events:
             with self.client.begin() as transaction:
                 transaction.insert_many(self.counted, [(n, n) for n in range(20)])
             rolled_back = self.client.begin()
@@ -106,8 +124,7 @@ class InThreads(EventsTestCase):
 
     def test_waiting_for_an_event_may_be_limited(self):
         with self.client.events([self.counted]) as events:
-            while not isinstance(events.next(0), (Complete, type(None))):
-                pass
+            wait_until("nothing to be told", lambda: events.next(0) is None)
             self.client.insert(self.counted, (1, 1))
             self.changes(events, 1)
             self.assertFalse(events.is_closed)
@@ -185,7 +202,7 @@ class InThreads(EventsTestCase):
             return None
 
     def test_what_is_shown_says_what_it_is(self):
-        with self.client.events([self.counted]) as events:
+        with self.follow() as events:
             self.client.insert(self.counted, (1, 5))
             (change,) = self.changes(events, 1)
             self.assertIn("counted, \"insert\", Row(id=1, n=5)", repr(change))
@@ -197,9 +214,20 @@ class InThreads(EventsTestCase):
 class WithAsyncio(AioTestCase):
     tables = TABLES
 
+    async def pass_mark(self, client, named, events):
+        """Goes on until everything has been told that was committed before."""
+        await client.insert(named, ("mark", 0))
+        mark = None
+        async for event in events:
+            if isinstance(event, Change) and told(event) == MARK:
+                mark = event.timestamp
+            if isinstance(event, Complete) and mark is not None and event.timestamp >= mark:
+                return
+
     def test_changes_are_told_whoever_makes_them(self):
         async def test(client, counted, named):
             async with client.events([counted, named]) as events:
+                await self.pass_mark(client, named, events)
                 await client.insert(counted, (1, 1))
                 await client.update(counted, 1, add={"n": 1})
                 await client.insert(named, ("Ada", 1))
@@ -219,7 +247,8 @@ class WithAsyncio(AioTestCase):
 
     def test_cancelling_who_waits_loses_no_event(self):
         async def test(client, counted, named):
-            events = await client.events([counted])
+            events = await client.events([counted, named])
+            await self.pass_mark(client, named, events)
             rows = 300
             written = asyncio.ensure_future(self.write(client, counted, rows))
             found = []
@@ -249,7 +278,8 @@ class WithAsyncio(AioTestCase):
 
     def test_closing_ends_whoever_waits(self):
         async def test(client, counted, named):
-            events = await client.events([counted])
+            events = await client.events([counted, named])
+            await self.pass_mark(client, named, events)
 
             async def read():
                 return [event async for event in events if isinstance(event, Change)]
