@@ -12,6 +12,7 @@ const WRITES: &[&str] = &[
     "UPDATE t, other SET t.v = 3 WHERE t.id = other.id",
     "DELETE FROM t WHERE id = 77",
     "DELETE t FROM t, other WHERE t.id = other.id",
+    "LOAD DATA LOCAL INFILE 'nothing' INTO TABLE t",
     "TRUNCATE TABLE t",
     "CREATE TABLE more (id INT PRIMARY KEY)",
     "CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY)",
