@@ -64,6 +64,10 @@ impl Shared {
         let begun = self.client()?.begin(isolation).await?;
         let open = Arc::new(Open::new(begun, self));
         remember(&self.transactions, &open);
+        if self.client().is_err() {
+            // It was closed meanwhile, without knowing of this.
+            open.abandon();
+        }
         Ok(open)
     }
 
@@ -77,6 +81,9 @@ impl Shared {
         let events = self.client()?.events(&followed, options).await?;
         let stream = Arc::new(Stream::new(events, self));
         remember(&self.streams, &stream);
+        if self.client().is_err() {
+            stream.end(End::ClientClosed);
+        }
         Ok(stream)
     }
 

@@ -59,8 +59,14 @@ impl Stream {
             is_first
         });
         self.here.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        // Else whoever waits drops it.
-        if let Ok(mut source) = self.source.try_lock() {
+        self.let_go();
+    }
+
+    /// Gives the source up if all is over. Whoever has it does so himself, when he gives it back.
+    fn let_go(&self) {
+        if self.end.borrow().is_some()
+            && let Ok(mut source) = self.source.try_lock()
+        {
             *source = None;
         }
     }
@@ -86,6 +92,8 @@ impl Stream {
     /// Waits until events are here. False: the stream is over.
     async fn ready(&self) -> Result<bool> {
         let mut end = self.end.subscribe();
+        // Dropped behind the source's guard.
+        let _returned = Returned(self);
         let mut source = self.source.lock().await;
         if self.has_events() {
             return Ok(true);
@@ -93,10 +101,8 @@ impl Stream {
         let Some(events) = source.as_mut() else { return self.over() };
         let batch = tokio::select! {
             biased;
-            _ = end.wait_for(Option::is_some) => {
-                *source = None;
-                return self.over();
-            }
+            // What is waited for holds the channel's lock, and is to be gone before it is looked at again.
+            () = async { drop(end.wait_for(Option::is_some).await) } => return self.over(),
             batch = events.next_batch() => batch,
         };
         match batch {
@@ -105,7 +111,6 @@ impl Stream {
                 Ok(true)
             }
             Err(error) => {
-                *source = None;
                 self.end.send_replace(Some(End::Failed));
                 Err(error)
             }
@@ -114,6 +119,15 @@ impl Stream {
 
     fn check_process(&self) -> PyResult<()> {
         self.client.upgrade().map_or(Ok(()), |client| client.check_process())
+    }
+}
+
+/// The source has been given back, by someone who has come to his end or was cancelled.
+struct Returned<'s>(&'s Stream);
+
+impl Drop for Returned<'_> {
+    fn drop(&mut self) {
+        self.0.let_go();
     }
 }
 
