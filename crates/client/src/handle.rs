@@ -305,8 +305,20 @@ impl EventStream {
             if let Some(event) = self.here.pop_front() {
                 return Ok(event);
             }
-            self.here = self.batches.recv().await.ok_or_else(closed)??.into();
+            self.here = self.receive().await?.into();
         }
+    }
+
+    /// The next event and those that have come with it. It may be given up and called again: nothing is lost.
+    pub async fn next_batch(&mut self) -> Result<Vec<Event>> {
+        match self.here.is_empty() {
+            true => self.receive().await,
+            false => Ok(self.here.drain(..).collect()),
+        }
+    }
+
+    async fn receive(&mut self) -> Result<Vec<Event>> {
+        self.batches.recv().await.ok_or_else(closed)?
     }
 }
 

@@ -21,6 +21,7 @@ counters! {
     BytesReceived "Hs_bytes_received",
     BytesSent "Hs_bytes_sent",
     Connections "Hs_connections",
+    ConnectionsRefused "Hs_connections_refused",
     Errors "Hs_errors",
     Finds "Hs_finds",
     Inserts "Hs_inserts",

@@ -45,6 +45,8 @@ pub trait Host: Send + Sync + 'static {
     /// By the dictionary as it is now. `by_secret`: the client has proven itself; if not, an account that has a password is
     /// not to be had.
     fn rights(&self, account: &Account, by_secret: bool, database: &str, table: &str) -> Rights;
+    /// Writes of the account are refused for now. Asked before each of them, so it is to be quick.
+    fn refuses_writes(&self, account: &Account) -> bool;
     fn surroundings(&self) -> Surroundings;
     /// The value of a column's DEFAULT (expression), which takes more than this door knows.
     fn expression_default(&self, table: &Arc<Table>, column: usize) -> Result<Value>;

@@ -10,13 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use shoal_types::{Error, ErrorCode};
 use socket2::{Domain, SockRef, Socket, Type};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::connection::Connection;
-use crate::counters::{COUNTER_NAMES, Counters};
+use crate::counters::{COUNTER_NAMES, Counter, Counters};
 use crate::host::Host;
+use crate::refusal::Refusal;
 use crate::session::Session;
 use crate::settings::{Port, Settings};
 use crate::worker::Worker;
@@ -28,11 +30,13 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(20);
 struct Arrival {
     socket: std::net::TcpStream,
     port: Arc<Port>,
+    place: OwnedSemaphorePermit,
 }
 
 #[derive(Default)]
 struct Workers {
     senders: Vec<mpsc::UnboundedSender<Arrival>>,
+    /// Those of the workers, and of the acceptor.
     counters: Vec<Arc<Counters>>,
 }
 
@@ -40,6 +44,8 @@ struct Workers {
 pub struct Server {
     settings: Settings,
     host: Arc<dyn Host>,
+    /// For connections.
+    places: Arc<Semaphore>,
     workers: Mutex<Workers>,
     /// Worker threads with connections that have not ended.
     busy: AtomicUsize,
@@ -92,9 +98,11 @@ fn bind(address: SocketAddr, settings: &Settings) -> io::Result<Socket> {
 
 impl Server {
     pub fn new(settings: Settings, host: Arc<dyn Host>) -> Arc<Server> {
+        let places = settings.connections_max.min(Semaphore::MAX_PERMITS);
         Arc::new(Server {
             settings,
             host,
+            places: Arc::new(Semaphore::new(places)),
             workers: Mutex::default(),
             busy: AtomicUsize::new(0),
             stopping: watch::Sender::new(false),
@@ -138,7 +146,11 @@ impl Server {
                         idle_timeout: self.settings.idle_timeout,
                         read_bytes: self.settings.read_bytes,
                     };
-                    connections.spawn_local(connection.serve());
+                    let place = arrival.place;
+                    connections.spawn_local(async move {
+                        connection.serve().await;
+                        drop(place);
+                    });
                 }
                 Some(_) = connections.join_next() => {}
                 _ = stopping.wait_for(|stopping| *stopping), if !worker.is_closing.get() => worker.close(),
@@ -170,27 +182,40 @@ impl Server {
 
     async fn accept_all(self: Arc<Server>, listeners: Listeners) -> io::Result<()> {
         let mut accepting = JoinSet::new();
+        let counters = Arc::new(Counters::default());
+        self.lock_workers().counters.push(Arc::clone(&counters));
         for (listener, port) in listeners.0 {
             let listener = tokio::net::TcpListener::from_std(listener.into())?;
-            accepting.spawn(Arc::clone(&self).accept_at(listener, port));
+            accepting.spawn(Arc::clone(&self).accept_at(listener, port, Arc::clone(&counters)));
         }
         let mut stopping = self.stopping.subscribe();
         let _ = stopping.wait_for(|stopping| *stopping).await;
         Ok(())
     }
 
-    async fn accept_at(self: Arc<Server>, listener: tokio::net::TcpListener, port: Arc<Port>) {
+    /// `counters` are those of the acceptor's thread, on which all ports are.
+    async fn accept_at(
+        self: Arc<Server>,
+        listener: tokio::net::TcpListener,
+        port: Arc<Port>,
+        counters: Arc<Counters>,
+    ) {
         let mut turn = 0;
         loop {
             match listener.accept().await {
                 Ok((socket, _)) => {
+                    let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+                        counters.add(Counter::ConnectionsRefused, 1);
+                        turn_away(&socket);
+                        continue;
+                    };
                     let Ok(socket) = prepare(socket) else { continue };
                     while self.lock_workers().senders.is_empty() {
                         tokio::time::sleep(ACCEPT_RETRY).await;
                     }
                     let workers = self.lock_workers();
                     turn = (turn + 1) % workers.senders.len();
-                    let _ = workers.senders[turn].send(Arrival { socket, port: Arc::clone(&port) });
+                    let _ = workers.senders[turn].send(Arrival { socket, port: Arc::clone(&port), place });
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
             }
@@ -223,6 +248,14 @@ impl Server {
     fn lock_workers(&self) -> MutexGuard<'_, Workers> {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Says why the connection ends, if the client listens; nobody waits for him.
+fn turn_away(socket: &tokio::net::TcpStream) {
+    let mut line = Vec::new();
+    Refusal::from(Error::new(ErrorCode::ConCount, "Too many connections")).append(&mut line);
+    let _ = socket.try_write(&line);
+    let _ = SockRef::from(socket).shutdown(std::net::Shutdown::Write);
 }
 
 fn prepare(socket: tokio::net::TcpStream) -> io::Result<std::net::TcpStream> {

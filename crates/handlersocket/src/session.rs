@@ -366,7 +366,8 @@ impl Session {
         let index = index.ok_or(Refusal::Request("stmtnum"))?;
         let operation = take_operation(tokens)?;
         request.read(tokens)?;
-        if !port.may_write && (operation == Operation::Insert || request.change.is_some()) {
+        let is_write = operation == Operation::Insert || request.change.is_some();
+        if is_write && (!port.may_write || host.refuses_writes(&port.account)) {
             return Err(Refusal::READ_ONLY);
         }
         let change = request.change.clone().transpose()?;
@@ -417,3 +418,6 @@ impl Drop for Session {
         self.counters.add(Counter::TableClose, open as u64);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,8 @@ pub struct Settings {
     /// How long a write waits for the rows that others have locked.
     pub lock_wait_timeout: Duration,
     pub backlog: u32,
+    /// Of both ports together; whoever comes then is turned away.
+    pub connections_max: usize,
     /// Sizes of the sockets' buffers; 0 is the system's own choice.
     pub send_buffer_bytes: usize,
     pub receive_buffer_bytes: usize,
@@ -77,6 +79,7 @@ impl Settings {
             idle_timeout: Duration::from_secs(number("handlersocket_timeout").max(1)),
             lock_wait_timeout: Duration::from_secs(number("handlersocket_wrlock_timeout")),
             backlog: number("handlersocket_backlog").clamp(1, u64::from(u32::MAX)) as u32,
+            connections_max: number("handlersocket_max_connections").max(1) as usize,
             send_buffer_bytes: number("handlersocket_sndbuf") as usize,
             receive_buffer_bytes: number("handlersocket_rcvbuf") as usize,
             read_bytes,

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use shoal_client::{Client, Error, Isolation, Options, Result, Transporter};
+use shoal_client::{Client, Error, EventOptions, Isolation, Options, Result, Transporter};
 
 use crate::error::{forked, raised};
+use crate::events::{End, Stream};
 use crate::operation::{Operation, cancellable, unless_cancelled};
-use crate::scan::{Cursor, ScanPlan};
+use crate::scan::{Cursor, Plan};
 use crate::table::Table;
 use crate::transaction::Open;
 use crate::work::{Answer, Work};
@@ -18,19 +19,34 @@ use crate::work::{Answer, Work};
 pub struct Shared {
     /// `None`: it is closed.
     client: Mutex<Option<Client>>,
-    /// Closing waits for the client's threads, and these for the transactions.
+    /// Closing waits for the client's threads, and these for the transactions and streams.
     transactions: Mutex<Vec<Weak<Open>>>,
+    streams: Mutex<Vec<Weak<Stream>>>,
     /// Of the process whose threads the client's are.
     process: u32,
 }
 
-fn closed() -> Error {
+pub fn closed() -> Error {
     Error::unknown("this client is closed")
+}
+
+/// Notes what is to end with the client; forgets what has ended before.
+fn remember<T>(all: &Mutex<Vec<Weak<T>>>, one: &Arc<T>) {
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.len() == all.capacity() {
+        all.retain(|one| one.strong_count() > 0);
+    }
+    all.push(Arc::downgrade(one));
 }
 
 impl Shared {
     fn new(client: Client) -> Shared {
-        Shared { client: Mutex::new(Some(client)), transactions: Mutex::default(), process: std::process::id() }
+        Shared {
+            client: Mutex::new(Some(client)),
+            transactions: Mutex::default(),
+            streams: Mutex::default(),
+            process: std::process::id(),
+        }
     }
 
     pub fn client(&self) -> Result<Client> {
@@ -47,12 +63,28 @@ impl Shared {
     pub async fn begin(self: &Arc<Self>, isolation: Isolation) -> Result<Arc<Open>> {
         let begun = self.client()?.begin(isolation).await?;
         let open = Arc::new(Open::new(begun, self));
-        let mut transactions = self.transactions.lock().unwrap_or_else(PoisonError::into_inner);
-        if transactions.len() == transactions.capacity() {
-            transactions.retain(|one| one.strong_count() > 0);
+        remember(&self.transactions, &open);
+        if self.client().is_err() {
+            // It was closed meanwhile, without knowing of this.
+            open.abandon();
         }
-        transactions.push(Arc::downgrade(&open));
         Ok(open)
+    }
+
+    /// Follows tables until the client is closed.
+    async fn follow(
+        self: &Arc<Self>,
+        tables: Vec<shoal_client::Table>,
+        options: EventOptions,
+    ) -> Result<Arc<Stream>> {
+        let followed: Vec<&shoal_client::Table> = tables.iter().collect();
+        let events = self.client()?.events(&followed, options).await?;
+        let stream = Arc::new(Stream::new(events, self));
+        remember(&self.streams, &stream);
+        if self.client().is_err() {
+            stream.end(End::ClientClosed);
+        }
+        Ok(stream)
     }
 
     fn close(&self) {
@@ -60,6 +92,10 @@ impl Shared {
         let transactions = std::mem::take(&mut *self.transactions.lock().unwrap_or_else(PoisonError::into_inner));
         for open in transactions.iter().filter_map(Weak::upgrade) {
             open.abandon();
+        }
+        let streams = std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
+        for stream in streams.iter().filter_map(Weak::upgrade) {
+            stream.end(End::ClientClosed);
         }
         match self.process == std::process::id() {
             true => drop(client),
@@ -127,12 +163,21 @@ impl ClientCore {
         Ok(Operation::new(async move { shared.begin(isolation).await.map(Answer::Begun) }))
     }
 
-    fn scan(&self, plan: &ScanPlan) -> PyResult<Cursor> {
+    fn scan(&self, plan: &Plan) -> PyResult<Cursor> {
         self.shared.check_process()?;
         Ok(Cursor::of_client(&self.shared, plan))
     }
 
-    /// Ends the client's threads and links, and its transactions.
+    /// Follows tables from the operation's end on.
+    fn events(&self, tables: Vec<PyRef<'_, Table>>, window_bytes: usize) -> PyResult<Operation> {
+        self.shared.check_process()?;
+        let shared = Arc::clone(&self.shared);
+        let tables = tables.iter().map(|table| table.table.clone()).collect();
+        let options = EventOptions { window_bytes };
+        Ok(Operation::new(async move { shared.follow(tables, options).await.map(Answer::Following) }))
+    }
+
+    /// Ends the client's threads and links, its transactions and its streams.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.shared.close());
     }

@@ -1,6 +1,7 @@
 //! The Python package's native half: operations of the native client as objects that either of its faces waits for.
 //!
-//! - `client`, `transaction`, `scan`: what operations are asked of. `work`: what they do, and what comes of it.
+//! - `client`, `transaction`, `scan`: what operations are asked of. `work`: what they do, and what comes of it. `linked`: operations that go on
+//!   where others have come to. `events`: committed changes.
 //! - `operation`: an operation under way. Whoever waits polls it himself: a thread that lets go of the interpreter meanwhile and looks for
 //!   signals, or an event loop that is woken by a socket. The client's threads never take the interpreter's lock.
 //! - `value`, `row`, `filter`, `table`: values, rows and conditions as Python knows them. `error`: its exceptions.
@@ -9,7 +10,9 @@
 
 mod client;
 mod error;
+mod events;
 mod filter;
+mod linked;
 mod operation;
 mod row;
 mod scan;
@@ -25,13 +28,17 @@ mod _shoal {
     #[pymodule_export]
     use crate::client::{ClientCore, connect};
     #[pymodule_export]
+    use crate::events::{Altered, Change, Complete, Dropped, EventsCore, Gap};
+    #[pymodule_export]
     use crate::filter::{Column, Filter};
+    #[pymodule_export]
+    use crate::linked::{KeyLink, Linked, linked_plan};
     #[pymodule_export]
     use crate::operation::{Completions, Operation};
     #[pymodule_export]
     use crate::row::Row;
     #[pymodule_export]
-    use crate::scan::{Cursor, ScanPlan, scan_plan};
+    use crate::scan::{Cursor, Plan, scan_plan};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

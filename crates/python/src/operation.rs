@@ -15,9 +15,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 use shoal_client::{Error, Result};
 use tokio::sync::oneshot;
@@ -90,20 +90,27 @@ impl Wake for Parked {
 
 #[pymethods]
 impl Operation {
-    /// Waits on this thread. A signal whose handler raises cancels the operation.
-    fn wait<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// Waits on this thread. A signal whose handler raises cancels the operation, and so does the timeout.
+    #[pyo3(signature = (timeout=None))]
+    fn wait<'py>(&self, py: Python<'py>, timeout: Option<Duration>) -> PyResult<Bound<'py, PyAny>> {
         let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+        let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             let polled = py.detach(|| {
                 let polled = self.poll(&waker);
-                if polled.is_pending() {
-                    std::thread::park_timeout(SIGNALS_EVERY);
+                if polled.is_pending() && left != Some(Duration::ZERO) {
+                    std::thread::park_timeout(left.map_or(SIGNALS_EVERY, |left| left.min(SIGNALS_EVERY)));
                 }
                 polled
             });
             match polled {
                 Poll::Ready(Ok(answer)) => return answer.into_python(py),
                 Poll::Ready(Err(error)) => return Err(raised(py, &error)),
+                Poll::Pending if left == Some(Duration::ZERO) => {
+                    self.cancel();
+                    return Err(PyTimeoutError::new_err("the operation took too long"));
+                }
                 Poll::Pending => {}
             }
             if let Err(interrupted) = py.check_signals() {

@@ -1,9 +1,9 @@
-//! Scans, batch by batch.
+//! Scans and linked operations, batch by batch.
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use shoal_client::{Isolation, Result, Rows, Scan};
+use shoal_client::{Isolation, Linked, LinkedRows, Result, Rows, Scan, Transaction};
 use tokio::sync::Mutex;
 
 use crate::client::Shared;
@@ -13,17 +13,24 @@ use crate::table::Table;
 use crate::transaction::Open;
 use crate::work::{self, Answer};
 
-/// What a scan visits.
+/// What a scan, or linked operations, visit.
 #[pyclass(frozen, module = "shoal")]
-pub struct ScanPlan {
+pub struct Plan {
+    /// Of linked operations the first one's.
     pub table: shoal_client::Table,
-    pub scan: Scan,
+    pub visit: Visit,
+}
+
+#[derive(Clone)]
+pub enum Visit {
+    Scan(Scan),
+    Linked(Linked),
 }
 
 #[pyfunction]
 #[pyo3(signature = (table, *, index, equal, from_, after, up_to, before, ordered, descending, limit, filter, columns,
     lock, wait))]
-// One keyword each, which only `shoal/_scan.py` gives.
+// One keyword each, which only the two faces give.
 #[expect(clippy::too_many_arguments)]
 pub fn scan_plan(
     table: &Table,
@@ -40,18 +47,29 @@ pub fn scan_plan(
     columns: Option<Vec<String>>,
     lock: Option<&str>,
     wait: &str,
-) -> PyResult<ScanPlan> {
-    let mut scan = Scan::new().mode(work::read_mode(lock, wait)?);
+) -> PyResult<Plan> {
+    let bounds = [equal, from_, after, up_to, before];
+    let scan = scan_of(index, bounds, ordered, descending, limit, filter, columns)?;
+    Ok(Plan { table: table.table.clone(), visit: Visit::Scan(scan.mode(work::read_mode(lock, wait)?)) })
+}
+
+/// `bounds`: `equal`, `from`, `after`, `up_to` and `before`.
+pub fn scan_of(
+    index: Option<&str>,
+    bounds: [Option<&Bound<'_, PyAny>>; 5],
+    ordered: bool,
+    descending: bool,
+    limit: Option<u64>,
+    filter: Option<&Filter>,
+    columns: Option<Vec<String>>,
+) -> PyResult<Scan> {
+    let mut scan = Scan::new();
     if let Some(index) = index {
         scan = scan.index(index);
     }
-    for (bound, set) in [
-        (equal, Scan::equal as fn(Scan, Vec<shoal_client::Value>) -> Scan),
-        (from_, Scan::from),
-        (after, Scan::after),
-        (up_to, Scan::up_to),
-        (before, Scan::before),
-    ] {
+    let setters: [fn(Scan, Vec<shoal_client::Value>) -> Scan; 5] =
+        [Scan::equal, Scan::from, Scan::after, Scan::up_to, Scan::before];
+    for (bound, set) in bounds.into_iter().zip(setters) {
         if let Some(bound) = bound {
             scan = set(scan, work::key(bound)?);
         }
@@ -71,7 +89,7 @@ pub fn scan_plan(
     if let Some(columns) = columns {
         scan = scan.columns(&columns.iter().map(String::as_str).collect::<Vec<_>>());
     }
-    Ok(ScanPlan { table: table.table.clone(), scan })
+    Ok(scan)
 }
 
 enum Source {
@@ -80,68 +98,99 @@ enum Source {
     Transaction(Arc<Open>),
 }
 
+/// The rows of a visit that has begun.
+enum Steps {
+    Scan(Box<Rows>),
+    Linked(Box<LinkedRows>),
+}
+
+impl Steps {
+    fn begin(table: &shoal_client::Table, visit: &Visit, transaction: &mut Transaction) -> Result<Steps> {
+        Ok(match visit {
+            Visit::Scan(scan) => Steps::Scan(Box::new(transaction.scan(table, scan)?)),
+            Visit::Linked(linked) => Steps::Linked(Box::new(transaction.linked(linked)?)),
+        })
+    }
+
+    /// The next batch, and whether there is one.
+    async fn next(&mut self, transaction: &mut Transaction) -> Result<(Answer, bool)> {
+        match self {
+            Steps::Scan(rows) => {
+                let batch = rows.next_batch(transaction).await?;
+                let is_more = !batch.is_empty();
+                Ok((Answer::Rows(batch), is_more))
+            }
+            Steps::Linked(rows) => {
+                let batch = rows.next_batch(transaction).await?;
+                let is_more = !batch.is_empty();
+                Ok((Answer::Tuples(batch), is_more))
+            }
+        }
+    }
+}
+
 enum State {
     Fresh,
-    Under(Arc<Open>, Box<Rows>),
+    Under(Arc<Open>, Steps),
     Done,
 }
 
 struct Walk {
     table: shoal_client::Table,
-    scan: Scan,
+    visit: Visit,
     source: Source,
     state: Mutex<State>,
 }
 
-/// A scan in progress.
+/// A visit in progress.
 #[pyclass(frozen, module = "shoal")]
 pub struct Cursor {
     walk: Arc<Walk>,
 }
 
 impl Cursor {
-    fn new(plan: &ScanPlan, source: Source) -> Cursor {
-        let (table, scan) = (plan.table.clone(), plan.scan.clone());
-        Cursor { walk: Arc::new(Walk { table, scan, source, state: Mutex::new(State::Fresh) }) }
+    fn new(plan: &Plan, source: Source) -> Cursor {
+        let (table, visit) = (plan.table.clone(), plan.visit.clone());
+        Cursor { walk: Arc::new(Walk { table, visit, source, state: Mutex::new(State::Fresh) }) }
     }
 
-    pub fn of_client(client: &Arc<Shared>, plan: &ScanPlan) -> Cursor {
+    pub fn of_client(client: &Arc<Shared>, plan: &Plan) -> Cursor {
         Cursor::new(plan, Source::Client(Arc::clone(client)))
     }
 
-    pub fn of_transaction(transaction: &Arc<Open>, plan: &ScanPlan) -> Cursor {
+    pub fn of_transaction(transaction: &Arc<Open>, plan: &Plan) -> Cursor {
         Cursor::new(plan, Source::Transaction(Arc::clone(transaction)))
     }
 }
 
 impl Walk {
-    /// The next rows; none: the scan is at its end. Whatever fails ends it, and so does being cancelled.
+    /// The next rows; none: that was all. Whatever fails ends it, and so does being cancelled.
     async fn next(&self) -> Result<Answer> {
         let mut state = self.state.lock().await;
-        let (open, rows) = match std::mem::replace(&mut *state, State::Done) {
+        let (open, steps) = match std::mem::replace(&mut *state, State::Done) {
             State::Done => return Ok(Answer::Rows(Vec::new())),
-            State::Under(open, rows) => (open, Some(rows)),
+            State::Under(open, steps) => (open, Some(steps)),
             State::Fresh => match &self.source {
                 Source::Client(client) => (client.begin(Isolation::ReadCommitted).await?, None),
                 Source::Transaction(open) => (Arc::clone(open), None),
             },
         };
-        let (table, scan) = (self.table.clone(), self.scan.clone());
+        let (table, visit) = (self.table.clone(), self.visit.clone());
         let step = open.run(move |transaction| {
             Box::pin(async move {
-                let mut rows = match rows {
-                    Some(rows) => rows,
-                    None => Box::new(transaction.scan(&table, &scan)?),
+                let mut steps = match steps {
+                    Some(steps) => steps,
+                    None => Steps::begin(&table, &visit, transaction)?,
                 };
-                let batch = rows.next_batch(transaction).await?;
-                Ok((rows, batch))
+                let (batch, is_more) = steps.next(transaction).await?;
+                Ok((steps, batch, is_more))
             })
         });
-        let (rows, batch) = step.await?;
-        if !batch.is_empty() {
-            *state = State::Under(open, rows);
+        let (steps, batch, is_more) = step.await?;
+        if is_more {
+            *state = State::Under(open, steps);
         }
-        Ok(Answer::Rows(batch))
+        Ok(batch)
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use crate::client::Shared;
 use crate::error::misused;
 use crate::operation::{Operation, cancellable, unless_cancelled};
-use crate::scan::{Cursor, ScanPlan};
+use crate::scan::{Cursor, Plan};
 use crate::work::{Answer, Work};
 
 /// A transaction that has begun.
@@ -143,7 +143,7 @@ impl TransactionCore {
         ))
     }
 
-    fn scan(&self, plan: &ScanPlan) -> PyResult<Cursor> {
+    fn scan(&self, plan: &Plan) -> PyResult<Cursor> {
         self.open.check_process()?;
         Ok(Cursor::of_transaction(&self.open, plan))
     }

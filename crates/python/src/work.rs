@@ -5,12 +5,13 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
-use shoal_client::{LockMode, LockWait, ReadMode, Result, Session, Transaction, Update, Value};
+use shoal_client::{LockMode, LockWait, ReadMode, Result, Session, Transaction, Tuple, Update, Value};
 
 use crate::client::{ClientCore, Shared};
+use crate::events::{EventsCore, Stream};
 use crate::filter::Filter;
 use crate::row::Row;
-use crate::scan::ScanPlan;
+use crate::scan::{Plan, Visit};
 use crate::table::Table;
 use crate::transaction::{Open, Savepoint, TransactionCore};
 use crate::value;
@@ -31,7 +32,7 @@ pub struct Work {
 enum Task {
     Get { keys: Vec<Key>, mode: ReadMode },
     GetUnique { index: String, keys: Vec<Key>, mode: ReadMode },
-    Scan(shoal_client::Scan),
+    Visit(Visit),
     Insert { columns: Vec<String>, rows: Vec<Vec<Value>> },
     Put { columns: Vec<String>, rows: Vec<Vec<Value>> },
     Update { keys: Vec<Key>, update: Update },
@@ -44,12 +45,14 @@ pub enum Answer {
     Row(Option<shoal_client::Row>),
     PerhapsRows(Vec<Option<shoal_client::Row>>),
     Rows(Vec<shoal_client::Row>),
+    Tuples(Vec<Tuple>),
     Number(Option<u64>),
     Count(u64),
     Truth(bool),
     Connected(Arc<Shared>),
     Begun(Arc<Open>),
     Savepoint(shoal_client::Savepoint),
+    Following(Arc<Stream>),
 }
 
 impl Work {
@@ -61,7 +64,8 @@ impl Work {
             Task::GetUnique { index, keys, .. } => {
                 Answer::PerhapsRows(session.get_unique_many(table, index, keys).await?)
             }
-            Task::Scan(scan) => Answer::Rows(session.scan(table, scan).await?),
+            Task::Visit(Visit::Scan(scan)) => Answer::Rows(session.scan(table, scan).await?),
+            Task::Visit(Visit::Linked(linked)) => Answer::Tuples(session.linked(linked).await?),
             Task::Insert { columns, rows } => {
                 Answer::Number(session.insert_many(table, &names(columns), rows).await?)
             }
@@ -85,7 +89,8 @@ impl Work {
             Task::GetUnique { index, keys, mode } => {
                 Answer::PerhapsRows(transaction.get_unique_many(table, index, keys, *mode).await?)
             }
-            Task::Scan(scan) => Answer::Rows(transaction.scan_all(table, scan).await?),
+            Task::Visit(Visit::Scan(scan)) => Answer::Rows(transaction.scan_all(table, scan).await?),
+            Task::Visit(Visit::Linked(linked)) => Answer::Tuples(transaction.linked_all(linked).await?),
             Task::Insert { columns, rows } => {
                 Answer::Number(transaction.insert_many(table, &names(columns), rows).await?)
             }
@@ -128,12 +133,18 @@ impl Answer {
                 let rows = rows.into_iter().map(|one| row(Some(one))).collect::<PyResult<Vec<_>>>()?;
                 PyList::new(py, rows)?.into_any()
             }
+            Answer::Tuples(tuples) => {
+                let tuple =
+                    |rows: Tuple| PyTuple::new(py, rows.into_iter().map(row).collect::<PyResult<Vec<_>>>()?);
+                PyList::new(py, tuples.into_iter().map(tuple).collect::<PyResult<Vec<_>>>()?)?.into_any()
+            }
             Answer::Number(number) => number.into_pyobject(py)?.into_any(),
             Answer::Count(count) => count.into_pyobject(py)?.into_any(),
             Answer::Truth(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
             Answer::Connected(shared) => Bound::new(py, ClientCore::new(shared))?.into_any(),
             Answer::Begun(open) => Bound::new(py, TransactionCore::new(open))?.into_any(),
             Answer::Savepoint(savepoint) => Bound::new(py, Savepoint { savepoint })?.into_any(),
+            Answer::Following(stream) => Bound::new(py, EventsCore::new(stream))?.into_any(),
         })
     }
 }
@@ -246,8 +257,8 @@ pub fn get_unique(
 }
 
 #[pyfunction]
-pub fn scan_all(plan: &ScanPlan) -> Work {
-    Work { table: plan.table.clone(), task: Task::Scan(plan.scan.clone()), is_single: false }
+pub fn scan_all(plan: &Plan) -> Work {
+    Work { table: plan.table.clone(), task: Task::Visit(plan.visit.clone()), is_single: false }
 }
 
 #[pyfunction]

@@ -55,7 +55,7 @@ class Operations(AioTestCase):
         self.run_with_client(test)
 
     def test_faces_have_the_same_operations(self):
-        for name in ("Client", "Transaction", "Reader", "Scan"):
+        for name in ("Client", "Transaction", "Reader", "Scan", "LinkedRows", "Events"):
             public = [
                 {one for one in dir(getattr(face, name)) if not one.startswith("_")} for face in (shoal, shoal.aio)
             ]

@@ -58,7 +58,7 @@ class Signals(SyncTestCase):
         self.assertEqual(self.client.get(self.counters, 1).n, 1)
 
 
-def in_a_fork(client, table, transaction):
+def in_a_fork(client, table, transaction, events):
     """Ends with 0 if everything is refused with a word about the fork."""
     for call in (
         lambda: client.get(table, 1),
@@ -67,6 +67,9 @@ def in_a_fork(client, table, transaction):
         lambda: transaction.get(table, 1),
         lambda: transaction.commit(),
         lambda: client.scan(table).all(),
+        lambda: client.linked(shoal.Linked.get(table, 1)).all(),
+        lambda: client.events([table]),
+        lambda: events.next(0),
     ):
         try:
             call()
@@ -80,9 +83,9 @@ def in_a_fork(client, table, transaction):
 class Processes(SyncTestCase):
     def test_a_client_is_refused_in_a_fork_and_goes_on_in_its_own_process(self):
         self.client.insert(self.counters, (1, 5))
-        with self.client.begin() as transaction:
+        with self.client.begin() as transaction, self.client.events([self.counters]) as events:
             transaction.update(self.counters, 1, add={"n": 1})
-            arguments = (self.client, self.counters, transaction)
+            arguments = (self.client, self.counters, transaction, events)
             child = multiprocessing.get_context("fork").Process(target=in_a_fork, args=arguments)
             child.start()
             child.join(30)

@@ -105,6 +105,10 @@ impl Host for SqlHost {
         }
     }
 
+    fn refuses_writes(&self, account: &Account) -> bool {
+        self.0.refuses_writes_of(|| (account.user.clone(), account.host.clone()))
+    }
+
     fn surroundings(&self) -> Surroundings {
         Surroundings { zone: self.0.time_zone(), now_micros }
     }

@@ -3,6 +3,7 @@
 //! - `frontend`: the contract with protocol doors.
 //! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
+//! - `read_only`: whose writes are refused.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
 pub mod account;
@@ -17,6 +18,7 @@ pub mod explain;
 pub mod frontend;
 pub mod information_schema;
 pub mod plan;
+pub mod read_only;
 pub mod resolve;
 pub mod server;
 pub mod session;

@@ -10,6 +10,7 @@ use shoal_types::{Error, ErrorCode, Result};
 
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::frontend::{Account, ConnectInfo, Frontend};
+use crate::read_only::ReadOnly;
 use crate::session::{Session, SessionShared};
 use crate::user_locks::UserLockTable;
 use crate::variables::Globals;
@@ -24,6 +25,7 @@ pub struct Server {
     pub sessions: Mutex<BTreeMap<u32, Arc<SessionShared>>>,
     /// Counts of sessions that have ended.
     pub past: Mutex<Vec<u64>>,
+    pub read_only: ReadOnly,
     pub user_locks: Arc<UserLockTable>,
     pub traffic_received: AtomicU64,
     pub traffic_sent: AtomicU64,
@@ -41,6 +43,7 @@ impl Server {
     pub fn new(node: Arc<Node>, globals: Globals) -> Arc<Server> {
         Arc::new(Server {
             node,
+            read_only: ReadOnly::of(&globals),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),

@@ -17,15 +17,36 @@ is a datetime in UTC, a DATETIME one without a zone. A key is a value, or a tupl
 
 from . import aio
 from ._errors import DeadlockError, DuplicateKeyError, Error, LockTimeoutError, TemporaryError
-from ._shoal import Filter, Row, Savepoint, Table, column
-from ._sync import Client, Reader, Scan, Transaction, connect
+from ._shoal import (
+    Altered,
+    Change,
+    Complete,
+    Dropped,
+    Filter,
+    Gap,
+    Linked,
+    Row,
+    Savepoint,
+    Table,
+    column,
+    link,
+)
+from ._sync import Client, Events, LinkedRows, Reader, Scan, Transaction, connect
 
 __all__ = [
+    "Altered",
+    "Change",
     "Client",
+    "Complete",
     "DeadlockError",
     "DuplicateKeyError",
+    "Dropped",
     "Error",
+    "Events",
     "Filter",
+    "Gap",
+    "Linked",
+    "LinkedRows",
     "LockTimeoutError",
     "Reader",
     "Row",
@@ -37,4 +58,5 @@ __all__ = [
     "aio",
     "column",
     "connect",
+    "link",
 ]

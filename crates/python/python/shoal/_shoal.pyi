@@ -1,11 +1,11 @@
 """The native half."""
 
 import datetime
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, overload
+from typing import Any, Dict, Iterable, Iterator, List, Literal, Mapping, Optional, Tuple, overload
 
 from typing_extensions import SupportsIndex, final
 
-from ._types import GivenRow, Key, Lock, Value, Wait
+from ._types import Event, GivenRow, Key, LinkedKey, Lock, Value, Wait
 
 @final
 class Table:
@@ -17,6 +17,7 @@ class Table:
     def database(self) -> str: ...
     @property
     def columns(self) -> List[str]: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Row:
@@ -65,17 +66,154 @@ class column:
     def is_in(self, values: Iterable[Value]) -> Filter: ...
 
 @final
+class link:
+    """A column of an earlier operation's rows as a part of a key; without a number that of the operation just before.
+
+    The first operation's number is 0. NULL finds nothing.
+    """
+
+    def __new__(cls, column: str, operation: Optional[int] = None) -> link: ...
+    @property
+    def column(self) -> str: ...
+    @property
+    def operation(self) -> Optional[int]: ...
+
+@final
+class Linked:
+    """Operations whose rows are the keys of the next one's: joins without SQL. `client.linked(..)` carries them out.
+
+    `left`: where the operation finds nothing its row is None, as an outer join has it; without this there is no tuple. `filter` and
+    `columns` are about the operation that they are given to; columns that keys refer to have to be among those that are chosen.
+    Linking does not change what is linked to: it makes another one.
+    """
+
+    @staticmethod
+    def scan(
+        table: Table,
+        *,
+        index: Optional[str] = None,
+        equal: Optional[Key] = None,
+        from_: Optional[Key] = None,
+        after: Optional[Key] = None,
+        up_to: Optional[Key] = None,
+        before: Optional[Key] = None,
+        ordered: bool = False,
+        descending: bool = False,
+        limit: Optional[int] = None,
+        filter: Optional[Filter] = None,
+        columns: Optional[List[str]] = None,
+    ) -> Linked: ...
+    @staticmethod
+    def get(
+        table: Table, key: Key, *, filter: Optional[Filter] = None, columns: Optional[List[str]] = None
+    ) -> Linked: ...
+    @staticmethod
+    def get_unique(
+        table: Table, index: str, key: Key, *, filter: Optional[Filter] = None, columns: Optional[List[str]] = None
+    ) -> Linked: ...
+    def then_get(
+        self,
+        table: Table,
+        key: LinkedKey,
+        *,
+        left: bool = False,
+        filter: Optional[Filter] = None,
+        columns: Optional[List[str]] = None,
+    ) -> Linked: ...
+    def then_get_unique(
+        self,
+        table: Table,
+        index: str,
+        key: LinkedKey,
+        *,
+        left: bool = False,
+        filter: Optional[Filter] = None,
+        columns: Optional[List[str]] = None,
+    ) -> Linked: ...
+    def then_scan(
+        self,
+        table: Table,
+        index: str,
+        key: LinkedKey,
+        *,
+        left: bool = False,
+        filter: Optional[Filter] = None,
+        columns: Optional[List[str]] = None,
+    ) -> Linked: ...
+
+@final
+class Change:
+    """A committed change of a row."""
+
+    __match_args__ = ("table", "kind", "row")
+    @property
+    def table(self) -> Table: ...
+    @property
+    def kind(self) -> Literal["insert", "update", "delete"]: ...
+    @property
+    def row(self) -> Row:
+        """The row as it is afterwards. Of one that was deleted the columns of its primary key."""
+
+    @property
+    def timestamp(self) -> int:
+        """When it was committed: greater is later."""
+
+    @property
+    def transaction(self) -> int:
+        """Changes of one transaction have the same."""
+
+@final
+class Complete:
+    """Every change that was committed up to here has come. It rises ten times a second while there are changes anywhere."""
+
+    __match_args__ = ("timestamp",)
+    @property
+    def timestamp(self) -> int: ...
+
+@final
+class Gap:
+    """Changes may be missing, after this timestamp and before this event: read the tables again. What follows is whole again.
+
+    "compacted": it was read too slowly. "lost": all who had it in memory crashed. "unreadable": it cannot be told.
+    """
+
+    __match_args__ = ("after", "reason")
+    @property
+    def after(self) -> int: ...
+    @property
+    def reason(self) -> Literal["compacted", "lost", "unreadable"]: ...
+
+@final
+class Altered:
+    """The table has a new definition, by which rows are shown as soon as the client knows it."""
+
+    __match_args__ = ("table",)
+    @property
+    def table(self) -> Table: ...
+
+@final
+class Dropped:
+    """The table was dropped, truncated, or altered so that its rows were copied: no more of its changes come.
+
+    Get it again by its name, follow that, and read it again.
+    """
+
+    __match_args__ = ("table",)
+    @property
+    def table(self) -> Table: ...
+
+@final
 class Savepoint:
     """A point to roll back to."""
 
 @final
 class Work: ...
 @final
-class ScanPlan: ...
+class Plan: ...
 
 @final
 class Operation:
-    def wait(self) -> Any: ...
+    def wait(self, timeout: Optional[datetime.timedelta] = None) -> Any: ...
 
 @final
 class Completions:
@@ -91,11 +229,20 @@ class Cursor:
     def close(self) -> None: ...
 
 @final
+class EventsCore:
+    def ready(self) -> Operation: ...
+    def take(self) -> Optional[Event]: ...
+    def close(self) -> None: ...
+    @property
+    def is_over(self) -> bool: ...
+
+@final
 class ClientCore:
     def table(self, database: str, name: str) -> Table: ...
     def start(self, work: Work) -> Operation: ...
     def begin(self, isolation: str) -> Operation: ...
-    def scan(self, plan: ScanPlan) -> Cursor: ...
+    def scan(self, plan: Plan) -> Cursor: ...
+    def events(self, tables: List[Table], window_bytes: int) -> Operation: ...
     def close(self) -> None: ...
     @property
     def is_closed(self) -> bool: ...
@@ -103,7 +250,7 @@ class ClientCore:
 @final
 class TransactionCore:
     def start(self, work: Work) -> Operation: ...
-    def scan(self, plan: ScanPlan) -> Cursor: ...
+    def scan(self, plan: Plan) -> Cursor: ...
     def commit(self) -> Operation: ...
     def rollback(self) -> Operation: ...
     def abandon(self) -> None: ...
@@ -123,7 +270,7 @@ def get(table: Table, key: Any, is_single: bool, lock: Optional[Lock], wait: Wai
 def get_unique(
     table: Table, index: str, key: Any, is_single: bool, lock: Optional[Lock], wait: Wait
 ) -> Work: ...
-def scan_all(plan: ScanPlan) -> Work: ...
+def scan_all(plan: Plan) -> Work: ...
 def scan_plan(
     table: Table,
     *,
@@ -140,7 +287,8 @@ def scan_plan(
     columns: Optional[List[str]],
     lock: Optional[Lock],
     wait: Wait,
-) -> ScanPlan: ...
+) -> Plan: ...
+def linked_plan(linked: Linked, lock: Optional[Lock], wait: Wait) -> Plan: ...
 def insert(table: Table, given: Iterable[GivenRow], columns: Optional[List[str]]) -> Work: ...
 def put(table: Table, given: Iterable[GivenRow], columns: Optional[List[str]]) -> Work: ...
 def update(

@@ -7,14 +7,15 @@ import random
 import time
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Type, TypeVar, Union, cast
+from typing import Any, Callable, Generic, Iterable, Iterator, List, Mapping, Optional, Type, TypeVar, Union, cast
 
 from . import _shoal
 from ._errors import Error
-from ._shoal import Filter, Row, Savepoint, Table
-from ._types import GivenRow, Isolation, Key, Lock, Transporter, Value, Wait
+from ._shoal import Filter, Linked, Row, Savepoint, Table
+from ._types import Event, GivenRow, Isolation, Key, LinkedRow, Lock, Transporter, Value, Wait
 
 T = TypeVar("T")
+CLOSED_EVENTS = "these events are closed"
 _Core = Union[_shoal.ClientCore, _shoal.TransactionCore]
 
 
@@ -63,45 +64,108 @@ def connecting(
     )
 
 
-class Scan:
-    """A scan: iterate over it for its rows, or over `batches()` for lists of them. It begins with the first row that is asked for."""
+class _Walk(Generic[T]):
+    """What comes batch by batch. It begins with the first row that is asked for."""
 
-    def __init__(self, core: _Core, plan: _shoal.ScanPlan) -> None:
+    def __init__(self, core: _Core, plan: _shoal.Plan) -> None:
         self._core = core
         self._plan = plan
         self._cursor: Optional[_shoal.Cursor] = None
-        self._rows: Iterator[Row] = iter(())
+        self._rows: Iterator[T] = iter(())
 
-    def _next_batch(self) -> List[Row]:
+    def _next_batch(self) -> List[T]:
         if self._cursor is None:
             self._cursor = self._core.scan(self._plan)
-        return cast(List[Row], self._cursor.next().wait())
+        return cast(List[T], self._cursor.next().wait())
 
-    def __iter__(self) -> Scan:
+    def __iter__(self) -> Iterator[T]:
         return self
 
-    def __next__(self) -> Row:
+    def __next__(self) -> T:
         for row in self._rows:
             return row
         self._rows = iter(self._next_batch())
         return next(self._rows)
 
-    def batches(self) -> Iterator[List[Row]]:
+    def batches(self) -> Iterator[List[T]]:
         """The rows as lists, as they come from the cluster."""
         while batch := self._next_batch():
             yield batch
 
-    def all(self) -> List[Row]:
-        """All rows, in one operation if the scan has not begun."""
+    def all(self) -> List[T]:
+        """All rows, in one operation if none has been asked for."""
         if self._cursor is None:
-            return cast(List[Row], self._core.start(_shoal.scan_all(self._plan)).wait())
+            return cast(List[T], self._core.start(_shoal.scan_all(self._plan)).wait())
         return list(self)
 
     def close(self) -> None:
-        """Ends the scan where it is."""
+        """Ends it where it is."""
         self._rows = iter(())
         if self._cursor is not None:
             self._cursor.close()
+
+
+class Scan(_Walk[Row]):
+    """A scan: iterate over it for its rows, or over `batches()` for lists of them. It begins with the first row that is asked for."""
+
+
+class LinkedRows(_Walk[LinkedRow]):
+    """Linked operations: iterate over them for tuples of a row each, or over `batches()` for lists of those.
+
+    A batch are the tuples of a batch of the first operation's rows; memory holds no more than these and what they lead to.
+    """
+
+
+class Events:
+    """Events of tables: iterate over them, or ask for the `next`. A context manager closes them at its end.
+
+    They end when they are closed, and not before. Several threads that iterate share them.
+    """
+
+    def __init__(self, core: _shoal.EventsCore, client: Client) -> None:
+        self._core = core
+        # Whose threads read them.
+        self._client = client
+
+    def __iter__(self) -> Events:
+        return self
+
+    def __next__(self) -> Event:
+        while (event := self._core.take()) is None:
+            if not self._core.ready().wait():
+                raise StopIteration
+        return event
+
+    def next(self, timeout: Optional[float] = None) -> Optional[Event]:
+        """The next event, or None if none comes within so many seconds. Raises ValueError if they are closed."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while (event := self._core.take()) is None:
+            left = None if end is None else datetime.timedelta(seconds=max(0.0, end - time.monotonic()))
+            try:
+                if not self._core.ready().wait(left):
+                    raise ValueError(CLOSED_EVENTS)
+            except TimeoutError:
+                return None
+        return event
+
+    def close(self) -> None:
+        """Ends them. They keep nothing in the cluster."""
+        self._core.close()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._core.is_over
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
 
 
 class Reader:
@@ -169,6 +233,10 @@ class Reader:
             wait=self._wait,
         )
         return Scan(self._core, plan)
+
+    def linked(self, linked: Linked) -> LinkedRows:
+        """Rows of linked operations: tuples with a row of each, None for one of a left operation that has found nothing."""
+        return LinkedRows(self._core, _shoal.linked_plan(linked, self._lock, self._wait))
 
 
 class _LockingReader(Reader):
@@ -320,6 +388,14 @@ class Client(_Operations):
         "serializable" locks what it reads. It takes the place of an operation (`jobs_max`) as long as it lasts.
         """
         return Transaction(self._core.begin(isolation).wait(), self)
+
+    def events(self, tables: Iterable[Table], *, window_bytes: int = 0) -> Events:
+        """Follows tables: every change of their rows that is committed from now on comes once, whoever makes it.
+
+        window_bytes: so many bytes of changes are on their way or wait to be taken; 0 is 8 MiB. It takes the place of an operation
+        (`jobs_max`) until it is closed.
+        """
+        return Events(self._core.events(list(tables), window_bytes).wait(), self)
 
     def transact(
         self, function: Callable[[Transaction], T], isolation: Isolation = "read committed", *, attempts: int = 10

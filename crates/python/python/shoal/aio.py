@@ -15,6 +15,7 @@ transaction, cancelling an operation rolls the transaction back.
 from __future__ import annotations
 
 import asyncio
+import time
 import weakref
 from types import TracebackType
 from typing import (
@@ -37,14 +38,14 @@ from typing import (
 
 from . import _shoal
 from ._errors import Error
-from ._shoal import Filter, Row, Savepoint, Table
-from ._sync import connecting, is_worth_another_try, pause_after
-from ._types import GivenRow, Isolation, Key, Lock, Transporter, Value, Wait
+from ._shoal import Filter, Linked, Row, Savepoint, Table
+from ._sync import CLOSED_EVENTS, connecting, is_worth_another_try, pause_after
+from ._types import Event, GivenRow, Isolation, Key, LinkedRow, Lock, Transporter, Value, Wait
 
-__all__ = ["Client", "Reader", "Scan", "Transaction", "connect"]
+__all__ = ["Client", "Events", "LinkedRows", "Reader", "Scan", "Transaction", "connect"]
 
 T = TypeVar("T")
-S = TypeVar("S", bound="Union[Client, Transaction]")
+S = TypeVar("S", bound="Union[Client, Transaction, Events]")
 _Core = Union[_shoal.ClientCore, _shoal.TransactionCore]
 
 _completions: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _shoal.Completions] = (
@@ -111,24 +112,24 @@ def connect(
     return _Opening(open)
 
 
-class Scan:
-    """A scan: `async for` yields its rows. It begins with the first row that is asked for."""
+class _Walk(Generic[T]):
+    """What comes batch by batch. It begins with the first row that is asked for."""
 
-    def __init__(self, core: _Core, plan: _shoal.ScanPlan) -> None:
+    def __init__(self, core: _Core, plan: _shoal.Plan) -> None:
         self._core = core
         self._plan = plan
         self._cursor: Optional[_shoal.Cursor] = None
-        self._rows: Iterator[Row] = iter(())
+        self._rows: Iterator[T] = iter(())
 
-    async def _next_batch(self) -> List[Row]:
+    async def _next_batch(self) -> List[T]:
         if self._cursor is None:
             self._cursor = self._core.scan(self._plan)
-        return cast(List[Row], await _finish(self._cursor.next()))
+        return cast(List[T], await _finish(self._cursor.next()))
 
-    def __aiter__(self) -> Scan:
+    def __aiter__(self) -> AsyncIterator[T]:
         return self
 
-    async def __anext__(self) -> Row:
+    async def __anext__(self) -> T:
         for row in self._rows:
             return row
         self._rows = iter(await self._next_batch())
@@ -136,22 +137,82 @@ class Scan:
             return row
         raise StopAsyncIteration
 
-    async def batches(self) -> AsyncIterator[List[Row]]:
+    async def batches(self) -> AsyncIterator[List[T]]:
         """The rows as lists, as they come from the cluster."""
         while batch := await self._next_batch():
             yield batch
 
-    async def all(self) -> List[Row]:
-        """All rows, in one operation if the scan has not begun."""
+    async def all(self) -> List[T]:
+        """All rows, in one operation if none has been asked for."""
         if self._cursor is None:
-            return cast(List[Row], await _finish(self._core.start(_shoal.scan_all(self._plan))))
+            return cast(List[T], await _finish(self._core.start(_shoal.scan_all(self._plan))))
         return [row async for row in self]
 
     def close(self) -> None:
-        """Ends the scan where it is."""
+        """Ends it where it is."""
         self._rows = iter(())
         if self._cursor is not None:
             self._cursor.close()
+
+
+class Scan(_Walk[Row]):
+    """A scan: `async for` yields its rows. It begins with the first row that is asked for."""
+
+
+class LinkedRows(_Walk[LinkedRow]):
+    """Linked operations: `async for` yields tuples of a row each. As `shoal.LinkedRows`."""
+
+
+class Events:
+    """Events of tables: `async for` yields them. `async with` closes them at its end.
+
+    They end when they are closed, and not before. Several tasks that iterate share them; one that is cancelled loses nothing.
+    """
+
+    def __init__(self, core: _shoal.EventsCore, client: Client) -> None:
+        self._core = core
+        # Whose threads read them.
+        self._client = client
+
+    def __aiter__(self) -> Events:
+        return self
+
+    async def __anext__(self) -> Event:
+        while (event := self._core.take()) is None:
+            if not await _finish(self._core.ready()):
+                raise StopAsyncIteration
+        return event
+
+    async def next(self, timeout: Optional[float] = None) -> Optional[Event]:
+        """The next event, or None if none comes within so many seconds. Raises ValueError if they are closed."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while (event := self._core.take()) is None:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            try:
+                if not await asyncio.wait_for(_finish(self._core.ready()), left):
+                    raise ValueError(CLOSED_EVENTS)
+            except asyncio.TimeoutError:
+                return None
+        return event
+
+    def close(self) -> None:
+        """Ends them. They keep nothing in the cluster."""
+        self._core.close()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._core.is_over
+
+    async def __aenter__(self) -> Events:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
 
 
 class Reader:
@@ -217,6 +278,10 @@ class Reader:
             wait=self._wait,
         )
         return Scan(self._core, plan)
+
+    def linked(self, linked: Linked) -> LinkedRows:
+        """As `shoal.Client.linked`, for `async for`."""
+        return LinkedRows(self._core, _shoal.linked_plan(linked, self._lock, self._wait))
 
 
 class _LockingReader(Reader):
@@ -359,6 +424,14 @@ class Client(_Operations):
 
         async def open() -> Transaction:
             return Transaction(await _finish(self._core.begin(isolation)), self)
+
+        return _Opening(open)
+
+    def events(self, tables: Iterable[Table], *, window_bytes: int = 0) -> _Opening[Events]:
+        """As `shoal.Client.events`: `await client.events(..)`, or `async with client.events(..) as events`."""
+
+        async def open() -> Events:
+            return Events(await _finish(self._core.events(list(tables), window_bytes)), self)
 
         return _Opening(open)
 

@@ -59,6 +59,11 @@ pub fn of_account(
     }
 }
 
+/// What an account may do with everything; of one that has been dropped, nothing.
+pub fn global_of(catalog: &Catalog, key: &(String, String)) -> Privileges {
+    catalog.users.get(key).map_or(Privileges::NONE, |user| global(user))
+}
+
 thread_local! {
     /// The dictionary that this thread saw last. The weak reference keeps the node's address from being used again.
     static LAST_SEEN: RefCell<Option<(Weak<Node>, Arc<Catalog>)>> = const { RefCell::new(None) };

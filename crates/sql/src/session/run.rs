@@ -62,6 +62,9 @@ impl Session {
         if !plan.tables.is_empty() {
             self.check_single_user()?;
         }
+        if plan.writes() {
+            self.check_writable()?;
+        }
         self.check_plan(plan)?;
         if let PlanKind::PointSelect { query, point } = &plan.kind
             && self.point_select_applies()

@@ -34,6 +34,7 @@ impl Session {
             Statement::LoadData(load) => {
                 self.count(Counter::ComLoad);
                 self.check_single_user()?;
+                self.check_writable()?;
                 let affected = crate::dml::load::run(self, load, sink).await?;
                 return self.finish(affected, more, sink);
             }
@@ -83,6 +84,7 @@ impl Session {
             | Statement::Grant(_)
             | Statement::Revoke(_) => {
                 self.check_single_user()?;
+                self.check_writable()?;
                 self.commit().await?;
                 self.clear_conditions();
                 crate::account::run(self, statement).await?;
@@ -92,6 +94,9 @@ impl Session {
                 // DDL ends the running transaction, whatever becomes of it.
                 crate::ddl::check_supported(other)?;
                 self.check_single_user()?;
+                if !matches!(other, Statement::DropTable(drop) if drop.temporary) {
+                    self.check_writable()?;
+                }
                 self.commit().await?;
                 self.clear_conditions();
                 crate::ddl::run(self, other).await?
@@ -126,6 +131,9 @@ impl Session {
             Statement::StartTransaction(start) => {
                 self.count(Counter::ComBegin);
                 self.commit().await?;
+                if start.read_only == Some(false) {
+                    self.check_writable()?;
+                }
                 self.begin(start.read_only);
                 if start.consistent_snapshot {
                     self.transaction.settle_snapshot().await?;

@@ -63,7 +63,16 @@ impl Session {
     }
 
     /// COMMIT, also what DDL and BEGIN do first.
+    ///
+    /// # Errors
+    /// 1290 if the transaction has written and the node has become read-only since: it is rolled back.
     pub async fn commit(&mut self) -> Result<()> {
+        if self.transaction.has_writes()
+            && let Err(refusal) = self.check_writable()
+        {
+            self.rollback();
+            return Err(refusal);
+        }
         self.explicit_transaction = false;
         self.savepoints.clear();
         let outcome = self.transaction.commit().await;

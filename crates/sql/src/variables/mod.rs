@@ -133,8 +133,13 @@ impl SessionVariables {
     }
 }
 
-/// Keeps a checked text; of a character set and its collation, each follows the other.
+/// Keeps a checked text; of a character set and its collation, and of read_only and super_read_only, each follows the other.
 fn insert_text(texts: &mut BTreeMap<&'static str, String>, name: &'static str, text: String) {
+    match (name, text.as_str()) {
+        ("super_read_only", "ON") => drop(texts.insert("read_only", text.clone())),
+        ("read_only", "OFF") => drop(texts.insert("super_read_only", text.clone())),
+        _ => {}
+    }
     let collation = match name {
         "character_set_connection" | "character_set_server" => {
             Charset::resolve(&text).ok().map(Charset::default_collation)
@@ -199,6 +204,11 @@ impl Globals {
 
     /// LOAD DATA LOCAL is allowed.
     pub fn local_infile(&self) -> bool {
-        registry::find("local_infile").is_some_and(|definition| self.text(definition) == "ON")
+        self.is_on("local_infile")
+    }
+
+    /// Whether a switch is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        registry::find(name).is_some_and(|definition| self.text(definition) == "ON")
     }
 }

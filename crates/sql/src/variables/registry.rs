@@ -189,6 +189,7 @@ variables! {
     "handlersocket_address" ReadOnly Kind::Text, "127.0.0.1";
     "handlersocket_backlog" ReadOnly Kind::Integer(5, 1_000_000), "32768";
     "handlersocket_epoll" ReadOnly Kind::Integer(0, 1), "1";
+    "handlersocket_max_connections" ReadOnly Kind::Integer(1, 1_000_000), "10000";
     "handlersocket_plain_secret" ReadOnly Kind::Text, "";
     "handlersocket_plain_secret_wr" ReadOnly Kind::Text, "";
     "handlersocket_port" ReadOnly Kind::Text, "";

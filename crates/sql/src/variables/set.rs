@@ -108,6 +108,7 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
     };
     if global {
         crate::account::check_admin(session, "SYSTEM_VARIABLES_ADMIN")?;
+        check_no_transaction(session, definition.name)?;
         session.server.globals.write().unwrap_or_else(PoisonError::into_inner).assign(definition, &text)?;
         return global_effect(session, definition.name, &text);
     }
@@ -156,6 +157,15 @@ fn assign_session(session: &mut Session, definition: &'static Definition, text: 
     Ok(())
 }
 
+/// Who has written, or might, is not to refuse his own commit. Errors: 1192.
+fn check_no_transaction(session: &Session, name: &str) -> Result<()> {
+    if !matches!(name, "read_only" | "super_read_only") || !(session.in_transaction() || session.tables_locked) {
+        return Ok(());
+    }
+    let message = "Can't execute the given command because you have active locked tables or an active transaction";
+    Err(Error::new(ErrorCode::LockOrActiveTransaction, message))
+}
+
 /// What SET GLOBAL changes at once in the running server.
 fn global_effect(session: &Session, name: &str, text: &str) -> Result<()> {
     if name == "commit_durability" {
@@ -164,6 +174,9 @@ fn global_effect(session: &Session, name: &str, text: &str) -> Result<()> {
             _ => shoal_cluster::Durability::Disk,
         };
         session.server.node.set_durability(durability);
+    }
+    if matches!(name, "read_only" | "super_read_only") {
+        session.server.read_only.follow(&session.server.globals.read().unwrap_or_else(PoisonError::into_inner));
     }
     Ok(())
 }

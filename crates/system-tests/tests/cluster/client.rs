@@ -1,6 +1,7 @@
 //! The native client: every operation beside SQL, violations and conflicts, and what is left when a client or a leader dies.
 
 mod events;
+mod history;
 mod linked;
 
 use std::path::Path;

@@ -53,6 +53,21 @@ fn numbers_rise_on_each_node_and_are_never_given_twice() {
     assert_eq!(one.text("SELECT COUNT(*), COUNT(DISTINCT id) FROM t").unwrap(), ["406,406"]);
 }
 
+#[test]
+fn a_node_that_is_read_only_refuses_writes_and_holds_rows_that_others_write() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(&mut one, &["CREATE TABLE t (id INT PRIMARY KEY)", "SET GLOBAL super_read_only = ON"]);
+    assert_eq!(one.execute("INSERT INTO t VALUES (0)").err().unwrap().errno(), 1290);
+    // Rows of all partitions, of which the read-only node leads some.
+    for id in 0..40 {
+        run(&mut other, &[&format!("INSERT INTO t VALUES ({id})")]);
+    }
+    run(&mut other, &["CREATE TABLE u (id INT PRIMARY KEY)", "CREATE USER app"]);
+    assert_eq!(one.text("SELECT COUNT(*) FROM t").unwrap(), ["40"]);
+    assert_eq!(other.text("SELECT @@super_read_only").unwrap(), ["0"]);
+}
+
 /// How many partitions a node leads, as the management client shows it.
 fn led_by(cluster: &StartedCluster, id: u64) -> usize {
     let mut command = Command::new(shoal_binary());

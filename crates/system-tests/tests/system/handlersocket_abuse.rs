@@ -44,14 +44,20 @@ fn a_thousand_wrong_secrets_are_counted_and_leave_nothing_behind() {
     }
     let (server, ports) = HandlerSocketPorts::start(&["--set", "handlersocket_plain_secret=reef"]);
     let mut client = server.client();
-    let mut tried = 0;
+    let resident = || process::resident_bytes(server.process()).unwrap();
+    let (mut tried, mut before) = (0, resident());
     while tried < 1000 {
+        if tried == 150 {
+            before = resident();
+        }
         let mut reader = ports.reader();
         let answers = reader.ask_all(&["A|1|wrong"; 5]);
         assert_eq!(answers, ["3|1|unauth", "3|1|unauth", "3|1|unauth", "closed", "closed"]);
         tried += 3;
     }
     wait_until("all to be counted", || status(&mut client, "Hs_auth_failures") == tried);
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 8 << 20, "grown by {grown} bytes");
     assert_eq!(ports.reader().ask("A|1|reef"), "0|1");
     assert!(server.client().ping().is_ok());
 }
@@ -92,6 +98,93 @@ fn who_sends_without_reading_is_stopped_and_memory_stays_flat() {
     let grown = process::resident_bytes(server.process()).unwrap().saturating_sub(before);
     assert!(grown < 64 << 20, "grown by {grown} bytes");
     assert!(server.client().ping().is_ok());
+}
+
+/// How a client goes away in the middle of what it sends.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    /// It sends no more, and reads what it is answered.
+    Half,
+    /// It is gone, and whatever comes for it is refused.
+    Reset,
+}
+
+#[test]
+fn a_link_that_is_cut_at_any_byte_of_a_batch_leaves_whole_requests_each_done_once() {
+    if target_is_mariadb() {
+        return skip("the ports are named otherwise");
+    }
+    let (server, ports) = HandlerSocketPorts::start(&[]);
+    let mut client = server.client();
+    client.run("CREATE TABLE t (id INT PRIMARY KEY, v INT, w INT, KEY (v))").unwrap();
+    let batch = |id: usize| {
+        let requests =
+            [format!("0|+|3|{id}|0|0"), format!("0|=|1|{id}|1|0|+|0|1|1"), format!("0|=|1|{id}|1|0|+|0|10|10")];
+        requests.iter().flat_map(|request| wire(request)).collect::<Vec<u8>>()
+    };
+    // What the row is when so many lines have been done.
+    const STATES: [&str; 4] = ["", "0,0", "1,1", "11,11"];
+    let mut id = 1000;
+    for length in 0..=batch(id).len() {
+        for cut in [Cut::Half, Cut::Reset] {
+            id += 1;
+            let sent = &batch(id)[..length];
+            let lines = sent.iter().filter(|&&byte| byte == b'\n').count();
+            let mut writer = ports.writer();
+            writer.send(&wire("P|0|test|t||id,v,w"));
+            if matches!(cut, Cut::Half) {
+                assert_eq!(writer.answer(), "0|1");
+            } else {
+                // Bytes that were not read when a socket is closed make it reset the link.
+                writer.stream().peek(&mut [0; 4]).unwrap();
+            }
+            assert!(writer.send(sent));
+            if matches!(cut, Cut::Half) {
+                writer.stream().shutdown(std::net::Shutdown::Write).unwrap();
+                let answers: Vec<String> = std::iter::from_fn(|| Some(writer.answer())).take(lines + 1).collect();
+                assert_eq!(answers, [&["0|1", "0|1|1", "0|1|1"][..lines], &["closed"]].concat(), "{length} bytes");
+            }
+            drop(writer);
+            wait_until("the connection to end", || {
+                status(&mut client, "Hs_table_close") == status(&mut client, "Hs_table_open")
+            });
+            let row = client.text(&format!("SELECT v, w FROM t WHERE id = {id}")).unwrap().concat();
+            match cut {
+                Cut::Half => assert_eq!(row, STATES[lines], "{length} bytes"),
+                // What was on its way may be lost with the link; a batch is, or is not.
+                Cut::Reset => assert!(STATES[..=lines].contains(&row.as_str()), "{length} bytes: {row}"),
+            }
+        }
+    }
+    // The index tells the same of all rows as the rows themselves.
+    let rows = client.text("SELECT id, v FROM t IGNORE INDEX (v) ORDER BY id").unwrap();
+    assert_eq!(client.text("SELECT id, v FROM t FORCE INDEX (v) WHERE v >= 0 ORDER BY id").unwrap(), rows);
+    assert!(rows.len() > batch(id).len() - 20, "{} rows", rows.len());
+}
+
+#[test]
+fn who_comes_when_there_are_as_many_as_there_may_be_is_told_so_and_counted() {
+    if target_is_mariadb() {
+        return skip("the ports are named otherwise");
+    }
+    let (server, ports) = HandlerSocketPorts::start(&["--set", "handlersocket_max_connections=3"]);
+    let mut client = server.client();
+    client.run("CREATE TABLE t (id INT PRIMARY KEY)").unwrap();
+    let mut inside = [ports.reader(), ports.writer(), ports.reader()];
+    for one in &mut inside {
+        assert_eq!(one.ask("P|0|test|t||id"), "0|1");
+    }
+    for mut late in [ports.reader(), ports.writer()] {
+        // One that sends before it reads may find the link closed, and no more.
+        assert_eq!([late.answer(), late.answer()], ["1|1|1040", "closed"]);
+    }
+    assert_eq!(status(&mut client, "Hs_connections_refused"), 2);
+    assert_eq!(status(&mut client, "Hs_connections"), 3);
+    let [first, mut second, _third] = inside;
+    drop(first);
+    wait_until("the place of one that has gone", || ports.writer().ask("P|0|test|t||id") == "0|1");
+    assert_eq!(second.ask("0|=|1|1"), "0|1");
+    assert_eq!(client.text("SELECT @@handlersocket_max_connections").unwrap(), ["3"]);
 }
 
 #[test]

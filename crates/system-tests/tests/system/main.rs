@@ -16,6 +16,7 @@ mod handlersocket_sql;
 mod isolation;
 mod lifecycle;
 mod protocol;
+mod read_only;
 mod show_objects;
 mod status;
 mod storage_limits;

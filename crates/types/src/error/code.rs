@@ -157,6 +157,7 @@ error_codes! {
     ErrorDuringCommit 1180 b"HY000",
     ErrorDuringRollback 1181 b"HY000",
     NewAbortingConnection 1184 b"08S01",
+    LockOrActiveTransaction 1192 b"HY000",
     UnknownSystemVariable 1193 b"HY000",
     CrashedOnUsage 1194 b"HY000",
     TransCacheFull 1197 b"HY000",
