@@ -31,6 +31,9 @@ use crate::services::temporary;
 use crate::table::Table;
 use crate::wait::lock;
 
+/// The largest entry that other replicas are sent: in one frame, with a message's head around it.
+const ENTRY_BYTES_MAX: usize = shoal_transport::PAYLOAD_BYTES_MAX - (1 << 20);
+
 /// What the order of the log is made under.
 #[derive(Default)]
 pub(crate) struct Sequencer {
@@ -250,6 +253,23 @@ impl Node {
         BATCH_EXTRA_BYTES + entries.map(|bytes| (bytes + RECORD_HEADER_BYTES) as u64).sum::<u64>()
     }
 
+    /// Refuses writes whose entry would not go from replica to replica: once proposed, nothing behind it could.
+    ///
+    /// # Errors
+    /// 1197.
+    pub(crate) fn check_entry(&self, bytes: usize) -> Result<()> {
+        if self.cluster.is_none() || bytes <= ENTRY_BYTES_MAX {
+            return Ok(());
+        }
+        let message = format!(
+            "The transaction's rows in one partition are {} MiB, more than the {} MiB that replicas take at a time; do \
+             it in parts",
+            bytes.div_ceil(1 << 20),
+            ENTRY_BYTES_MAX >> 20
+        );
+        Err(Error::new(ErrorCode::TransCacheFull, message))
+    }
+
     /// Refuses what needs the log when that has stopped or its disk is full.
     pub(crate) fn check_running(&self) -> Result<()> {
         self.check_not_stopped()?;
@@ -281,6 +301,7 @@ impl Node {
     ) -> Result<Sequenced> {
         guards.iter().try_for_each(|(_, guard)| guard.expect_joined(transaction))?;
         let entries = guards.iter().map(|(_, guard)| guard.commit_bytes_max(transaction));
+        entries.clone().try_for_each(|bytes| self.check_entry(bytes))?;
         let sequences = tables.iter().map(|_| RECORD_HEADER_BYTES);
         let room = Node::log_room_for(entries.chain(sequences));
         let mut sequencer = lock(&self.sequencer);
