@@ -1,12 +1,13 @@
 //! The Python package's native half: operations of the native client as objects that either of its faces waits for.
 //!
-//! - `client`, `transaction`, `scan`: what operations are asked of. `work`: what they do, and what comes of it.
+//! - `client`, `transaction`, `scan`, `blob`: what operations are asked of. `work`: what they do, and what comes of it.
 //! - `operation`: an operation under way. Whoever waits polls it himself: a thread that lets go of the interpreter meanwhile and looks for
 //!   signals, or an event loop that is woken by a socket. The client's threads never take the interpreter's lock.
 //! - `value`, `row`, `filter`, `table`: values, rows and conditions as Python knows them. `error`: its exceptions.
 //!
 //! The two faces, with their documentation and types, are Python: `python/shoal`. Nothing here but what they use is meant to be called.
 
+mod blob;
 mod client;
 mod error;
 mod filter;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _shoal {
+    #[pymodule_export]
+    use crate::blob::BlobCore;
     #[pymodule_export]
     use crate::client::{ClientCore, connect};
     #[pymodule_export]

@@ -18,9 +18,10 @@ is a datetime in UTC, a DATETIME one without a zone. A key is a value, or a tupl
 from . import aio
 from ._errors import DeadlockError, DuplicateKeyError, Error, LockTimeoutError, TemporaryError
 from ._shoal import Filter, Row, Savepoint, Table, column
-from ._sync import Client, Reader, Scan, Transaction, connect
+from ._sync import Blob, Client, Reader, Scan, Transaction, connect
 
 __all__ = [
+    "Blob",
     "Client",
     "DeadlockError",
     "DuplicateKeyError",
