@@ -16,6 +16,8 @@ use crate::protocol::{Reader, malformed, put_bytes, put_u64};
 
 /// What a row may grow to by such changes: rows travel in one frame, with something around them.
 pub const ROW_BYTES_MAX: usize = 60 << 20;
+// The entry of a commit that writes such a row alone.
+const _: () = assert!(ROW_BYTES_MAX + (1 << 20) < shoal_cluster::ENTRY_BYTES_MAX);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BytesChange {

@@ -266,3 +266,43 @@ fn rows_that_are_too_much_for_one_commit_are_refused_and_the_partition_goes_on()
     });
     assert_eq!(sql.text("SELECT id, data FROM together ORDER BY id").unwrap(), ["0,old", "1,old", "2,new"]);
 }
+
+#[test]
+fn a_value_in_the_making_is_whole_or_not_there_when_a_leader_dies() {
+    let (cluster, address) = cluster();
+    let (client, files) = files(&cluster, &address, 0..8);
+    let expected = bytes(5, 2 << 20);
+    let mut written = Vec::new();
+    client.block_on(async {
+        let mut writers = Vec::new();
+        for id in 0..8 {
+            writers.push((id, client.write_blob(&files, &int(id), "data").await.unwrap().unwrap()));
+        }
+        for (number, piece) in expected.chunks(4 * PIECE).enumerate() {
+            if number == 3 {
+                cluster.kill(2);
+            }
+            for (_, writer) in &mut writers {
+                // What was led by the node that has died is lost, and says so at every further step.
+                let _ = writer.append(piece).await;
+            }
+        }
+        for (id, writer) in writers {
+            match writer.finish().await {
+                Ok(()) => written.push((id, true)),
+                Err(error) => {
+                    assert_eq!(error.outcome(), Outcome::NotCommitted, "{error}");
+                    written.push((id, false));
+                }
+            }
+        }
+        assert!(written.iter().any(|(_, is_written)| *is_written));
+        assert!(written.iter().any(|(_, is_written)| !is_written));
+        for (id, is_written) in written {
+            let mut reader = client.read_blob(&files, &int(id), "data").await.unwrap().unwrap();
+            assert_eq!(reader.length(), is_written.then_some(expected.len() as u64));
+            let found = reader.read_at(0, usize::MAX).await.unwrap();
+            assert!(found == is_written.then(|| expected.clone()));
+        }
+    });
+}
