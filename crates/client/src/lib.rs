@@ -26,10 +26,12 @@
 //! ```
 //!
 //! - `local`, `handle`: the two faces; `session`: what operations are called on; `core`: the node; `runtime`: its threads.
-//! - `transaction`, `scan`, `linked`, `write`, `filter`: operations. `events`: committed changes as they happen. `table`, `row`: names and values to bytes and back.
+//! - `transaction`, `scan`, `linked`, `write`, `filter`: operations. `blob`, `blob_stream`: long values in pieces. `events`: committed changes as they happen. `table`, `row`: names and values to bytes and back.
 //!
 //! It does not know SQL: columns whose defaults or values are expressions cannot be written here, and say so.
 
+mod blob;
+mod blob_stream;
 mod core;
 mod events;
 mod filter;
@@ -45,6 +47,8 @@ mod table;
 mod transaction;
 mod write;
 
+pub use blob::{AnyTransaction, Blob};
+pub use blob_stream::{BlobReader, BlobWriter};
 pub use events::{Change, Event, EventOptions, Events};
 pub use filter::Filter;
 pub use handle::{Client, ClientTransaction, EventStream, LocalFuture};

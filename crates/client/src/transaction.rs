@@ -8,6 +8,7 @@ use shoal_txn::{
 };
 use shoal_types::{Error, Result, Value};
 
+use crate::blob::Place;
 use crate::core::Core;
 use crate::linked::{Linked, LinkedRows, Tuple};
 use crate::row::{Row, Shape};
@@ -28,6 +29,8 @@ pub struct Transaction {
     /// Every operation is a transaction.
     is_auto: bool,
     is_gone: bool,
+    /// Texts that were written in pieces, to be looked at before they are committed.
+    pub(crate) texts: Vec<Arc<Place>>,
 }
 
 impl Transaction {
@@ -46,7 +49,13 @@ impl Transaction {
         inner.set_lock_wait_timeout(core.options.lock_wait_timeout);
         inner.set_isolation(Isolation::ReadCommitted);
         inner.set_reads_newest(true);
-        Transaction { inner, isolation: Isolation::ReadCommitted, is_auto: true, is_gone: false }
+        Transaction {
+            inner,
+            isolation: Isolation::ReadCommitted,
+            is_auto: true,
+            is_gone: false,
+            texts: Vec::new(),
+        }
     }
 
     /// Plain reads of a serializable transaction lock what they see.
@@ -79,7 +88,11 @@ impl Transaction {
         result
     }
 
-    fn start(&mut self) -> Result<()> {
+    pub(crate) fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    pub(crate) fn start(&mut self) -> Result<()> {
         self.check()?;
         self.inner.start_statement();
         Ok(())
@@ -446,7 +459,11 @@ impl Transaction {
     }
 
     /// Stages a batch, or commits it if the operation is a transaction. Yields how many writes found no row.
-    async fn write(&mut self, table: &Arc<shoal_cluster::Table>, writes: Vec<RowWrite>) -> Result<usize> {
+    pub(crate) async fn write(
+        &mut self,
+        table: &Arc<shoal_cluster::Table>,
+        writes: Vec<RowWrite>,
+    ) -> Result<usize> {
         let rows = writes.iter().map(|write| match write {
             RowWrite::Insert(row) | RowWrite::Put(row) => row.clone(),
             RowWrite::Change { .. } | RowWrite::Delete { .. } => Vec::new(),
@@ -467,13 +484,15 @@ impl Transaction {
     // ---- The end ----
 
     /// # Errors
-    /// With the outcome unknown, if the decision cannot be learnt. After any other error nothing is committed.
+    /// With the outcome unknown, if the decision cannot be learnt. After any other error nothing is committed: 1366 or 1406, if a text
+    /// that was written in pieces is not of its column's character set, or too long.
     pub async fn commit(mut self) -> Result<()> {
         self.commit_here().await
     }
 
     pub(crate) async fn commit_here(&mut self) -> Result<()> {
         self.check()?;
+        self.check_texts().await?;
         self.inner.commit().await
     }
 

@@ -65,15 +65,7 @@ impl Update {
             return Err(Error::new(ErrorCode::WrongArguments, "An update sets or adds to no column"));
         }
         let given: Vec<usize> = assignments.iter().map(|one| one.column).collect();
-        for (column, definition) in table.schema.columns.iter().enumerate() {
-            if definition.generated.is_some() {
-                return Err(needs_sql(table, &definition.name, "a generated value"));
-            }
-            if definition.on_update_now && !given.contains(&column) {
-                let value = Value::DateTime(now(definition.sql_type.decimals));
-                assignments.push(Assignment { column, operand: Operand::Set(raw(table, column, value)?) });
-            }
-        }
+        assignments.extend(stamps(table, &given)?);
         let is_assigned = |column: usize| assignments.iter().any(|one| one.column == column);
         let is_part =
             |index: usize| table.schema.indexes[index].columns.iter().any(|part| is_assigned(part.column));
@@ -84,6 +76,21 @@ impl Update {
             change: RowChange { condition, assignments },
         })
     }
+}
+
+/// The present time for ON UPDATE columns that are not given. Errors: 1235, the table has generated columns.
+pub(crate) fn stamps(table: &shoal_cluster::Table, given: &[usize]) -> Result<Vec<Assignment>> {
+    let mut stamps = Vec::new();
+    for (column, definition) in table.schema.columns.iter().enumerate() {
+        if definition.generated.is_some() {
+            return Err(needs_sql(table, &definition.name, "a generated value"));
+        }
+        if definition.on_update_now && !given.contains(&column) {
+            let value = Value::DateTime(now(definition.sql_type.decimals));
+            stamps.push(Assignment { column, operand: Operand::Set(raw(table, column, value)?) });
+        }
+    }
+    Ok(stamps)
 }
 
 /// The stored bytes of a value that was converted; `None`: NULL.

@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use shoal_log::{
-    AppendClass, Durability, InlineFlush, LogBatch, LogError, Lsn, RECORD_HEADER_BYTES, RecordHeader,
+    AppendClass, BATCH_LIMIT_BYTES, Durability, InlineFlush, LogBatch, LogError, Lsn, RECORD_HEADER_BYTES,
+    RecordHeader,
 };
 use shoal_partition::{CommitStart, CommitToken, Partition};
 use shoal_types::{Error, ErrorCode, Outcome, Result, Timestamp, TransactionId};
@@ -30,6 +31,11 @@ use crate::options::FlushBy;
 use crate::services::temporary;
 use crate::table::Table;
 use crate::wait::lock;
+
+/// The largest entry that other replicas are sent: in one frame, with a message's head around it.
+pub const ENTRY_BYTES_MAX: usize = shoal_transport::PAYLOAD_BYTES_MAX - (1 << 20);
+/// The entries of one commit are one batch of the log, which has heads as well.
+const COMMIT_BYTES_MAX: usize = BATCH_LIMIT_BYTES - (16 << 20);
 
 /// What the order of the log is made under.
 #[derive(Default)]
@@ -250,6 +256,11 @@ impl Node {
         BATCH_EXTRA_BYTES + entries.map(|bytes| (bytes + RECORD_HEADER_BYTES) as u64).sum::<u64>()
     }
 
+    /// Refuses what could not be gone on with once it is proposed: see [`judge_size`].
+    pub(crate) fn check_size(&self, entries: impl Iterator<Item = usize>) -> Result<()> {
+        judge_size(self.cluster.is_some(), entries)
+    }
+
     /// Refuses what needs the log when that has stopped or its disk is full.
     pub(crate) fn check_running(&self) -> Result<()> {
         self.check_not_stopped()?;
@@ -281,6 +292,7 @@ impl Node {
     ) -> Result<Sequenced> {
         guards.iter().try_for_each(|(_, guard)| guard.expect_joined(transaction))?;
         let entries = guards.iter().map(|(_, guard)| guard.commit_bytes_max(transaction));
+        self.check_size(entries.clone())?;
         let sequences = tables.iter().map(|_| RECORD_HEADER_BYTES);
         let room = Node::log_room_for(entries.chain(sequences));
         let mut sequencer = lock(&self.sequencer);
@@ -531,5 +543,49 @@ pub(crate) fn log_error(error: LogError) -> Error {
     match error {
         LogError::Closed => shutting_down(),
         other => Error::unknown(other.to_string()),
+    }
+}
+
+/// An entry that would not go from replica to replica would be in the way of all behind it, and a batch that the log does not take
+/// would end the node.
+///
+/// # Errors
+/// 1197.
+fn judge_size(is_replicated: bool, entries: impl Iterator<Item = usize>) -> Result<()> {
+    let (mut total, mut largest) = (0usize, 0);
+    for bytes in entries {
+        total = total.saturating_add(bytes);
+        largest = largest.max(bytes);
+    }
+    let (bytes, limit, of_what) = match is_replicated && largest > ENTRY_BYTES_MAX {
+        true => (largest, ENTRY_BYTES_MAX, "rows in one partition"),
+        false => (total, COMMIT_BYTES_MAX, "rows"),
+    };
+    if bytes <= limit {
+        return Ok(());
+    }
+    let message = format!(
+        "The transaction's {of_what} are {} MiB, more than the {} MiB that go at a time; do it in parts",
+        bytes.div_ceil(1 << 20),
+        limit >> 20
+    );
+    Err(Error::new(ErrorCode::TransCacheFull, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_no_larger_than_an_entry_and_a_batch_may_be() {
+        let half = COMMIT_BYTES_MAX / 2;
+        assert!(judge_size(true, [ENTRY_BYTES_MAX; 4].into_iter()).is_ok());
+        assert!(judge_size(false, [half, half].into_iter()).is_ok());
+        for (is_replicated, entries) in
+            [(true, vec![1, ENTRY_BYTES_MAX + 1]), (false, vec![half, half, 2]), (true, vec![ENTRY_BYTES_MAX; 17])]
+        {
+            let error = judge_size(is_replicated, entries.into_iter()).unwrap_err();
+            assert_eq!((error.errno(), error.outcome()), (1197, Outcome::NotCommitted), "{error}");
+        }
     }
 }

@@ -55,7 +55,7 @@ pub mod wait;
 
 pub use clock::HybridClock;
 pub use cluster_log::{Event, Severity};
-pub use commit::Appending;
+pub use commit::{Appending, ENTRY_BYTES_MAX};
 pub use ddl::HeldTables;
 pub use deadlock::WaitForGraph;
 pub use dictionary::{Catalog, Change, Database, User};

@@ -52,6 +52,7 @@ impl Node {
                 EntryOf::Writes(transaction) => guard.commit_bytes_max(transaction),
                 EntryOf::Decision | EntryOf::Housekeeping => 0,
             };
+            self.check_size([bytes].into_iter())?;
             let room = Node::log_room_for([bytes].into_iter());
             let sequencer = lock(&self.sequencer);
             sequencer.check_open()?;

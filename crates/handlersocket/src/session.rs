@@ -215,7 +215,8 @@ impl Session {
             (answered, read_run.input_bytes(), read_run.line_count())
         } else {
             let changer = Changer { open, options, now_micros: self.now_micros };
-            if !port.may_write || !write_run.collect(&**host, changer, head, input, buffer).await {
+            let may_write = port.may_write && !host.refuses_writes(&port.account);
+            if !may_write || !write_run.collect(&**host, changer, head, input, buffer).await {
                 return Ok(Run::None);
             }
             let lines = write_run.line_count();

@@ -114,7 +114,7 @@ pub(crate) const FRAME_ALIGNMENT: usize = 512;
 /// A frame is closed and the next one begun when it has grown to this.
 pub(crate) const FRAME_SOFT_LIMIT_BYTES: usize = 16 << 20;
 /// The largest batch, and so (with the soft limit) the largest frame: its length fits in 32 bits.
-pub(crate) const BATCH_LIMIT_BYTES: usize = 1 << 30;
+pub const BATCH_LIMIT_BYTES: usize = 1 << 30;
 const _: () =
     assert!(BATCH_LIMIT_BYTES + FRAME_SOFT_LIMIT_BYTES + FRAME_HEADER_BYTES + FRAME_ALIGNMENT < u32::MAX as usize);
 

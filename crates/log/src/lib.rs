@@ -47,6 +47,6 @@ mod writer;
 
 pub use batch::{LogBatch, RecordHeader, RecordRef};
 pub use error::{LogError, PoisonReason};
-pub use format::{Lsn, RECORD_HEADER_BYTES};
+pub use format::{BATCH_LIMIT_BYTES, Lsn, RECORD_HEADER_BYTES};
 pub use log::{AppendClass, Durability, DurableHook, FatalHook, InlineFlush, Log, LogHooks, LogOptions};
 pub use recovery::{Recovery, RecoveryReport, TornTail};

@@ -1,7 +1,7 @@
 //! Point reads.
 
 use shoal_types::row::RowRef;
-use shoal_types::{ErrorCode, Result, TableId, Timestamp, TransactionId, key_hash};
+use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
 use crate::locks::LockKey;
@@ -55,7 +55,11 @@ impl Partition {
             && let Some(transaction) = self.transactions.get(&id)
             && let Some(number) = transaction.find_before(view.own_writes_before, table, hash, key)
         {
-            staged = Some(&transaction.writes[number as usize]);
+            let write = &transaction.writes[number as usize];
+            if write.moved.is_some() {
+                return Err(Error::unknown("internal: a point read of what its transaction has changed since"));
+            }
+            staged = Some(write);
         }
         let fragment = self.fragments.get(&table).ok_or_else(|| no_such_table(table))?;
         let bytes = match staged {

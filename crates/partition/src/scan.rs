@@ -199,9 +199,9 @@ impl<'a> Walk<'a> {
         match entry {
             Entry::Staged(number) => {
                 let own = self.own.filter(|own| own.is_seen(number, self.view.own_writes_before))?;
-                let bytes = own.writes[number as usize].row.as_deref()?;
+                let bytes = own.version(number)?;
                 self.shown += 1;
-                (visit(fragment.row(bytes)) == Visit::Stop).then_some(End::Stopped)
+                (visit(fragment.row(&bytes)) == Visit::Stop).then_some(End::Stopped)
             }
             Entry::Committed(place) => {
                 let row = index.tree.row(place);
@@ -553,9 +553,9 @@ impl Partition {
             cursor.hash_position = HashPosition::Staged(number + 1);
             let write = &own.writes[number as usize];
             let seen = write.table == cursor.table && own.is_seen(number, view.own_writes_before);
-            if let Some(bytes) = write.row.as_deref().filter(|_| seen) {
+            if seen && let Some(bytes) = own.version(number) {
                 walk.shown += 1;
-                end = (visit(fragment.row(bytes)) == Visit::Stop).then_some(End::Stopped);
+                end = (visit(fragment.row(&bytes)) == Visit::Stop).then_some(End::Stopped);
             }
         }
         let (taken, unlocked) = (std::mem::take(&mut walk.taken), std::mem::take(&mut walk.unlocked));

@@ -6,7 +6,10 @@
 
 use std::collections::BTreeSet;
 
+use std::borrow::Cow;
+
 use hashbrown::{HashMap, HashTable};
+use shoal_types::row::Splice;
 use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::api::{SavepointMark, WaitToken};
@@ -19,8 +22,10 @@ const LINEAR_MAX: usize = 8;
 
 pub(crate) struct StagedWrite {
     pub(crate) table: TableId,
-    /// `None` deletes.
+    /// `None` deletes, unless it has `moved`.
     pub(crate) row: Option<Box<[u8]>>,
+    /// The row is with the write that supersedes this one.
+    pub(crate) moved: Option<Box<Moved>>,
     /// Of a deletion: the primary key's columns as a row of their own. Elsewhere empty.
     pub(crate) name: Box<[u8]>,
     /// The committed row that this replaces, or `NO_ROW`. It stays where it is: it is locked.
@@ -33,6 +38,20 @@ pub(crate) struct StagedWrite {
     pub(crate) superseded_by: u32,
     /// Bytes reserved in the memory budget.
     pub(crate) charge: u64,
+}
+
+/// What leads back from a row to what it was before a change within a column: see `splice`.
+pub(crate) struct Moved {
+    back: Splice,
+    /// What the row has reserved when it is back.
+    charge: u64,
+}
+
+impl Moved {
+    /// What is reserved for the way back from this change.
+    pub(crate) fn charge_of(splice: &Splice) -> u64 {
+        (splice.removed_bytes() as u64).next_multiple_of(16) + size_of::<Moved>() as u64
+    }
 }
 
 /// Where a transaction waits, so that it can give up.
@@ -190,6 +209,7 @@ impl Transaction {
         self.writes.push(StagedWrite {
             table,
             row,
+            moved: None,
             name: Box::default(),
             row_id,
             hash,
@@ -212,6 +232,35 @@ impl Transaction {
         if let Some(write) = self.writes.last_mut() {
             write.name = name;
         }
+    }
+
+    /// Stages a change within the row of this write, the newest of its key. `charge` is what the changed row has reserved, `kept`
+    /// what the way back has.
+    pub(crate) fn stage_splice(&mut self, number: u32, splice: &Splice, charge: u64, kept: u64) {
+        let key = self.key(number).to_vec();
+        let write = &mut self.writes[number as usize];
+        let Some(row) = write.row.take() else { return };
+        let (row, back) = splice.apply(row);
+        write.moved = Some(Box::new(Moved { back, charge: write.charge }));
+        write.charge = kept;
+        let (table, hash, row_id) = (write.table, write.hash, write.row_id);
+        self.stage(table, hash, &key, Some(row), row_id, charge);
+    }
+
+    /// The row as this write has staged it; `None`: it has deleted it.
+    pub(crate) fn version(&self, number: u32) -> Option<Cow<'_, [u8]>> {
+        let mut ways = Vec::new();
+        let mut write = &self.writes[number as usize];
+        while let Some(moved) = &write.moved {
+            ways.push(&moved.back);
+            write = &self.writes[write.superseded_by as usize];
+        }
+        let row = write.row.as_deref()?;
+        if ways.is_empty() {
+            return Some(Cow::Borrowed(row));
+        }
+        let back = ways.into_iter().rev().fold(Box::from(row), |row, back| back.apply(row).0);
+        Some(Cow::Owned(back.into()))
     }
 
     fn index_all(&mut self) {
@@ -246,10 +295,20 @@ impl Transaction {
             let indexed = self.writes.len() > LINEAR_MAX;
             let Some(write) = self.writes.pop() else { break };
             released += write.charge;
-            if write.previous == NO_WRITE {
-                self.keys.truncate(write.key_start as usize);
-            } else {
-                self.writes[write.previous as usize].superseded_by = NO_WRITE;
+            match self.writes.get_mut(write.previous as usize) {
+                None => self.keys.truncate(write.key_start as usize),
+                Some(previous) => {
+                    previous.superseded_by = NO_WRITE;
+                    // When nothing is to remain, nothing has to be restored.
+                    if mark.0 > 0
+                        && let (Some(moved), Some(row)) = (previous.moved.take(), write.row)
+                    {
+                        previous.row = Some(moved.back.apply(row).0);
+                        released += previous.charge;
+                        released -= moved.charge;
+                        previous.charge = moved.charge;
+                    }
+                }
             }
             if indexed && let Ok(entry) = self.newest.find_entry(write.hash, |&found| found == number) {
                 if write.previous == NO_WRITE {
@@ -307,7 +366,12 @@ impl Transaction {
             if write.row_id != NO_ROW {
                 overlay.replaced.entry(write.row_id).or_insert(number);
             }
-            if let Some(row) = &write.row {
+            // A row that has moved on has the same keys.
+            let mut bearer = write;
+            while bearer.moved.is_some() {
+                bearer = &self.writes[bearer.superseded_by as usize];
+            }
+            if let Some(row) = &bearer.row {
                 let mut key = Vec::with_capacity(16);
                 index_key(row, &mut key);
                 overlay.entries.insert((key.into_boxed_slice(), number));

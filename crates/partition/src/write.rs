@@ -11,7 +11,7 @@ use crate::transaction::Locked;
 use crate::workspace::{NO_ROW, WaitingFor};
 
 /// A write's outcome before the row it may point to is borrowed.
-enum Outcome {
+pub(crate) enum Outcome {
     Done,
     NotFound,
     Duplicate(IndexId, Found),
@@ -25,10 +25,10 @@ enum Admission {
 }
 
 /// The key of the row that a write is about.
-struct Target<'a> {
-    table: TableId,
-    hash: u64,
-    key: &'a [u8],
+pub(crate) struct Target<'a> {
+    pub(crate) table: TableId,
+    pub(crate) hash: u64,
+    pub(crate) key: &'a [u8],
 }
 
 impl Partition {
@@ -128,7 +128,12 @@ impl Partition {
     }
 
     /// Locks a key exclusively and looks what is there.
-    fn lock_target(&mut self, id: TransactionId, target: &Target<'_>, token: WaitToken) -> Result<Step<Found>> {
+    pub(crate) fn lock_target(
+        &mut self,
+        id: TransactionId,
+        target: &Target<'_>,
+        token: WaitToken,
+    ) -> Result<Step<Found>> {
         let key = LockKey::row(target.table, target.hash);
         match self.lock(id, key, LockMode::Exclusive, LockPolicy::Wait, token)? {
             Locked::Wait(blocked) => Ok(Step::Wait(blocked)),
@@ -137,7 +142,7 @@ impl Partition {
     }
 
     /// Stages `row` in the place of `old`, if uniqueness, range locks and the budget let it.
-    fn stage_version(
+    pub(crate) fn stage_version(
         &mut self,
         id: TransactionId,
         target: &Target<'_>,
@@ -343,7 +348,7 @@ impl Partition {
         Ok(staged.map(|&(_, number)| number).find(newest).map_or(Found::Nothing, Found::Staged))
     }
 
-    fn resolve(
+    pub(crate) fn resolve(
         &self,
         transaction: TransactionId,
         table: TableId,

@@ -1,13 +1,14 @@
 //! The Python package's native half: operations of the native client as objects that either of its faces waits for.
 //!
-//! - `client`, `transaction`, `scan`: what operations are asked of. `work`: what they do, and what comes of it. `linked`: operations that go on
-//!   where others have come to. `events`: committed changes.
+//! - `client`, `transaction`, `scan`, `blob`: what operations are asked of. `work`: what they do, and what comes of it. `linked`: operations that
+//!   go on where others have come to. `events`: committed changes.
 //! - `operation`: an operation under way. Whoever waits polls it himself: a thread that lets go of the interpreter meanwhile and looks for
 //!   signals, or an event loop that is woken by a socket. The client's threads never take the interpreter's lock.
 //! - `value`, `row`, `filter`, `table`: values, rows and conditions as Python knows them. `error`: its exceptions.
 //!
 //! The two faces, with their documentation and types, are Python: `python/shoal`. Nothing here but what they use is meant to be called.
 
+mod blob;
 mod client;
 mod error;
 mod events;
@@ -25,6 +26,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _shoal {
+    #[pymodule_export]
+    use crate::blob::BlobCore;
     #[pymodule_export]
     use crate::client::{ClientCore, connect};
     #[pymodule_export]

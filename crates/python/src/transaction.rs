@@ -8,11 +8,13 @@ use pyo3::prelude::*;
 use shoal_client::{ClientTransaction, Error, LocalFuture, Result, Transaction};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use crate::blob::BlobCore;
 use crate::client::Shared;
 use crate::error::misused;
 use crate::operation::{Operation, cancellable, unless_cancelled};
 use crate::scan::{Cursor, Plan};
-use crate::work::{Answer, Work};
+use crate::table::Table;
+use crate::work::{self, Answer, Work};
 
 /// A transaction that has begun.
 pub struct Open {
@@ -146,6 +148,19 @@ impl TransactionCore {
     fn scan(&self, plan: &Plan) -> PyResult<Cursor> {
         self.open.check_process()?;
         Ok(Cursor::of_transaction(&self.open, plan))
+    }
+
+    /// A value to be read and written in pieces; None if there is no such row.
+    fn blob(
+        &self,
+        table: &Table,
+        key: &Bound<'_, PyAny>,
+        column: String,
+        lock: Option<&str>,
+        wait: &str,
+    ) -> PyResult<Operation> {
+        self.open.check_process()?;
+        BlobCore::opening(&self.open, table, key, column, work::read_mode(lock, wait)?)
     }
 
     fn commit(&self) -> PyResult<Operation> {

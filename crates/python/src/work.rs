@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyString, PyTuple};
 use shoal_client::{LockMode, LockWait, ReadMode, Result, Session, Transaction, Tuple, Update, Value};
 
+use crate::blob::BlobCore;
 use crate::client::{ClientCore, Shared};
 use crate::events::{EventsCore, Stream};
 use crate::filter::Filter;
@@ -53,6 +54,8 @@ pub enum Answer {
     Begun(Arc<Open>),
     Savepoint(shoal_client::Savepoint),
     Following(Arc<Stream>),
+    Blob(Option<(Arc<Open>, shoal_client::Blob)>),
+    Bytes(Option<Vec<u8>>),
 }
 
 impl Work {
@@ -145,6 +148,9 @@ impl Answer {
             Answer::Begun(open) => Bound::new(py, TransactionCore::new(open))?.into_any(),
             Answer::Savepoint(savepoint) => Bound::new(py, Savepoint { savepoint })?.into_any(),
             Answer::Following(stream) => Bound::new(py, EventsCore::new(stream))?.into_any(),
+            Answer::Blob(Some((open, blob))) => Bound::new(py, BlobCore::new(open, blob))?.into_any(),
+            Answer::Bytes(Some(bytes)) => PyBytes::new(py, &bytes).into_any(),
+            Answer::Blob(None) | Answer::Bytes(None) => py.None().into_bound(py),
         })
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! - `transaction`, `participants`: a session's transaction.
 //! - `read`, `scan` and `partition_scan` and `merge`, `write` and `write_remote`: its operations.
+//! - `slice`: parts of long values.
 //! - `write_many`: batches of writes of any kind; `interpret`: what is evaluated where rows lie.
 //! - `wait`, `deadlock`: waiting for others.
 //! - `commit`, `commit_remote`, `commit_driver`, [`two_phase`]: its end: here, on one other node, over partitions that several nodes lead.
@@ -32,6 +33,7 @@ mod read;
 mod remote;
 mod scan;
 mod serve;
+mod slice;
 mod transaction;
 pub mod two_phase;
 mod wait;
@@ -45,7 +47,10 @@ mod tests;
 pub use api::*;
 pub use cluster_service::serve_cluster;
 pub use follow::{FollowOptions, Followed, Follower};
-pub use interpret::{Assignment, Comparison, Operand, Predicate, RowChange, Sieve};
+pub use interpret::{
+    Assignment, BytesChange, Comparison, Operand, Predicate, ROW_BYTES_MAX, RowChange, Sieve, value_bytes_max,
+};
+pub use protocol::{ColumnSlice, SLICE_BYTES_MAX, Sliced};
 pub use pulse::exchange_pulses;
 pub use scan::TableScan;
 pub use serve::Server;

@@ -83,7 +83,7 @@ impl Transaction {
     }
 
     /// One try at a partition that is led here.
-    fn get_held<R>(
+    pub(crate) fn get_held<R>(
         &mut self,
         partition: u32,
         table: TableId,

@@ -11,6 +11,10 @@
 //! format (already memcomparable), strings are bytes in the column's character set (CHAR without its padding, BINARY
 //! with it), JSON is its binary form.
 
+mod splice;
+
+pub use splice::Splice;
+
 use crate::decimal::{Decimal, binary_size};
 use crate::sql_type::{BaseType, SqlType};
 use crate::temporal::{Date, DateTime, Time, TimeZone};

@@ -178,9 +178,20 @@ impl Fragment {
 
     /// What one version costs: a function of its bytes and the table's indexes alone.
     pub(crate) fn charge_of(&self, row: &[u8]) -> u64 {
+        self.charge_with(row, row.len())
+    }
+
+    /// The same of a version of another length that differs from `row` in no column of an index.
+    pub(crate) fn charge_with(&self, row: &[u8], row_bytes: usize) -> u64 {
         let row_ref = self.layout.row(row);
         let indexes: u64 = self.ordered.iter().map(|index| index.charge(row_ref)).sum();
-        (row.len() as u64).next_multiple_of(16) + ROW_BYTES + indexes
+        (row_bytes as u64).next_multiple_of(16) + ROW_BYTES + indexes
+    }
+
+    /// The column is part of a key.
+    pub(crate) fn has_indexed(&self, column: usize) -> bool {
+        let keys = self.ordered.iter().map(|index| &index.spec);
+        std::iter::once(&self.primary).chain(keys).any(|key| key.parts.iter().any(|part| part.column == column))
     }
 
     pub(crate) fn index(&self, id: IndexId) -> Option<&OrderedIndex> {

@@ -10,6 +10,7 @@ mod network;
 mod random;
 mod recovery;
 mod replicas;
+mod splice;
 mod two_phase;
 mod undecided;
 mod witness;

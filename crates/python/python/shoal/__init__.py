@@ -31,10 +31,11 @@ from ._shoal import (
     column,
     link,
 )
-from ._sync import Client, Events, LinkedRows, Reader, Scan, Transaction, connect
+from ._sync import Blob, Client, Events, LinkedRows, Reader, Scan, Transaction, connect
 
 __all__ = [
     "Altered",
+    "Blob",
     "Change",
     "Client",
     "Complete",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import random
 import time
@@ -16,6 +17,8 @@ from ._types import Event, GivenRow, Isolation, Key, LinkedRow, Lock, Transporte
 
 T = TypeVar("T")
 CLOSED_EVENTS = "these events are closed"
+# What a piece of a blob has, if nobody says otherwise.
+PIECE_BYTES = 256 << 10
 _Core = Union[_shoal.ClientCore, _shoal.TransactionCore]
 
 
@@ -306,6 +309,65 @@ class _Operations(Reader):
         return cast(int, self._run(_shoal.delete(table, keys, False)))
 
 
+class Blob:
+    """A TEXT, BLOB, VARCHAR or VARBINARY value of a row, in pieces of bytes, in a transaction.
+
+    What is read is one version of the value: a snapshot's under "repeatable read", else that on which the row is locked. Positions and lengths
+    are bytes of the column's character set; pieces may end within characters, but a text that is not well formed in the end is not
+    committed (1366).
+    """
+
+    def __init__(self, core: _shoal.BlobCore) -> None:
+        self._core = core
+        self._position = 0
+
+    def length(self) -> Optional[int]:
+        """The value's length; None: it is NULL."""
+        return cast(Optional[int], self._core.length().wait())
+
+    def read(self, size: int = PIECE_BYTES) -> bytes:
+        """The bytes behind those read before, at most `size`; none at the end of the value, and of NULL."""
+        piece = cast(Optional[bytes], self._core.read_at(self._position, size).wait()) or b""
+        self._position += len(piece)
+        return piece
+
+    def read_at(self, position: int, length: int) -> Optional[bytes]:
+        """Bytes from a position on, fewer where the value ends; None: it is NULL."""
+        return cast(Optional[bytes], self._core.read_at(position, length).wait())
+
+    def seek(self, position: int) -> None:
+        """From where `read` goes on."""
+        self._position = position
+
+    def tell(self) -> int:
+        """Where `read` goes on."""
+        return self._position
+
+    def __iter__(self) -> Iterator[bytes]:
+        while piece := self.read():
+            yield piece
+
+    def write_at(self, position: int, data: bytes) -> None:
+        """Writes over what is there; what lies between the end and the position becomes zero bytes, in text spaces."""
+        self._core.write_at(position, data).wait()
+
+    def append(self, data: bytes) -> None:
+        """Writes behind the value's end; NULL counts as empty."""
+        self._core.append(data).wait()
+
+    def truncate(self, length: int) -> None:
+        """Cuts off what is behind this length."""
+        self._core.truncate(length).wait()
+
+    def set_null(self) -> None:
+        """Makes it NULL."""
+        self._core.set_null().wait()
+
+    def clear(self) -> None:
+        """Makes it empty, if it is NULL as well."""
+        self._core.clear().wait()
+
+
 class Transaction(_Operations):
     """A transaction. As a context manager it commits at its end, and rolls back if something is raised.
 
@@ -327,6 +389,16 @@ class Transaction(_Operations):
     def for_share(self, wait: Wait = "wait") -> Reader:
         """Reads that keep rows from being changed."""
         return _LockingReader(self._core, "shared", wait)
+
+    def blob(
+        self, table: Table, key: Key, column: str, *, lock: Optional[Lock] = None, wait: Wait = "wait"
+    ) -> Optional[Blob]:
+        """A value of the row with this primary key, to be read and written in pieces; None if there is no such row.
+
+        A "read committed" transaction takes a shared lock; who is going to write asks for an "exclusive" one.
+        """
+        core = self._core.blob(table, key, column, lock, wait).wait()
+        return None if core is None else Blob(core)
 
     def commit(self) -> None:
         """Commits. After an error whose `outcome` is not "unknown", nothing is committed."""
@@ -411,6 +483,21 @@ class Client(_Operations):
                 if attempt >= attempts or not is_worth_another_try(error):
                     raise
             time.sleep(pause_after(attempt))
+
+    @contextlib.contextmanager
+    def read_blob(self, table: Table, key: Key, column: str) -> Iterator[Optional[Blob]]:
+        """A value of one version, to be read in pieces; None if there is no such row."""
+        with self.begin("repeatable read") as transaction:
+            yield transaction.blob(table, key, column)
+
+    @contextlib.contextmanager
+    def write_blob(self, table: Table, key: Key, column: str) -> Iterator[Optional[Blob]]:
+        """A value to be written anew, by `append`; committed when the context ends, and not if something is raised there."""
+        with self.begin() as transaction:
+            blob = transaction.blob(table, key, column, lock="exclusive")
+            if blob is not None:
+                blob.clear()
+            yield blob
 
     def close(self) -> None:
         """Gives the place in the cluster back. Transactions that are under way are rolled back."""

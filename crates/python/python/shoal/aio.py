@@ -15,6 +15,7 @@ transaction, cancelling an operation rolls the transaction back.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 import weakref
 from types import TracebackType
@@ -39,10 +40,10 @@ from typing import (
 from . import _shoal
 from ._errors import Error
 from ._shoal import Filter, Linked, Row, Savepoint, Table
-from ._sync import CLOSED_EVENTS, connecting, is_worth_another_try, pause_after
+from ._sync import CLOSED_EVENTS, PIECE_BYTES, connecting, is_worth_another_try, pause_after
 from ._types import Event, GivenRow, Isolation, Key, LinkedRow, Lock, Transporter, Value, Wait
 
-__all__ = ["Client", "Events", "LinkedRows", "Reader", "Scan", "Transaction", "connect"]
+__all__ = ["Blob", "Client", "Events", "LinkedRows", "Reader", "Scan", "Transaction", "connect"]
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Union[Client, Transaction, Events]")
@@ -347,6 +348,65 @@ class _Operations(Reader):
         return cast(int, await self._run(_shoal.delete(table, keys, False)))
 
 
+class Blob:
+    """A TEXT, BLOB, VARCHAR or VARBINARY value of a row, in pieces of bytes, in a transaction.
+
+    What is read is one version of the value: a snapshot's under "repeatable read", else that on which the row is locked. Positions and lengths
+    are bytes of the column's character set; pieces may end within characters, but a text that is not well formed in the end is not
+    committed (1366).
+    """
+
+    def __init__(self, core: _shoal.BlobCore) -> None:
+        self._core = core
+        self._position = 0
+
+    async def length(self) -> Optional[int]:
+        """The value's length; None: it is NULL."""
+        return cast(Optional[int], await _finish(self._core.length()))
+
+    async def read(self, size: int = PIECE_BYTES) -> bytes:
+        """The bytes behind those read before, at most `size`; none at the end of the value, and of NULL."""
+        piece = cast(Optional[bytes], await _finish(self._core.read_at(self._position, size))) or b""
+        self._position += len(piece)
+        return piece
+
+    async def read_at(self, position: int, length: int) -> Optional[bytes]:
+        """Bytes from a position on, fewer where the value ends; None: it is NULL."""
+        return cast(Optional[bytes], await _finish(self._core.read_at(position, length)))
+
+    def seek(self, position: int) -> None:
+        """From where `read` goes on."""
+        self._position = position
+
+    def tell(self) -> int:
+        """Where `read` goes on."""
+        return self._position
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := await self.read():
+            yield piece
+
+    async def write_at(self, position: int, data: bytes) -> None:
+        """Writes over what is there; what lies between the end and the position becomes zero bytes, in text spaces."""
+        await _finish(self._core.write_at(position, data))
+
+    async def append(self, data: bytes) -> None:
+        """Writes behind the value's end; NULL counts as empty."""
+        await _finish(self._core.append(data))
+
+    async def truncate(self, length: int) -> None:
+        """Cuts off what is behind this length."""
+        await _finish(self._core.truncate(length))
+
+    async def set_null(self) -> None:
+        """Makes it NULL."""
+        await _finish(self._core.set_null())
+
+    async def clear(self) -> None:
+        """Makes it empty, if it is NULL as well."""
+        await _finish(self._core.clear())
+
+
 class Transaction(_Operations):
     """A transaction: `async with` commits at its end, and rolls back if something is raised. Operations of several tasks take turns."""
 
@@ -365,6 +425,16 @@ class Transaction(_Operations):
     def for_share(self, wait: Wait = "wait") -> Reader:
         """Reads that keep rows from being changed."""
         return _LockingReader(self._core, "shared", wait)
+
+    async def blob(
+        self, table: Table, key: Key, column: str, *, lock: Optional[Lock] = None, wait: Wait = "wait"
+    ) -> Optional[Blob]:
+        """A value of the row with this primary key, to be read and written in pieces; None if there is no such row.
+
+        A "read committed" transaction takes a shared lock; who is going to write asks for an "exclusive" one.
+        """
+        core = await _finish(self._core.blob(table, key, column, lock, wait))
+        return None if core is None else Blob(core)
 
     async def commit(self) -> None:
         """Commits. After an error whose `outcome` is not "unknown", nothing is committed."""
@@ -453,6 +523,21 @@ class Client(_Operations):
                 if attempt >= attempts or not is_worth_another_try(error):
                     raise
             await asyncio.sleep(pause_after(attempt))
+
+    @contextlib.asynccontextmanager
+    async def read_blob(self, table: Table, key: Key, column: str) -> AsyncIterator[Optional[Blob]]:
+        """A value of one version, to be read in pieces; None if there is no such row."""
+        async with self.begin("repeatable read") as transaction:
+            yield await transaction.blob(table, key, column)
+
+    @contextlib.asynccontextmanager
+    async def write_blob(self, table: Table, key: Key, column: str) -> AsyncIterator[Optional[Blob]]:
+        """A value to be written anew, by `append`; committed when the context ends, and not if something is raised there."""
+        async with self.begin() as transaction:
+            blob = await transaction.blob(table, key, column, lock="exclusive")
+            if blob is not None:
+                await blob.clear()
+            yield blob
 
     async def close(self) -> None:
         """Gives the place in the cluster back. Transactions that are under way are rolled back."""

@@ -1,5 +1,6 @@
 //! The native client: every operation beside SQL, violations and conflicts, and what is left when a client or a leader dies.
 
+mod blobs;
 mod events;
 mod history;
 mod linked;

@@ -1,8 +1,9 @@
-//! Changes of a row that are made where it lies, under its lock: columns are replaced, or counted up.
+//! Changes of a row that are made where it lies, under its lock: columns are replaced, counted up, or changed in parts.
 
 use shoal_types::row::{RowRef, decode_column, fixed_width};
 use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, SqlType, TimeZone, Value};
 
+use super::bytes::{BytesChange, Within};
 use super::predicate::Predicate;
 use crate::protocol::{Reader, malformed, put_bytes, put_u32, put_u64};
 
@@ -29,6 +30,8 @@ pub enum Operand {
     AddDouble(f64),
     /// Added to a DECIMAL column.
     AddDecimal(Decimal),
+    /// Some bytes of a long value.
+    Bytes(BytesChange),
 }
 
 const SET_NULL: u8 = 0;
@@ -36,6 +39,7 @@ const SET: u8 = 1;
 const ADD_INTEGER: u8 = 2;
 const ADD_DOUBLE: u8 = 3;
 const ADD_DECIMAL: u8 = 4;
+const BYTES: u8 = 5;
 
 /// Error 1264. The coordinator knows the column's name, the leader its place.
 fn out_of_range(column: usize) -> Error {
@@ -69,11 +73,28 @@ impl RowChange {
     }
 }
 
+impl RowChange {
+    /// If it changes nothing but some bytes of one value that is not NULL, for any row: the column, and which bytes.
+    pub(crate) fn within(&self, row: RowRef<'_>) -> Result<Option<(usize, Within<'_>)>> {
+        let (None, [Assignment { column, operand: Operand::Bytes(change) }]) =
+            (&self.condition, self.assignments.as_slice())
+        else {
+            return Ok(None);
+        };
+        if *column >= row.layout().column_count() || row.is_null(*column) {
+            return Ok(None);
+        }
+        Ok(change.within(row, *column)?.map(|within| (*column, within)))
+    }
+}
+
 impl Operand {
     /// The column's stored bytes afterwards; `None`: NULL.
     fn apply(&self, row: RowRef<'_>, column: usize) -> Result<Option<Vec<u8>>> {
-        if let Operand::Set(raw) = self {
-            return Ok(raw.clone());
+        match self {
+            Operand::Set(raw) => return Ok(raw.clone()),
+            Operand::Bytes(change) => return change.apply(row, column),
+            _ => {}
         }
         if row.is_null(column) {
             return Ok(None);
@@ -129,6 +150,10 @@ impl Operand {
                 number.append_text(&mut text);
                 put_bytes(out, &text);
             }
+            Operand::Bytes(change) => {
+                out.push(BYTES);
+                change.put(out);
+            }
         }
     }
 
@@ -139,6 +164,7 @@ impl Operand {
             ADD_INTEGER => Operand::AddInteger(reader.u64()? as i64),
             ADD_DOUBLE => Operand::AddDouble(f64::from_bits(reader.u64()?)),
             ADD_DECIMAL => Operand::AddDecimal(Decimal::parse(reader.bytes()?).value),
+            BYTES => Operand::Bytes(BytesChange::read(reader)?),
             _ => return Err(malformed()),
         })
     }

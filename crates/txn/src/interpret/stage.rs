@@ -1,10 +1,11 @@
 //! One write of a batch, staged in its partition.
 
 use shoal_cluster::PartitionGuard;
-use shoal_partition::{LockMode, LockPolicy, LockRequest, ReadView, Step, WaitToken, WriteOutcome};
+use shoal_partition::{ColumnSplice, LockMode, LockPolicy, LockRequest, ReadView, Step, WaitToken, WriteOutcome};
 use shoal_types::row::RowRef;
 use shoal_types::{IndexId, Result, TransactionId};
 
+use super::bytes::Within;
 use super::change::ChangeOfRow;
 use crate::protocol::{Reader, Write, WriteKind};
 
@@ -44,14 +45,19 @@ pub(crate) fn stage<'p>(
         }
         WriteKind::Change => {
             let change = ChangeOfRow::read(write.bytes)?;
-            let new = match guard.get(&view, write.table, change.primary_key, Some(LOCK_ROW))? {
-                Step::Ready(Some(row)) => change.change.apply(row)?,
-                Step::Ready(None) => None,
+            let key = change.primary_key;
+            let row = match guard.get(&view, write.table, key, Some(LOCK_ROW))? {
+                Step::Ready(Some(row)) => row,
+                Step::Ready(None) => return Ok(Step::Ready(Staged::Skipped)),
                 Step::Wait(blocked) => return Ok(Step::Wait(blocked)),
             };
-            match new {
-                Some(new) => guard.update(id, write.table, &new, token)?,
-                None => return Ok(Step::Ready(Staged::Skipped)),
+            if let Some((column, Within { at, removed, inserted })) = change.change.within(row)? {
+                let splice = ColumnSplice { column, at, removed, inserted: &inserted };
+                guard.splice(id, write.table, key, splice, token)?
+            } else if let Some(new) = change.change.apply(row)? {
+                guard.update(id, write.table, &new, token)?
+            } else {
+                return Ok(Step::Ready(Staged::Skipped));
             }
         }
         WriteKind::Put => {

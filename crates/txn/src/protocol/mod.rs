@@ -16,6 +16,7 @@
 mod follow;
 mod reply;
 mod request;
+mod slice;
 mod wire;
 
 #[cfg(test)]
@@ -24,4 +25,6 @@ mod tests;
 pub(crate) use follow::*;
 pub(crate) use reply::*;
 pub(crate) use request::*;
+pub use slice::{ColumnSlice, SLICE_BYTES_MAX, Sliced};
+pub(crate) use slice::{SliceOf, put_then_slice};
 pub(crate) use wire::{List, Reader, malformed, put_bytes, put_list, put_u32, put_u64};

@@ -4,6 +4,7 @@ use shoal_partition::{Direction, LockMode, LockPolicy, LockRequest, SavepointMar
 use shoal_types::{IndexId, Result, TableId, Timestamp, TransactionId};
 
 use super::follow::Follow;
+use super::slice::SliceOf;
 use super::wire::*;
 
 /// A request, borrowed from its frame.
@@ -148,6 +149,7 @@ pub(crate) enum Then<'a> {
         keys: List<'a, &'a [u8]>,
     },
     Scan(Scan<'a>),
+    Slice(SliceOf<'a>),
     /// Commit in this partition and in others that share its log, each with the transaction's term and writes there; the
     /// sequences that the transaction has used, with their next values.
     Commit {
@@ -186,6 +188,7 @@ const SCAN: u8 = 2;
 const COMMIT: u8 = 3;
 const PREPARE: u8 = 4;
 const HOME_COMMIT: u8 = 5;
+pub(super) const SLICE: u8 = 6;
 
 /// A scan over ranges, from a place in the first of them on.
 #[derive(Debug)]
@@ -214,7 +217,7 @@ const LOCK_NO_WAIT: u8 = 4;
 const LOCK_SKIP: u8 = 8;
 const LOCK_GAPS: u8 = 16;
 
-fn put_lock(out: &mut Vec<u8>, lock: Option<LockRequest>) {
+pub(super) fn put_lock(out: &mut Vec<u8>, lock: Option<LockRequest>) {
     out.push(lock.map_or(0, |lock| {
         let exclusive = if lock.mode == LockMode::Exclusive { LOCK_EXCLUSIVE } else { 0 };
         let policy = match lock.policy {
@@ -227,7 +230,7 @@ fn put_lock(out: &mut Vec<u8>, lock: Option<LockRequest>) {
     }));
 }
 
-fn read_lock(reader: &mut Reader<'_>) -> Result<Option<LockRequest>> {
+pub(super) fn read_lock(reader: &mut Reader<'_>) -> Result<Option<LockRequest>> {
     let flags = reader.u8()?;
     if flags == 0 {
         return Ok(None);
@@ -505,6 +508,7 @@ impl<'a> Then<'a> {
                 };
                 Then::Scan(Scan { head, sieve: reader.bytes()?, ranges: reader.list()?, place: reader.bytes()? })
             }
+            SLICE => Then::Slice(SliceOf::read(reader)?),
             PREPARE => Then::Prepare { home: reader.u32()? },
             HOME_COMMIT => Then::HomeCommit {
                 after: Timestamp(reader.u64()?),

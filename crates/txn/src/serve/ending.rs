@@ -63,7 +63,7 @@ impl Job {
                 protocol::put_u64(reply, timestamp.0);
                 appending
             }
-            Then::Nothing | Then::Read { .. } | Then::Scan(_) => {
+            Then::Nothing | Then::Read { .. } | Then::Scan(_) | Then::Slice(_) => {
                 return Err(Error::unknown("internal: work that does not end a transaction").into());
             }
         };

@@ -13,7 +13,7 @@ use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp};
 use crate::api::KeyRange;
 use crate::commit::{Unflushed, never_durable};
 use crate::interpret::{Staged, WireSieve, stage};
-use crate::protocol::{self, List, Scan, Then, Work, WorkHead, Write, WriteStop};
+use crate::protocol::{self, List, Scan, SliceOf, Then, Work, WorkHead, Write, WriteStop};
 use crate::transaction::partition_range;
 
 /// Rows and keys that are dealt with under one hold of the partition.
@@ -127,6 +127,7 @@ impl Job {
             }
             Then::Read { table, lock, keys } => self.read(&turn, *table, *lock, *keys, reply)?,
             Then::Scan(scan) => self.scan(&turn, scan, reply)?,
+            Then::Slice(slice) => self.slice(&turn, slice, reply)?,
             then @ (Then::Commit { .. } | Then::Prepare { .. } | Then::HomeCommit { .. }) => {
                 return self.end(&turn, then, waiter, reply);
             }
@@ -309,6 +310,24 @@ impl Job {
         Ok(None)
     }
 
+    /// Cuts some bytes out of a row; they are the whole body, behind the head.
+    fn slice(
+        &mut self,
+        turn: &Turn<'_>,
+        wanted: &SliceOf<'_>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Option<Blocked>, Refusal> {
+        let mut guard = self.hold(turn)?;
+        match guard.get(&turn.view(), wanted.table, wanted.key, wanted.lock)? {
+            Step::Ready(row) => {
+                reply.resize(self.start + HEAD_BYTES, 0);
+                wanted.slice.of(row)?.put(reply);
+                Ok(None)
+            }
+            Step::Wait(blocked) => Ok(Some(blocked)),
+        }
+    }
+
     fn begin_range(&self, scan: &Scan<'_>, start: &[u8], end: &[u8]) -> Result<Cursor> {
         let range = partition_range(&KeyRange { start: start.to_vec(), end: end.to_vec() });
         let cursor = Cursor::new(scan.head.table, scan.head.index, range, scan.head.direction);
@@ -333,6 +352,10 @@ impl Job {
         let done = match then {
             Then::Read { .. } => self.keys_done,
             Then::Scan(_) => self.ranges_done,
+            Then::Slice(_) => {
+                reply[self.start..self.start + HEAD_BYTES].copy_from_slice(&head);
+                return;
+            }
             _ => {
                 reply.truncate(self.start);
                 reply.extend_from_slice(&head);

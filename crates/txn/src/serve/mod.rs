@@ -299,6 +299,7 @@ impl Work<'_> {
                 Then::Nothing => false,
                 Then::Read { lock, .. } => lock.is_some(),
                 Then::Scan(scan) => scan.head.lock.is_some(),
+                Then::Slice(slice) => slice.lock.is_some(),
                 Then::Commit { .. } | Then::Prepare { .. } | Then::HomeCommit { .. } => true,
             }
     }

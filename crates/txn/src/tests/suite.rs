@@ -2,6 +2,7 @@
 
 mod bank;
 mod basics;
+mod blobs;
 mod crashes;
 mod locking;
 mod recovery;
