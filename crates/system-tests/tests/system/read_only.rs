@@ -203,6 +203,9 @@ fn handlersocket_answers_readonly_to_writes_of_accounts_that_are_refused() {
         ("0|=|1|2", "0|2|2|2"),
     ];
     writer.follow(&refused);
+    // Those that would be written together are refused as well.
+    let together = ["0|+|2|4|4", "0|+|2|5|5", "0|=|1|1|1|0|U|1|9", "0|=|1|2|1|0|U|2|9"];
+    assert_eq!(writer.ask_all(&together), ["2|1|readonly"; 4]);
     root.execute("GRANT SUPER ON *.* TO app").unwrap();
     writer.follow(&[("0|+|2|3|3", "0|1"), ("0|=|1|3|1|0|D", "0|1|1")]);
     root.execute("SET GLOBAL super_read_only = ON").unwrap();
