@@ -69,8 +69,8 @@ struct Shared {
     rows: AtomicU64,
     /// Transactions that were rolled back for reasons that pass: a deadlock, another leader.
     again: AtomicU64,
-    /// Of transactions that ended well.
-    latencies: Mutex<Latencies>,
+    /// Of transactions that ended well, by thread: a histogram for every job would drive everything else out of the caches.
+    latencies: Vec<Mutex<Latencies>>,
 }
 
 /// What one kind of work came to.
@@ -185,14 +185,16 @@ async fn measure(options: &Options, address: &str) -> Result<Vec<Figure>> {
             inserted,
             rows: AtomicU64::new(0),
             again: AtomicU64::new(0),
-            latencies: Mutex::default(),
+            latencies: (0..options.threads).map(|_| Mutex::default()).collect(),
         });
         let start = Instant::now();
         let mut jobs = tokio::task::JoinSet::new();
         for number in 0..options.threads * options.parallel {
             let (client, shared) = (client.clone(), Arc::clone(&shared));
             let worker = (number % options.threads) as usize;
-            jobs.spawn(async move { client.run_on(worker, move |session| transactions(session, shared)).await });
+            jobs.spawn(async move {
+                client.run_on(worker, move |session| transactions(session, shared, worker)).await
+            });
         }
         while let Some(ended) = jobs.join_next().await {
             ended.map_err(|error| Error::unknown(format!("a job has failed: {error}")))??;
@@ -200,7 +202,10 @@ async fn measure(options: &Options, address: &str) -> Result<Vec<Figure>> {
         figures.push(Figure {
             name,
             rows_per_second: shared.rows.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64(),
-            latencies: shared.latencies.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            latencies: shared.latencies.iter().fold(Latencies::default(), |mut all, one| {
+                all.add(&one.lock().unwrap_or_else(PoisonError::into_inner));
+                all
+            }),
         });
         let again = shared.again.load(Ordering::Relaxed);
         if again > 0 {
@@ -215,15 +220,8 @@ async fn measure(options: &Options, address: &str) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// One transaction after the other.
-async fn transactions(session: Session, shared: Arc<Shared>) -> Result<()> {
-    let mut latencies = Latencies::default();
-    let ended = transactions_until(&session, &shared, &mut latencies).await;
-    shared.latencies.lock().unwrap_or_else(PoisonError::into_inner).add(&latencies);
-    ended
-}
-
-async fn transactions_until(session: &Session, shared: &Shared, latencies: &mut Latencies) -> Result<()> {
+/// One transaction after the other, in the thread with that number.
+async fn transactions(session: Session, shared: Arc<Shared>, worker: usize) -> Result<()> {
     let count_up = Update::new().add("v", 1);
     loop {
         let start = Instant::now();
@@ -252,6 +250,7 @@ async fn transactions_until(session: &Session, shared: &Shared, latencies: &mut 
         };
         match done {
             Ok(rows) => {
+                let mut latencies = shared.latencies[worker].lock().unwrap_or_else(PoisonError::into_inner);
                 latencies.record(start.elapsed());
                 shared.rows.fetch_add(rows, Ordering::Relaxed)
             }

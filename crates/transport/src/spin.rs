@@ -99,16 +99,16 @@ fn looks_per_question() -> u32 {
     })
 }
 
-/// Leaves the core to whoever wants it. Returns whether that is somebody with much to do.
-fn yield_core() -> bool {
+/// Leaves the core to whoever wants it. Returns when the thread was back, unless that is somebody with much to do.
+fn yield_core() -> Option<Instant> {
     let left_at = Instant::now();
     std::thread::yield_now();
     let back_at = Instant::now();
-    let is_wanted = back_at - left_at > AWAY_MAX;
-    if is_wanted {
+    if back_at - left_at > AWAY_MAX {
         SPIN.with(|spin| spin.quiet_until.set(Some(back_at + QUIET)));
+        return None;
     }
-    is_wanted
+    Some(back_at)
 }
 
 /// The task that looks, for `duration` at a time. `before_look` is what has to be done before every sleep.
@@ -128,13 +128,15 @@ pub async fn look_for_work(duration: Duration, eagerness: Eagerness, before_look
         })
         .await;
         let start = Instant::now();
-        'awake: while start.elapsed() < duration {
+        let mut now = start;
+        'awake: while now - start < duration {
             // The runtime asks for events, and runs what they wake, before it comes back here.
             tokio::task::yield_now().await;
             before_look();
             for _ in 0..looks_per_question() {
-                if yield_core() {
-                    break 'awake;
+                match yield_core() {
+                    Some(back_at) => now = back_at,
+                    None => break 'awake,
                 }
                 if shared::look() {
                     break;
