@@ -9,7 +9,7 @@ pub struct Options {
     /// The best way to nodes of the same host; to others it is always TCP.
     pub transporter: Transporter,
     /// How long the client's thread looks for an answer before it sleeps. Waking a sleeping thread costs more than most answers take;
-    /// zero for programs that have better uses for a core.
+    /// zero for programs that have better uses for a core, [`NEVER_SLEEP`](crate::NEVER_SLEEP) for those that give it one of its own.
     pub spin: Duration,
     /// How long an operation waits for a row lock before error 1205.
     pub lock_wait_timeout: Duration,

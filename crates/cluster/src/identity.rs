@@ -150,6 +150,7 @@ mod tests {
             heartbeat: Duration::from_millis(100),
             timing: shoal_partition::Timing::default(),
             lanes: 1,
+            unsent_bytes_max: None,
             transporter: shoal_transport::Transporter::default(),
         }
     }

@@ -166,6 +166,7 @@ impl Membership {
             timing: shoal_partition::Timing::new(self.heartbeat_ms, self.election_ms).map_err(|_| unreadable())?,
             heartbeat: Duration::from_millis(self.heartbeat_ms),
             lanes: lanes.clamp(1, shoal_transport::LANES_MAX),
+            unsent_bytes_max: None,
             transporter,
         };
         let is_whole = options.node(options.me).is_some() && !options.placements.is_empty();

@@ -340,6 +340,7 @@ impl Node {
             incarnation: cluster.incarnation,
             ..Hello::default()
         };
+        let defaults = TransportOptions::default();
         let transport = Transport::new(
             TransportOptions {
                 me,
@@ -348,7 +349,8 @@ impl Node {
                 transporter: options.transporter,
                 workers,
                 heartbeat: options.heartbeat,
-                ..TransportOptions::default()
+                unsent_bytes_max: options.unsent_bytes_max.unwrap_or(defaults.unsent_bytes_max),
+                ..defaults
             },
             Arc::new(Receiver { node: Arc::downgrade(self) }),
         );
@@ -480,6 +482,7 @@ pub(crate) mod tests {
             timing: shoal_partition::Timing::default(),
             heartbeat: Duration::from_millis(100),
             lanes: 1,
+            unsent_bytes_max: None,
             transporter: shoal_transport::Transporter::default(),
         }
     }

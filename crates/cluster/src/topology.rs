@@ -87,6 +87,8 @@ pub struct ClusterOptions {
     pub heartbeat: Duration,
     /// Links between two nodes.
     pub lanes: u16,
+    /// Bytes that may wait on one link before it takes no more; `None`: the transport's default.
+    pub unsent_bytes_max: Option<usize>,
     /// The best way to nodes of the same host.
     pub transporter: Transporter,
 }

@@ -268,6 +268,7 @@ mod tests {
             heartbeat: Duration::from_millis(100),
             timing: Timing::default(),
             lanes: 1,
+            unsent_bytes_max: None,
             transporter: shoal_transport::Transporter::default(),
         };
         let options = NodeOptions::new(directory);

@@ -115,11 +115,14 @@ pub(crate) fn cluster(text: &str) -> Result<ClusterConfig, ConfigError> {
         global_checkpoint_interval_ms: checkpoints.map_or(2000, |(ms, _)| ms),
         partitions: 0,
         connection_pool: 0,
+        send_buffer_bytes: None,
         notes: Vec::new(),
     };
     let per_node = default_partitions_per_node(&config);
     config.partitions = partitions(&sections, &config, per_node, &mut findings);
     config.connection_pool = connection_pool(&sections, per_node, &mut findings);
+    config.send_buffer_bytes =
+        sections.common_number(SectionKind::Tcp, "SendBufferMemory", &mut findings).map(|(bytes, _)| bytes);
     repeated_defaults(&sections, &mut findings);
     rules::check(&sections, &config, &mut findings);
     config.notes = findings.finish()?;

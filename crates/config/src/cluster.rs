@@ -51,6 +51,8 @@ pub struct NodeConfig {
     pub execution_threads: Option<u32>,
     /// Microseconds for which a busy worker thread looks for more to do before it sleeps; `None`: the server's default.
     pub spin_us: Option<u64>,
+    /// Worker threads never sleep: each has a core of its own.
+    pub never_sleeps: bool,
     /// Talk to nodes of the same host through memory that both share.
     pub use_shm: bool,
     /// Keep the process's memory from being swapped out.
@@ -123,6 +125,8 @@ pub struct ClusterConfig {
     pub partitions: u32,
     /// Connections between every pair of nodes.
     pub connection_pool: u32,
+    /// Bytes that may wait on one connection before it takes no more; `None`: the transport's own default.
+    pub send_buffer_bytes: Option<u64>,
     /// What was accepted and deserves a word, in the order of the lines.
     pub notes: Vec<Note>,
 }

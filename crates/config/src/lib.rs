@@ -25,4 +25,5 @@ mod text;
 
 pub use cluster::{ClusterConfig, Durability, HandlerSocketConfig, NodeConfig, Roles};
 pub use defect::{ConfigError, Defect, Note};
+pub use parameters::{NEVER_SLEEPS, SPIN_METHODS};
 pub use placement::PartitionPlacement;

@@ -86,6 +86,11 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
+/// How threads wait, in NDB's words; the first three are one.
+pub const SPIN_METHODS: &[&str] =
+    &["StaticSpinning", "CostBasedSpinning", "LatencyOptimisedSpinning", NEVER_SLEEPS];
+/// Each thread has a core of its own, and polls for ever.
+pub const NEVER_SLEEPS: &str = "DatabaseMachineSpinning";
 
 const fn number(
     section: SectionKind,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use shoal_cluster::{Durability, NodeOptions};
+use shoal_cluster::{Durability, NodeOptions, spin};
+use shoal_config::{NEVER_SLEEPS, SPIN_METHODS};
 use shoal_sql::variables::Globals;
 
 /// Settings that the node itself reads; all others are system variables.
@@ -13,6 +14,7 @@ const NODE_SETTINGS: &[&str] = &[
     "NoOfPartitions",
     "FragmentLogFileSize",
     "SchedulerSpinTimer",
+    "SpinMethod",
 ];
 /// Microseconds; NDB's own bound.
 const SPIN_MAX: u64 = 500;
@@ -48,6 +50,13 @@ pub fn apply(setting: &str, node: &mut NodeOptions, globals: &mut Globals) -> Re
             let micros =
                 micros.ok_or_else(|| format!("--set {setting}: expected 0 to {SPIN_MAX} microseconds"))?;
             node.spin = Duration::from_micros(micros);
+        }
+        Some(&"SpinMethod") => {
+            let method = SPIN_METHODS.iter().find(|method| method.eq_ignore_ascii_case(value));
+            let known = || format!("--set {setting}: SpinMethod is one of {}", SPIN_METHODS.join(", "));
+            if *method.ok_or_else(known)? == NEVER_SLEEPS {
+                node.spin = spin::NEVER_SLEEP;
+            }
         }
         Some(&"FragmentLogFileSize") => node.log_segment_bytes = bytes(name, value)?,
         _ => globals.set_at_start(name, value).map_err(|error| format!("--set {setting}: {}", error.message()))?,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use shoal_cluster::{
-    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing, Transporter,
+    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing, Transporter, spin,
 };
 use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, bind_tcp, start_workers};
@@ -198,6 +198,9 @@ fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, 
     if let Some(micros) = me.spin_us {
         options.spin = Duration::from_micros(micros);
     }
+    if me.never_sleeps {
+        options.spin = spin::NEVER_SLEEP;
+    }
     if let Some(bytes) = me.log_segment_bytes {
         options.log_segment_bytes = bytes;
     }
@@ -224,6 +227,7 @@ fn cluster_options(config: &ClusterConfig, me: NodeId) -> Result<ClusterOptions,
         timing: timing.map_err(|error| error.message().to_owned())?,
         heartbeat: Duration::from_millis(config.heartbeat_ms),
         lanes: config.connection_pool.clamp(1, u32::from(shoal_cluster::LANES_MAX)) as u16,
+        unsent_bytes_max: config.send_buffer_bytes.map(|bytes| bytes as usize),
         transporter: if config.node(me).is_none_or(|node| node.use_shm) {
             Transporter::SharedMemory
         } else {

@@ -4,7 +4,7 @@
 //! virtual machines more than most statements. Between two statements of a client, or two messages of a replica, there is
 //! less time than that. So after work a worker goes on polling for the time that it is given (NDB: SchedulerSpinTimer), and leaves its
 //! core to whoever wants it after every look. One that sleeps for long anyway does not: an idle server uses no core. Nor does one whose
-//! core was taken for long: who yields to somebody with much to do waits for his turn, who is woken gets the core at once.
+//! core was taken for long: who yields to somebody with much to do waits for his turn, who is woken gets the core at once. Only where each thread has a core of its own may it never sleep (`NEVER_SLEEP`).
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -12,6 +12,9 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::shared;
+
+/// As a time for which to look: the thread has a core of its own, and polls for ever.
+pub const NEVER_SLEEP: Duration = Duration::MAX;
 
 /// A worker that slept for longer than this is not busy: it would mostly look in vain.
 const BUSY_GAP: Duration = Duration::from_millis(1);
@@ -33,6 +36,8 @@ pub enum Eagerness {
     WhenBusy,
     /// Whoever wakes: a thread that waits for one answer.
     Always,
+    /// Nobody sleeps who has begun to look.
+    Sleepless,
 }
 
 #[derive(Default)]
@@ -59,8 +64,12 @@ pub fn before_sleep() -> bool {
     SPIN.with(|spin| {
         let now = Instant::now();
         let is_quiet = spin.quiet_until.get().is_some_and(|until| now < until);
-        let is_eager = spin.is_busy.get() || spin.eagerness.get() == Eagerness::Always;
-        if is_eager && !spin.is_over.get() && !is_quiet {
+        let may_look = match spin.eagerness.get() {
+            Eagerness::Sleepless => true,
+            Eagerness::Always => !spin.is_over.get() && !is_quiet,
+            Eagerness::WhenBusy => spin.is_busy.get() && !spin.is_over.get() && !is_quiet,
+        };
+        if may_look {
             let waker = spin.waker.borrow_mut().take();
             if let Some(waker) = waker {
                 waker.wake();
@@ -111,12 +120,13 @@ fn yield_core() -> Option<Instant> {
     Some(back_at)
 }
 
-/// The task that looks, for `duration` at a time. `before_look` is what has to be done before every sleep.
+/// The task that looks, for `duration` at a time, or for ever ([`NEVER_SLEEP`]). `before_look` is what has to be done before every sleep.
 pub async fn look_for_work(duration: Duration, eagerness: Eagerness, before_look: impl Fn()) {
     if duration.is_zero() {
         return;
     }
-    SPIN.with(|spin| spin.eagerness.set(eagerness));
+    let is_sleepless = duration == NEVER_SLEEP;
+    SPIN.with(|spin| spin.eagerness.set(if is_sleepless { Eagerness::Sleepless } else { eagerness }));
     loop {
         let mut is_woken = false;
         poll_fn(|context| {
@@ -136,6 +146,7 @@ pub async fn look_for_work(duration: Duration, eagerness: Eagerness, before_look
             for _ in 0..looks_per_question() {
                 match yield_core() {
                     Some(back_at) => now = back_at,
+                    None if is_sleepless => {}
                     None => break 'awake,
                 }
                 if shared::look() {
@@ -222,5 +233,7 @@ mod tests {
         assert!(looks == 0 && sleeps > 0, "{looks} looks, {sleeps} sleeps");
         let (looks, sleeps) = measure(BUSY_GAP, 20, BUSY_GAP * 3);
         assert!(sleeps >= 20, "{looks} looks, {sleeps} sleeps");
+        let (looks, sleeps) = measure(NEVER_SLEEP, 20, BUSY_GAP * 3);
+        assert!(looks > 20 && sleeps <= 1, "{looks} looks, {sleeps} sleeps");
     }
 }

@@ -16,7 +16,7 @@ use crate::transaction::Transaction;
 /// Keys that are read under one hold of a partition.
 const KEYS_PER_HOLD: usize = 256;
 /// So many keys of one partition are worth to be warmed up before they are read.
-const KEYS_WARMED_MIN: usize = 3;
+pub(crate) const KEYS_WARMED_MIN: usize = 3;
 /// Keys that are asked for in one frame.
 const KEYS_PER_FRAME: usize = 4096;
 

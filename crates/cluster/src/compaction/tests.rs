@@ -36,6 +36,7 @@ fn cluster_options() -> ClusterOptions {
         timing: shoal_partition::Timing::default(),
         heartbeat: Duration::from_millis(100),
         lanes: 1,
+        unsent_bytes_max: None,
         transporter: shoal_transport::Transporter::default(),
     }
 }

@@ -14,7 +14,7 @@ use super::{Sections, Setting};
 use crate::check::Section;
 use crate::cluster::{HandlerSocketConfig, NodeConfig, Roles, host_key};
 use crate::defect::{Findings, nearest};
-use crate::parameters::SectionKind;
+use crate::parameters::{NEVER_SLEEPS, SectionKind};
 
 const NODE_ID_MAX: u32 = 255;
 const DATA_NODE_ID_MAX: u32 = 144;
@@ -210,6 +210,7 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         checkpoint_bytes_per_second: draft.number("MaxDiskWriteSpeed"),
         execution_threads: threads.count,
         spin_us: draft.number("SchedulerSpinTimer"),
+        never_sleeps: draft.text("SpinMethod").is_some_and(|method| method.eq_ignore_ascii_case(NEVER_SLEEPS)),
         use_shm: draft.flag("UseShm").unwrap_or(true),
         lock_pages,
         cpus: threads.cpus,

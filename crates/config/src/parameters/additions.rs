@@ -1,7 +1,7 @@
 //! Parameters that NDB does not have.
 
 use super::SectionKind::{Api, Data, Management, Tcp};
-use super::{Effect, PORT_MAX, Parameter, USED, choice, flag, number, text};
+use super::{Effect, PORT_MAX, Parameter, SPIN_METHODS, USED, choice, flag, number, text};
 
 const NO_HTTP: Effect = Effect::None("this version has no HTTP door");
 
@@ -29,6 +29,7 @@ pub(super) const TABLE: &[Parameter] = &[
     number(Management, "HttpPort", "", (1, PORT_MAX), NO_HTTP),
     number(Management, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
     number(Management, "SchedulerSpinTimer", "200", (0, 500), USED),
+    choice(Management, "SpinMethod", SPIN_METHODS, USED),
     text(Api, "Roles", "sql", USED),
     number(Api, "ServerPort", "", (1, PORT_MAX), USED),
     number(Api, "MySQLPort", "3306", (1, PORT_MAX), USED),
@@ -42,6 +43,7 @@ pub(super) const TABLE: &[Parameter] = &[
     text(Api, "DataDir", ".", USED),
     number(Api, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
     number(Api, "SchedulerSpinTimer", "200", (0, 500), USED),
+    choice(Api, "SpinMethod", SPIN_METHODS, USED),
     flag(Api, "UseShm", "true", USED),
     flag(Management, "UseShm", "true", USED),
     number(Api, "ConnectionPool", "", (1, 63), USED),

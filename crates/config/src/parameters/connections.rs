@@ -27,7 +27,7 @@ pub(super) const TABLE: &[Parameter] = &[
     flag(Tcp, "SendSignalId", "true", NO_SIGNALS),
     flag(Tcp, "Checksum", "false", CHECKED),
     flag(Tcp, "PreSendChecksum", "false", CHECKED),
-    number(Tcp, "SendBufferMemory", "2M", (64 * KIB, MAX), BUFFERS_GROW),
+    number(Tcp, "SendBufferMemory", "16M", (64 * KIB, MAX), USED),
     number(Tcp, "ReceiveBufferMemory", "2M", (16 * KIB, MAX), BUFFERS_GROW),
     number(Tcp, "OverloadLimit", "0", (0, MAX), BUFFERS_GROW),
     number(Tcp, "TCP_SND_BUF_SIZE", "0", (0, 2 * GIB), SYSTEM_CHOOSES),

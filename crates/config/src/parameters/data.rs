@@ -2,7 +2,7 @@
 
 use super::Effect::{None, Refused};
 use super::SectionKind::Data;
-use super::{GIB, KIB, MAX, MIB, PORT_MAX, Parameter, TIB, USED, choice, flag, number, text};
+use super::{GIB, KIB, MAX, MIB, PORT_MAX, Parameter, SPIN_METHODS, TIB, USED, choice, flag, number, text};
 
 const ALIKE_THREADS: super::Effect = None("all threads are alike, and the system schedules them");
 const EVENT_LOOP: super::Effect =
@@ -64,7 +64,7 @@ pub(super) const TABLE: &[Parameter] = &[
     number(Data, "SchedulerExecutionTimer", "50", (0, 11_000), EVENT_LOOP),
     number(Data, "SchedulerSpinTimer", "200", (0, 500), USED),
     number(Data, "SchedulerResponsiveness", "5", (0, 10), EVENT_LOOP),
-    text(Data, "SpinMethod", "StaticSpinning", EVENT_LOOP),
+    choice(Data, "SpinMethod", SPIN_METHODS, USED),
     number(Data, "__sched_scan_priority", "6", (1, 16), EVENT_LOOP),
     number(Data, "MaxSendDelay", "0", (0, 11_000), EVENT_LOOP),
     // Failures.

@@ -14,6 +14,7 @@ use crate::api::KeyRange;
 use crate::commit::{Unflushed, never_durable};
 use crate::interpret::{Staged, WireSieve, stage};
 use crate::protocol::{self, List, Scan, SliceOf, Then, Work, WorkHead, Write, WriteStop};
+use crate::read::KEYS_WARMED_MIN;
 use crate::transaction::partition_range;
 
 /// Rows and keys that are dealt with under one hold of the partition.
@@ -232,7 +233,11 @@ impl Job {
         let view = turn.view();
         while self.keys_done < keys.len() && reply.len() - self.start < REPLY_BYTES {
             let mut guard = self.hold(turn)?;
-            for key in keys.iter().skip(self.keys_done).take(PER_HOLD) {
+            let run = keys.iter().skip(self.keys_done).take(PER_HOLD);
+            if run.clone().nth(KEYS_WARMED_MIN - 1).is_some() {
+                guard.warm(table, run.clone());
+            }
+            for key in run {
                 match guard.get(&view, table, key, lock)? {
                     Step::Ready(None) => {}
                     Step::Ready(Some(row)) => {
