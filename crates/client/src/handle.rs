@@ -76,9 +76,36 @@ macro_rules! operations {
             .await
         }
 
+        pub async fn update_unique_many(
+            $($reference)+ self,
+            table: &Table,
+            index: &str,
+            keys: Vec<Vec<Value>>,
+            update: Update,
+        ) -> Result<u64> {
+            let (table, index) = (table.clone(), index.to_owned());
+            self.$run(move |transaction| {
+                Box::pin(async move { transaction.update_unique_many(&table, &index, &keys, &update).await })
+            })
+            .await
+        }
+
         pub async fn delete_many($($reference)+ self, table: &Table, keys: Vec<Vec<Value>>) -> Result<u64> {
             let table = table.clone();
             self.$run(move |transaction| Box::pin(async move { transaction.delete_many(&table, &keys).await })).await
+        }
+
+        pub async fn delete_unique_many(
+            $($reference)+ self,
+            table: &Table,
+            index: &str,
+            keys: Vec<Vec<Value>>,
+        ) -> Result<u64> {
+            let (table, index) = (table.clone(), index.to_owned());
+            self.$run(move |transaction| {
+                Box::pin(async move { transaction.delete_unique_many(&table, &index, &keys).await })
+            })
+            .await
         }
     };
 }

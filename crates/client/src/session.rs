@@ -95,11 +95,33 @@ impl Session {
         self.auto().update_many(table, keys, update).await
     }
 
+    pub async fn update_unique(&self, table: &Table, index: &str, key: &[Value], update: &Update) -> Result<bool> {
+        self.auto().update_unique(table, index, key, update).await
+    }
+
+    pub async fn update_unique_many(
+        &self,
+        table: &Table,
+        index: &str,
+        keys: &[Vec<Value>],
+        update: &Update,
+    ) -> Result<u64> {
+        self.auto().update_unique_many(table, index, keys, update).await
+    }
+
     pub async fn delete(&self, table: &Table, key: &[Value]) -> Result<bool> {
         self.auto().delete(table, key).await
     }
 
     pub async fn delete_many(&self, table: &Table, keys: &[Vec<Value>]) -> Result<u64> {
         self.auto().delete_many(table, keys).await
+    }
+
+    pub async fn delete_unique(&self, table: &Table, index: &str, key: &[Value]) -> Result<bool> {
+        self.auto().delete_unique(table, index, key).await
+    }
+
+    pub async fn delete_unique_many(&self, table: &Table, index: &str, keys: &[Vec<Value>]) -> Result<u64> {
+        self.auto().delete_unique_many(table, index, keys).await
     }
 }

@@ -181,13 +181,8 @@ impl Transaction {
     ) -> Result<Vec<Option<Row>>> {
         self.start()?;
         let table = table.definition()?;
-        let index = index(&table, index_name)?;
-        let encoded = keys.iter().map(|key| full_key(&table, index, key)).collect::<Result<Vec<_>>>()?;
-        if index > 0 && !table.schema.indexes[index].unique {
-            let message = format!("Key '{index_name}' of table '{}' is not unique; scan it", table.name());
-            return Err(Error::new(shoal_types::ErrorCode::WrongArguments, message));
-        }
-        self.get_by(&table, index, &encoded, mode).await
+        let (index, keys) = unique_keys(&table, index_name, keys)?;
+        self.get_by(&table, index, &keys, mode).await
     }
 
     /// The rows with these keys of the primary key or a unique index, in the keys' order.
@@ -382,25 +377,76 @@ impl Transaction {
             return Ok((count - skipped) as u64);
         }
         let start = self.inner.savepoint();
-        let changed = self.read_and_update(&table, &keys, &resolved).await;
+        let changed = self.read_and_update(&table, (0, &keys), &resolved).await;
         self.finish(start, changed).await
     }
 
+    /// Changes the row with this key of a unique index. False: there is none that fulfils the update's condition.
+    pub async fn update_unique(
+        &mut self,
+        table: &Table,
+        index: &str,
+        key: &[Value],
+        update: &Update,
+    ) -> Result<bool> {
+        Ok(self.update_unique_many(table, index, &[key.to_vec()], update).await? == 1)
+    }
+
+    /// Changes the rows with these keys of a unique index, and counts those that were there and fulfilled the condition. They are read
+    /// first, under locks.
+    pub async fn update_unique_many(
+        &mut self,
+        table: &Table,
+        index: &str,
+        keys: &[Vec<Value>],
+        update: &Update,
+    ) -> Result<u64> {
+        self.start()?;
+        let table = table.definition()?;
+        let (index, keys) = unique_keys(&table, index, keys)?;
+        let resolved = update.resolve(&table)?;
+        let start = self.inner.savepoint();
+        let changed = self.read_and_update(&table, (index, &keys), &resolved).await;
+        self.finish(start, changed).await
+    }
+
+    /// By keys of an index. A row that is meant twice is changed twice, unless its keys change: then it is found but once.
     async fn read_and_update(
         &mut self,
         table: &Arc<shoal_cluster::Table>,
-        keys: &[Vec<u8>],
+        (index, keys): (usize, &[Vec<u8>]),
         update: &ResolvedUpdate,
     ) -> Result<u64> {
-        let mut changed = Vec::new();
-        for old in self.get_encoded(table, keys, FOR_UPDATE).await?.into_iter().flatten() {
-            if let Some(new) = update.change.apply(table.layout.row(old.bytes()))? {
-                changed.push((old.bytes().to_vec(), Some(new)));
+        let mut changed: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+        let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut count = 0;
+        for old in self.get_by(table, index, keys, FOR_UPDATE).await?.into_iter().flatten() {
+            let place = *places.entry(key_of(table, 0, &old)).or_insert(changed.len());
+            let before = match changed.get(place) {
+                Some(_) if update.moves => continue,
+                Some((_, Some(newest)))
+                    if index > 0 && index_key(table, index, newest) != key_of(table, index, &old) =>
+                {
+                    continue;
+                }
+                Some((_, Some(newest))) => newest.as_slice(),
+                _ => old.bytes(),
+            };
+            let Some(new) = update.change.apply(table.layout.row(before))? else {
+                if place == changed.len() {
+                    places.remove(&key_of(table, 0, &old));
+                }
+                continue;
+            };
+            count += 1;
+            match changed.get_mut(place) {
+                Some((_, newest)) => *newest = Some(new),
+                None => changed.push((old.bytes().to_vec(), Some(new))),
             }
         }
         if !update.moves {
             self.replace(table, &changed).await?;
-            return Ok(changed.len() as u64);
+            return Ok(count);
         }
         // A row whose primary key changes goes to another place: one after the other, as each may be in the way of the next.
         for (old, new) in changed.iter().filter_map(|(old, new)| Some((old, new.as_ref()?))) {
@@ -409,7 +455,7 @@ impl Transaction {
                 return Err(duplicate_error(table, &outcome, new));
             }
         }
-        Ok(changed.len() as u64)
+        Ok(count)
     }
 
     /// Deletes the row with this primary key. False: there is none.
@@ -429,15 +475,34 @@ impl Transaction {
             return Ok((count - skipped) as u64);
         }
         let start = self.inner.savepoint();
-        let deleted = self.read_and_delete(&table, &keys).await;
+        let deleted = self.read_and_delete(&table, 0, keys).await;
         self.finish(start, deleted).await
     }
 
-    async fn read_and_delete(&mut self, table: &Arc<shoal_cluster::Table>, keys: &[Vec<u8>]) -> Result<u64> {
-        let mut keys = keys.to_vec();
+    /// Deletes the row with this key of a unique index. False: there is none.
+    pub async fn delete_unique(&mut self, table: &Table, index: &str, key: &[Value]) -> Result<bool> {
+        Ok(self.delete_unique_many(table, index, &[key.to_vec()]).await? == 1)
+    }
+
+    /// Deletes the rows with these keys of a unique index, and counts those that were there.
+    pub async fn delete_unique_many(&mut self, table: &Table, index: &str, keys: &[Vec<Value>]) -> Result<u64> {
+        self.start()?;
+        let table = table.definition()?;
+        let (index, keys) = unique_keys(&table, index, keys)?;
+        let start = self.inner.savepoint();
+        let deleted = self.read_and_delete(&table, index, keys).await;
+        self.finish(start, deleted).await
+    }
+
+    async fn read_and_delete(
+        &mut self,
+        table: &Arc<shoal_cluster::Table>,
+        index: usize,
+        mut keys: Vec<Vec<u8>>,
+    ) -> Result<u64> {
         keys.sort_unstable();
         keys.dedup();
-        let old = self.get_encoded(table, &keys, FOR_UPDATE).await?;
+        let old = self.get_by(table, index, &keys, FOR_UPDATE).await?;
         let gone: Vec<_> = old.into_iter().flatten().map(|old| (old.bytes().to_vec(), None)).collect();
         self.replace(table, &gone).await?;
         Ok(gone.len() as u64)
@@ -511,7 +576,22 @@ impl Transaction {
 }
 
 fn key_of(table: &shoal_cluster::Table, index: usize, row: &Row) -> Vec<u8> {
+    index_key(table, index, row.bytes())
+}
+
+fn index_key(table: &shoal_cluster::Table, index: usize, row: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(16);
-    table.keys[index].append_from_row(table.layout.row(row.bytes()), &mut key);
+    table.keys[index].append_from_row(table.layout.row(row), &mut key);
     key
+}
+
+/// A unique index by its name, and whole keys of it.
+fn unique_keys(table: &shoal_cluster::Table, name: &str, keys: &[Vec<Value>]) -> Result<(usize, Vec<Vec<u8>>)> {
+    let index = index(table, name)?;
+    let keys = keys.iter().map(|key| full_key(table, index, key)).collect::<Result<Vec<_>>>()?;
+    if index > 0 && !table.schema.indexes[index].unique {
+        let message = format!("Key '{name}' of table '{}' is not unique; scan it", table.name());
+        return Err(Error::new(shoal_types::ErrorCode::WrongArguments, message));
+    }
+    Ok((index, keys))
 }

@@ -31,13 +31,34 @@ pub struct Work {
 
 #[derive(Clone)]
 enum Task {
-    Get { keys: Vec<Key>, mode: ReadMode },
-    GetUnique { index: String, keys: Vec<Key>, mode: ReadMode },
+    Get {
+        keys: Vec<Key>,
+        mode: ReadMode,
+    },
+    GetUnique {
+        index: String,
+        keys: Vec<Key>,
+        mode: ReadMode,
+    },
     Visit(Visit),
-    Insert { columns: Vec<String>, rows: Vec<Vec<Value>> },
-    Put { columns: Vec<String>, rows: Vec<Vec<Value>> },
-    Update { keys: Vec<Key>, update: Update },
-    Delete { keys: Vec<Key> },
+    Insert {
+        columns: Vec<String>,
+        rows: Vec<Vec<Value>>,
+    },
+    Put {
+        columns: Vec<String>,
+        rows: Vec<Vec<Value>>,
+    },
+    /// By the primary key, or a unique index.
+    Update {
+        index: Option<String>,
+        keys: Vec<Key>,
+        update: Update,
+    },
+    Delete {
+        index: Option<String>,
+        keys: Vec<Key>,
+    },
 }
 
 /// What an operation came to.
@@ -76,8 +97,16 @@ impl Work {
                 session.put_many(table, &names(columns), rows).await?;
                 Answer::Nothing
             }
-            Task::Update { keys, update } => Answer::Count(session.update_many(table, keys, update).await?),
-            Task::Delete { keys } => Answer::Count(session.delete_many(table, keys).await?),
+            Task::Update { index: None, keys, update } => {
+                Answer::Count(session.update_many(table, keys, update).await?)
+            }
+            Task::Update { index: Some(index), keys, update } => {
+                Answer::Count(session.update_unique_many(table, index, keys, update).await?)
+            }
+            Task::Delete { index: None, keys } => Answer::Count(session.delete_many(table, keys).await?),
+            Task::Delete { index: Some(index), keys } => {
+                Answer::Count(session.delete_unique_many(table, index, keys).await?)
+            }
         };
         Ok(self.narrowed(answer))
     }
@@ -101,8 +130,16 @@ impl Work {
                 transaction.put_many(table, &names(columns), rows).await?;
                 Answer::Nothing
             }
-            Task::Update { keys, update } => Answer::Count(transaction.update_many(table, keys, update).await?),
-            Task::Delete { keys } => Answer::Count(transaction.delete_many(table, keys).await?),
+            Task::Update { index: None, keys, update } => {
+                Answer::Count(transaction.update_many(table, keys, update).await?)
+            }
+            Task::Update { index: Some(index), keys, update } => {
+                Answer::Count(transaction.update_unique_many(table, index, keys, update).await?)
+            }
+            Task::Delete { index: None, keys } => Answer::Count(transaction.delete_many(table, keys).await?),
+            Task::Delete { index: Some(index), keys } => {
+                Answer::Count(transaction.delete_unique_many(table, index, keys).await?)
+            }
         };
         Ok(self.narrowed(answer))
     }
@@ -287,6 +324,7 @@ pub fn update(
     set: Option<&Bound<'_, PyDict>>,
     add: Option<&Bound<'_, PyDict>>,
     only_if: Option<&Filter>,
+    index: Option<String>,
 ) -> PyResult<Work> {
     let mut update = Update::new();
     for (name, new) in set.into_iter().flat_map(|set| set.iter()) {
@@ -298,10 +336,10 @@ pub fn update(
     if let Some(condition) = only_if {
         update = update.only_if(condition.inner.clone());
     }
-    Ok(work(table, Task::Update { keys: keys(key, is_single)?, update }, is_single))
+    Ok(work(table, Task::Update { index, keys: keys(key, is_single)?, update }, is_single))
 }
 
 #[pyfunction]
-pub fn delete(table: &Table, key: &Bound<'_, PyAny>, is_single: bool) -> PyResult<Work> {
-    Ok(work(table, Task::Delete { keys: keys(key, is_single)? }, is_single))
+pub fn delete(table: &Table, key: &Bound<'_, PyAny>, is_single: bool, index: Option<String>) -> PyResult<Work> {
+    Ok(work(table, Task::Delete { index, keys: keys(key, is_single)? }, is_single))
 }

@@ -52,6 +52,16 @@ class Operations(SyncTestCase):
         self.assertEqual(self.client.delete_many(self.accounts, [(1,), [2], 3, 1000]), 3)
         self.assertEqual(self.sql("SELECT COUNT(*), SUM(balance) FROM accounts"), [["297", "3267.00"]])
 
+    def test_rows_are_changed_and_deleted_by_keys_of_unique_indexes(self):
+        self.add_accounts(4)
+        self.assertTrue(self.client.update(self.accounts, 20, add={"balance": 5}, index="number"))
+        self.assertFalse(self.client.update(self.accounts, 2, add={"balance": 5}, index="number"))
+        self.assertEqual(self.client.update_many(self.accounts, [20, 30, 7], add={"balance": 1}, index="number"), 2)
+        with self.client.begin() as transaction:
+            self.assertTrue(transaction.delete(self.accounts, 10, index="number"))
+            self.assertEqual(transaction.delete_many(self.accounts, [10, 40], index="number"), 1)
+        self.assertEqual(self.sql("SELECT id, balance FROM accounts ORDER BY id"), [["2", "16.00"], ["3", "11.00"]])
+
     def test_put_inserts_or_replaces(self):
         self.client.put(self.counters, {"id": 1, "n": 1})
         self.client.put_many(self.counters, [(1, 10), (2, 20)])

@@ -281,12 +281,13 @@ class _Operations(Reader):
         set: Optional[Mapping[str, Value]] = None,
         add: Optional[Mapping[str, Value]] = None,
         only_if: Optional[Filter] = None,
+        index: Optional[str] = None,
     ) -> bool:
-        """Changes the row with this primary key. False: there is none for which `only_if` is true.
+        """Changes the row with this key, the primary one or a unique index's. False: there is none for which `only_if` is true.
 
         `set` gives columns values, `add` counts them up (or down) where the row lies, under its lock.
         """
-        return cast(bool, self._run(_shoal.update(table, key, True, set, add, only_if)))
+        return cast(bool, self._run(_shoal.update(table, key, True, set, add, only_if, index)))
 
     def update_many(
         self,
@@ -296,17 +297,18 @@ class _Operations(Reader):
         set: Optional[Mapping[str, Value]] = None,
         add: Optional[Mapping[str, Value]] = None,
         only_if: Optional[Filter] = None,
+        index: Optional[str] = None,
     ) -> int:
-        """Changes the rows with these primary keys, and counts those for which `only_if` was true."""
-        return cast(int, self._run(_shoal.update(table, keys, False, set, add, only_if)))
+        """Changes the rows with these keys, primary or of a unique index, and counts those for which `only_if` was true."""
+        return cast(int, self._run(_shoal.update(table, keys, False, set, add, only_if, index)))
 
-    def delete(self, table: Table, key: Key) -> bool:
-        """Deletes the row with this primary key. False: there is none."""
-        return cast(bool, self._run(_shoal.delete(table, key, True)))
+    def delete(self, table: Table, key: Key, *, index: Optional[str] = None) -> bool:
+        """Deletes the row with this key, the primary one or a unique index's. False: there is none."""
+        return cast(bool, self._run(_shoal.delete(table, key, True, index)))
 
-    def delete_many(self, table: Table, keys: Iterable[Key]) -> int:
-        """Deletes the rows with these primary keys, and counts them."""
-        return cast(int, self._run(_shoal.delete(table, keys, False)))
+    def delete_many(self, table: Table, keys: Iterable[Key], *, index: Optional[str] = None) -> int:
+        """Deletes the rows with these keys, primary or of a unique index, and counts them."""
+        return cast(int, self._run(_shoal.delete(table, keys, False, index)))
 
 
 class Blob:

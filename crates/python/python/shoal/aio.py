@@ -323,9 +323,10 @@ class _Operations(Reader):
         set: Optional[Mapping[str, Value]] = None,
         add: Optional[Mapping[str, Value]] = None,
         only_if: Optional[Filter] = None,
+        index: Optional[str] = None,
     ) -> bool:
-        """Changes the row with this primary key. False: there is none for which `only_if` is true."""
-        return cast(bool, await self._run(_shoal.update(table, key, True, set, add, only_if)))
+        """Changes the row with this key, the primary one or a unique index's. False: there is none for which `only_if` is true."""
+        return cast(bool, await self._run(_shoal.update(table, key, True, set, add, only_if, index)))
 
     async def update_many(
         self,
@@ -335,17 +336,18 @@ class _Operations(Reader):
         set: Optional[Mapping[str, Value]] = None,
         add: Optional[Mapping[str, Value]] = None,
         only_if: Optional[Filter] = None,
+        index: Optional[str] = None,
     ) -> int:
-        """Changes the rows with these primary keys, and counts those for which `only_if` was true."""
-        return cast(int, await self._run(_shoal.update(table, keys, False, set, add, only_if)))
+        """Changes the rows with these keys, primary or of a unique index, and counts those for which `only_if` was true."""
+        return cast(int, await self._run(_shoal.update(table, keys, False, set, add, only_if, index)))
 
-    async def delete(self, table: Table, key: Key) -> bool:
-        """Deletes the row with this primary key. False: there is none."""
-        return cast(bool, await self._run(_shoal.delete(table, key, True)))
+    async def delete(self, table: Table, key: Key, *, index: Optional[str] = None) -> bool:
+        """Deletes the row with this key, the primary one or a unique index's. False: there is none."""
+        return cast(bool, await self._run(_shoal.delete(table, key, True, index)))
 
-    async def delete_many(self, table: Table, keys: Iterable[Key]) -> int:
-        """Deletes the rows with these primary keys, and counts them."""
-        return cast(int, await self._run(_shoal.delete(table, keys, False)))
+    async def delete_many(self, table: Table, keys: Iterable[Key], *, index: Optional[str] = None) -> int:
+        """Deletes the rows with these keys, primary or of a unique index, and counts them."""
+        return cast(int, await self._run(_shoal.delete(table, keys, False, index)))
 
 
 class Blob:

@@ -171,6 +171,51 @@ fn native_rows_are_sql_rows_whatever_the_operation() {
 }
 
 #[test]
+fn rows_are_changed_and_deleted_by_keys_of_unique_indexes() {
+    let (cluster, address) = cluster();
+    let mut sql = cluster.client(1);
+    sql.execute(ACCOUNTS).unwrap();
+    sql.execute("INSERT INTO accounts (id, owner, number) VALUES (1,'Ada',10),(2,'Bob',20),(3,'Cid',30),(4,'Dan',40)")
+        .unwrap();
+    let client = connect(&address);
+    let accounts = table(&client, "accounts");
+    client.block_on(async {
+        let more = Update::new().add("balance", 5);
+        assert!(client.update_unique(&accounts, "number", &int(10), &more).await.unwrap());
+        assert!(!client.update_unique(&accounts, "number", &int(1), &more).await.unwrap());
+        // A row that is named twice is changed twice, whichever way is taken.
+        let keys = [int(20), int(99), int(20), int(30)];
+        assert_eq!(client.update_unique_many(&accounts, "number", &keys, &more).await.unwrap(), 3);
+        let renumbered = Update::new().add("number", 1000).only_if(Filter::less("number", 1000));
+        let keys = [int(4), int(4)];
+        assert_eq!(client.update_many(&accounts, &keys, &renumbered).await.unwrap(), 1);
+        let twice = Update::new().add("number", 100);
+        assert_eq!(client.update_many(&accounts, &keys, &twice).await.unwrap(), 2);
+        // A new key is another row's to have, and the old one finds nothing any more.
+        let keys = [int(10), int(10)];
+        assert_eq!(client.update_unique_many(&accounts, "number", &keys, &twice).await.unwrap(), 1);
+        let error = client.update_unique(&accounts, "number", &int(20), &Update::new().set("number", 30)).await;
+        assert_eq!(error.unwrap_err().errno(), 1062);
+        let moved = Update::new().set("id", 30);
+        assert_eq!(client.update_unique_many(&accounts, "number", &[int(30), int(30)], &moved).await.unwrap(), 1);
+        let ordered = "SELECT id, number, balance FROM accounts ORDER BY id";
+        let expected = ["1,110,15.00", "2,20,20.00", "4,1240,10.00", "30,30,15.00"];
+        assert_eq!(sql.text(ordered).unwrap(), expected);
+        assert_eq!(client.update_unique(&accounts, "owner", &int(1), &more).await.unwrap_err().errno(), 1210);
+        // In a transaction, which may take it back.
+        let mut transaction = client.begin(Isolation::ReadCommitted);
+        assert!(transaction.delete_unique(&accounts, "number", &int(30)).await.unwrap());
+        assert!(!transaction.delete_unique(&accounts, "number", &int(30)).await.unwrap());
+        transaction.rollback();
+        assert_eq!(sql.text(ordered).unwrap(), expected);
+        let keys = [int(30), int(110), int(30), int(31)];
+        assert_eq!(client.delete_unique_many(&accounts, "number", &keys).await.unwrap(), 2);
+        assert_eq!(sql.text("SELECT number FROM accounts ORDER BY id").unwrap(), ["20", "1240"]);
+        assert_eq!(sql.text("SELECT id FROM accounts WHERE number = 110").unwrap(), [""; 0]);
+    });
+}
+
+#[test]
 fn native_transactions_violations_and_conflicts() {
     let (cluster, address) = cluster();
     let mut sql = cluster.client(1);
