@@ -34,7 +34,8 @@ enum Bench {
     ReadPerf(read_perf::Options),
     /// Rows a second of many parallel transactions: inserts, updates, reads and deletes in turn
     ///
-    /// Every thread has so many transactions under way at a time, each on a batch of rows of its own.
+    /// Every thread has so many transactions under way at a time, each on a batch of rows of its own. A cluster that is started for it
+    /// commits in the memory of both nodes, as MySQL Cluster does; `--set CommitDurability=disk` has commits on disk.
     Flex(flex::Options),
     /// Rows by key, through every door and beside other servers: HandlerSocket, SQL, the native client, MariaDB, memcached, Redis
     ///
