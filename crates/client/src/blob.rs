@@ -84,8 +84,8 @@ pub struct Blob {
     mode: ReadMode,
     position: u64,
     piece_bytes: usize,
-    /// The row's ON UPDATE columns have the present time already.
-    is_stamped: bool,
+    /// Where the row's ON UPDATE columns have the present time already: see [`Transaction::stamping`].
+    stamped_in: Option<Arc<()>>,
 }
 
 impl Blob {
@@ -167,18 +167,15 @@ impl Blob {
 
     /// Errors: 1048 if the column is NOT NULL.
     pub async fn set_null(&mut self, transaction: &mut impl AnyTransaction) -> Result<()> {
-        let place = Arc::clone(&self.place);
-        let stamp = !self.is_stamped;
-        transaction
-            .operate(move |transaction| {
-                Box::pin(async move {
-                    let table = place.table.definition()?;
-                    stored(&table, column(&table, &place.column)?, &Value::Null, 1)?;
-                    transaction.change_value(&place, vec![Operand::Set(None)], stamp).await
-                })
+        let (place, stamped_in) = (Arc::clone(&self.place), self.stamped_in.take());
+        let operation = transaction.operate(move |transaction| {
+            Box::pin(async move {
+                let table = place.table.definition()?;
+                stored(&table, column(&table, &place.column)?, &Value::Null, 1)?;
+                transaction.change_value(&place, vec![Operand::Set(None)], stamped_in).await
             })
-            .await?;
-        self.is_stamped = true;
+        });
+        self.stamped_in = Some(operation.await?);
         Ok(())
     }
 
@@ -201,14 +198,11 @@ impl Blob {
     }
 
     async fn change_by(&mut self, transaction: &mut impl AnyTransaction, operands: Vec<Operand>) -> Result<()> {
-        let place = Arc::clone(&self.place);
-        let stamp = !self.is_stamped;
-        transaction
-            .operate(move |transaction| {
-                Box::pin(async move { transaction.change_value(&place, operands, stamp).await })
-            })
-            .await?;
-        self.is_stamped = true;
+        let (place, stamped_in) = (Arc::clone(&self.place), self.stamped_in.take());
+        let operation = transaction.operate(move |transaction| {
+            Box::pin(async move { transaction.change_value(&place, operands, stamped_in).await })
+        });
+        self.stamped_in = Some(operation.await?);
         Ok(())
     }
 
@@ -254,7 +248,7 @@ impl Transaction {
         };
         let place = Arc::new(Place { table: table.clone(), key: key.to_vec(), column: column.to_owned() });
         let found = self.slice(&place, mode, 0, 0, false).await?;
-        let blob = Blob { place, mode, position: 0, piece_bytes: PIECE_BYTES, is_stamped: false };
+        let blob = Blob { place, mode, position: 0, piece_bytes: PIECE_BYTES, stamped_in: None };
         Ok((found != Sliced::NoRow).then_some(blob))
     }
 
@@ -277,8 +271,14 @@ impl Transaction {
         self.note(sliced)
     }
 
-    /// Changes of one value, one after the other: all of them or none.
-    async fn change_value(&mut self, place: &Arc<Place>, operands: Vec<Operand>, stamp: bool) -> Result<()> {
+    /// Changes of one value, one after the other: all of them or none. Yields where the row has the present time then.
+    async fn change_value(
+        &mut self,
+        place: &Arc<Place>,
+        operands: Vec<Operand>,
+        stamped_in: Option<Arc<()>>,
+    ) -> Result<Arc<()>> {
+        let stamp = !stamped_in.is_some_and(|one| Arc::ptr_eq(&one, &self.stamping));
         let start = self.inner.savepoint();
         for (number, operand) in operands.into_iter().enumerate() {
             let changed = self.change_once(place, operand, stamp && number == 0).await;
@@ -289,7 +289,7 @@ impl Transaction {
                 return Err(named(error, place));
             }
         }
-        Ok(())
+        Ok(Arc::clone(&self.stamping))
     }
 
     async fn change_once(&mut self, place: &Arc<Place>, operand: Operand, stamp: bool) -> Result<()> {

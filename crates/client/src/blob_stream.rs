@@ -61,6 +61,7 @@ impl<T: AnyTransaction> BlobReader<T> {
 pub struct BlobWriter<T = Transaction> {
     transaction: T,
     blob: Blob,
+    /// A piece was not written, or nobody has waited to learn whether it was.
     has_failed: bool,
 }
 
@@ -71,11 +72,13 @@ impl<T: AnyTransaction> BlobWriter<T> {
         Ok(Some(BlobWriter { transaction, blob, has_failed: false }))
     }
 
-    /// Writes behind what has been written. Errors: as those of [`Blob::write_at`]; nothing can be committed then.
+    /// Writes behind what has been written. Errors: as those of [`Blob::write_at`]; nothing can be committed then, nor if this is given
+    /// up before it is done.
     pub async fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        let appended = self.blob.append(&mut self.transaction, bytes).await;
-        self.has_failed |= appended.is_err();
-        appended
+        let had_failed = std::mem::replace(&mut self.has_failed, true);
+        self.blob.append(&mut self.transaction, bytes).await?;
+        self.has_failed = had_failed;
+        Ok(())
     }
 
     /// Commits. Errors: those of a commit, and 1366 for a text that is not of its column's character set.

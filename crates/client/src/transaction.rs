@@ -31,6 +31,8 @@ pub struct Transaction {
     is_gone: bool,
     /// Texts that were written in pieces, to be looked at before they are committed.
     pub(crate) texts: Vec<Arc<Place>>,
+    /// Another one whenever the times that were written into ON UPDATE columns may have been taken back.
+    pub(crate) stamping: Arc<()>,
 }
 
 impl Transaction {
@@ -55,6 +57,7 @@ impl Transaction {
             is_auto: true,
             is_gone: false,
             texts: Vec::new(),
+            stamping: Arc::new(()),
         }
     }
 
@@ -571,6 +574,7 @@ impl Transaction {
 
     /// Takes back the writes since the savepoint; locks stay.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) {
+        self.stamping = Arc::new(());
         self.inner.rollback_to(savepoint);
     }
 }

@@ -140,7 +140,7 @@ impl WriteRun {
         }
         let plan = Plan::of(kind, open, request, line, options, buffer).ok()?;
         let assigns_numbers = open.table.schema.auto_increment_column().is_some_and(|column| plan.assigns(column));
-        (!plan.moves_rows(open) && !assigns_numbers).then_some(plan)
+        (!plan.moves_rows(open) && !assigns_numbers && !assigns_unique(open, &plan)).then_some(plan)
     }
 
     /// Writes the rows and appends the answers. Yields how many lines were refused: duplicates are told to their own lines.
@@ -208,6 +208,13 @@ impl WriteRun {
         counts.into_iter().for_each(|count| append_number(count, out));
         Ok(0)
     }
+}
+
+/// Rows get other keys of unique indexes. Those of a run give theirs up together, and so might take one that a line before the one
+/// that gives it up must be refused.
+fn assigns_unique(open: &Resolved, plan: &Plan) -> bool {
+    let parts = |index: &usize| open.table.schema.indexes[*index].columns.iter();
+    open.table.global_unique.iter().flat_map(parts).any(|part| plan.assigns(part.column))
 }
 
 /// What there is to do with the row at a place, and where to count it.

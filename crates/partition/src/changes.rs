@@ -189,6 +189,11 @@ impl Partition {
         }
     }
 
+    /// The token waits no longer.
+    pub fn forget_follower(&mut self, token: WaitToken) {
+        self.followers.retain(|&known| known != token);
+    }
+
     /// All commits up to this timestamp, which is not later than `limit`, are applied, and none will come any more. The clock that gives
     /// timestamps to this partition has passed `limit`.
     pub fn complete_up_to(&self, limit: Timestamp) -> Timestamp {

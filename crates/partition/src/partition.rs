@@ -92,6 +92,8 @@ pub struct Activity {
     pub prepared: usize,
     /// Decisions made here that not everybody concerned has confirmed.
     pub decisions: usize,
+    /// Questions of followers that wait for something to be applied.
+    pub followers: usize,
     pub old_versions: u64,
 }
 
@@ -344,6 +346,7 @@ impl Partition {
             proposals: self.proposals.len(),
             prepared: self.two_phase.prepared.len(),
             decisions: self.two_phase.decisions.len(),
+            followers: self.followers.len(),
             old_versions: self.fragments.values().map(|fragment| fragment.usage().old_versions).sum(),
         }
     }

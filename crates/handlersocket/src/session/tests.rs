@@ -2,7 +2,7 @@
 //!
 //! The answers must be one line for each line, batch by batch, and no larger than a batch may be; the tables must be whole at the end.
 
-use shoal_cluster::{Change, Node, NodeOptions, Table};
+use shoal_cluster::{Change, Node, NodeOptions, Table, unique_table_schema};
 use shoal_types::schema::TableOptions;
 use shoal_types::{
     BaseType, Collation, Column, Error, ErrorCode, Index, IndexId, IndexMethod, Result as EngineResult, SqlType,
@@ -230,32 +230,40 @@ async fn assert_indexes_agree(session: &mut Session) {
     assert_eq!(by_key, with_null);
 }
 
-#[tokio::test]
-async fn whatever_lines_hold_each_has_an_answer_of_one_line() {
-    let directory = tempfile::tempdir().unwrap();
+async fn node_with(directory: &std::path::Path, tables: impl Fn(&Node) -> Vec<TableSchema>) -> Arc<Node> {
     let node = Node::open(NodeOptions {
         partitions: Some(4),
         data_memory: Some(1 << 28),
         background_work: false,
         on_fatal: Arc::new(|reason| panic!("the node stopped: {reason}")),
-        ..NodeOptions::new(directory.path())
+        ..NodeOptions::new(directory)
     })
     .unwrap();
-    let database = Change::PutDatabase { name: "d".into(), collation: Collation::default() };
-    let table = Change::PutTable(schema(&node));
-    node.change(vec![database, table]).await.unwrap();
+    let mut changes = vec![Change::PutDatabase { name: "d".into(), collation: Collation::default() }];
+    changes.extend(tables(&node).into_iter().map(Change::PutTable));
+    node.change(changes).await.unwrap();
+    node
+}
+
+fn session(node: &Arc<Node>) -> Session {
     let port = Arc::new(Port {
         address: "127.0.0.1:0".parse().unwrap(),
         may_write: true,
         secret: Vec::new(),
         account: Account::parse("root@localhost"),
     });
+    let host = Arc::new(OpenHouse(Arc::clone(node)));
+    Session::new(host, port, Arc::default(), std::time::Duration::from_secs(1))
+}
+
+#[tokio::test]
+async fn whatever_lines_hold_each_has_an_answer_of_one_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = node_with(directory.path(), |node| vec![schema(node)]).await;
     for seed in 1..=SEEDS {
         println!("seed {seed}");
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let host = Arc::new(OpenHouse(Arc::clone(&node)));
-        let wait = std::time::Duration::from_secs(1);
-        let mut session = Session::new(host, Arc::clone(&port), Arc::default(), wait);
+        let mut session = session(&node);
         let mut input = OPENED.join(&b'\n');
         input.push(b'\n');
         input.extend((0..LINES_PER_SEED).flat_map(|_| line(&mut random)).collect::<Vec<u8>>());
@@ -264,4 +272,28 @@ async fn whatever_lines_hold_each_has_an_answer_of_one_line() {
         assert!((LINES_PER_SEED / 4..LINES_PER_SEED).contains(&done_well), "{done_well} lines were no errors");
         assert_indexes_agree(&mut session).await;
     }
+}
+
+/// The rows of a run gave up their keys of unique indexes before any of them took its new one.
+#[tokio::test]
+async fn a_line_is_refused_a_unique_key_that_a_later_line_of_the_batch_gives_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let unique_k = |node: &Node| {
+        let mut base = schema(node);
+        let hidden = node.next_table_id();
+        (base.indexes[1].unique, base.indexes[1].unique_table) = (true, Some(hidden));
+        vec![unique_table_schema(&base, &base.indexes[1], hidden), base]
+    };
+    let node = node_with(directory.path(), unique_k).await;
+    let mut session = session(&node);
+    let mut answers = async |input: &str| {
+        let mut out = Vec::new();
+        assert_eq!(session.run_batch(input.as_bytes(), &mut out).await.consumed, input.len());
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(answers("P\t0\td\tt\t\tid,k\nP\t1\td\tt\t\tk\n").await, "0\t1\n0\t1\n");
+    assert_eq!(answers("0\t+\t2\t1\t10\n0\t+\t2\t2\t20\n").await, "0\t1\n0\t1\n");
+    let moved = answers("1\t=\t1\t1\t1\t0\tU\t20\n1\t=\t1\t2\t1\t0\tU\t30\n").await;
+    assert_eq!(moved, "1\t1\t121\n0\t1\t1\n");
+    assert_eq!(answers("1\t=\t1\t1\n1\t=\t1\t2\n").await, "0\t1\t10\n0\t1\t30\n");
 }

@@ -22,6 +22,10 @@ const REPLY_BYTES_MAX: usize = 63 << 20;
 
 /// Where somebody has come to.
 struct Following {
+    node: Arc<Node>,
+    waiter: Waiter,
+    /// What the partition wakes. It knows of a question as long as that waits, and no longer: nothing may be applied for days.
+    registered: Option<WaitToken>,
     partition: u32,
     place: Option<LogEnd>,
     /// What the asker knows: his place, and what is complete.
@@ -42,6 +46,9 @@ enum Look {
 
 pub(super) fn start(node: &Arc<Node>, asked: &protocol::Follow<'_>, reply: &mut Vec<u8>) -> Served {
     let mut following = Following {
+        node: Arc::clone(node),
+        waiter: node.waiter(),
+        registered: None,
         partition: asked.partition,
         place: asked.place,
         asked: asked.place,
@@ -49,26 +56,25 @@ pub(super) fn start(node: &Arc<Node>, asked: &protocol::Follow<'_>, reply: &mut 
         tables: asked.tables.iter().map(TableId).collect(),
         bytes_max: (asked.bytes_max as usize).clamp(1, BYTES_MAX),
     };
-    let waiter = node.waiter();
     let mut told = Vec::new();
-    if let Look::Told = following.look(node, waiter.token(), &mut told) {
+    if let Look::Told = following.look(&mut told) {
         reply.append(&mut told);
         return Served::Done;
     }
     let wait = Duration::from_millis(u64::from(asked.wait_ms)).min(WAIT_MAX);
-    Served::Later(Box::pin(later(Arc::clone(node), following, waiter, wait)))
+    Served::Later(Box::pin(later(following, wait)))
 }
 
-async fn later(node: Arc<Node>, mut following: Following, mut waiter: Waiter, wait: Duration) -> Vec<u8> {
+async fn later(mut following: Following, wait: Duration) -> Vec<u8> {
     let mut reply = Vec::new();
     let end = Instant::now() + wait;
     let mut epoch_ends = Instant::now() + EPOCH;
     loop {
         let until = epoch_ends.min(end);
         // Either end is a reason to look.
-        let _ = tokio::time::timeout_at(until, waiter.wait()).await;
-        waiter.arm(1);
-        let look = following.look(&node, waiter.token(), &mut reply);
+        let _ = tokio::time::timeout_at(until, following.waiter.wait()).await;
+        following.waiter.arm(1);
+        let look = following.look(&mut reply);
         let now = Instant::now();
         let is_due = now >= epoch_ends;
         if is_due {
@@ -82,8 +88,9 @@ async fn later(node: Arc<Node>, mut following: Following, mut waiter: Waiter, wa
 
 impl Following {
     /// Looks behind the place and moves it. The reply is sound even if it tells of nothing.
-    fn look(&mut self, node: &Node, token: u64, reply: &mut Vec<u8>) -> Look {
+    fn look(&mut self, reply: &mut Vec<u8>) -> Look {
         reply.clear();
+        let node = Arc::clone(&self.node);
         let leader = match node.is_draining() {
             true => None,
             false => node.leader(self.partition).ok(),
@@ -115,7 +122,11 @@ impl Following {
             let limit = node.visible();
             node.clock().observe(limit);
             complete = guard.complete_up_to(limit);
-            guard.wake_follower(WaitToken(token));
+            let token = WaitToken(self.waiter.token());
+            if let Some(before) = self.registered.replace(token) {
+                guard.forget_follower(before);
+            }
+            guard.wake_follower(token);
         }
         protocol::put_told(reply, place, complete);
         let has_changes = !changes.is_empty();
@@ -130,6 +141,14 @@ impl Following {
             true => Look::Told,
             false if self.asked != self.place || complete > self.known => Look::NothingButTime,
             false => Look::Nothing,
+        }
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        if let Some(token) = self.registered {
+            self.node.partition(self.partition).forget_follower(token);
         }
     }
 }

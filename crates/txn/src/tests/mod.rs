@@ -6,6 +6,7 @@
 
 mod cluster;
 mod definition;
+mod follow;
 mod loopback;
 
 #[allow(clippy::duplicate_mod)]

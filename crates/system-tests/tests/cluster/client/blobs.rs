@@ -1,5 +1,7 @@
 //! Long values in pieces: one version for each reader, one copy and one outcome for each writer.
 
+use std::task::Poll;
+
 use shoal_client::{AnyTransaction, Blob};
 
 use super::*;
@@ -143,6 +145,52 @@ fn what_is_written_in_a_transaction_follows_its_savepoints_and_its_end() {
                 sql.text(&format!("SELECT LENGTH(data), LENGTH(tiny) FROM files WHERE id = {id}")).unwrap();
             assert_eq!(found, ["700000,50"]);
         }
+    });
+}
+
+/// The blob remembered that its row had the present time, though a savepoint had taken that back, and in other transactions as well.
+#[test]
+fn a_row_has_the_time_of_its_change_whatever_became_of_earlier_ones() {
+    let (cluster, address) = cluster();
+    let (client, files) = files(&cluster, &address, 0..2);
+    let mut sql = cluster.client(1);
+    client.block_on(async {
+        let mut transaction = client.begin(Isolation::ReadCommitted);
+        let before = transaction.savepoint();
+        let mut first = transaction.blob(&files, &int(0), "data", LOCKED).await.unwrap().unwrap();
+        let mut second = transaction.blob(&files, &int(1), "data", LOCKED).await.unwrap().unwrap();
+        first.append(&mut transaction, b"gone").await.unwrap();
+        second.append(&mut transaction, b"gone").await.unwrap();
+        transaction.rollback_to(&before);
+        first.append(&mut transaction, b"stays").await.unwrap();
+        transaction.commit().await.unwrap();
+        let mut transaction = client.begin(Isolation::ReadCommitted);
+        second.append(&mut transaction, b"stays").await.unwrap();
+        transaction.commit().await.unwrap();
+    });
+    let rows = sql.text("SELECT id, data, changed IS NULL FROM files ORDER BY id").unwrap();
+    assert_eq!(rows, ["0,stays,0", "1,stays,0"]);
+}
+
+/// What had been appended when it was given up could be committed: half a piece.
+#[test]
+fn a_writer_whose_piece_was_given_up_commits_nothing() {
+    let (cluster, address) = cluster();
+    let (client, files) = files(&cluster, &address, 0..1);
+    client.block_on(async {
+        let mut writer = client.write_blob(&files, &int(0), "data").await.unwrap().unwrap();
+        writer.append(b"whole").await.unwrap();
+        let piece = bytes(5, 3 << 20);
+        {
+            let mut appending = std::pin::pin!(writer.append(&piece));
+            let is_pending =
+                std::future::poll_fn(|context| Poll::Ready(appending.as_mut().poll(context).is_pending()));
+            assert!(is_pending.await, "three megabytes take more than one round trip");
+        }
+        let error = writer.finish().await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotCommitted, "{error}");
+        let row = client.get(&files, &int(0)).await.unwrap().unwrap();
+        assert_eq!(row.get("data"), Some(Value::Null));
     });
 }
 
