@@ -175,8 +175,10 @@ fn rows_are_changed_and_deleted_by_keys_of_unique_indexes() {
     let (cluster, address) = cluster();
     let mut sql = cluster.client(1);
     sql.execute(ACCOUNTS).unwrap();
-    sql.execute("INSERT INTO accounts (id, owner, number) VALUES (1,'Ada',10),(2,'Bob',20),(3,'Cid',30),(4,'Dan',40)")
-        .unwrap();
+    sql.execute(
+        "INSERT INTO accounts (id, owner, number) VALUES (1,'Ada',10),(2,'Bob',20),(3,'Cid',30),(4,'Dan',40)",
+    )
+    .unwrap();
     let client = connect(&address);
     let accounts = table(&client, "accounts");
     client.block_on(async {
