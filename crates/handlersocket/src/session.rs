@@ -215,8 +215,7 @@ impl Session {
             (answered, read_run.input_bytes(), read_run.line_count())
         } else {
             let changer = Changer { open, options, now_micros: self.now_micros };
-            let may_write = port.may_write && !host.refuses_writes(&port.account);
-            if !may_write || !write_run.collect(&**host, changer, head, input, buffer).await {
+            if !may_write(port, &**host) || !write_run.collect(&**host, changer, head, input, buffer).await {
                 return Ok(Run::None);
             }
             let lines = write_run.line_count();
@@ -368,7 +367,7 @@ impl Session {
         let operation = take_operation(tokens)?;
         request.read(tokens)?;
         let is_write = operation == Operation::Insert || request.change.is_some();
-        if is_write && (!port.may_write || host.refuses_writes(&port.account)) {
+        if is_write && !may_write(port, &**host) {
             return Err(Refusal::READ_ONLY);
         }
         let change = request.change.clone().transpose()?;
@@ -411,6 +410,11 @@ impl Session {
         let modified = modify(open, how, request, line, tools, out).await;
         modified.inspect_err(|_| transaction.rollback_to(&start))
     }
+}
+
+/// The port takes writes, and so does the node just now.
+fn may_write(port: &Port, host: &dyn Host) -> bool {
+    port.may_write && !host.refuses_writes(&port.account)
 }
 
 impl Drop for Session {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::facts::Facts;
+use crate::results::verdict;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}\
     text{font:13px system-ui,sans-serif}table{border-collapse:collapse}td,th{padding:.1em .8em;text-align:right}\
@@ -53,7 +54,7 @@ impl Page {
 
     /// Whether a goal is met.
     pub fn verdict(&mut self, goal: &str, result: &str, is_met: bool) {
-        let class = if is_met { "met" } else { "missed" };
+        let class = verdict(is_met);
         let _ = writeln!(self.html, "<p>{}: <b class=\"{class}\">{}</b></p>", escaped(goal), escaped(result));
     }
 

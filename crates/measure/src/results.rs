@@ -6,6 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
+/// What is said of a goal.
+pub fn verdict(is_met: bool) -> &'static str {
+    if is_met { "met" } else { "missed" }
+}
+
 /// `None` of nothing; of an even number of values the mean of the two in the middle.
 pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();

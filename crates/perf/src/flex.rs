@@ -10,6 +10,7 @@ use shoal_client::{Client, Error, Result, Session, Table, Update, Value};
 use shoal_measure::latency::{Latencies, QUANTILES};
 use shoal_measure::page::{Bar, Curve, Page};
 use shoal_measure::progress::Progress;
+use shoal_measure::results;
 
 use crate::outputs::Outputs;
 use crate::{Where, define, told};
@@ -126,7 +127,7 @@ fn goals(options: &Options, figures: &[Figure]) -> Vec<Vec<String>> {
     let head = ["goal", "rows/s", "reached", ""].map(str::to_owned).to_vec();
     let line = |(name, goal): (&str, f64)| {
         let reached = figures.iter().find(|figure| figure.name == name)?.rows_per_second;
-        let verdict = if reached >= goal { "met" } else { "missed" };
+        let verdict = results::verdict(reached >= goal);
         Some(vec![name.into(), format!(">= {goal:.0}"), format!("{reached:.0}"), verdict.into()])
     };
     std::iter::once(head).chain(GOALS.into_iter().filter_map(line)).collect()

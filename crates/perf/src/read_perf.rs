@@ -275,9 +275,9 @@ impl Report<'_> {
         let head = ["goal", "transport", "us a row", "reached", ""].map(str::to_owned).to_vec();
         let line = |&(operation, transport, goal): &(&str, Transport, f64)| {
             let reached = self.figure(operation, transport)?.micros();
-            let verdict = if reached <= goal { "met" } else { "missed" };
+            let verdict = results::verdict(reached <= goal).to_owned();
             let name = transport.name().to_owned();
-            Some(vec![operation.into(), name, format!("<= {goal}"), format!("{reached:.2}"), verdict.into()])
+            Some(vec![operation.into(), name, format!("<= {goal}"), format!("{reached:.2}"), verdict])
         };
         let lines: Vec<Vec<String>> = GOALS.iter().filter_map(line).collect();
         if lines.is_empty() { lines } else { std::iter::once(head).chain(lines).collect() }

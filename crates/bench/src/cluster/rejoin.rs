@@ -17,8 +17,8 @@ use shoal_testkit::{Client, program};
 use super::Outcome;
 use super::nodes::{Cluster, Durability, Node, connect_within};
 use super::options::{Part, Plan};
-use shoal_measure::interrupt;
 use shoal_measure::progress::Progress;
+use shoal_measure::{interrupt, results};
 
 const DATABASE: &str = "sbtest";
 /// sbtest: two INTs, and digits that fill 119 of CHAR(120) and 59 of CHAR(60).
@@ -76,8 +76,7 @@ impl Rejoin {
     pub fn verdict(&self) -> &'static str {
         match (&self.failure, self.share()) {
             (Some(_), _) => "FAILED",
-            (None, Some(share)) if share >= SHARE_MIN => "met",
-            (None, Some(_)) => "missed",
+            (None, Some(share)) => results::verdict(share >= SHARE_MIN),
             (None, None) => "incomplete",
         }
     }

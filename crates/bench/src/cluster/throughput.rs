@@ -101,8 +101,7 @@ impl Row {
     pub fn verdict(&self) -> &'static str {
         match (self.cell(self.judged), self.ratio(self.judged)) {
             (Some(Cell { failure: Some(_), .. }), _) => "FAILED",
-            (_, Some(ratio)) if ratio >= self.ratio_min => "met",
-            (_, Some(_)) => "missed",
+            (_, Some(ratio)) => results::verdict(ratio >= self.ratio_min),
             (Some(cell), None) if cell.runs.is_empty() => "not run",
             (_, None) => "incomplete: no peer",
         }

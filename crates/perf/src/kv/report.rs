@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use shoal_measure::facts::{Facts, facts_json};
 use shoal_measure::latency::QUANTILES;
 use shoal_measure::page::{Bar, Curve, Page};
+use shoal_measure::results;
 
 use super::row::{Cell, Goal, Row};
 
@@ -32,7 +33,7 @@ fn goal_result(row: &Row, goal: Goal) -> String {
     match row.judge(goal) {
         None => "not measured".into(),
         Some((figure, is_met)) => {
-            let verdict = if is_met { "met" } else { "missed" };
+            let verdict = results::verdict(is_met);
             match goal {
                 Goal::Times(..) => format!("{figure:.2}x: {verdict}"),
                 Goal::PerSecond(_) => format!("{figure:.0}/s: {verdict}"),
