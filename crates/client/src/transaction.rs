@@ -424,27 +424,24 @@ impl Transaction {
         let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut count = 0;
         for old in self.get_by(table, index, keys, FOR_UPDATE).await?.into_iter().flatten() {
-            let place = *places.entry(key_of(table, 0, &old)).or_insert(changed.len());
-            let before = match changed.get(place) {
+            let primary_key = key_of(table, 0, &old);
+            let place = places.get(&primary_key).copied();
+            let before = match place.and_then(|place| changed[place].1.as_deref()) {
+                None => old.bytes(),
                 Some(_) if update.moves => continue,
-                Some((_, Some(newest)))
-                    if index > 0 && index_key(table, index, newest) != key_of(table, index, &old) =>
-                {
+                Some(newest) if index > 0 && index_key(table, index, newest) != key_of(table, index, &old) => {
                     continue;
                 }
-                Some((_, Some(newest))) => newest.as_slice(),
-                _ => old.bytes(),
+                Some(newest) => newest,
             };
-            let Some(new) = update.change.apply(table.layout.row(before))? else {
-                if place == changed.len() {
-                    places.remove(&key_of(table, 0, &old));
-                }
-                continue;
-            };
+            let Some(new) = update.change.apply(table.layout.row(before))? else { continue };
             count += 1;
-            match changed.get_mut(place) {
-                Some((_, newest)) => *newest = Some(new),
-                None => changed.push((old.bytes().to_vec(), Some(new))),
+            match place {
+                Some(place) => changed[place].1 = Some(new),
+                None => {
+                    places.insert(primary_key, changed.len());
+                    changed.push((old.bytes().to_vec(), Some(new)));
+                }
             }
         }
         if !update.moves {
