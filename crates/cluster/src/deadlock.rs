@@ -1,87 +1,402 @@
-//! The wait-for graph of the process: who waits for whom, and the search for a circle.
+//! Lock waits of the process: who waits for whom, for how long yet, and the search for deadlocks.
 //!
-//! A transaction waits for one thing at a time. Its edges are entered when it begins to wait, and whoever closes a
-//! circle is its victim, so the graph never holds one. Edges age (a queue behind a lock moves on), so waiters come
-//! back with fresh ones from time to time.
+//! A wait is entered with those directly in its way. Only a transaction that others wait for can close a cycle with a wait of its
+//! own, so whoever holds nothing that is wanted (a statement of one row with autocommit, say) enters and leaves in constant time.
+//! For the others the graph names suspects and the partitions' own queues decide: they are held all at once, so that a deadlock is
+//! reported only if all its waits exist at one moment. Entries here may lag behind the queues; partitions never do.
+//!
+//! One thread, the *lock monitor*, ends waits that have lasted for too long and looks for cycles that nobody has noticed when they
+//! closed (somebody left a queue from its middle). No session sets a timer. It sleeps while nobody waits.
+//!
+//! Cycles over several nodes are `shoal-txn`'s: it asks the nodes, and condemns victims here.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, Weak};
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
 
-use shoal_types::TransactionId;
+use shoal_types::{Error, Result, TransactionId};
 
+use crate::node::{Node, PartitionGuard};
 use crate::wait::lock;
+
+/// How often the monitor looks while anybody waits.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Waits that are younger are not suspected: most end by themselves.
+const SUSPECT_AFTER: Duration = Duration::from_millis(20);
+/// Looks at which nobody waited before the monitor sleeps until it is woken.
+const IDLE_LOOKS: u32 = 50;
+
+/// (waiter, blocker).
+pub type WaitEdge = (TransactionId, TransactionId);
+
+/// Why a wait was ended from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitVerdict {
+    /// It is part of a cycle, and the one that gives way.
+    Deadlock,
+    /// It has lasted for as long as it may.
+    Timeout,
+}
+
+struct LockWait {
+    token: u64,
+    blockers: Vec<TransactionId>,
+    since: Instant,
+    deadline: Instant,
+    verdict: Option<WaitVerdict>,
+}
+
+#[derive(Default)]
+struct Waits {
+    /// A transaction waits for one thing at a time, or for one in each partition that it has asked at the same time.
+    by_transaction: HashMap<TransactionId, Vec<LockWait>, foldhash::fast::RandomState>,
+    /// How many waits name a transaction as a blocker.
+    blocking: HashMap<TransactionId, u32, foldhash::fast::RandomState>,
+}
 
 #[derive(Default)]
 pub struct WaitForGraph {
-    edges: Mutex<HashMap<TransactionId, Vec<TransactionId>>>,
+    waits: Mutex<Waits>,
+    monitor: Monitor,
+}
+
+#[derive(Default)]
+struct Monitor {
+    /// It looks by itself and need not be woken.
+    awake: AtomicBool,
+    stopping: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    handle: OnceLock<Thread>,
+}
+
+impl Waits {
+    fn remove(&mut self, transaction: TransactionId, token: u64) -> Option<LockWait> {
+        let waits = self.by_transaction.get_mut(&transaction)?;
+        let position = waits.iter().position(|wait| wait.token == token)?;
+        let wait = waits.swap_remove(position);
+        if waits.is_empty() {
+            self.by_transaction.remove(&transaction);
+        }
+        for blocker in &wait.blockers {
+            if let Some(count) = self.blocking.get_mut(blocker) {
+                *count -= 1;
+                if *count == 0 {
+                    self.blocking.remove(blocker);
+                }
+            }
+        }
+        Some(wait)
+    }
+
+    fn blockers_of(&self, transaction: TransactionId) -> impl Iterator<Item = TransactionId> {
+        self.by_transaction.get(&transaction).into_iter().flatten().flat_map(|wait| wait.blockers.iter().copied())
+    }
+
+    /// The transaction waits for itself, as far as is known here.
+    fn is_suspect(&self, transaction: TransactionId) -> bool {
+        self.blocking.contains_key(&transaction)
+            && waits_for_itself(transaction, |waiter, ahead| ahead.extend(self.blockers_of(waiter)))
+    }
+}
+
+/// Follows the edges from a transaction: do they lead back to it?
+fn waits_for_itself(
+    transaction: TransactionId,
+    append_blockers: impl Fn(TransactionId, &mut Vec<TransactionId>),
+) -> bool {
+    let (mut seen, mut ahead) = (HashSet::new(), Vec::new());
+    append_blockers(transaction, &mut ahead);
+    while let Some(next) = ahead.pop() {
+        if next == transaction {
+            return true;
+        }
+        if seen.insert(next) {
+            append_blockers(next, &mut ahead);
+        }
+    }
+    false
+}
+
+/// Somebody to give way in every cycle: the youngest, by `age`. In linear time.
+pub fn victims(edges: &[WaitEdge], age: impl Fn(TransactionId) -> u64) -> Vec<TransactionId> {
+    let mut blockers: HashMap<TransactionId, Vec<TransactionId>> = HashMap::new();
+    for &(waiter, blocker) in edges {
+        blockers.entry(waiter).or_default().push(blocker);
+    }
+    let mut victims = HashSet::new();
+    // Depth first, oldest first; a blocker that lies on the path closes a cycle.
+    let mut roots: Vec<TransactionId> = blockers.keys().copied().collect();
+    roots.sort_unstable_by_key(|&id| (age(id), id));
+    let mut done: HashSet<TransactionId> = HashSet::new();
+    for root in roots {
+        let mut path: Vec<(TransactionId, usize)> = vec![(root, 0)];
+        let mut on_path: HashMap<TransactionId, usize> = HashMap::from([(root, 0)]);
+        while let Some(&mut (id, ref mut next)) = path.last_mut() {
+            let blocker = match done.contains(&id) || victims.contains(&id) {
+                true => None,
+                false => blockers.get(&id).and_then(|blockers| blockers.get(*next)).copied(),
+            };
+            *next += 1;
+            match blocker {
+                None => {
+                    done.insert(id);
+                    on_path.remove(&id);
+                    path.pop();
+                }
+                Some(blocker) if victims.contains(&blocker) || done.contains(&blocker) => {}
+                Some(blocker) => match on_path.get(&blocker) {
+                    Some(&start) => {
+                        let mut cycle = path[start..].iter().map(|&(id, _)| id);
+                        if !cycle.clone().any(|id| victims.contains(&id)) {
+                            victims.extend(cycle.by_ref().max_by_key(|&id| (age(id), id)));
+                        }
+                    }
+                    None => {
+                        on_path.insert(blocker, path.len());
+                        path.push((blocker, 0));
+                    }
+                },
+            }
+        }
+    }
+    let mut victims: Vec<TransactionId> = victims.into_iter().collect();
+    victims.sort_unstable();
+    victims
 }
 
 impl WaitForGraph {
-    /// Enters that `waiter` waits for `holders`, in the place of what it waited for before. False, and nothing is
-    /// entered, if that closes a circle.
-    pub fn enter(&self, waiter: TransactionId, holders: &[TransactionId]) -> bool {
-        let mut edges = lock(&self.edges);
-        if closes_circle(&edges, waiter, holders) {
-            edges.remove(&waiter);
-            return false;
+    /// A wait begins, under a token that [`WaitForGraph::leave`] is given as well. True: it may have closed a cycle, see
+    /// [`Node::is_deadlocked`].
+    pub fn enter(&self, waiter: TransactionId, blockers: &[TransactionId], token: u64, timeout: Duration) -> bool {
+        let since = Instant::now();
+        let deadline = since + timeout;
+        let suspect = {
+            let mut waits = lock(&self.waits);
+            for &blocker in blockers {
+                *waits.blocking.entry(blocker).or_default() += 1;
+            }
+            let wait = LockWait { token, blockers: blockers.to_vec(), since, deadline, verdict: None };
+            waits.by_transaction.entry(waiter).or_default().push(wait);
+            waits.is_suspect(waiter)
+        };
+        if !self.monitor.awake.swap(true, Ordering::AcqRel)
+            && let Some(monitor) = self.monitor.handle.get()
+        {
+            monitor.unpark();
         }
-        edges.insert(waiter, holders.to_vec());
-        true
+        suspect
     }
 
-    /// `waiter` waits no more.
-    pub fn leave(&self, waiter: TransactionId) {
-        lock(&self.edges).remove(&waiter);
+    /// A wait is over; the verdict if it was ended from outside.
+    pub fn leave(&self, waiter: TransactionId, token: u64) -> Option<WaitVerdict> {
+        lock(&self.waits).remove(waiter, token).and_then(|wait| wait.verdict)
     }
 
+    /// Transactions that wait.
     pub fn len(&self) -> usize {
-        lock(&self.edges).len()
+        lock(&self.waits).by_transaction.len()
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
 
-fn closes_circle(
-    edges: &HashMap<TransactionId, Vec<TransactionId>>,
-    waiter: TransactionId,
-    holders: &[TransactionId],
-) -> bool {
-    let mut seen = Vec::new();
-    let mut ahead = holders.to_vec();
-    while let Some(next) = ahead.pop() {
-        if next == waiter {
-            return true;
+    /// Somebody has waited here for so long.
+    pub fn has_waited(&self, time: Duration) -> bool {
+        let now = Instant::now();
+        let waits = lock(&self.waits);
+        waits.by_transaction.values().flatten().any(|wait| now.duration_since(wait.since) >= time)
+    }
+
+    /// Ends the waits of a transaction, if it has any here; the tokens to be signalled.
+    fn judge(&self, waiter: TransactionId, verdict: WaitVerdict) -> Vec<u64> {
+        let mut waits = lock(&self.waits);
+        let waits = waits.by_transaction.get_mut(&waiter).into_iter().flatten();
+        waits
+            .map(|wait| {
+                wait.verdict.get_or_insert(verdict);
+                wait.token
+            })
+            .collect()
+    }
+
+    /// Gives those their verdict whose time is up.
+    fn expire(&self, now: Instant) -> Vec<u64> {
+        let mut expired = Vec::new();
+        for wait in lock(&self.waits).by_transaction.values_mut().flatten() {
+            if wait.deadline <= now && wait.verdict.is_none() {
+                wait.verdict = Some(WaitVerdict::Timeout);
+                expired.push(wait.token);
+            }
         }
-        if seen.contains(&next) {
-            continue;
-        }
-        seen.push(next);
-        if let Some(further) = edges.get(&next) {
-            ahead.extend_from_slice(further);
+        expired
+    }
+
+    /// Starts the monitor, which ends when the node is gone or [`WaitForGraph::stop`] is called.
+    pub(crate) fn start(&self, node: Weak<Node>) -> Result<()> {
+        let watch = move || {
+            let mut idle = 0;
+            while let Some(node) = node.upgrade() {
+                if node.graph.monitor.stopping.load(Ordering::Acquire) {
+                    return;
+                }
+                idle = if node.watch_waits() { 0 } else { idle + 1 };
+                let sleeps = idle > IDLE_LOOKS && node.graph.fall_asleep();
+                drop(node);
+                match sleeps {
+                    true => std::thread::park(),
+                    false => std::thread::park_timeout(LOOK_EVERY),
+                }
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("shoal-locks".into())
+            .spawn(watch)
+            .map_err(|error| Error::unknown(format!("cannot start the lock monitor's thread: {error}")))?;
+        let _ = self.monitor.handle.set(thread.thread().clone());
+        self.monitor.awake.store(true, Ordering::Release);
+        *lock(&self.monitor.thread) = Some(thread);
+        Ok(())
+    }
+
+    /// From now on whoever enters wakes the monitor. False: somebody has entered meanwhile.
+    fn fall_asleep(&self) -> bool {
+        self.monitor.awake.store(false, Ordering::Release);
+        self.is_empty() || self.monitor.awake.swap(true, Ordering::AcqRel)
+    }
+
+    /// Ends the monitor, and waits for it if this is another thread.
+    pub(crate) fn stop(&self) {
+        self.monitor.stopping.store(true, Ordering::Release);
+        if let Some(thread) = lock(&self.monitor.thread).take() {
+            thread.thread().unpark();
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
         }
     }
-    false
+}
+
+impl Node {
+    /// The transaction waits for itself: all waits of the cycle exist at this moment, in partitions of this process.
+    pub fn is_deadlocked(&self, transaction: TransactionId) -> bool {
+        let (_guards, edges) = self.hold_wait_edges();
+        let mut blockers: HashMap<TransactionId, Vec<TransactionId>> = HashMap::new();
+        for (waiter, blocker) in edges {
+            blockers.entry(waiter).or_default().push(blocker);
+        }
+        waits_for_itself(transaction, |waiter, ahead| ahead.extend(blockers.get(&waiter).into_iter().flatten()))
+    }
+
+    /// All waits in this process, and the partitions, held.
+    fn hold_wait_edges(&self) -> (Vec<PartitionGuard<'_>>, Vec<WaitEdge>) {
+        let guards: Vec<_> = (0..self.partition_count()).map(|partition| self.partition(partition)).collect();
+        let edges = guards.iter().flat_map(|guard| guard.wait_edges()).collect();
+        (guards, edges)
+    }
+
+    /// Has a transaction's waits in this process end as a deadlock's victim. False: it does not wait here.
+    pub fn condemn(&self, transaction: TransactionId) -> bool {
+        let tokens = self.graph.judge(transaction, WaitVerdict::Deadlock);
+        tokens.iter().for_each(|&token| self.waits.signal(token));
+        !tokens.is_empty()
+    }
+
+    /// One look of the monitor; false if nobody waits.
+    fn watch_waits(&self) -> bool {
+        for token in self.graph.expire(Instant::now()) {
+            self.waits.signal(token);
+        }
+        if self.graph.has_waited(SUSPECT_AFTER) {
+            self.break_cycles();
+        }
+        !self.graph.is_empty()
+    }
+
+    /// Ends the cycles within this process. What it sees partition by partition is a suspicion; what it sees in all at once is one.
+    fn break_cycles(&self) {
+        let age = |id: TransactionId| id.0;
+        let edges: Vec<WaitEdge> =
+            (0..self.partition_count()).flat_map(|partition| self.partition(partition).wait_edges()).collect();
+        if victims(&edges, age).is_empty() {
+            return;
+        }
+        let (guards, edges) = self.hold_wait_edges();
+        let mut tokens = Vec::new();
+        for victim in victims(&edges, age) {
+            tokens.append(&mut self.graph.judge(victim, WaitVerdict::Deadlock));
+        }
+        drop(guards);
+        tokens.into_iter().for_each(|token| self.waits.signal(token));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const MINUTE: Duration = Duration::from_secs(60);
+
     fn id(number: u64) -> TransactionId {
         TransactionId(number)
     }
 
+    fn ids(numbers: &[u64]) -> Vec<TransactionId> {
+        numbers.iter().copied().map(TransactionId).collect()
+    }
+
+    fn edges(pairs: &[(u64, u64)]) -> Vec<WaitEdge> {
+        pairs.iter().map(|&(waiter, blocker)| (id(waiter), id(blocker))).collect()
+    }
+
     #[test]
-    fn the_waiter_that_closes_a_circle_is_refused_and_the_others_stay() {
+    fn who_closes_a_cycle_is_suspected_and_who_is_in_nobodys_way_never_is() {
         let graph = WaitForGraph::default();
-        assert!(graph.enter(id(1), &[id(2)]));
-        assert!(graph.enter(id(2), &[id(3), id(4)]));
-        assert!(graph.enter(id(5), &[id(1)]));
-        assert!(!graph.enter(id(4), &[id(1)]));
+        assert!(!graph.enter(id(1), &ids(&[2]), 1, MINUTE));
+        assert!(!graph.enter(id(2), &ids(&[3, 4]), 2, MINUTE));
+        assert!(!graph.enter(id(5), &ids(&[1]), 5, MINUTE));
+        assert!(graph.enter(id(4), &ids(&[1]), 4, MINUTE));
+        assert_eq!(graph.leave(id(4), 4), None);
+        graph.leave(id(2), 2);
+        assert!(!graph.enter(id(4), &ids(&[1]), 6, MINUTE));
         assert_eq!(graph.len(), 3);
-        graph.leave(id(2));
-        assert!(graph.enter(id(4), &[id(1)]));
+        for (waiter, token) in [(1, 1), (5, 5), (4, 6)] {
+            graph.leave(id(waiter), token);
+        }
+        assert!(graph.is_empty() && lock(&graph.waits).blocking.is_empty());
+    }
+
+    #[test]
+    fn two_waits_of_one_transaction_are_two() {
+        let graph = WaitForGraph::default();
+        graph.enter(id(1), &ids(&[2]), 10, Duration::ZERO);
+        graph.enter(id(1), &ids(&[3]), 11, MINUTE);
+        assert_eq!(graph.expire(Instant::now()), [10]);
+        assert_eq!(graph.leave(id(1), 10), Some(WaitVerdict::Timeout));
+        assert_eq!(graph.judge(id(1), WaitVerdict::Deadlock), [11]);
+        assert_eq!(graph.leave(id(1), 11), Some(WaitVerdict::Deadlock));
+        assert!(graph.judge(id(1), WaitVerdict::Deadlock).is_empty());
+    }
+
+    #[test]
+    fn every_cycle_has_one_victim_its_youngest() {
+        let age = |id: TransactionId| id.0;
+        assert!(victims(&edges(&[(1, 2), (2, 3), (4, 3), (5, 4)]), age).is_empty());
+        assert_eq!(victims(&edges(&[(1, 2), (2, 3), (3, 1)]), age), ids(&[3]));
+        assert_eq!(victims(&edges(&[(1, 2), (2, 1), (3, 4), (4, 3), (9, 1)]), age), ids(&[2, 4]));
+        // Both cycles lead through 2; without it there is neither.
+        assert_eq!(victims(&edges(&[(1, 2), (2, 1), (2, 3), (3, 1)]), age), ids(&[2]));
+        assert_eq!(victims(&edges(&[(7, 7)]), age), ids(&[7]));
+    }
+
+    #[test]
+    fn a_long_queue_takes_linear_time() {
+        let chain: Vec<WaitEdge> = (1..200_000).map(|number| (id(number + 1), id(number))).collect();
+        assert!(victims(&chain, |id| id.0).is_empty());
+        let mut circle = chain;
+        circle.push((id(1), id(200_000)));
+        assert_eq!(victims(&circle, |id| id.0), ids(&[200_000]));
     }
 }

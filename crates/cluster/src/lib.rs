@@ -8,7 +8,7 @@
 //! - [`management`], `events`, `cluster_log`, `single_user`: what operators see and command.
 //! - `join`: how a process that is no node yet becomes one.
 //! - [`router`]: which partition a key belongs to. [`remote`]: partitions that other nodes lead.
-//! - [`wait`], `deadlock`, `metadata_lock`: sleeping and being woken.
+//! - [`wait`], `deadlock`, `metadata_lock`: sleeping and being woken, and waits that are ended.
 
 mod background;
 mod clock;
@@ -57,7 +57,7 @@ pub use clock::HybridClock;
 pub use cluster_log::{Event, Severity};
 pub use commit::{Appending, ENTRY_BYTES_MAX};
 pub use ddl::HeldTables;
-pub use deadlock::WaitForGraph;
+pub use deadlock::{WaitEdge, WaitForGraph, WaitVerdict, victims};
 pub use dictionary::{Catalog, Change, Database, User};
 pub use join::{JoinError, join};
 pub use live::{Cluster, Peer};

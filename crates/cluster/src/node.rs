@@ -194,17 +194,6 @@ impl Node {
         &self.graph
     }
 
-    /// Enters what `waiter` waits for by the partitions' own books, which know how queues have moved on. False if it
-    /// closes a circle.
-    pub fn refresh_wait(&self, waiter: TransactionId) -> bool {
-        let mut holders = Vec::new();
-        for partition in 0..self.partition_count() {
-            let edges = self.partition(partition).wait_edges();
-            holders.extend(edges.into_iter().filter(|&(from, _)| from == waiter).map(|(_, to)| to));
-        }
-        holders.is_empty() || self.graph.enter(waiter, &holders)
-    }
-
     /// Who uses which tables, and who changes their definitions.
     #[inline]
     pub fn metadata_locks(&self) -> &Arc<MetadataLocks> {
@@ -371,6 +360,7 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         self.keeper.stop();
+        self.graph.stop();
     }
 }
 

@@ -139,6 +139,7 @@ impl Node {
             node.set_remote(Arc::new(Links { cluster: Arc::clone(cluster) }));
         }
         node.begin(is_new)?;
+        node.graph.start(Arc::downgrade(&node))?;
         if node.options.background_work {
             node.keeper.start(Arc::downgrade(&node))?;
         }

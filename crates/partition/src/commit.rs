@@ -65,6 +65,7 @@ impl Partition {
         if let Some(transaction) = self.transactions.get_mut(&transaction) {
             transaction.state = State::Committing { timestamp: commit_timestamp };
         }
+        self.pass_locks_on(transaction);
         self.pump()?;
         Ok(CommitStart::Proposed)
     }

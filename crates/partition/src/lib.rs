@@ -5,7 +5,7 @@
 //! sleepers. `partition` tells the way of a write through the crate.
 //!
 //! - storage: `fragment` (rows and versions of one table) on `slab`, `hash_index` and `btree`; `budget` pays for it
-//! - concurrency: `locks` (rows), `ranges` (no phantoms), `workspace` (what a transaction has staged)
+//! - concurrency: `locks` (rows), `early` (locks that pass on before a flush), `ranges` (no phantoms), `workspace` (what a transaction has staged)
 //! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `prepared`, `definition`,
 //!   `checkpoint`
 //! - `changes`: what the log tells of committed changes, for those that follow it from outside
@@ -20,6 +20,7 @@ mod changes;
 mod checkpoint;
 mod commit;
 mod definition;
+mod early;
 mod entry;
 mod fragment;
 mod group;

@@ -4,6 +4,9 @@
 //! lock and only wait for each other more than they had to. An entry exists while somebody holds the lock. Who holds
 //! what is listed by the transactions (`Transaction::locks`); waiters are granted in the order they came, except that
 //! a holder that wants more (shared to exclusive) goes first.
+//!
+//! An exclusive lock may pass to the next transaction before its holder has ended (early lock release): `early` says who may
+//! decide on that. The table only swaps the holders.
 
 use std::collections::VecDeque;
 
@@ -13,7 +16,7 @@ use shoal_types::{IndexId, TableId, TransactionId};
 
 use crate::api::{LockMode, WaitToken};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LockKey {
     pub(crate) table: TableId,
     pub(crate) hash: u64,
@@ -46,18 +49,20 @@ struct Waiter {
     transaction: TransactionId,
     mode: LockMode,
     token: WaitToken,
+    /// It may be granted the lock of a transaction whose commit is under way.
+    early: bool,
 }
 
 /// Small: most locks have one holder and nobody waits.
 struct LockEntry {
     key: LockKey,
     holder: Holder,
-    crowd: Option<Box<Crowd>>,
+    contention: Option<Box<Contention>>,
 }
 
-/// Whoever else has to do with a lock.
+/// The other holders of a lock, and those who wait for it.
 #[derive(Default)]
-struct Crowd {
+struct Contention {
     other_holders: Vec<Holder>,
     queue: VecDeque<Waiter>,
 }
@@ -72,6 +77,17 @@ pub(crate) enum Acquired {
     Held,
     /// Not now.
     Conflict,
+}
+
+/// Who wants to wait for a lock.
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) transaction: TransactionId,
+    pub(crate) mode: LockMode,
+    /// Given back with the grant.
+    pub(crate) token: WaitToken,
+    /// It may be granted the lock of a transaction whose commit is under way.
+    pub(crate) early: bool,
 }
 
 /// A waiter that got its lock.
@@ -89,20 +105,20 @@ pub(crate) struct LockTable {
 }
 
 impl LockEntry {
-    fn crowd(&mut self) -> &mut Crowd {
-        self.crowd.get_or_insert_default()
+    fn contention(&mut self) -> &mut Contention {
+        self.contention.get_or_insert_default()
     }
 
     fn other_holders(&self) -> &[Holder] {
-        self.crowd.as_ref().map_or(&[], |crowd| &crowd.other_holders)
+        self.contention.as_ref().map_or(&[], |contention| &contention.other_holders)
     }
 
     fn queue(&self) -> impl Iterator<Item = &Waiter> {
-        self.crowd.iter().flat_map(|crowd| &crowd.queue)
+        self.contention.iter().flat_map(|contention| &contention.queue)
     }
 
     fn first_waiter(&self) -> Option<&Waiter> {
-        self.crowd.as_ref()?.queue.front()
+        self.contention.as_ref()?.queue.front()
     }
 
     fn nobody_waits(&self) -> bool {
@@ -114,12 +130,16 @@ impl LockEntry {
     }
 
     fn holder_mut(&mut self, transaction: TransactionId) -> Option<&mut Holder> {
-        let others = self.crowd.iter_mut().flat_map(|crowd| &mut crowd.other_holders);
+        let others = self.contention.iter_mut().flat_map(|contention| &mut contention.other_holders);
         std::iter::once(&mut self.holder).chain(others).find(|holder| holder.transaction == transaction)
     }
 
     fn all_shared(&self) -> bool {
         self.holders().all(|holder| holder.mode == LockMode::Shared)
+    }
+
+    fn is_held_exclusively_by(&self, transaction: TransactionId) -> bool {
+        self.holder.mode == LockMode::Exclusive && self.is_sole_holder(transaction)
     }
 
     fn is_sole_holder(&self, transaction: TransactionId) -> bool {
@@ -139,37 +159,102 @@ impl LockEntry {
             return if fresh { Acquired::Granted } else { Acquired::Held };
         }
         if mode == LockMode::Shared && self.nobody_waits() && self.all_shared() {
-            self.crowd().other_holders.push(Holder { transaction, mode, fresh: false });
+            self.contention().other_holders.push(Holder { transaction, mode, fresh: false });
             return Acquired::New;
         }
         Acquired::Conflict
     }
 
-    /// Those that a request has to wait for: holders and earlier waiters in its way.
-    fn blockers(&self, transaction: TransactionId, mode: LockMode) -> Vec<TransactionId> {
-        let conflicts = |other: LockMode| mode == LockMode::Exclusive || other == LockMode::Exclusive;
-        let holders = self.holders().filter(|holder| conflicts(holder.mode)).map(|holder| holder.transaction);
-        let upgrade = self.holders().any(|holder| holder.transaction == transaction);
-        let ahead = self
-            .queue()
-            .take_while(|waiter| waiter.transaction != transaction && !upgrade)
-            .filter(|waiter| conflicts(waiter.mode))
-            .map(|waiter| waiter.transaction);
-        let mut blockers: Vec<TransactionId> =
-            holders.chain(ahead).filter(|&other| other != transaction).collect();
-        blockers.dedup();
-        blockers
+    /// The holders that a request conflicts with.
+    fn conflicting_holders(
+        &self,
+        transaction: TransactionId,
+        mode: LockMode,
+    ) -> impl Iterator<Item = TransactionId> {
+        let conflicts = move |other: LockMode| mode == LockMode::Exclusive || other == LockMode::Exclusive;
+        self.holders()
+            .filter(move |holder| conflicts(holder.mode) && holder.transaction != transaction)
+            .map(|holder| holder.transaction)
+    }
+
+    /// Appends a (waiter, blocker) pair for everything that a waiter waits for itself: who is directly ahead of it in the queue
+    /// (`readers`, with no writer between, and the `writer` before them), or the holders. What those wait for follows from their
+    /// own pairs, so n waiters have about n of them.
+    fn append_edges_of(
+        &self,
+        waiter: &Waiter,
+        readers: &[TransactionId],
+        writer: Option<TransactionId>,
+        edges: &mut Vec<(TransactionId, TransactionId)>,
+    ) {
+        let id = waiter.transaction;
+        match (waiter.mode, readers, writer) {
+            (LockMode::Exclusive, [_, ..], _) => edges.extend(readers.iter().map(|&reader| (id, reader))),
+            (_, _, Some(writer)) => edges.push((id, writer)),
+            _ => self.append_holders(waiter, edges),
+        }
+    }
+
+    fn append_holders(&self, waiter: &Waiter, edges: &mut Vec<(TransactionId, TransactionId)>) {
+        let holders = self.conflicting_holders(waiter.transaction, waiter.mode);
+        edges.extend(holders.map(|holder| (waiter.transaction, holder)));
+    }
+
+    /// Appends the pairs of the whole queue.
+    fn append_edges(&self, edges: &mut Vec<(TransactionId, TransactionId)>) {
+        let (mut readers, mut writer) = (Vec::new(), None);
+        // Those that hold the lock and want more are in front, each waiting for the other holders.
+        let mut upgrades = true;
+        for waiter in self.queue() {
+            upgrades = upgrades && waiter.mode == LockMode::Exclusive && self.holds(waiter.transaction);
+            match upgrades {
+                true => self.append_holders(waiter, edges),
+                false => self.append_edges_of(waiter, &readers, writer, edges),
+            }
+            match waiter.mode {
+                LockMode::Shared => readers.push(waiter.transaction),
+                LockMode::Exclusive => {
+                    readers.clear();
+                    writer = Some(waiter.transaction);
+                }
+            }
+        }
+    }
+
+    /// What the waiter at this place of the queue waits for itself.
+    fn blockers_at(&self, position: usize) -> Vec<TransactionId> {
+        let mut edges = Vec::new();
+        if let Some(waiter) = self.queue().nth(position) {
+            let ahead = self.contention.iter().flat_map(|contention| contention.queue.range(..position).rev());
+            let (mut readers, mut writer) = (Vec::new(), None);
+            for other in ahead {
+                if other.mode == LockMode::Exclusive {
+                    writer = Some(other.transaction);
+                    break;
+                }
+                readers.push(other.transaction);
+            }
+            match position == 0 || waiter.mode == LockMode::Exclusive && self.holds(waiter.transaction) {
+                true => self.append_holders(waiter, &mut edges),
+                false => self.append_edges_of(waiter, &readers, writer, &mut edges),
+            }
+        }
+        edges.into_iter().map(|(_, blocker)| blocker).collect()
+    }
+
+    fn holds(&self, transaction: TransactionId) -> bool {
+        self.holders().any(|holder| holder.transaction == transaction)
     }
 
     /// Takes `transaction` off the holders; false if it was the last one and nobody can take its place.
     fn drop_holder(&mut self, transaction: TransactionId) -> bool {
         if self.holder.transaction == transaction {
-            match self.crowd.as_mut().and_then(|crowd| crowd.other_holders.pop()) {
+            match self.contention.as_mut().and_then(|contention| contention.other_holders.pop()) {
                 Some(other) => self.holder = other,
                 None => return false,
             }
-        } else if let Some(crowd) = &mut self.crowd {
-            crowd.other_holders.retain(|holder| holder.transaction != transaction);
+        } else if let Some(contention) = &mut self.contention {
+            contention.other_holders.retain(|holder| holder.transaction != transaction);
         }
         true
     }
@@ -177,14 +262,14 @@ impl LockEntry {
     /// Grants what can be granted from the head of the queue. `vacant`: the recorded holder has gone.
     fn grant(&mut self, mut vacant: bool, granted: &mut Vec<Grant>) -> bool {
         while let Some(waiter) = self.first_waiter() {
-            let upgrade = !vacant && self.holders().any(|holder| holder.transaction == waiter.transaction);
+            let upgrade = !vacant && self.holds(waiter.transaction);
             let free = vacant
                 || (upgrade && self.is_sole_holder(waiter.transaction))
                 || (!upgrade && waiter.mode == LockMode::Shared && self.all_shared());
             if !free {
                 break;
             }
-            let Some(Waiter { transaction, mode, token }) = self.crowd().queue.pop_front() else { break };
+            let Some(Waiter { transaction, mode, token, .. }) = self.contention().queue.pop_front() else { break };
             if upgrade {
                 self.holder.mode = mode;
             } else {
@@ -193,7 +278,7 @@ impl LockEntry {
                     self.holder = holder;
                     vacant = false;
                 } else {
-                    self.crowd().other_holders.push(holder);
+                    self.contention().other_holders.push(holder);
                 }
             }
             granted.push(Grant { transaction, key: self.key, token, new: !upgrade });
@@ -208,7 +293,11 @@ impl LockTable {
     pub(crate) fn acquire(&mut self, transaction: TransactionId, key: LockKey, mode: LockMode) -> Acquired {
         match self.entries.entry(key.place(), |entry| entry.key == key, |entry| entry.key.place()) {
             Entry::Vacant(vacant) => {
-                vacant.insert(LockEntry { key, holder: Holder { transaction, mode, fresh: false }, crowd: None });
+                vacant.insert(LockEntry {
+                    key,
+                    holder: Holder { transaction, mode, fresh: false },
+                    contention: None,
+                });
                 Acquired::New
             }
             Entry::Occupied(mut occupied) => occupied.get_mut().acquire(transaction, mode),
@@ -219,30 +308,72 @@ impl LockTable {
         self.entries.find_mut(key.place(), |entry| entry.key == key)
     }
 
-    /// Queues a request that `acquire` refused and says who is in its way.
-    pub(crate) fn enqueue(
-        &mut self,
-        transaction: TransactionId,
-        key: LockKey,
-        mode: LockMode,
-        token: WaitToken,
-    ) -> Vec<TransactionId> {
+    /// Queues a request that `acquire` refused and says who is directly in its way. `queued`: the transaction waits for this lock
+    /// already, and comes with another token.
+    pub(crate) fn enqueue(&mut self, key: LockKey, request: Request, queued: bool) -> Vec<TransactionId> {
         let Some(entry) = self.entry_mut(key) else {
             return Vec::new();
         };
+        let Request { transaction, mode, token, early } = request;
         let holds = entry.holder_mut(transaction).is_some();
-        let queue = &mut entry.crowd().queue;
-        match queue.iter_mut().find(|waiter| waiter.transaction == transaction) {
-            Some(waiter) => {
+        let queue = &mut entry.contention().queue;
+        let known = queued.then(|| queue.iter().position(|waiter| waiter.transaction == transaction)).flatten();
+        let position = match known {
+            Some(position) => {
+                let waiter = &mut queue[position];
                 waiter.token = token;
                 waiter.mode = waiter.mode.max(mode);
+                waiter.early &= early;
+                position
             }
             None => {
-                let waiter = Waiter { transaction, mode, token };
-                if holds { queue.push_front(waiter) } else { queue.push_back(waiter) }
+                let waiter = Waiter { transaction, mode, token, early };
+                if holds {
+                    queue.push_front(waiter)
+                } else {
+                    queue.push_back(waiter)
+                }
+                if holds { 0 } else { queue.len() - 1 }
             }
+        };
+        entry.blockers_at(position)
+    }
+
+    pub(crate) fn is_waited_for(&self, key: LockKey) -> bool {
+        let entry = self.entries.find(key.place(), |entry| entry.key == key);
+        entry.is_some_and(|entry| !entry.nobody_waits())
+    }
+
+    /// The holder of an exclusive lock that nobody waits for gives it to another transaction.
+    pub(crate) fn take_over(&mut self, key: LockKey, from: TransactionId, to: TransactionId) -> bool {
+        match self.entry_mut(key) {
+            Some(entry) if entry.nobody_waits() && entry.is_held_exclusively_by(from) => {
+                entry.holder = Holder { transaction: to, mode: LockMode::Exclusive, fresh: false };
+                true
+            }
+            _ => false,
         }
-        entry.blockers(transaction, mode)
+    }
+
+    /// The holder of an exclusive lock gives it to the first waiter, if that wants the same and may have it early.
+    pub(crate) fn pass_on(&mut self, key: LockKey, from: TransactionId) -> Option<Grant> {
+        let entry = self.entry_mut(key)?;
+        let first = entry.first_waiter()?;
+        if !first.early || first.mode != LockMode::Exclusive || !entry.is_held_exclusively_by(from) {
+            return None;
+        }
+        let Waiter { transaction, mode, token, .. } = entry.contention().queue.pop_front()?;
+        entry.holder = Holder { transaction, mode, fresh: true };
+        Some(Grant { transaction, key, token, new: true })
+    }
+
+    /// The reverse of `take_over` and `pass_on`: the lock goes back to the transaction that it came from. Nobody else is granted it.
+    pub(crate) fn give_back(&mut self, key: LockKey, from: TransactionId, to: TransactionId) {
+        if let Some(entry) = self.entry_mut(key)
+            && entry.is_held_exclusively_by(from)
+        {
+            entry.holder = Holder { transaction: to, mode: LockMode::Exclusive, fresh: false };
+        }
     }
 
     /// Whoever holds this lock exclusively.
@@ -273,18 +404,15 @@ impl LockTable {
     /// Gives up waiting.
     pub(crate) fn cancel(&mut self, transaction: TransactionId, key: LockKey, granted: &mut Vec<Grant>) {
         if let Some(entry) = self.entry_mut(key) {
-            entry.crowd().queue.retain(|waiter| waiter.transaction != transaction);
+            entry.contention().queue.retain(|waiter| waiter.transaction != transaction);
             entry.grant(false, granted);
         }
     }
 
-    /// All (waiter, blocker) pairs.
-    pub(crate) fn append_edges(&self, edges: &mut Vec<(TransactionId, TransactionId)>) {
-        for entry in &self.entries {
-            for waiter in entry.queue() {
-                let blockers = entry.blockers(waiter.transaction, waiter.mode);
-                edges.extend(blockers.into_iter().map(|blocker| (waiter.transaction, blocker)));
-            }
+    /// The (waiter, blocker) pairs of one lock, about as many as it has waiters.
+    pub(crate) fn append_edges(&self, key: LockKey, edges: &mut Vec<(TransactionId, TransactionId)>) {
+        if let Some(entry) = self.entries.find(key.place(), |entry| entry.key == key) {
+            entry.append_edges(edges);
         }
     }
 
@@ -305,7 +433,11 @@ mod tests {
 
     fn wait(locks: &mut LockTable, number: u64, mode: LockMode) -> Vec<TransactionId> {
         assert_eq!(locks.acquire(transaction(number), KEY, mode), Acquired::Conflict);
-        locks.enqueue(transaction(number), KEY, mode, WaitToken(number))
+        locks.enqueue(KEY, request(number, mode), false)
+    }
+
+    fn request(number: u64, mode: LockMode) -> Request {
+        Request { transaction: transaction(number), mode, token: WaitToken(number), early: false }
     }
 
     fn release(locks: &mut LockTable, number: u64) -> Vec<u64> {
@@ -374,15 +506,65 @@ mod tests {
         assert_eq!(locks.acquire(transaction(2), KEY, LockMode::Exclusive), Acquired::Held);
     }
 
+    fn edges(locks: &LockTable) -> Vec<(u64, u64)> {
+        let mut edges = Vec::new();
+        locks.append_edges(KEY, &mut edges);
+        edges.into_iter().map(|(waiter, blocker)| (waiter.0, blocker.0)).collect()
+    }
+
     #[test]
-    fn edges_name_holders_and_those_ahead() {
+    fn edges_name_who_is_directly_ahead_and_the_first_waiters_name_the_holders() {
         let mut locks = LockTable::default();
         locks.acquire(transaction(1), KEY, LockMode::Exclusive);
-        wait(&mut locks, 2, LockMode::Exclusive);
+        let modes =
+            [LockMode::Exclusive, LockMode::Shared, LockMode::Shared, LockMode::Exclusive, LockMode::Shared];
+        for (number, mode) in (2..).zip(modes) {
+            wait(&mut locks, number, mode);
+        }
+        assert_eq!(edges(&locks), [(2, 1), (3, 2), (4, 2), (5, 3), (5, 4), (6, 5)]);
+        release(&mut locks, 1);
+        assert_eq!(edges(&locks), [(3, 2), (4, 2), (5, 3), (5, 4), (6, 5)]);
+        release(&mut locks, 2);
+        assert_eq!(edges(&locks), [(5, 3), (5, 4), (6, 5)]);
+    }
+
+    #[test]
+    fn two_holders_that_both_want_more_wait_for_each_other() {
+        let mut locks = LockTable::default();
+        locks.acquire(transaction(1), KEY, LockMode::Shared);
+        locks.acquire(transaction(2), KEY, LockMode::Shared);
         wait(&mut locks, 3, LockMode::Exclusive);
-        let mut edges = Vec::new();
-        locks.append_edges(&mut edges);
-        let pair = |a, b| (transaction(a), transaction(b));
-        assert_eq!(edges, [pair(2, 1), pair(3, 1), pair(3, 2)]);
+        assert_eq!(wait(&mut locks, 1, LockMode::Exclusive), [transaction(2)]);
+        assert_eq!(wait(&mut locks, 2, LockMode::Exclusive), [transaction(1)]);
+        assert_eq!(edges(&locks), [(2, 1), (1, 2), (3, 1)]);
+    }
+
+    #[test]
+    fn a_thousand_waiters_have_a_thousand_edges() {
+        let mut locks = LockTable::default();
+        locks.acquire(transaction(1), KEY, LockMode::Exclusive);
+        for number in 2..1002 {
+            assert_eq!(wait(&mut locks, number, LockMode::Exclusive), [transaction(number - 1)]);
+        }
+        assert_eq!(edges(&locks).len(), 1000);
+    }
+
+    #[test]
+    fn a_lock_passes_to_the_first_waiter_if_that_may_have_it_early_and_comes_back() {
+        let mut locks = LockTable::default();
+        let early = |number| Request { early: true, ..request(number, LockMode::Exclusive) };
+        locks.acquire(transaction(1), KEY, LockMode::Exclusive);
+        locks.enqueue(KEY, early(2), false);
+        locks.enqueue(KEY, request(3, LockMode::Exclusive), false);
+        assert!(!locks.take_over(KEY, transaction(1), transaction(4)), "others wait");
+        let grant = locks.pass_on(KEY, transaction(1)).unwrap();
+        assert_eq!((grant.transaction, grant.token), (transaction(2), WaitToken(2)));
+        assert!(locks.pass_on(KEY, transaction(2)).is_none(), "the next one waits until it has ended");
+        assert_eq!(release(&mut locks, 1), [0u64; 0]);
+        locks.give_back(KEY, transaction(2), transaction(1));
+        assert_eq!(release(&mut locks, 1), [3]);
+        assert!(locks.take_over(KEY, transaction(3), transaction(4)));
+        assert_eq!(release(&mut locks, 4), [0u64; 0]);
+        assert_eq!(locks.len(), 0);
     }
 }

@@ -7,6 +7,7 @@ use crate::api::*;
 use crate::locks::LockKey;
 use crate::partition::{Partition, no_such_table};
 use crate::transaction::Locked;
+use crate::workspace::NO_ROW;
 
 /// Keys whose cache misses overlap.
 const KEYS_WARMED: usize = 16;
@@ -18,6 +19,8 @@ pub(crate) enum Found {
     Staged(u32),
     /// In this slot.
     Committed(u32),
+    /// In the workspace of a transaction whose commit is under way, by the number of the write: see `early`.
+    InFlight(TransactionId, u32),
     Nothing,
 }
 
@@ -64,9 +67,19 @@ impl Partition {
         let fragment = self.fragments.get(&table).ok_or_else(|| no_such_table(table))?;
         let bytes = match staged {
             Some(write) => write.row.as_deref(),
+            None if lock.is_none() => {
+                let row = fragment.find(hash, key, &mut self.scratch);
+                row.and_then(|row| fragment.visible(row, view.snapshot))
+            }
             None => {
-                let snapshot = if lock.is_some() { Timestamp::MAX } else { view.snapshot };
-                fragment.find(hash, key, &mut self.scratch).and_then(|row| fragment.visible(row, snapshot))
+                let id = locker(view)?;
+                match self.version_in_flight(id, table, hash, key) {
+                    Some((writer, number)) => self.found_bytes(id, table, Found::InFlight(writer, number)),
+                    None => {
+                        let row = fragment.find(hash, key, &mut self.scratch);
+                        row.and_then(|row| fragment.newest(row))
+                    }
+                }
             }
         };
         Ok(Step::Ready(bytes.map(|bytes| fragment.row(bytes))))
@@ -102,7 +115,7 @@ impl Partition {
         self.fragment(table)?;
         let id = locker(view)?;
         let lock_key = LockKey::row(table, hash);
-        let locked = self.lock(id, lock_key, request.mode, request.policy, view.token)?;
+        let locked = self.lock_row(id, lock_key, request.mode, request.policy, view.token)?;
         if let Locked::Yes(true) = locked
             && !request.lock_gaps
             && self.locate(id, table, hash, key)? == Found::Nothing
@@ -120,6 +133,9 @@ impl Partition {
             let deleted = transaction.writes[number as usize].row.is_none();
             return Ok(if deleted { Found::Nothing } else { Found::Staged(number) });
         }
+        if let Some((writer, number)) = self.version_in_flight(id, table, hash, key) {
+            return Ok(Found::InFlight(writer, number));
+        }
         let fragment = self.fragments.get(&table).ok_or_else(|| no_such_table(table))?;
         let row = fragment.find(hash, key, &mut self.scratch).filter(|&row| fragment.newest(row).is_some());
         Ok(row.map_or(Found::Nothing, Found::Committed))
@@ -130,7 +146,19 @@ impl Partition {
         match found {
             Found::Staged(number) => self.transaction(id)?.writes[number as usize].row.as_deref(),
             Found::Committed(row) => self.fragments.get(&table)?.newest(row),
+            Found::InFlight(writer, number) => self.transaction(writer)?.writes[number as usize].row.as_deref(),
             Found::Nothing => None,
+        }
+    }
+
+    /// The slot of the committed row that a write in the place of what `locate` found replaces.
+    pub(crate) fn slot_of(&self, found: Found) -> u32 {
+        match found {
+            Found::Committed(row) => row,
+            Found::InFlight(writer, number) => {
+                self.transaction(writer).map_or(NO_ROW, |writer| writer.writes[number as usize].row_id)
+            }
+            Found::Staged(_) | Found::Nothing => NO_ROW,
         }
     }
 
@@ -147,9 +175,11 @@ impl Partition {
     fn wait_for_commit_of(&mut self, view: &ReadView, table: TableId, hash: u64, key: &[u8]) -> Option<Blocked> {
         let writes =
             |id: &TransactionId| self.transaction(*id).is_some_and(|other| other.find(table, hash, key).is_some());
+        // The last of those that change it one after the other.
         let holder = self
             .commits_seen_by(view.snapshot)
-            .find(writes)
+            .filter(writes)
+            .last()
             .or_else(|| self.prepared_writer_of(view.snapshot, table, hash, key))?;
         self.wait_for_apply(holder, view.token)
     }

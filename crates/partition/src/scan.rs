@@ -18,7 +18,7 @@ use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, Timestamp, Transac
 
 use crate::api::*;
 use crate::fragment::{Fragment, OrderedIndex};
-use crate::locks::{Acquired, Grant, LockKey, LockTable};
+use crate::locks::{Acquired, Grant, LockKey, LockTable, Request};
 use crate::partition::{Partition, no_such_table};
 use crate::ranges::{RangeLockId, range_contains};
 use crate::read::locker;
@@ -264,6 +264,9 @@ impl Partition {
         };
         if let Some((id, _)) = lock {
             self.active(id)?;
+            if let Some(blocked) = self.await_predecessors(id, view.token) {
+                return Ok(Step::Wait(blocked));
+            }
         } else {
             self.check_snapshot(view)?;
             if let Some(blocked) = self.wait_for_commits_in(view, cursor) {
@@ -312,8 +315,11 @@ impl Partition {
         if request.policy == LockPolicy::NoWait {
             return Err(lock_not_available());
         }
-        let holders = self.locks.enqueue(id, key, request.mode, view.token);
-        self.active(id)?.waits.push((view.token, WaitingFor::Lock(key)));
+        let waits = &mut self.active(id)?.waits;
+        let queued = waits.iter().any(|&(_, waiting)| waiting == WaitingFor::Lock(key));
+        waits.push((view.token, WaitingFor::Lock(key)));
+        let request = Request { transaction: id, mode: request.mode, token: view.token, early: false };
+        let holders = self.locks.enqueue(key, request, queued);
         Ok(Step::Wait(Blocked { holders }))
     }
 

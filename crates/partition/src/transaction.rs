@@ -5,7 +5,7 @@
 use shoal_types::{Error, ErrorCode, Result, TableId, TransactionId, key_hash};
 
 use crate::api::*;
-use crate::locks::{Acquired, LockKey};
+use crate::locks::{Acquired, LockKey, Request};
 use crate::partition::Partition;
 use crate::two_phase::transaction_lost;
 use crate::workspace::{State, Transaction, WaitingFor};
@@ -46,6 +46,20 @@ impl Partition {
         begun(&mut self.idle, id)
     }
 
+    /// Takes the lock of a row whose key the caller is about to look at, or queues for it. It may be granted before the commit of
+    /// the last holder is applied: see `early`.
+    pub(crate) fn lock_row(
+        &mut self,
+        id: TransactionId,
+        key: LockKey,
+        mode: LockMode,
+        policy: LockPolicy,
+        token: WaitToken,
+    ) -> Result<Locked> {
+        let early = self.active(id)?.may_lock_early && mode == LockMode::Exclusive;
+        self.lock_as(Request { transaction: id, mode, token, early }, key, policy)
+    }
+
     /// Takes a lock, or queues for it.
     pub(crate) fn lock(
         &mut self,
@@ -56,7 +70,12 @@ impl Partition {
         token: WaitToken,
     ) -> Result<Locked> {
         self.active(id)?;
-        match self.locks.acquire(id, key, mode) {
+        self.lock_as(Request { transaction: id, mode, token, early: false }, key, policy)
+    }
+
+    fn lock_as(&mut self, request: Request, key: LockKey, policy: LockPolicy) -> Result<Locked> {
+        let (id, token) = (request.transaction, request.token);
+        match self.locks.acquire(id, key, request.mode) {
             Acquired::New => {
                 self.active(id)?.locks.push(key);
                 Ok(Locked::Yes(true))
@@ -64,11 +83,13 @@ impl Partition {
             // Listed when it was granted.
             Acquired::Granted => Ok(Locked::Yes(true)),
             Acquired::Held => Ok(Locked::Yes(false)),
+            Acquired::Conflict if request.early && self.take_over(id, key) => Ok(Locked::Yes(true)),
             Acquired::Conflict => match policy {
                 LockPolicy::Wait => {
-                    let holders = self.locks.enqueue(id, key, mode, token);
-                    self.active(id)?.waits.push((token, WaitingFor::Lock(key)));
-                    Ok(Locked::Wait(Blocked { holders }))
+                    let waits = &mut self.active(id)?.waits;
+                    let queued = waits.iter().any(|&(_, waiting)| waiting == WaitingFor::Lock(key));
+                    waits.push((token, WaitingFor::Lock(key)));
+                    Ok(Locked::Wait(Blocked { holders: self.locks.enqueue(key, request, queued) }))
                 }
                 LockPolicy::SkipLocked => Ok(Locked::Skip),
                 LockPolicy::NoWait => Err(lock_not_available()),
@@ -76,9 +97,11 @@ impl Partition {
         }
     }
 
-    /// Releases a lock that this operation took and does not need.
+    /// Releases a lock that this operation took and does not need. One that has come early may have to go back: that is left to
+    /// the end of the transaction.
     pub(crate) fn unlock(&mut self, id: TransactionId, key: LockKey) {
         if let Some(transaction) = self.transactions.get_mut(&id)
+            && transaction.predecessors.is_empty()
             && let Some(position) = transaction.locks.iter().rposition(|&held| held == key)
         {
             transaction.locks.swap_remove(position);
@@ -130,17 +153,31 @@ impl Partition {
         }
     }
 
-    /// All (waiter, holder) pairs of this partition: its part of the wait-for graph.
+    /// (waiter, blocker) pairs: this partition's part of the wait-for graph. Who waits for a lock waits for those ahead of it in the
+    /// queue as well, which follows from the pairs of the next one: so there are about as many as waiters.
     pub fn wait_edges(&self) -> Vec<(TransactionId, TransactionId)> {
         let mut edges = Vec::new();
-        self.locks.append_edges(&mut edges);
+        let waits = self.transactions.values().flat_map(|transaction| &transaction.waits);
+        let mut keys: Vec<LockKey> = waits
+            .filter_map(|&(_, waiting)| match waiting {
+                WaitingFor::Lock(key) => Some(key),
+                WaitingFor::Range(..) => None,
+            })
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            self.locks.append_edges(key, &mut edges);
+        }
         self.ranges.append_edges(&mut edges);
         edges
     }
 
-    /// The transaction begins here, if it has not yet, whether it comes to lock anything or not.
+    /// The transaction begins here, if it has not yet, whether it comes to lock anything or not. Its coordinator is on another node
+    /// and does not ask for [`Partition::await_predecessors`]: it gets no locks early.
     pub fn join(&mut self, transaction: TransactionId) -> Result<()> {
-        self.active(transaction).map(|_| ())
+        self.active(transaction)?.may_lock_early = false;
+        Ok(())
     }
 
     /// What the transaction has here is what its coordinator takes it to have: it has joined in the leader's present term and
@@ -213,7 +250,9 @@ impl Partition {
             }
         }
         for &key in &transaction.locks {
-            self.locks.release(id, key, &mut self.grants);
+            if transaction.predecessors.is_empty() || !self.give_back(&transaction, key) {
+                self.locks.release(id, key, &mut self.grants);
+            }
         }
         let mut woken = Vec::new();
         for &(table, index) in &transaction.ranges {

@@ -295,6 +295,7 @@ impl Partition {
         if let Some(transaction) = self.transactions.get_mut(&transaction) {
             transaction.state = State::Committing { timestamp };
         }
+        self.pass_locks_on(transaction);
         self.pump()
     }
 

@@ -103,8 +103,12 @@ pub(crate) struct Transaction {
     /// Indexes in which the transaction holds range locks.
     pub(crate) ranges: Vec<(TableId, IndexId)>,
     pub(crate) waits: Vec<(WaitToken, WaitingFor)>,
-    /// Snapshot readers that wait for this transaction's commit to be applied.
+    /// Those that wait for this transaction's commit to be applied.
     pub(crate) apply_waiters: Vec<WaitToken>,
+    /// Locks that this transaction was given before the commits of those that had them were applied: see `early`.
+    pub(crate) predecessors: Vec<(LockKey, TransactionId)>,
+    /// Its coordinator asks before it tells of a commit without writes here whether what it has read is committed.
+    pub(crate) may_lock_early: bool,
 }
 
 impl Transaction {
@@ -121,6 +125,8 @@ impl Transaction {
             ranges: Vec::new(),
             waits: Vec::new(),
             apply_waiters: Vec::new(),
+            predecessors: Vec::new(),
+            may_lock_early: true,
         }
     }
 
@@ -136,6 +142,8 @@ impl Transaction {
         self.ranges.clear();
         self.waits.clear();
         self.apply_waiters.clear();
+        self.predecessors.clear();
+        self.may_lock_early = true;
     }
 
     /// Worth keeping for reuse: not grown by a bulk load.
@@ -160,6 +168,17 @@ impl Transaction {
         } else {
             self.newest.find(hash, |&number| self.is_write_of(number, table, hash, key)).copied()
         }
+    }
+
+    /// The writes of keys with this hash that nothing has superseded.
+    pub(crate) fn newest_with_hash(&self, table: TableId, hash: u64) -> impl Iterator<Item = &StagedWrite> {
+        let linear = if self.writes.len() <= LINEAR_MAX { self.writes.as_slice() } else { &[] };
+        let indexed = (self.writes.len() > LINEAR_MAX).then(|| self.newest.iter_hash(hash));
+        let indexed = indexed.into_iter().flatten().map(|&number| &self.writes[number as usize]);
+        linear
+            .iter()
+            .chain(indexed)
+            .filter(move |write| write.hash == hash && write.table == table && write.superseded_by == NO_WRITE)
     }
 
     /// The newest write of a key before the mark.

@@ -8,7 +8,7 @@ use crate::locks::LockKey;
 use crate::partition::{Partition, no_such_table};
 use crate::read::Found;
 use crate::transaction::Locked;
-use crate::workspace::{NO_ROW, WaitingFor};
+use crate::workspace::WaitingFor;
 
 /// A write's outcome before the row it may point to is borrowed.
 pub(crate) enum Outcome {
@@ -108,7 +108,8 @@ impl Partition {
             Some(row) => self.fragment(table)?.name_of(row)?,
             None => Box::default(),
         };
-        self.active(transaction)?.stage_delete(table, target.hash, key, name, row_of(found));
+        let slot = self.slot_of(found);
+        self.active(transaction)?.stage_delete(table, target.hash, key, name, slot);
         Ok(Step::Ready(WriteOutcome::Done))
     }
 
@@ -135,7 +136,7 @@ impl Partition {
         token: WaitToken,
     ) -> Result<Step<Found>> {
         let key = LockKey::row(target.table, target.hash);
-        match self.lock(id, key, LockMode::Exclusive, LockPolicy::Wait, token)? {
+        match self.lock_row(id, key, LockMode::Exclusive, LockPolicy::Wait, token)? {
             Locked::Wait(blocked) => Ok(Step::Wait(blocked)),
             _ => Ok(Step::Ready(self.locate(id, target.table, target.hash, target.key)?)),
         }
@@ -161,7 +162,8 @@ impl Partition {
             return Err(self.config.budget.full(&fragment.schema.name));
         }
         // The lock was taken in this very call, so the transaction is active.
-        self.active(id)?.stage(target.table, target.hash, target.key, Some(row.into()), row_of(old), charge);
+        let slot = self.slot_of(old);
+        self.active(id)?.stage(target.table, target.hash, target.key, Some(row.into()), slot, charge);
         Ok(Step::Ready(Outcome::Done))
     }
 
@@ -365,12 +367,5 @@ impl Partition {
                 }
             }
         })
-    }
-}
-
-fn row_of(found: Found) -> u32 {
-    match found {
-        Found::Committed(row) => row,
-        Found::Staged(_) | Found::Nothing => NO_ROW,
     }
 }

@@ -99,6 +99,8 @@ impl Knobs {
         let nodes = (data_nodes + management_nodes) as usize;
         let durability = if random.one_in(3) { Durability::Replicated } else { Durability::Disk };
         let skew = if random.one_in(2) { 0 } else { random.below(2_000_000) };
+        // Many clients that never rest, on a few rows.
+        let is_hot = random.one_in(5);
         let faults = FAULTS.map(|fault| (fault, if random.one_in(3) { 0 } else { random.between(1, 8) }));
         Knobs {
             data_nodes,
@@ -119,15 +121,15 @@ impl Knobs {
             silence_ms: random.between(60, 300),
             proof_per_mille: random.below(1001),
             astray_per_mille: random.below(40),
-            clients_per_node: random.between(1, 3),
-            think_us: (0, random.between(1_000, 20_000)),
+            clients_per_node: if is_hot { random.between(4, 8) } else { random.between(1, 3) },
+            think_us: (0, if is_hot { random.between(10, 400) } else { random.between(1_000, 20_000) }),
             clock_ms: (0..nodes).map(|_| (random.below(1 << 30), random.below(80))).collect(),
             wall_us: (0..nodes).map(|_| if skew == 0 { 0 } else { random.below(skew) }).collect(),
             fault_every_ms: (5, random.between(60, 400)),
             faults: faults.to_vec(),
             run_ms: random.between(1_500, 3_500),
-            accounts: random.between(3, 6) as i32,
-            registers: random.between(1, 3) as i32,
+            accounts: if is_hot { 2 } else { random.between(3, 6) as i32 },
+            registers: if is_hot { 1 } else { random.between(1, 3) as i32 },
         }
     }
 

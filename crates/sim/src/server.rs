@@ -96,7 +96,7 @@ impl Process {
             Served::Later => {}
             Served::Waits => {
                 let transaction = match &request {
-                    Request::Work(part, ..) => Some(part.transaction),
+                    Request::Work(part, ..) | Request::CheckRead(part) => Some(part.transaction),
                     _ => None,
                 };
                 if let Request::Scan(..) = request {
@@ -175,10 +175,17 @@ impl Process {
         let done = |reply| Ok(Served::Reply(reply));
         match request {
             Request::Work(part, operation, mark) => match self.hold(env, part) {
-                Ok(term) => self.work(part, term, *operation, *mark, token),
+                Ok(term) => {
+                    let served = self.work(part, term, *operation, *mark, token);
+                    if self.partition(part.partition).has_predecessors(part.transaction) {
+                        env.ctx.see(Sight::LockedEarly);
+                    }
+                    served
+                }
                 Err(refusal) => done(refusal),
             },
             Request::CheckRead(part) => match self.hold(env, part) {
+                Ok(_) if self.awaits_predecessors(part.partition, part.transaction, token) => Ok(Served::Waits),
                 Ok(_) => {
                     self.partition(part.partition).rollback(part.transaction);
                     done(Reply::Fine)
@@ -186,6 +193,9 @@ impl Process {
                 Err(refusal) => done(refusal),
             },
             Request::Commit(part) => match self.hold(env, part) {
+                Ok(_) if part.writes == 0 && self.awaits_predecessors(part.partition, part.transaction, token) => {
+                    Ok(Served::Waits)
+                }
                 Ok(_) => self.commit(env, (from, number), part),
                 Err(refusal) => done(refusal),
             },
@@ -230,7 +240,7 @@ impl Process {
             }
             Request::Scan(partition, snapshot, term) => return self.scan(*partition, *snapshot, *term, token),
             Request::TwoPhase(transaction, request) => {
-                return self.serve_coordinator(env, asker, *transaction, request);
+                return self.serve_coordinator(env, asker, *transaction, request, token);
             }
             Request::OutcomeOf(home, transaction) => Reply::Outcome(self.outcome_of(*home, *transaction)),
             Request::Decide(partition, transaction, decision) => {
@@ -371,6 +381,11 @@ impl Process {
         }
     }
 
+    /// Something that the transaction has seen under an early lock is not committed yet: the request waits under its token.
+    fn awaits_predecessors(&mut self, partition: PartitionId, id: TransactionId, token: WaitToken) -> bool {
+        self.partition(partition).await_predecessors(id, token).is_some()
+    }
+
     // ---- endings ----
 
     fn commit(&mut self, env: &mut Env<'_>, (from, number): (NodeId, u64), part: &Part) -> Result<Served> {
@@ -461,12 +476,16 @@ impl Process {
         (from, number): (NodeId, u64),
         transaction: TransactionId,
         request: &two_phase::Request,
+        token: WaitToken,
     ) -> Result<Served> {
         match request {
             two_phase::Request::Prepare { participant, home } => {
                 let two_phase::Participant { partition, term, writes } = *participant;
                 if let Err(refusal) = self.hold(env, &Part { partition, transaction, term, writes }) {
                     return Ok(Served::Reply(refusal));
+                }
+                if writes == 0 && self.awaits_predecessors(partition, transaction, token) {
+                    return Ok(Served::Waits);
                 }
                 let timestamp = self.timestamp_for(env, partition);
                 let token = CommitToken(self.next_token());

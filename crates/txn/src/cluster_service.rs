@@ -7,6 +7,7 @@ use std::time::Duration;
 use shoal_cluster::{Node, Operations, Served};
 use shoal_types::NodeId;
 
+use crate::deadlock::break_cycles_between_nodes;
 use crate::pulse::exchange_pulses;
 use crate::serve::Server;
 
@@ -15,6 +16,8 @@ const PULSE_EVERY: Duration = Duration::from_millis(100);
 /// What is in doubt at one look and at the next is asked for.
 const RESOLVE_EVERY: Duration = Duration::from_millis(250);
 const ORPHANS_EVERY: Duration = Duration::from_secs(2);
+/// While somebody waits for a lock, the nodes are asked so often who waits for whom.
+const DEADLOCKS_EVERY: Duration = Duration::from_millis(25);
 
 struct Service(Arc<Server>);
 
@@ -41,6 +44,10 @@ pub fn serve_cluster(node: &Arc<Node>) {
     let (weak, resolving) = (Arc::downgrade(node), Arc::downgrade(&server));
     cluster.spawn(move || pulses(weak));
     let orphans = resolving.clone();
+    let waiting = resolving.clone();
+    cluster.spawn(move || {
+        every(DEADLOCKS_EVERY, waiting, async |server| break_cycles_between_nodes(server.node()).await)
+    });
     cluster.spawn(move || every(RESOLVE_EVERY, resolving, async |server| server.resolve().await));
     cluster.spawn(move || every(ORPHANS_EVERY, orphans, async |server| server.end_orphans().await));
 }

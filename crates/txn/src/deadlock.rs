@@ -1,31 +1,33 @@
-//! Deadlocks between nodes: circles of waits that no node sees alone.
+//! Deadlocks between nodes: cycles of waits that no node sees alone.
 //!
-//! Whoever has waited for a while asks all nodes who waits for whom in the partitions they lead, and looks for a circle
-//! through itself in which it is the youngest: that one is the victim, and every waiter decides by the same rule.
+//! While somebody has waited for a moment in partitions led here, this node asks all others, again and again, who waits for whom in
+//! theirs: one question to each, whatever the number of waiters. Of a cycle the youngest is the victim, by a rule that is the same
+//! everywhere, and the node at which that one waits ends its wait.
 //! The nodes answer at different moments, so edges are believed only if a second round of questions, begun when the first
 //! was answered, finds them as well: then they all held at once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
 
-use shoal_cluster::Node;
+use shoal_cluster::{Node, WaitEdge, victims};
 use shoal_types::TransactionId;
 
 use crate::gather::join_all;
 use crate::protocol;
 
+/// Waits that are younger are not asked about: most end by themselves.
+const SUSPECT_AFTER: Duration = Duration::from_millis(25);
 /// Bits of a transaction's id that tell its age; those above name a node.
 const AGE_BITS: u32 = 52;
 
-type Edge = (TransactionId, TransactionId);
-
-/// The later of two transactions, whatever their nodes are.
-fn is_younger(one: TransactionId, other: TransactionId) -> bool {
-    let age = |id: TransactionId| (id.0 & ((1 << AGE_BITS) - 1), id.0);
-    age(one) > age(other)
+/// The later of two transactions has the greater one, whatever their nodes are.
+fn age(id: TransactionId) -> u64 {
+    id.0 & ((1 << AGE_BITS) - 1)
 }
 
 /// (waiter, holder) pairs of the partitions that are led here.
-pub(crate) fn local_edges(node: &Node) -> Vec<Edge> {
+pub(crate) fn local_edges(node: &Node) -> Vec<WaitEdge> {
     let mut edges = Vec::new();
     for partition in 0..node.partition_count() {
         if let Ok(guard) = node.leader(partition) {
@@ -36,7 +38,7 @@ pub(crate) fn local_edges(node: &Node) -> Vec<Edge> {
 }
 
 /// The same of all nodes; one that does not answer has no edges.
-async fn all_edges(node: &Node) -> HashSet<Edge> {
+async fn all_edges(node: &Node) -> Vec<WaitEdge> {
     let mut edges = local_edges(node);
     if let Some(remote) = node.remote() {
         let mut request = Vec::new();
@@ -47,41 +49,24 @@ async fn all_edges(node: &Node) -> HashSet<Edge> {
             let _ = protocol::read_edges(&reply, &mut edges);
         }
     }
-    edges.into_iter().collect()
+    edges
 }
 
-/// `waiter` must give way: it is the youngest in a circle of waits over several nodes.
-pub(crate) async fn is_victim_between_nodes(node: &Node, waiter: TransactionId) -> bool {
-    if node.remote().is_none_or(|remote| remote.peers_with_partitions().is_empty()) {
-        return false;
+/// One look for cycles over several nodes: their victims that wait here have their waits ended.
+pub(crate) async fn break_cycles_between_nodes(node: &Arc<Node>) {
+    let has_peers = node.remote().is_some_and(|remote| !remote.peers_with_partitions().is_empty());
+    if !has_peers || !node.wait_for_graph().has_waited(SUSPECT_AFTER) {
+        return;
     }
     let mut edges = all_edges(node).await;
-    if !is_youngest_in_circle(&edges, waiter) {
-        return false;
+    if victims(&edges, age).is_empty() {
+        return;
     }
-    let again = all_edges(node).await;
+    let again: HashSet<WaitEdge> = all_edges(node).await.into_iter().collect();
     edges.retain(|edge| again.contains(edge));
-    is_youngest_in_circle(&edges, waiter)
-}
-
-fn is_youngest_in_circle(edges: &HashSet<Edge>, waiter: TransactionId) -> bool {
-    let mut holders: HashMap<TransactionId, Vec<TransactionId>> = HashMap::new();
-    for &(from, to) in edges {
-        holders.entry(from).or_default().push(to);
+    for victim in victims(&edges, age) {
+        node.condemn(victim);
     }
-    let mut seen = HashSet::new();
-    let mut ahead = vec![waiter];
-    while let Some(next) = ahead.pop() {
-        for &holder in holders.get(&next).into_iter().flatten() {
-            if holder == waiter {
-                return true;
-            }
-            if is_younger(waiter, holder) && seen.insert(holder) {
-                ahead.push(holder);
-            }
-        }
-    }
-    false
 }
 
 #[cfg(test)]
@@ -93,20 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn of_a_circle_the_youngest_alone_is_the_victim_whatever_its_node_is() {
+    fn of_a_cycle_the_youngest_alone_is_the_victim_whatever_its_node_is() {
         let (old, middle, young) = (id(3, 1), id(1, 2), id(2, 3));
-        let circle: HashSet<Edge> = [(old, middle), (middle, young), (young, old)].into();
-        assert!(is_youngest_in_circle(&circle, young));
-        assert!(!is_youngest_in_circle(&circle, middle) && !is_youngest_in_circle(&circle, old));
-        let mut chain = circle.clone();
-        chain.remove(&(young, old));
-        assert!([old, middle, young].into_iter().all(|one| !is_youngest_in_circle(&chain, one)));
-    }
-
-    #[test]
-    fn somebody_who_waits_for_a_circle_is_no_part_of_it() {
-        let edges: HashSet<Edge> = [(id(1, 9), id(1, 2)), (id(1, 2), id(1, 1)), (id(1, 1), id(1, 2))].into();
-        assert!(!is_youngest_in_circle(&edges, id(1, 9)));
-        assert!(is_youngest_in_circle(&edges, id(1, 2)));
+        let mut edges = vec![(old, middle), (middle, young), (young, old), (id(1, 9), young)];
+        for _ in 0..edges.len() {
+            assert_eq!(victims(&edges, age), [young]);
+            edges.rotate_left(1);
+        }
+        edges.retain(|&edge| edge != (young, old));
+        assert!(victims(&edges, age).is_empty());
     }
 }

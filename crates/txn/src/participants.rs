@@ -110,7 +110,7 @@ impl Participants {
         })
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Participant> {
+    pub fn iter(&self) -> std::slice::Iter<'_, Participant> {
         self.list.iter()
     }
 

@@ -192,6 +192,8 @@ impl Transaction {
             None => {
                 let id = self.node.next_transaction_id();
                 self.id = Some(id);
+                // The token of the last commit has had its signal: a wait under it would end before it has begun.
+                self.waiter.arm(1);
                 id
             }
         }
@@ -290,6 +292,10 @@ impl Transaction {
             self.forget();
             return Ok(());
         };
+        if let Err(error) = self.await_predecessors(id).await {
+            self.rollback_quietly();
+            return Err(error);
+        }
         let mut writers = std::mem::take(&mut self.writers);
         self.participants.writers_into(&mut writers);
         let outcome = match self.node.remote().is_none() {
@@ -304,6 +310,31 @@ impl Transaction {
         }
         self.forget();
         outcome
+    }
+
+    /// Waits until what the transaction has seen under locks that it got early is committed, in partitions in which it has written
+    /// nothing: see `shoal_partition`'s `early`.
+    async fn await_predecessors(&mut self, id: TransactionId) -> Result<()> {
+        for number in 0..self.participants.iter().len() {
+            let Some(&Participant { partition, writes: 0, node: None, .. }) = self.participants.iter().nth(number)
+            else {
+                continue;
+            };
+            let mut has_waited = false;
+            loop {
+                let blocked = {
+                    let mut guard = self.node.partition(partition);
+                    if has_waited {
+                        guard.expect_joined(id)?;
+                    }
+                    guard.await_predecessors(id, self.token())
+                };
+                let Some(blocked) = blocked else { break };
+                self.wait(partition, blocked).await?;
+                has_waited = true;
+            }
+        }
+        Ok(())
     }
 
     /// Commits a transaction that has written in this process alone.

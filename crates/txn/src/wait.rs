@@ -1,35 +1,44 @@
 //! Waiting for other transactions: deadlocks, timeouts, and leaving nothing behind when a wait is given up.
 //!
 //! A wait is where the partition is: in the session's own task if the partition is led here, in a task that serves the
-//! session's node if it is led elsewhere. Both wait by [`wait_in_partition`].
+//! session's node if it is led elsewhere. Both wait by [`wait_in_partition`], and no wait sets a timer: the node's lock monitor ends
+//! those that last for too long or are part of a deadlock.
 
 use std::time::Duration;
 
-use shoal_cluster::{Node, Waiter};
+use shoal_cluster::{Node, WaitVerdict, Waiter};
 use shoal_partition::{Blocked, WaitToken};
 use shoal_types::{Error, ErrorCode, Result, TransactionId};
-use tokio::time::Instant;
 
-use crate::deadlock;
 use crate::transaction::Transaction;
-
-/// The wait-for graph is looked at again after so long, and then after twice as long each time: queues move on.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
 /// A wait in a partition that is under way; dropped, it is given up.
 struct Waiting<'a> {
     node: &'a Node,
     partition: u32,
     transaction: TransactionId,
-    token: WaitToken,
+    token: u64,
+    is_entered: bool,
+    /// The partition has ended it: nothing is left to cancel there.
+    is_over: bool,
+}
+
+impl Waiting<'_> {
+    /// Who ended the wait: the partition, or the node's lock monitor.
+    fn leave(&mut self) -> Option<WaitVerdict> {
+        self.is_entered = false;
+        self.node.wait_for_graph().leave(self.transaction, self.token)
+    }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.node.wait_for_graph().leave(self.transaction);
-        // Nothing is left to cancel if the wait came to its end.
-        self.node.partition(self.partition).cancel_wait(self.transaction, self.token);
+        if self.is_entered {
+            self.leave();
+        }
+        if !self.is_over {
+            self.node.partition(self.partition).cancel_wait(self.transaction, WaitToken(self.token));
+        }
     }
 }
 
@@ -54,36 +63,20 @@ pub(crate) async fn wait_in_partition(
         waiter.wait().await;
         return WaitEnd::Woken;
     };
-    let _waiting = Waiting { node, partition, transaction: id, token: WaitToken(waiter.token()) };
-    if !node.wait_for_graph().enter(id, &blocked.holders) {
+    let token = waiter.token();
+    let mut waiting = Waiting { node, partition, transaction: id, token, is_entered: true, is_over: false };
+    let is_suspect = node.wait_for_graph().enter(id, &blocked.holders, token, timeout);
+    if is_suspect && !waiter.is_done() && node.is_deadlocked(id) {
         return WaitEnd::Deadlock;
     }
-    if waiter.is_done() {
-        return WaitEnd::Woken;
-    }
-    let deadline = Instant::now() + timeout;
-    let mut pause = FIRST_LOOK;
-    loop {
-        let look_at = (Instant::now() + pause).min(deadline);
-        if tokio::time::timeout_at(look_at, waiter.wait()).await.is_ok() {
-            return WaitEnd::Woken;
+    waiter.wait().await;
+    match waiting.leave() {
+        Some(WaitVerdict::Deadlock) => WaitEnd::Deadlock,
+        Some(WaitVerdict::Timeout) => WaitEnd::Timeout,
+        None => {
+            waiting.is_over = true;
+            WaitEnd::Woken
         }
-        if look_at == deadline {
-            return WaitEnd::Timeout;
-        }
-        if !node.refresh_wait(id) {
-            return WaitEnd::Deadlock;
-        }
-        tokio::select! {
-            biased;
-            _ = waiter.wait() => return WaitEnd::Woken,
-            is_victim = deadlock::is_victim_between_nodes(node, id) => {
-                if is_victim {
-                    return WaitEnd::Deadlock;
-                }
-            }
-        }
-        pause = (pause * 2).min(LONGEST_LOOK);
     }
 }
 

@@ -3,6 +3,7 @@
 mod behaviour;
 mod catch_up;
 mod definition;
+mod early;
 mod follow;
 mod locking;
 mod model;

@@ -2,7 +2,8 @@
 //!
 //! Checked: snapshot reads and scans see exactly the committed state of their timestamp and the transaction's own
 //! writes; locking reads see the newest state, and what a locking scan has passed cannot change before its
-//! transaction ends (no phantoms); savepoints restore exactly; no two transactions write one row; replaying any
+//! transaction ends (no phantoms); savepoints restore exactly; no two transactions write one row, unless the first one's commit
+//! is in the log already; nothing that a transaction without writes has seen is under way when it ends; replaying any
 //! prefix of the log, or a checkpoint written meanwhile, gives the state of that moment; and when all is over, no
 //! lock, workspace or old version is left and the memory accounts are even.
 
@@ -45,6 +46,8 @@ struct Client {
     /// Waits with this work.
     blocked: Option<Work>,
     committing: Option<u64>,
+    /// Transactions whose versions it has seen under its locks before they were applied.
+    seen_in_flight: Vec<TransactionId>,
 }
 
 struct Checkpoint {
@@ -113,6 +116,7 @@ impl Model {
                 savepoint: None,
                 blocked: None,
                 committing: None,
+                seen_in_flight: Vec::new(),
             });
         }
         self.clients[slot].as_mut().unwrap()
@@ -120,19 +124,20 @@ impl Model {
 
     fn newest_of(&self, slot: usize, id: i32) -> Option<TestRow> {
         let client = self.clients[slot].as_ref().unwrap();
-        merged(self.applied(), &client.own).remove(&id)
+        merged(&self.committed_at(u64::MAX), &client.own).remove(&id)
     }
 
-    /// Nobody else may have a write of this row that is not applied.
-    fn check_exclusive(&self, slot: usize, id: i32) {
+    /// Nobody else may have a write of this row that is not in the log.
+    fn check_exclusive(&mut self, slot: usize, id: i32) {
+        let mut in_flight = Vec::new();
         for (other, client) in self.clients.iter().enumerate() {
-            if let Some(client) = client {
-                assert!(
-                    other == slot || client.own.iter().all(|(written, _)| *written != id),
-                    "row {id} written twice"
-                );
+            let Some(client) = client.as_ref().filter(|_| other != slot) else { continue };
+            if client.own.iter().any(|(written, _)| *written == id) {
+                assert!(client.committing.is_some(), "row {id} written twice");
+                in_flight.push(client.transaction);
             }
         }
+        self.client(slot).seen_in_flight.extend(in_flight);
     }
 
     /// Runs work to its end, or leaves it with its client, waiting.
@@ -175,7 +180,10 @@ impl Model {
             Work::Get { id, ref view, lock } => match self.bed.get(view, id, lock) {
                 Step::Ready(found) => {
                     let base = match lock {
-                        Some(_) => self.applied().clone(),
+                        Some(_) => {
+                            self.check_exclusive(slot, id);
+                            self.committed_at(u64::MAX)
+                        }
                         None => self.committed_at(view.snapshot.0),
                     };
                     assert_eq!(found, merged(&base, &self.client(slot).own).remove(&id));
@@ -320,6 +328,18 @@ impl Model {
 
     fn commit(&mut self, slot: usize) {
         let transaction = self.client(slot).transaction;
+        if !self.bed.partition.has_writes(transaction) {
+            while self.bed.partition.await_predecessors(transaction, WaitToken(transaction.0)).is_some() {
+                self.persist();
+            }
+            let under_way = |id: &TransactionId| {
+                self.clients
+                    .iter()
+                    .flatten()
+                    .any(|client| client.committing.is_some() && client.transaction == *id)
+            };
+            assert!(!self.clients[slot].as_ref().unwrap().seen_in_flight.iter().any(under_way));
+        }
         match self.bed.propose(transaction) {
             CommitStart::Proposed => {
                 let clock = self.bed.clock;

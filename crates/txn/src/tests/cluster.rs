@@ -74,6 +74,16 @@ impl Cluster {
         (table, ids)
     }
 
+    /// Does, without end, what a node of a cluster does in the background.
+    async fn break_cycles(&self) {
+        loop {
+            for node in &self.nodes {
+                crate::deadlock::break_cycles_between_nodes(&node.node).await;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     pub fn begun(&self, position: usize) -> Transaction {
         self.nodes[position].begun(Isolation::RepeatableRead)
     }
@@ -201,10 +211,16 @@ fn a_deadlock_between_nodes_ends_with_the_youngest_as_its_victim() {
             }
             set_k(&mut second, &table, there, Some(2)).await.unwrap();
             let began = std::time::Instant::now();
-            let (one, other) = tokio::join!(
-                set_k(&mut first, &table, there, Some(1)),
-                set_k_and_end(&mut second, &table, here, Some(2))
-            );
+            let waits = async {
+                tokio::join!(
+                    set_k(&mut first, &table, there, Some(1)),
+                    set_k_and_end(&mut second, &table, here, Some(2))
+                )
+            };
+            let (one, other) = tokio::select! {
+                outcomes = waits => outcomes,
+                () = cluster.break_cycles() => unreachable!("it goes on for ever"),
+            };
             assert_eq!(one.unwrap(), Inserted::Done);
             assert_eq!(other.unwrap_err().errno(), 1213);
             assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());

@@ -3,6 +3,7 @@
 mod bank;
 mod basics;
 mod blobs;
+mod contention;
 mod crashes;
 mod locking;
 mod recovery;
