@@ -36,7 +36,7 @@ pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut 
     if let Some(aggregator) = run.aggregator.take() {
         run.groups(aggregator, &mut output, ctx).await?;
     }
-    output.finish().await?;
+    output.finish(ctx.interrupt).await?;
     ctx.found_rows = output.rows_seen;
     Ok(())
 }
@@ -81,6 +81,7 @@ impl BlockRun<'_> {
         }
         let rows = read_input(first, ctx).await?;
         for start in (0..rows.len()).step_by(BATCH_ROWS) {
+            ctx.check_between_batches().await?;
             let mut batch = RowBatch::new(block.width);
             for row in start..rows.len().min(start + BATCH_ROWS) {
                 let target = batch.push_empty();
@@ -137,6 +138,7 @@ impl BlockRun<'_> {
             };
             let more = reader.next(input, ctx, &mut visit).await?;
             super::sleep_if_asked(ctx).await?;
+            output.trim(ctx.interrupt).await?;
             if output.wants_flush() {
                 output.flush().await?;
             }
@@ -247,6 +249,7 @@ impl BlockRun<'_> {
                 output.flush().await?;
             }
         }
+        output.trim(ctx.interrupt).await?;
         Ok(Flow::Continue)
     }
 
@@ -256,15 +259,24 @@ impl BlockRun<'_> {
         output: &mut Output<'_>,
         ctx: &mut ExecContext<'_>,
     ) -> Result<()> {
-        let mut rows = aggregator.finish(&mut ctx.eval)?;
-        if let Some(aggregation) = &self.block.aggregation {
-            if !aggregation.subqueries.is_empty() {
-                fill_columns(&aggregation.subqueries, &mut Vec::new(), &mut rows, ctx).await?;
+        let mut groups = aggregator.finish(ctx.interrupt).await?;
+        let mut subquery_states = Vec::new();
+        loop {
+            ctx.check_between_batches().await?;
+            let mut rows = groups.next_batch(&mut ctx.eval)?;
+            if rows.is_empty() {
+                return Ok(());
             }
-            retain(&mut rows, aggregation.having.as_ref(), &mut ctx.eval)?;
+            if let Some(aggregation) = &self.block.aggregation {
+                if !aggregation.subqueries.is_empty() {
+                    fill_columns(&aggregation.subqueries, &mut subquery_states, &mut rows, ctx).await?;
+                }
+                retain(&mut rows, aggregation.having.as_ref(), &mut ctx.eval)?;
+            }
+            if self.project(&rows, output, ctx).await? == Flow::Stop {
+                return Ok(());
+            }
         }
-        self.project(&rows, output, ctx).await?;
-        Ok(())
     }
 }
 

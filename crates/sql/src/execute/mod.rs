@@ -16,6 +16,7 @@ pub mod output;
 pub mod query;
 pub mod set_operation;
 pub mod sort;
+pub mod sort_in_turns;
 pub mod subquery;
 
 use std::future::Future;

@@ -88,6 +88,7 @@ impl Session {
             return Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to mysqld_stmt_execute"));
         }
         let statement = Rc::clone(&prepared.statement);
+        self.again_until = None;
         if !plans::is_planned(&statement) {
             return self.run_statement(&statement, more, sink).await;
         }
