@@ -65,7 +65,9 @@ impl BlockRun<'_> {
         }
         let mut states: Vec<JoinState> = block.steps.iter().map(|_| JoinState::default()).collect();
         if let Input::Table(input) = &first.input {
-            let wanted = if block.steps.len() == 1 { output.rows_wanted() } else { None };
+            // A join that locks takes no more rows at a time than can be wanted.
+            let counts = self.aggregator.is_none() && (block.steps.len() == 1 || input.lock.is_some());
+            let wanted = if counts { output.rows_wanted() } else { None };
             let mut reader = TableReader::open(input, wanted, ctx).await?;
             loop {
                 let mut batch = RowBatch::new(block.width);
@@ -108,7 +110,8 @@ impl BlockRun<'_> {
         let columns = position_map(&step.columns, block.width);
         let plain = self.plain_projection(&columns, output);
         let filters: Vec<_> = step.filter.iter().chain(&block.filter).chain(&block.late_filter).collect();
-        let wanted = if self.aggregator.is_none() && filters.is_empty() { output.rows_wanted() } else { None };
+        let counts = self.aggregator.is_none() && (filters.is_empty() || input.lock.is_some());
+        let wanted = if counts { output.rows_wanted() } else { None };
         let mut reader = TableReader::open(input, wanted, ctx).await?;
         loop {
             let mut flow = Flow::Continue;
