@@ -218,7 +218,7 @@ impl PartitionScan {
             rows_max: limit as u32,
         };
         let ranges = self.open_ranges(request).map(|(_, part)| part);
-        let unlocks = lock.is_some() && transaction.may_unlock(self.partition);
+        let unlocks = lock.is_some() && !looks && transaction.may_unlock(self.partition);
         let sieve = |out: &mut Vec<u8>| WireSieve::put(&request.sieve, unlocks, out);
         protocol::put_then_scan(&mut transaction.frame, &head, sieve, ranges, place);
         Ok(transaction.send_work(self.partition, node, std::iter::empty()))
@@ -259,7 +259,7 @@ impl PartitionScan {
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
         let rows = self.receive(request, answer)?;
-        let unlocks = request.mode.lock.is_some() && transaction.may_unlock(self.partition);
+        let unlocks = request.mode.lock.is_some() && !self.looks && transaction.may_unlock(self.partition);
         let mut unlocked: Vec<Vec<u8>> = Vec::new();
         for row in rows.rows.iter() {
             let is_shown = !visitor.stopped && visitor.error.is_none();

@@ -45,6 +45,8 @@ struct InPlaceScan {
     ahead: Vec<(PartitionScan, Answer)>,
     /// Rows that the visitor has taken, of those that it may want.
     taken: u64,
+    /// Nothing is locked: see [`Transaction::look`].
+    looks: bool,
 }
 
 /// What one hold of a partition came to.
@@ -59,7 +61,19 @@ impl Transaction {
         self.scan_through(request, Sieve::default())
     }
 
-    /// The same of the rows that pass the sieve, which is where the rows lie.
+    /// Shows the rows that a locking scan would come to, in their newest committed versions, and locks none. Those that SKIP LOCKED
+    /// leaves out are not shown. Not for indexes without an order.
+    pub fn look(&mut self, request: ScanRequest) -> TableScan {
+        let request = ScanRequest { ordered: false, row_limit: None, ..request };
+        let mut scan = self.scan_through(request, Sieve::default());
+        if let Way::InPlace(scan) = &mut scan.way {
+            scan.looks = true;
+            scan.walk = scan.walk_of(scan.partitions.start);
+        }
+        scan
+    }
+
+    /// Begins a scan of the rows that pass the sieve, which is where the rows lie.
     pub fn scan_through(&mut self, mut request: ScanRequest, sieve: Sieve) -> TableScan {
         let partitions = match &request.partition_key {
             Some(key) => {
@@ -84,6 +98,7 @@ impl Transaction {
                 partitions,
                 ahead: Vec::new(),
                 taken: 0,
+                looks: false,
             })
         };
         let is_merged = matches!(way, Way::Merged(_) | Way::Locking(_));
@@ -288,12 +303,17 @@ impl InPlaceScan {
             }
             if self.walk.is_done(request) {
                 self.partitions.start += 1;
-                self.walk = PartitionScan::new(self.partitions.start);
+                self.walk = self.walk_of(self.partitions.start);
             }
         }
         self.taken = takes_max - visitor.takes_left;
         transaction.counters.read_row_count += visitor.rows as u64;
         Ok(!self.partitions.is_empty())
+    }
+
+    fn walk_of(&self, partition: u32) -> PartitionScan {
+        let walk = PartitionScan::new(partition);
+        if self.looks { walk.looking_ahead() } else { walk }
     }
 
     /// The first batch of the present partition, if it was asked for with others.
@@ -336,7 +356,7 @@ impl InPlaceScan {
         let (mut walks, mut asked) = (Vec::new(), Vec::new());
         for partition in self.partitions.clone() {
             if let Some(node) = transaction.route(partition).await? {
-                let mut walk = PartitionScan::new(partition);
+                let mut walk = self.walk_of(partition);
                 asked.push(walk.send(request, transaction, node, limit).await?);
                 walks.push(walk);
             }

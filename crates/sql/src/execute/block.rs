@@ -8,6 +8,7 @@ use shoal_types::{Result, Value};
 use super::aggregate::Aggregator;
 use super::fetch::{MappedRow, TableReader, fill, position_map};
 use super::join::{JoinState, join, read_input};
+use super::lock_in_order;
 use super::output::Output;
 use super::set_operation::evaluate_limit;
 use super::subquery::{SubqueryState, fill_columns};
@@ -58,6 +59,9 @@ impl BlockRun<'_> {
             self.rest(batch, output, ctx).await?;
             return Ok(());
         };
+        if let (Some(input), Some(wanted)) = (lock_in_order::applies(block, ctx), output.limit()) {
+            return lock_in_order::run(block, input, wanted, output, ctx).await;
+        }
         if let (Input::Table(input), [_], true) = (&first.input, &block.steps[..], block.subqueries.is_empty())
             && !self.projection_may_wait()
         {

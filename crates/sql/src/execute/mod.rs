@@ -11,6 +11,7 @@ pub mod consumer;
 pub mod fetch;
 pub mod join;
 pub mod key_set;
+pub mod lock_in_order;
 pub mod lookup;
 pub mod output;
 pub mod query;

@@ -70,6 +70,11 @@ impl<'a> Output<'a> {
         }
     }
 
+    /// Most rows that can be wanted, if LIMIT says so: OFFSET and LIMIT.
+    pub fn limit(&self) -> Option<u64> {
+        self.limit.map(|limit| limit.saturating_add(self.offset))
+    }
+
     /// No row can be wanted at all (LIMIT 0).
     pub fn is_full(&self) -> bool {
         !self.count_all_rows && self.sorter.is_none() && self.limit.is_some_and(|limit| self.passed >= limit)
