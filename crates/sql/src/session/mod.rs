@@ -10,6 +10,8 @@ pub mod prepared;
 pub mod run;
 pub mod state;
 pub mod statement;
+#[cfg(test)]
+mod tests;
 pub mod transaction;
 
 use std::collections::HashMap;

@@ -61,7 +61,7 @@ const ENDLESS: [&str; 16] = [
     "SELECT /* never */ a.id FROM big a, big b WHERE a.id + b.id < 0",
     "SELECT /* never */ COUNT(*) FROM big a JOIN big b ON a.same = b.same",
     "SELECT /* never */ a.id FROM big a JOIN big b ON a.same = b.same WHERE a.text > b.text AND a.id + b.id < 0",
-    "SELECT /* never */ a.id FROM big a LEFT JOIN big b ON a.text = CONCAT(b.text, 'x')",
+    "SELECT /* never */ a.id FROM big a LEFT JOIN big b ON a.text > CONCAT(b.text, 'x') AND a.id + b.id < 0",
     "SELECT /* never */ COUNT(DISTINCT a.id + b.id) FROM big a, big b",
     "SELECT /* never */ a.id % 7, SUM(b.id) FROM big a, big b GROUP BY a.id % 7",
     "SELECT /* never */ a.text FROM big a, d b, d c, d e, d f ORDER BY CONCAT(a.text, b.n, c.n, e.n, f.n) LIMIT 3",

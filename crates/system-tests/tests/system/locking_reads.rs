@@ -65,7 +65,7 @@ fn an_ordered_locking_read_with_a_limit_locks_what_it_returns() {
         ("SELECT n FROM l WHERE s = 'new' ORDER BY n LIMIT 1 FOR UPDATE", "4", &[1, 2, 3]),
         ("SELECT n FROM l WHERE g = 0 ORDER BY n DESC LIMIT 1 FOR UPDATE", "40", &[]),
         ("SELECT p FROM l FORCE INDEX (by_p) WHERE p = 4 ORDER BY p LIMIT 1 FOR UPDATE", "4", &[40]),
-        ("SELECT n FROM l WHERE n IN (7, 8, 9) ORDER BY n LIMIT 1 FOR UPDATE", "7", &[]),
+        ("SELECT n FROM l WHERE n IN (7, 8, 9) ORDER BY n LIMIT 1 FOR UPDATE", "7", &[8, 9]),
         ("SELECT a.n FROM l a JOIN l b ON b.n = a.n ORDER BY a.n LIMIT 1 FOR UPDATE", "1", &[]),
     ];
     for level in LEVELS {
