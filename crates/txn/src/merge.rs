@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
+use std::time::Instant;
 
 use shoal_cluster::remote::is_not_leader;
 use shoal_types::key::KeySpec;
@@ -13,7 +14,7 @@ use crate::api::*;
 use crate::interpret::Sifted;
 use crate::partition_scan::PartitionScan;
 use crate::remote::{Answer, Patience, map_version};
-use crate::scan::{Held, ROWS_PER_HOLD};
+use crate::scan::{HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
 use crate::transaction::Transaction;
 
 /// Rows of a partition's first batch, when no limit says how many are wanted; later batches are larger.
@@ -124,6 +125,7 @@ impl MergedScan {
     ) -> Result<bool> {
         let mut skipped: Vec<(u32, Vec<u8>)> = Vec::new();
         let mut going_on = true;
+        let mut since = None;
         while *shown < ROWS_PER_HOLD
             && let Some(mut head) = self.heap.pop()
         {
@@ -132,6 +134,11 @@ impl MergedScan {
             let Some((row, rest)) = source.next_row() else { continue };
             let row = request.layout().row(row);
             *shown += 1;
+            if shown.is_multiple_of(ROWS_PER_LOOK) && since.get_or_insert_with(Instant::now).elapsed() >= HOLD_MAX
+            {
+                // Enough for one batch: the others have their turn.
+                *shown = ROWS_PER_HOLD;
+            }
             transaction.counters.read_row_count += 1;
             match visit(row)? {
                 Visit::Take => {}

@@ -162,9 +162,10 @@ pub(crate) struct Visitor<'a> {
     pub error: Option<Error>,
 }
 
-/// How long a visitor may hold a partition that others want as well, and the rows after which it looks at the clock.
-const HOLD_MAX: Duration = Duration::from_millis(1);
-const ROWS_PER_LOOK: usize = 16;
+/// How long a visitor sees rows without a pause, for others want the partition and the thread as well; and the rows after which it
+/// looks at the clock.
+pub(crate) const HOLD_MAX: Duration = Duration::from_millis(1);
+pub(crate) const ROWS_PER_LOOK: usize = 16;
 
 impl<'a> Visitor<'a> {
     pub fn new(visit: &'a mut dyn FnMut(RowRef<'_>) -> Result<Visit>, unlock_skipped: bool) -> Visitor<'a> {

@@ -147,7 +147,7 @@ impl Session {
         };
         self.shared.counters.add(plan.counter(), 1);
         crate::account::check_plan(self, plan)?;
-        self.shared.interrupt.start_statement(self.variables.max_execution_time_ms);
+        self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         self.begin_statement(false)?;
         let mut rows = crate::execute::consumer::Collect::default();
         let outcome =

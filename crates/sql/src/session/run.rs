@@ -103,8 +103,9 @@ impl Session {
         }
     }
 
-    fn statement_limit_ms(&self, plan: &Plan) -> u64 {
-        if plan.writes() { 0 } else { self.variables.max_execution_time_ms }
+    /// How long a plan may run, in milliseconds; 0 for ever. Only SELECT is limited.
+    pub(super) fn statement_limit_ms(&self, plan: &Plan) -> u64 {
+        if plan.writes() { 0 } else { plan.limit_ms.unwrap_or(self.variables.max_execution_time_ms) }
     }
 
     /// What was true when the plan was made must still be: tables exist, the user may use them.
@@ -154,7 +155,8 @@ impl Session {
                 None => Ok(()),
             });
             // A read that begins again has its time from the first attempt.
-            let limit_ms = (!begins_again).then_some(self.variables.max_execution_time_ms);
+            let limit_ms = point.limit_ms.unwrap_or(self.variables.max_execution_time_ms);
+            let limit_ms = (!begins_again).then_some(limit_ms);
             guard_if_it_waits(&self.shared.interrupt, limit_ms, read).await??;
         }
         if rows == 0 {

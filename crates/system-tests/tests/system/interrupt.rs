@@ -99,6 +99,9 @@ fn max_execution_time_ends_every_select_and_nothing_else() {
     }
     client.execute("INSERT INTO sink SELECT id, SLEEP(0.1), 'x' FROM d, big WHERE n = 0 AND id = 0").unwrap();
     client.execute("DO SLEEP(0.1)").unwrap();
+    client.execute("SET max_execution_time = 0").unwrap();
+    let hinted = client.query("SELECT /*+ MAX_EXECUTION_TIME(50) */ COUNT(*) FROM big a, big b, big c");
+    assert!(matches!(hinted, Err(Error::Server { errno: 3024, .. })), "{hinted:?}");
 }
 
 #[test]
