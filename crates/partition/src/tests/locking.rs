@@ -280,7 +280,8 @@ fn a_scan_that_is_led_on_locks_no_more_than_it_was_led_to() {
     let mut bed = Bed::new();
     bed.fill((0..10).map(|id| row(id * 10, id)));
     let (reader, writer) = (bed.begin(), bed.begin());
-    let until = |id: i32| KeyRange { start: std::ops::Bound::Unbounded, end: std::ops::Bound::Excluded(key(id)) };
+    let until =
+        |id: i32| KeyRange { start: std::ops::Bound::Unbounded, end: std::ops::Bound::Excluded(key(id).to_vec()) };
     let mut cursor = Cursor::new(TABLE, PRIMARY, until(25), Direction::Forward);
     let mut rows = Vec::new();
     let limited = bed.partition.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 1, &mut |row| {
