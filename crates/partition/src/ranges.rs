@@ -58,6 +58,33 @@ pub(crate) fn range_contains(range: &KeyRange, key: &[u8]) -> bool {
         }
 }
 
+/// The second range begins where the first one ends.
+fn is_followed_by(first: &KeyRange, second: &KeyRange) -> bool {
+    matches!((&first.end, &second.start), (Bound::Excluded(end), Bound::Included(start)) if end == start)
+}
+
+/// Makes a range contain another one that overlaps with it or continues it.
+fn widen(range: &mut KeyRange, other: KeyRange) {
+    let starts_earlier = match (&other.start, &range.start) {
+        (_, Bound::Unbounded) => false,
+        (Bound::Unbounded, _) => true,
+        (Bound::Included(new), Bound::Excluded(old)) => new <= old,
+        (Bound::Included(new) | Bound::Excluded(new), Bound::Included(old) | Bound::Excluded(old)) => new < old,
+    };
+    let ends_later = match (&other.end, &range.end) {
+        (_, Bound::Unbounded) => false,
+        (Bound::Unbounded, _) => true,
+        (Bound::Included(new), Bound::Excluded(old)) => new >= old,
+        (Bound::Included(new) | Bound::Excluded(new), Bound::Included(old) | Bound::Excluded(old)) => new > old,
+    };
+    if starts_earlier {
+        range.start = other.start;
+    }
+    if ends_later {
+        range.end = other.end;
+    }
+}
+
 impl RangeLockTable {
     /// Some range of this index is locked.
     pub(crate) fn is_locked(&self, table: TableId, index: IndexId) -> bool {
@@ -108,7 +135,8 @@ impl RangeLockTable {
         }
     }
 
-    /// Sets the range of a lock, making it first if `id` is `None`. True if it is the owner's first in this index.
+    /// Extends a lock to a range. Without `id` it is a lock of the owner that the range continues, or else a new one. True if it
+    /// is the owner's first in this index.
     pub(crate) fn cover(
         &mut self,
         id: &mut Option<RangeLockId>,
@@ -121,7 +149,15 @@ impl RangeLockTable {
         if let Some(lock) =
             id.and_then(|id| ranges.locks.iter_mut().find(|lock| lock.id == id && lock.owner == owner))
         {
-            lock.range = range;
+            widen(&mut lock.range, range);
+            return false;
+        }
+        let continues = |lock: &&mut RangeLock| {
+            lock.owner == owner && (is_followed_by(&lock.range, &range) || is_followed_by(&range, &lock.range))
+        };
+        if let Some(lock) = ranges.locks.iter_mut().rev().find(continues) {
+            *id = Some(lock.id);
+            widen(&mut lock.range, range);
             return false;
         }
         if ranges.locks.iter().any(|lock| lock.owner == owner && lock.range == range) {
@@ -162,6 +198,36 @@ impl RangeLockTable {
     pub(crate) fn append_edges(&self, edges: &mut Vec<(TransactionId, TransactionId)>) {
         for waiter in self.indexes.values().flat_map(|ranges| &ranges.waiters) {
             edges.extend(waiter.blockers.iter().map(|&blocker| (waiter.transaction, blocker)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: (TableId, IndexId) = (TableId(1), IndexId(0));
+
+    fn range(start: &[u8], end: &[u8]) -> KeyRange {
+        KeyRange { start: Bound::Included(start.to_vec()), end: Bound::Excluded(end.to_vec()) }
+    }
+
+    fn blocks(table: &RangeLockTable, key: &[u8]) -> bool {
+        !table.blockers(PLACE.0, PLACE.1, key, TransactionId(2)).is_empty()
+    }
+
+    #[test]
+    fn ranges_that_continue_each_other_are_one_lock_in_either_direction() {
+        for steps in [[range(b"b", b"d"), range(b"d", b"f")], [range(b"d", b"f"), range(b"b", b"d")]] {
+            let mut table = RangeLockTable::default();
+            let (owner, [first, second]) = (TransactionId(1), steps);
+            assert!(table.cover(&mut None, PLACE.0, PLACE.1, owner, first));
+            let mut id = None;
+            assert!(!table.cover(&mut id, PLACE.0, PLACE.1, owner, second.clone()));
+            assert!(!table.cover(&mut id, PLACE.0, PLACE.1, owner, second));
+            assert_eq!(table.indexes[&PLACE].locks.len(), 1);
+            let blocked: Vec<bool> = [b"a", b"b", b"c", b"d", b"e", b"f"].map(|key| blocks(&table, key)).to_vec();
+            assert_eq!(blocked, [false, true, true, true, true, false]);
         }
     }
 }

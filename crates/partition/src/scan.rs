@@ -8,6 +8,7 @@
 //! part of the range that they have covered, and wait when another transaction has staged a key in the part that
 //! they are about to enter. So neither side can slip a phantom past the other.
 
+mod look;
 mod merge;
 mod place;
 
@@ -78,6 +79,11 @@ impl Cursor {
         &self.range
     }
 
+    /// Moves the far end of the range, seen in the cursor's direction; the place stays. So a scan is led on step by step.
+    pub fn extend(&mut self, range: KeyRange) {
+        self.range = range;
+    }
+
     /// What lies before the cursor.
     fn remaining(&self) -> KeyRange {
         let mut range = self.range.clone();
@@ -115,6 +121,26 @@ enum End {
     Locked(LockKey),
 }
 
+/// What a walk does about locks.
+#[derive(Clone, Copy)]
+enum Access {
+    /// Nothing.
+    Plain,
+    /// Takes them.
+    Locking(TransactionId, LockRequest),
+    /// Takes none, but leaves out rows that could not be locked at once in this mode.
+    LeavingOutLocked(LockMode),
+}
+
+impl Access {
+    fn locker(self) -> Option<TransactionId> {
+        match self {
+            Access::Locking(id, _) => Some(id),
+            Access::Plain | Access::LeavingOutLocked(_) => None,
+        }
+    }
+}
+
 /// The borrowed parts of the partition that one call walks with.
 struct Walk<'a> {
     fragment: &'a Fragment,
@@ -125,7 +151,7 @@ struct Walk<'a> {
     taken: Vec<LockKey>,
     view: &'a ReadView,
     snapshot: Timestamp,
-    lock: Option<(TransactionId, LockRequest)>,
+    access: Access,
     key: Vec<u8>,
     /// Rows shown by this call.
     shown: usize,
@@ -143,8 +169,12 @@ enum Admit {
 impl<'a> Walk<'a> {
     /// Locks a committed row, if this is a locking scan.
     fn admit(&mut self, bytes: &[u8]) -> Admit {
-        let Some((id, request)) = self.lock else {
-            return Admit::Show { unlockable: None };
+        let access = self.access;
+        let (id, request) = match access {
+            Access::Plain => return Admit::Show { unlockable: None },
+            Access::LeavingOutLocked(mode) if self.is_locked_by_another(bytes, mode) => return Admit::Skip,
+            Access::LeavingOutLocked(_) => return Admit::Show { unlockable: None },
+            Access::Locking(id, request) => (id, request),
         };
         let hash = key_hash(self.fragment.primary_key_into(bytes, &mut self.key));
         let key = LockKey::row(self.fragment.schema.id, hash);
@@ -172,7 +202,7 @@ impl<'a> Walk<'a> {
             Visit::Continue => None,
             Visit::Stop => Some(End::Stopped),
             Visit::ContinueUnlocked => {
-                if let (Some(key), Some((id, _))) = (unlockable, self.lock) {
+                if let (Some(key), Some(id)) = (unlockable, self.access.locker()) {
                     if self.taken.last() == Some(&key) {
                         self.taken.pop();
                         self.locks.release(id, key, self.grants);
@@ -281,10 +311,11 @@ impl Partition {
             }
             _ => None,
         };
+        let access = lock.map_or(Access::Plain, |(id, request)| Access::Locking(id, request));
         let end = if hashed {
-            self.walk_hash(view, cursor, lock, barrier.map(|(_, key)| key), row_limit.max(1), visit)?
+            self.walk_hash(view, cursor, access, barrier.map(|(_, key)| key), row_limit.max(1), visit)?
         } else {
-            self.walk_tree(view, cursor, lock, barrier, row_limit.max(1), visit)?
+            self.walk_tree(view, cursor, access, barrier, row_limit.max(1), visit)?
         };
         cursor.finished = matches!(end, End::Exhausted);
         if let Some((id, request)) = lock
@@ -416,12 +447,12 @@ impl Partition {
         &'a mut self,
         view: &'a ReadView,
         table: TableId,
-        lock: Option<(TransactionId, LockRequest)>,
+        access: Access,
         with_own: bool,
     ) -> Result<Walk<'a>> {
         let fragment = self.fragments.get(&table).ok_or_else(|| no_such_table(table))?;
         let own = view.transaction.filter(|_| with_own).and_then(|id| self.transactions.get(&id));
-        let snapshot = if lock.is_some() { Timestamp::MAX } else { view.snapshot };
+        let snapshot = if access.locker().is_some() { Timestamp::MAX } else { view.snapshot };
         let own = own.map(|own| &**own);
         let (locks, grants) = (&mut self.locks, &mut self.grants);
         Ok(Walk {
@@ -432,7 +463,7 @@ impl Partition {
             taken: Vec::new(),
             view,
             snapshot,
-            lock,
+            access,
             key: Vec::new(),
             shown: 0,
             unlocked: Vec::new(),
@@ -456,13 +487,13 @@ impl Partition {
         &mut self,
         view: &ReadView,
         cursor: &mut Cursor,
-        lock: Option<(TransactionId, LockRequest)>,
+        access: Access,
         barrier: Option<(Vec<u8>, LockKey)>,
         row_limit: usize,
         visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
     ) -> Result<End> {
         let with_own = self.prepare_own_overlay(view, cursor);
-        let mut walk = self.walk(view, cursor.table, lock, with_own)?;
+        let mut walk = self.walk(view, cursor.table, access, with_own)?;
         let fragment = walk.fragment;
         let index = fragment.index(cursor.index).ok_or_else(|| no_such_index(fragment, cursor.index))?;
         let overlay = walk.own.and_then(|own| own.overlay(cursor.table, cursor.index));
@@ -505,7 +536,7 @@ impl Partition {
             cursor.position = position;
         }
         let (taken, unlocked) = (std::mem::take(&mut walk.taken), std::mem::take(&mut walk.unlocked));
-        self.settle_walk(lock.map(|(id, _)| id), taken, unlocked);
+        self.settle_walk(access.locker(), taken, unlocked);
         Ok(end)
     }
 
@@ -514,7 +545,7 @@ impl Partition {
         &mut self,
         view: &ReadView,
         cursor: &mut Cursor,
-        lock: Option<(TransactionId, LockRequest)>,
+        access: Access,
         barrier: Option<LockKey>,
         row_limit: usize,
         visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
@@ -523,7 +554,7 @@ impl Partition {
             return Ok(End::Locked(key));
         }
         let with_own = self.prepare_own_overlay(view, cursor);
-        let mut walk = self.walk(view, cursor.table, lock, with_own)?;
+        let mut walk = self.walk(view, cursor.table, access, with_own)?;
         let fragment = walk.fragment;
         let overlay = walk.own.and_then(|own| own.overlay(cursor.table, cursor.index));
         let mut end = None;
@@ -565,7 +596,7 @@ impl Partition {
             }
         }
         let (taken, unlocked) = (std::mem::take(&mut walk.taken), std::mem::take(&mut walk.unlocked));
-        self.settle_walk(lock.map(|(id, _)| id), taken, unlocked);
+        self.settle_walk(access.locker(), taken, unlocked);
         Ok(end.unwrap_or(End::Exhausted))
     }
 }

@@ -24,6 +24,7 @@ mod deadlock;
 mod follow;
 mod gather;
 mod interpret;
+mod locking_scan;
 mod merge;
 mod participants;
 mod partition_scan;

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
+use std::time::Instant;
 
 use shoal_cluster::remote::is_not_leader;
 use shoal_types::key::KeySpec;
@@ -13,7 +14,7 @@ use crate::api::*;
 use crate::interpret::Sifted;
 use crate::partition_scan::PartitionScan;
 use crate::remote::{Answer, Patience, map_version};
-use crate::scan::{Held, ROWS_PER_HOLD};
+use crate::scan::{HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
 use crate::transaction::Transaction;
 
 /// Rows of a partition's first batch, when no limit says how many are wanted; later batches are larger.
@@ -27,9 +28,11 @@ pub(crate) struct MergedScan {
 }
 
 /// A partition's rows.
-struct Source {
-    walk: PartitionScan,
-    batch_rows: usize,
+pub(crate) struct Source {
+    pub walk: PartitionScan,
+    pub batch_rows: usize,
+    /// So many rows are wanted, if the walk comes to them; `None`: some, in one batch.
+    pub rows_wanted: Option<usize>,
     bytes: Vec<u8>,
     /// Where each row's key and its row begin in `bytes`, and where it ends.
     rows: Vec<(usize, usize, usize)>,
@@ -75,13 +78,7 @@ impl MergedScan {
     pub fn new(partitions: Range<u32>, request: &ScanRequest) -> MergedScan {
         let batch_rows =
             request.row_limit.map_or(FIRST_BATCH, |limit| limit.clamp(1, ROWS_PER_HOLD as u64) as usize);
-        let source = |partition| Source {
-            walk: PartitionScan::new(partition),
-            batch_rows,
-            bytes: Vec::new(),
-            rows: Vec::new(),
-            next: 0,
-        };
+        let source = |partition| Source::new(PartitionScan::new(partition), batch_rows);
         MergedScan { sources: partitions.map(source).collect(), heap: BinaryHeap::new() }
     }
 
@@ -107,44 +104,10 @@ impl MergedScan {
         }
     }
 
-    /// Gets the next batches of all sources that have no row left, and enters them in the heap. Other nodes are asked at once.
+    /// Gets the next batches of all sources that have no row left, and enters them in the heap.
     async fn fill(&mut self, request: &Sifted, transaction: &mut Transaction) -> Result<()> {
-        let mut wanting: Vec<usize> =
-            (0..self.sources.len()).filter(|&number| self.sources[number].wants_rows(request)).collect();
-        wanting.iter().for_each(|&number| self.sources[number].reset());
-        let mut filled = wanting.clone();
-        let mut patience = Patience::default();
-        while !wanting.is_empty() {
-            let seen = map_version(&transaction.node);
-            let mut lost = None;
-            let (mut asked, mut askers) = (Vec::new(), Vec::new());
-            for &number in &wanting {
-                let source = &mut self.sources[number];
-                let Some(node) = transaction.route(source.walk.partition()).await? else {
-                    if let Err(error) = source.fill_here(request, transaction).await {
-                        lost = Some(source.forgive(error)?);
-                    }
-                    continue;
-                };
-                asked.push(source.walk.send(request, transaction, node, source.batch_rows).await?);
-                askers.push(number);
-            }
-            for (number, (_, answer)) in askers.into_iter().zip(transaction.gather(asked).await) {
-                let source = &mut self.sources[number];
-                match answer {
-                    Ok(answer) => source.take(request, &answer)?,
-                    Err(error) => lost = Some(source.forgive(error)?),
-                }
-            }
-            wanting.retain(|&number| self.sources[number].wants_rows(request));
-            if let Some(error) = lost {
-                patience.wait(&transaction.node, seen, error).await?;
-            }
-        }
-        for number in filled.drain(..) {
-            let source = &mut self.sources[number];
-            source.batch_rows = (source.batch_rows * 2).min(ROWS_PER_HOLD);
-            if let Some(key) = source.first_key() {
+        for number in refill(&mut self.sources, request, transaction).await? {
+            if let Some(key) = self.sources[number].first_key() {
                 let head = Head { key: key.to_vec(), descending: request.descending, source: number };
                 self.heap.push(head);
             }
@@ -162,6 +125,7 @@ impl MergedScan {
     ) -> Result<bool> {
         let mut skipped: Vec<(u32, Vec<u8>)> = Vec::new();
         let mut going_on = true;
+        let mut since = None;
         while *shown < ROWS_PER_HOLD
             && let Some(mut head) = self.heap.pop()
         {
@@ -170,6 +134,11 @@ impl MergedScan {
             let Some((row, rest)) = source.next_row() else { continue };
             let row = request.layout().row(row);
             *shown += 1;
+            if shown.is_multiple_of(ROWS_PER_LOOK) && since.get_or_insert_with(Instant::now).elapsed() >= HOLD_MAX
+            {
+                // Enough for one batch: the others have their turn.
+                *shown = ROWS_PER_HOLD;
+            }
             transaction.counters.read_row_count += 1;
             match visit(row)? {
                 Visit::Take => {}
@@ -203,23 +172,115 @@ impl MergedScan {
     }
 }
 
+/// Gets the next batches of all sources that have no row left; which sources these are.
+pub(crate) async fn refill(
+    sources: &mut [Source],
+    request: &Sifted,
+    transaction: &mut Transaction,
+) -> Result<Vec<usize>> {
+    let filled: Vec<usize> = (0..sources.len())
+        .filter(|&number| sources[number].is_empty() && !sources[number].is_done(request))
+        .collect();
+    filled.iter().for_each(|&number| sources[number].reset());
+    fill(sources, request, transaction).await?;
+    for &number in &filled {
+        let source = &mut sources[number];
+        source.batch_rows = (source.batch_rows * 2).min(ROWS_PER_HOLD);
+    }
+    Ok(filled)
+}
+
+/// Reads until no source wants more rows. Other nodes are asked at once.
+pub(crate) async fn fill(sources: &mut [Source], request: &Sifted, transaction: &mut Transaction) -> Result<()> {
+    let wants = |sources: &[Source], number: &usize| sources[*number].wants_rows(request);
+    let mut wanting: Vec<usize> = (0..sources.len()).filter(|number| wants(sources, number)).collect();
+    let mut patience = Patience::default();
+    while !wanting.is_empty() {
+        let seen = map_version(&transaction.node);
+        let mut lost = None;
+        let (mut asked, mut askers) = (Vec::new(), Vec::new());
+        for &number in &wanting {
+            let source = &mut sources[number];
+            let Some(node) = transaction.route(source.walk.partition()).await? else {
+                if let Err(error) = source.fill_here(request, transaction).await {
+                    lost = Some(source.forgive(error)?);
+                }
+                continue;
+            };
+            asked.push(source.walk.send(request, transaction, node, source.batch_limit()).await?);
+            askers.push(number);
+        }
+        for (number, (_, answer)) in askers.into_iter().zip(transaction.gather(asked).await) {
+            let source = &mut sources[number];
+            match answer {
+                Ok(answer) => source.take(request, &answer)?,
+                Err(error) => lost = Some(source.forgive(error)?),
+            }
+        }
+        wanting.retain(|number| wants(sources, number));
+        if let Some(error) = lost {
+            patience.wait(&transaction.node, seen, error).await?;
+        }
+    }
+    Ok(())
+}
+
 impl Source {
-    fn is_empty(&self) -> bool {
+    pub fn new(walk: PartitionScan, batch_rows: usize) -> Source {
+        Source { walk, batch_rows, rows_wanted: None, bytes: Vec::new(), rows: Vec::new(), next: 0 }
+    }
+
+    pub fn is_empty(&self) -> bool {
         self.next == self.rows.len()
     }
 
-    fn wants_rows(&self, request: &Sifted) -> bool {
-        self.is_empty() && !self.walk.is_done(request)
+    pub fn is_done(&self, request: &Sifted) -> bool {
+        self.walk.is_done(request)
     }
 
-    fn reset(&mut self) {
+    fn wants_rows(&self, request: &Sifted) -> bool {
+        let wants = match self.rows_wanted {
+            Some(count) => self.rows.len() < count,
+            None => self.is_empty(),
+        };
+        wants && !self.is_done(request)
+    }
+
+    /// Rows of one hold, or one request.
+    fn batch_limit(&self) -> usize {
+        match self.rows_wanted {
+            Some(count) => (count - self.rows.len()).min(ROWS_PER_HOLD),
+            None => self.batch_rows,
+        }
+    }
+
+    pub fn reset(&mut self) {
         self.bytes.clear();
         self.rows.clear();
         self.next = 0;
     }
 
     fn first_key(&self) -> Option<&[u8]> {
-        self.rows.get(self.next).map(|&(key, row, _)| &self.bytes[key..row])
+        self.key_ahead(0)
+    }
+
+    /// Rows that have not been taken yet.
+    pub fn rows_ahead(&self) -> usize {
+        self.rows.len() - self.next
+    }
+
+    /// The key of the row that comes after so many others.
+    pub fn key_ahead(&self, place: usize) -> Option<&[u8]> {
+        self.rows.get(self.next + place).map(|&(key, row, _)| &self.bytes[key..row])
+    }
+
+    pub fn row_ahead(&self, place: usize) -> Option<&[u8]> {
+        self.rows.get(self.next + place).map(|&(_, row, end)| &self.bytes[row..end])
+    }
+
+    /// Takes the first rows away.
+    pub fn pass(&mut self, count: usize) {
+        self.next += count;
     }
 
     /// The first row, and the key of the one behind it.
@@ -243,8 +304,9 @@ impl Source {
             let partition = self.walk.partition();
             let view = transaction.scan_view(partition, request.mode).await?;
             let spec = request.index_key();
+            let limit = self.batch_limit();
             let (bytes, rows) = (&mut self.bytes, &mut self.rows);
-            let held = self.walk.hold(request, transaction, &view, self.batch_rows, &mut |row| {
+            let held = self.walk.hold(request, transaction, &view, limit, &mut |row| {
                 keep(spec, row, bytes, rows);
                 shoal_partition::Visit::Continue
             })?;

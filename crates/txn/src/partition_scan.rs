@@ -19,12 +19,19 @@ pub(crate) struct PartitionScan {
     partition: u32,
     /// The present range.
     range: usize,
+    /// What lies before this key, seen in the scan's direction, is done; within the present range.
+    done_to: Option<Vec<u8>>,
+    /// The scan is led no further than to this key, exclusive at the upper end of what is scanned. `None`: to the end.
+    led_to: Option<Vec<u8>>,
+    /// It only looks at the rows that a locking scan would meet.
+    looks: bool,
     spot: Spot,
     /// The term of the leader that has shown something; 0 before.
     term: u64,
 }
 
 /// Where in the present range.
+#[derive(Clone)]
 enum Spot {
     Start,
     Here(Box<Cursor>),
@@ -33,7 +40,26 @@ enum Spot {
 
 impl PartitionScan {
     pub fn new(partition: u32) -> PartitionScan {
-        PartitionScan { partition, range: 0, spot: Spot::Start, term: 0 }
+        PartitionScan {
+            partition,
+            range: 0,
+            done_to: None,
+            led_to: None,
+            looks: false,
+            spot: Spot::Start,
+            term: 0,
+        }
+    }
+
+    /// A scan that looks at the rows ahead of this one, from its place on.
+    pub fn looking_ahead(&self) -> PartitionScan {
+        let (spot, done_to) = (self.spot.clone(), self.done_to.clone());
+        PartitionScan { spot, done_to, led_to: None, looks: true, ..*self }
+    }
+
+    /// Lets the scan go on to this key: exclusive if it ascends, inclusive if it descends.
+    pub fn lead_to(&mut self, key: Option<Vec<u8>>) {
+        self.led_to = key;
     }
 
     pub fn partition(&self) -> u32 {
@@ -45,8 +71,41 @@ impl PartitionScan {
         self.term != 0
     }
 
+    /// All ranges are done, or as much of them as the scan was led to.
     pub fn is_done(&self, request: &Sifted) -> bool {
-        self.range == request.ranges.len()
+        match (&self.led_to, &self.done_to) {
+            (None, None) => self.range == request.ranges.len(),
+            _ => self.open_ranges(request).next().is_none(),
+        }
+    }
+
+    /// What is left to be scanned of a range: start and exclusive end, empty if there is none.
+    fn open_part<'a>(&'a self, request: &'a Sifted, range: usize) -> (&'a [u8], &'a [u8]) {
+        let KeyRange { start, end } = &request.ranges[range];
+        let (low, high) = match request.descending {
+            false => (&self.done_to, &self.led_to),
+            true => (&self.led_to, &self.done_to),
+        };
+        let start = low.as_ref().map_or(start, |low| low.max(start));
+        let end = high.as_ref().filter(|&high| end.is_empty() || high < end).unwrap_or(end);
+        (start, end)
+    }
+
+    /// The ranges that are left, by their numbers, with what is left of each.
+    fn open_ranges<'a>(
+        &'a self,
+        request: &'a Sifted,
+    ) -> impl Iterator<Item = (usize, (&'a [u8], &'a [u8]))> + Clone {
+        let parts = (self.range..request.ranges.len()).map(|range| (range, self.open_part(request, range)));
+        parts.filter(|(_, (start, end))| end.is_empty() || start < end)
+    }
+
+    /// A range is done as far as the scan may go in it, which was to this end of its open part.
+    fn end_range(&mut self, request: &Sifted, range: usize, part: &KeyRange) {
+        let end = if request.descending { &part.start } else { &part.end };
+        let is_led_on = self.led_to.as_ref() == Some(end);
+        (self.range, self.done_to) = if is_led_on { (range, self.led_to.clone()) } else { (range + 1, None) };
+        self.spot = Spot::Start;
     }
 
     /// One hold of the partition, which is led here.
@@ -58,47 +117,76 @@ impl PartitionScan {
         limit: usize,
         visit: &mut dyn FnMut(RowRef<'_>) -> shoal_partition::Visit,
     ) -> Result<Held> {
+        let Some((number, (start, end))) = self.open_ranges(request).next() else {
+            if self.led_to.is_none() {
+                self.range = request.ranges.len();
+            }
+            return Ok(Held::Rows);
+        };
+        let part = KeyRange { start: start.to_vec(), end: end.to_vec() };
         let lock = transaction.lock_request(request.mode);
         let cursor = match &mut self.spot {
-            Spot::Here(cursor) => cursor,
             Spot::There(..) => return Err(transaction.lose_part(self.partition)),
+            Spot::Here(cursor) => {
+                cursor.extend(partition_range(&part));
+                cursor
+            }
             Spot::Start => {
-                self.spot = Spot::Here(Box::new(cursor_of(request, self.range)?));
+                let (index, direction) = (index_of(request)?.id, direction_of(request));
+                let cursor = Cursor::new(request.table.id(), index, partition_range(&part), direction);
+                self.spot = Spot::Here(Box::new(cursor));
                 let Spot::Here(cursor) = &mut self.spot else { unreachable!("it was just made") };
                 cursor
             }
         };
         let (node, participants) = (&transaction.node, &mut transaction.participants);
-        let mut guard =
-            Transaction::hold(node, participants, &transaction.tables, self.partition, lock.is_some())?;
+        let joins = lock.is_some() && !self.looks;
+        let mut guard = Transaction::hold(node, participants, &transaction.tables, self.partition, joins)?;
         let term = guard.leader_term();
         if self.term != 0 && self.term != term {
             drop(guard);
             return Err(transaction.lose_part(self.partition));
         }
         self.term = term;
-        let (mut buffer, mut failure) = (Vec::new(), None);
+        let (mut buffer, mut failure, mut stopped) = (Vec::new(), None, false);
         let refused = match lock.is_some() && transaction.isolation == Isolation::ReadCommitted {
             true => shoal_partition::Visit::ContinueUnlocked,
             false => shoal_partition::Visit::Continue,
         };
-        let step = guard.scan(view, cursor, lock, limit, &mut |row| {
-            request.show(row, &mut buffer, refused, &mut *visit).unwrap_or_else(|error| {
+        let mut show = |row: RowRef<'_>| {
+            let answer = request.show(row, &mut buffer, refused, &mut *visit).unwrap_or_else(|error| {
                 failure = Some(error);
                 shoal_partition::Visit::Stop
-            })
-        })?;
+            });
+            stopped |= answer == shoal_partition::Visit::Stop;
+            answer
+        };
+        let step = match lock.filter(|_| self.looks) {
+            Some(lock) => Step::Ready(guard.look(view, cursor, lock, limit, &mut show)?),
+            None => guard.scan(view, cursor, lock, limit, &mut show)?,
+        };
         if let Some(error) = failure {
             return Err(error);
         }
         Ok(match step {
-            Step::Ready(ScanState::Done) => {
-                self.spot = Spot::Start;
-                self.range += 1;
+            Step::Ready(ScanState::Done) if stopped => {
+                // The visitor may only be pausing.
+                cursor.resume();
+                self.range = number;
                 Held::Rows
             }
-            Step::Ready(ScanState::More) => Held::Rows,
-            Step::Wait(blocked) => Held::Wait(blocked),
+            Step::Ready(ScanState::Done) => {
+                self.end_range(request, number, &part);
+                Held::Rows
+            }
+            Step::Ready(ScanState::More) => {
+                self.range = number;
+                Held::Rows
+            }
+            Step::Wait(blocked) => {
+                self.range = number;
+                Held::Wait(blocked)
+            }
         })
     }
 
@@ -117,18 +205,20 @@ impl PartitionScan {
             Spot::There(known, place) if *known == node => place,
             Spot::There(..) | Spot::Here(_) => return Err(transaction.lose_part(self.partition)),
         };
-        let work = WorkFor { term: self.term, ..WorkFor::reading(self.partition, &view, lock.is_some()) };
+        let looks = self.looks && lock.is_some();
+        let work =
+            WorkFor { term: self.term, ..WorkFor::reading(self.partition, &view, lock.is_some() && !looks) };
         transaction.begin_work(work, node, std::iter::empty());
         let head = ScanHead {
             table: request.table.id(),
             index: index_of(request)?.id,
             direction: direction_of(request),
             lock,
+            looks,
             rows_max: limit as u32,
         };
-        let ranges = request.ranges[self.range..].iter();
-        let ranges = ranges.map(|range| (range.start.as_slice(), range.end.as_slice()));
-        let unlocks = lock.is_some() && transaction.may_unlock(self.partition);
+        let ranges = self.open_ranges(request).map(|(_, part)| part);
+        let unlocks = lock.is_some() && !looks && transaction.may_unlock(self.partition);
         let sieve = |out: &mut Vec<u8>| WireSieve::put(&request.sieve, unlocks, out);
         protocol::put_then_scan(&mut transaction.frame, &head, sieve, ranges, place);
         Ok(transaction.send_work(self.partition, node, std::iter::empty()))
@@ -137,12 +227,21 @@ impl PartitionScan {
     /// Moves on to where the leader has come to; yields the rows on the way.
     pub fn receive<'a>(&mut self, request: &Sifted, answer: &'a Answer) -> Result<ScannedRows<'a>> {
         let rows = ScannedRows::read(answer.done()?)?;
-        let range = self.range + rows.ranges_done as usize;
-        let done = range == request.ranges.len();
-        if range > request.ranges.len() || done && !rows.place.is_empty() {
+        let done = rows.ranges_done as usize;
+        let asked = self.open_ranges(request).count();
+        if done > asked || done == asked && !rows.place.is_empty() {
             return Err(protocol::malformed());
         }
-        self.range = range;
+        let last_done = done.checked_sub(1).and_then(|last| self.open_ranges(request).nth(last));
+        let last_done =
+            last_done.map(|(range, (start, end))| (range, KeyRange { start: start.to_vec(), end: end.to_vec() }));
+        let present = self.open_ranges(request).nth(done).map(|(range, _)| range);
+        match (last_done, present) {
+            (Some((range, part)), None) => self.end_range(request, range, &part),
+            (_, Some(range)) if range != self.range => (self.range, self.done_to) = (range, None),
+            (None, None) if self.led_to.is_none() => self.range = request.ranges.len(),
+            _ => {}
+        }
         self.term = answer.term()?;
         self.spot = match rows.place.is_empty() {
             true => Spot::Start,
@@ -160,7 +259,7 @@ impl PartitionScan {
         visitor: &mut Visitor<'_>,
     ) -> Result<()> {
         let rows = self.receive(request, answer)?;
-        let unlocks = request.mode.lock.is_some() && transaction.may_unlock(self.partition);
+        let unlocks = request.mode.lock.is_some() && !self.looks && transaction.may_unlock(self.partition);
         let mut unlocked: Vec<Vec<u8>> = Vec::new();
         for row in rows.rows.iter() {
             let is_shown = !visitor.stopped && visitor.error.is_none();
@@ -178,12 +277,6 @@ impl PartitionScan {
         transaction.unlock_rows(self.partition, request.table.id(), &unlocked);
         Ok(())
     }
-}
-
-/// A new cursor over one of the request's ranges.
-fn cursor_of(request: &Sifted, range: usize) -> Result<Cursor> {
-    let range = partition_range(&request.ranges[range]);
-    Ok(Cursor::new(request.table.id(), index_of(request)?.id, range, direction_of(request)))
 }
 
 fn index_of(request: &Sifted) -> Result<&shoal_types::Index> {

@@ -3,6 +3,8 @@
 //! Unordered scans and scans of one partition show rows where they lie, range by range within partition by partition.
 //! Ordered scans over several partitions copy rows in batches, one a partition, and merge them by their index keys.
 
+use std::time::{Duration, Instant};
+
 use shoal_cluster::remote::is_not_leader;
 use shoal_partition::{Blocked, ReadView};
 use shoal_types::row::RowRef;
@@ -10,6 +12,7 @@ use shoal_types::{Error, Result};
 
 use crate::api::*;
 use crate::interpret::{Sieve, Sifted};
+use crate::locking_scan::LockingScan;
 use crate::merge::MergedScan;
 use crate::partition_scan::PartitionScan;
 use crate::remote::{Answer, Patience, map_version};
@@ -28,6 +31,7 @@ pub struct TableScan {
 enum Way {
     InPlace(InPlaceScan),
     Merged(MergedScan),
+    Locking(LockingScan),
     Done,
 }
 
@@ -39,6 +43,10 @@ struct InPlaceScan {
     walk: PartitionScan,
     /// First batches of partitions on other nodes, which were all asked for at once.
     ahead: Vec<(PartitionScan, Answer)>,
+    /// Rows that the visitor has taken, of those that it may want.
+    taken: u64,
+    /// Nothing is locked: see [`Transaction::look`].
+    looks: bool,
 }
 
 /// What one hold of a partition came to.
@@ -53,7 +61,19 @@ impl Transaction {
         self.scan_through(request, Sieve::default())
     }
 
-    /// The same of the rows that pass the sieve, which is where the rows lie.
+    /// Shows the rows that a locking scan would come to, in their newest committed versions, and locks none. Those that SKIP LOCKED
+    /// leaves out are not shown. Not for indexes without an order.
+    pub fn look(&mut self, request: ScanRequest) -> TableScan {
+        let request = ScanRequest { ordered: false, row_limit: None, ..request };
+        let mut scan = self.scan_through(request, Sieve::default());
+        if let Way::InPlace(scan) = &mut scan.way {
+            scan.looks = true;
+            scan.walk = scan.walk_of(scan.partitions.start);
+        }
+        scan
+    }
+
+    /// Begins a scan of the rows that pass the sieve, which is where the rows lie.
     pub fn scan_through(&mut self, mut request: ScanRequest, sieve: Sieve) -> TableScan {
         let partitions = match &request.partition_key {
             Some(key) => {
@@ -68,13 +88,36 @@ impl Transaction {
         }
         let way = if request.ranges.is_empty() {
             Way::Done
+        } else if self.locks_ahead(&request, partitions.len()) {
+            Way::Locking(LockingScan::new(partitions, &request))
         } else if request.ordered && partitions.len() > 1 {
             Way::Merged(MergedScan::new(partitions, &request))
         } else {
-            Way::InPlace(InPlaceScan { walk: PartitionScan::new(partitions.start), partitions, ahead: Vec::new() })
+            Way::InPlace(InPlaceScan {
+                walk: PartitionScan::new(partitions.start),
+                partitions,
+                ahead: Vec::new(),
+                taken: 0,
+                looks: false,
+            })
         };
-        let is_merged = matches!(way, Way::Merged(_));
+        let is_merged = matches!(way, Way::Merged(_) | Way::Locking(_));
         TableScan { request: Sifted::new(request, sieve, is_merged), way, begun: false }
+    }
+
+    /// A scan that locks, may end early, and would have locked rows by then that it does not come to: of other partitions, or of
+    /// a batch of another node.
+    fn locks_ahead(&self, request: &ScanRequest, partitions: usize) -> bool {
+        let is_ordered_index = request
+            .table
+            .schema
+            .indexes
+            .get(request.index)
+            .is_some_and(|index| index.method == shoal_types::IndexMethod::BTree);
+        request.mode.lock.is_some()
+            && request.row_limit.is_some()
+            && is_ordered_index
+            && (request.ordered && partitions > 1 || self.node.remote().is_some())
     }
 
     fn count_scan(&mut self, request: &ScanRequest) {
@@ -108,19 +151,58 @@ pub(crate) struct Visitor<'a> {
     pub visit: &'a mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     pub unlock_skipped: bool,
     pub rows: usize,
+    /// After so many taken rows it pauses, where rows lie.
+    takes_left: u64,
+    /// It took the last row.
+    took: bool,
+    /// When it has shown the first rows, if there were many.
+    since: Option<Instant>,
+    paused: bool,
     pub stopped: bool,
     pub error: Option<Error>,
 }
 
+/// How long a visitor sees rows without a pause, for others want the partition and the thread as well; and the rows after which it
+/// looks at the clock.
+pub(crate) const HOLD_MAX: Duration = Duration::from_millis(1);
+pub(crate) const ROWS_PER_LOOK: usize = 16;
+
 impl<'a> Visitor<'a> {
     pub fn new(visit: &'a mut dyn FnMut(RowRef<'_>) -> Result<Visit>, unlock_skipped: bool) -> Visitor<'a> {
-        Visitor { visit, unlock_skipped, rows: 0, stopped: false, error: None }
+        Visitor {
+            visit,
+            unlock_skipped,
+            rows: 0,
+            takes_left: u64::MAX,
+            took: false,
+            since: None,
+            paused: false,
+            stopped: false,
+            error: None,
+        }
+    }
+
+    /// Sees a row where it lies, and pauses when enough rows were taken or the partition was held for long.
+    fn see_in_place(&mut self, row: RowRef<'_>) -> shoal_partition::Visit {
+        use shoal_partition::Visit as Answer;
+        let answer = self.see(row);
+        self.takes_left -= u64::from(self.took);
+        if self.rows.is_multiple_of(ROWS_PER_LOOK) {
+            self.paused |= self.since.get_or_insert_with(Instant::now).elapsed() >= HOLD_MAX;
+        }
+        self.paused |= self.takes_left == 0;
+        match answer {
+            Answer::Continue if self.paused => Answer::Stop,
+            other => other,
+        }
     }
 
     pub fn see(&mut self, row: RowRef<'_>) -> shoal_partition::Visit {
         use shoal_partition::Visit as Answer;
         self.rows += 1;
-        match (self.visit)(row) {
+        let answer = (self.visit)(row);
+        self.took = matches!(answer, Ok(Visit::Take));
+        match answer {
             Ok(Visit::Take) => Answer::Continue,
             Ok(Visit::Skip) if self.unlock_skipped => Answer::ContinueUnlocked,
             Ok(Visit::Skip) => Answer::Continue,
@@ -149,6 +231,17 @@ impl TableScan {
         transaction: &mut Transaction,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
+        self.next_probing(transaction, &mut |_| true, visit).await
+    }
+
+    /// The same with a guess at what the visitor will take. Locking scans with a row limit ask for it, so that rows which the
+    /// visitor only skips do not cost a step each.
+    pub async fn next_probing(
+        &mut self,
+        transaction: &mut Transaction,
+        probe: &mut dyn FnMut(RowRef<'_>) -> bool,
+        visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
+    ) -> Result<bool> {
         transaction.use_table(&self.request.table).await?;
         transaction.counters.execute_count += 1;
         if !self.begun {
@@ -159,6 +252,7 @@ impl TableScan {
             Way::Done => Ok(false),
             Way::InPlace(scan) => scan.next(&self.request, transaction, visit).await,
             Way::Merged(scan) => scan.next(&self.request, transaction, visit).await,
+            Way::Locking(scan) => scan.next(&self.request, transaction, probe, visit).await,
         };
         if !matches!(more, Ok(true)) {
             self.way = Way::Done;
@@ -177,6 +271,11 @@ impl InPlaceScan {
         let limit = hold_limit(request);
         let unlock = transaction.isolation == Isolation::ReadCommitted;
         let mut visitor = Visitor::new(visit, unlock);
+        let takes_max = request.row_limit.filter(|_| request.mode.lock.is_some()).unwrap_or(u64::MAX).max(1);
+        if self.taken >= takes_max {
+            self.taken = 0;
+        }
+        visitor.takes_left = takes_max - self.taken;
         let mut patience = Patience::default();
         // Empty partitions do not make a batch of their own.
         while !self.partitions.is_empty() && visitor.rows < limit {
@@ -200,13 +299,22 @@ impl InPlaceScan {
                 transaction.counters.read_row_count += visitor.rows as u64;
                 return Ok(false);
             }
+            if visitor.paused {
+                break;
+            }
             if self.walk.is_done(request) {
                 self.partitions.start += 1;
-                self.walk = PartitionScan::new(self.partitions.start);
+                self.walk = self.walk_of(self.partitions.start);
             }
         }
+        self.taken = takes_max - visitor.takes_left;
         transaction.counters.read_row_count += visitor.rows as u64;
         Ok(!self.partitions.is_empty())
+    }
+
+    fn walk_of(&self, partition: u32) -> PartitionScan {
+        let walk = PartitionScan::new(partition);
+        if self.looks { walk.looking_ahead() } else { walk }
     }
 
     /// The first batch of the present partition, if it was asked for with others.
@@ -228,7 +336,9 @@ impl InPlaceScan {
         let partition = self.walk.partition();
         let Some(node) = transaction.route(partition).await? else {
             let view = transaction.scan_view(partition, request.mode).await?;
-            let held = self.walk.hold(request, transaction, &view, limit, &mut |row| visitor.see(row))?;
+            // Whoever locks rows where they lie stops at the last one that is wanted.
+            let limit = if request.mode.lock.is_some() { ROWS_PER_HOLD } else { limit };
+            let held = self.walk.hold(request, transaction, &view, limit, &mut |row| visitor.see_in_place(row))?;
             return match held {
                 Held::Wait(blocked) => transaction.wait(partition, blocked).await,
                 Held::Rows => Ok(()),
@@ -247,7 +357,7 @@ impl InPlaceScan {
         let (mut walks, mut asked) = (Vec::new(), Vec::new());
         for partition in self.partitions.clone() {
             if let Some(node) = transaction.route(partition).await? {
-                let mut walk = PartitionScan::new(partition);
+                let mut walk = self.walk_of(partition);
                 asked.push(walk.send(request, transaction, node, limit).await?);
                 walks.push(walk);
             }

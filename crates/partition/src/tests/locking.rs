@@ -248,3 +248,51 @@ fn a_transaction_that_is_rolled_back_while_it_waits_is_forgotten() {
     bed.partition.rollback(next);
     assert_eq!(bed.partition.activity().row_locks, 0);
 }
+
+#[test]
+fn looking_ahead_takes_no_lock_and_leaves_out_what_skip_locked_would() {
+    let mut bed = Bed::new();
+    bed.fill((0..5).map(|id| row(id, id)));
+    let (holder, reader) = (bed.begin(), bed.begin());
+    assert!(matches!(bed.update(holder, &row(1, 10)), Step::Ready(true)));
+    let shared = LockRequest { mode: LockMode::Shared, ..EXCLUSIVE };
+    assert!(bed.get(&newest(holder), 3, Some(shared)).is_ready());
+    let mut look = |request: LockRequest| {
+        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+        let mut ids = Vec::new();
+        let mut visit = |row: shoal_types::row::RowRef<'_>| {
+            ids.push(decode(row).id);
+            Visit::Continue
+        };
+        let state = bed.partition.look(&newest(reader), &mut cursor, request, 10, &mut visit).unwrap();
+        assert_eq!(state, ScanState::Done);
+        ids
+    };
+    assert_eq!(look(EXCLUSIVE), [0, 1, 2, 3, 4]);
+    let skip = LockRequest { policy: LockPolicy::SkipLocked, ..EXCLUSIVE };
+    assert_eq!(look(skip), [0, 2, 4]);
+    assert_eq!(look(LockRequest { mode: LockMode::Shared, ..skip }), [0, 2, 3, 4]);
+    assert_eq!(bed.partition.activity().row_locks, 2);
+}
+
+#[test]
+fn a_scan_that_is_led_on_locks_no_more_than_it_was_led_to() {
+    let mut bed = Bed::new();
+    bed.fill((0..10).map(|id| row(id * 10, id)));
+    let (reader, writer) = (bed.begin(), bed.begin());
+    let until =
+        |id: i32| KeyRange { start: std::ops::Bound::Unbounded, end: std::ops::Bound::Excluded(key(id).to_vec()) };
+    let mut cursor = Cursor::new(TABLE, PRIMARY, until(25), Direction::Forward);
+    let mut rows = Vec::new();
+    let limited = bed.partition.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 1, &mut |row| {
+        rows.push(decode(row));
+        Visit::Continue
+    });
+    assert!(matches!(limited.unwrap(), Step::Ready(ScanState::More)));
+    cursor.extend(until(45));
+    assert!(bed.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut rows).is_ready());
+    assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [0, 10, 20, 30, 40]);
+    assert!(matches!(bed.update(writer, &row(50, 0)), Step::Ready(true)));
+    assert!(bed.insert(writer, &row(46, 0)).is_ready());
+    assert!(is_wait_for(bed.insert(writer, &row(44, 0)), reader));
+}

@@ -8,7 +8,7 @@ use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
 use super::row::{RowBuilder, duplicate_entry};
 use super::rows::matching_rows;
-use super::{Affected, DeletePlan, MultiPlan, MultiTarget};
+use super::{Affected, DeletePlan, MultiPlan, MultiTarget, ROWS_PER_CHECK};
 use crate::execute::ExecContext;
 use crate::execute::lookup::{Lookup, lookup};
 use crate::execute::query::run_collect;
@@ -24,13 +24,19 @@ pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affe
     if by_key && !finder.impossible {
         let no_row: &[Value] = &[];
         if let Lookup::Keys(keys) = lookup(table, &finder.input.access, no_row, &mut ctx.eval)? {
-            for key in keys {
+            for (number, key) in keys.into_iter().enumerate() {
+                if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
+                    ctx.check_between_batches().await?;
+                }
                 affected.rows += u64::from(delete_by_key(plan, &key, ctx).await?);
             }
             return Ok(affected);
         }
     }
-    for row in matching_rows(finder, ctx).await? {
+    for (number, row) in matching_rows(finder, ctx).await?.into_iter().enumerate() {
+        if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
+            ctx.check_between_batches().await?;
+        }
         ctx.transaction.delete_row(table, &row).await?;
         affected.rows += 1;
     }
@@ -65,7 +71,10 @@ pub async fn run_multi(plan: &MultiPlan, found_rows: bool, ctx: &mut ExecContext
     let mut affected = Affected::default();
     for target in &plan.targets {
         let mut seen: HashSet<Vec<u8>> = HashSet::new();
-        for row in &rows {
+        for (number, row) in rows.iter().enumerate() {
+            if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
+                ctx.check_between_batches().await?;
+            }
             change_target(plan, target, row, &mut seen, &mut affected, ctx).await?;
         }
     }

@@ -12,6 +12,8 @@ use crate::execute::query::run_collect;
 
 /// Rows that go to the partitions in one round trip.
 const ROWS_PER_BATCH: usize = 1024;
+/// Rows that are made between two looks at the interrupt.
+const ROWS_PER_CHECK: usize = 128;
 /// Bytes of rows that do.
 const BYTES_PER_BATCH: usize = 4 << 20;
 
@@ -201,8 +203,10 @@ impl<'p> Insertion<'p> {
     }
 
     pub async fn flush_if_full(&mut self, ctx: &mut ExecContext<'_>) -> Result<()> {
+        if self.rows.len().is_multiple_of(ROWS_PER_CHECK) {
+            ctx.check_between_batches().await?;
+        }
         if self.rows.len() >= ROWS_PER_BATCH || self.bytes >= BYTES_PER_BATCH {
-            ctx.check_interrupt()?;
             self.flush(ctx).await?;
         }
         Ok(())
@@ -233,6 +237,7 @@ impl<'p> Insertion<'p> {
                 Some(Inserted::Duplicate { .. }) => 1,
                 _ => attempt.saturating_mul(2),
             };
+            ctx.check_between_batches().await?;
             for outcome in outcomes {
                 let position = done;
                 done += 1;

@@ -15,6 +15,9 @@ use shoal_expr::Expr;
 
 use crate::plan::{Limit, QueryPlan, SortKey, TableInput};
 
+/// Rows that a statement changes one by one between two looks at the interrupt.
+const ROWS_PER_CHECK: usize = 64;
+
 /// What a statement did, for the OK packet.
 #[derive(Clone, Debug, Default)]
 pub struct Affected {

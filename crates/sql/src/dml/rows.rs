@@ -9,6 +9,7 @@ use super::RowFinder;
 use crate::execute::fetch::TableReader;
 use crate::execute::set_operation::evaluate_limit;
 use crate::execute::sort::compare_rows;
+use crate::execute::sort_in_turns::sort_in_turns;
 use crate::execute::{ExecContext, query};
 
 /// Collects the stored bytes of every matching row, locked, in the statement's order and within its LIMIT.
@@ -23,8 +24,7 @@ pub async fn matching_rows(finder: &RowFinder, ctx: &mut ExecContext<'_>) -> Res
     if limit == Some(0) {
         return Ok(found);
     }
-    let row_limit = if finder.input.filter.is_none() { wanted } else { None };
-    let mut reader = TableReader::open(&finder.input, row_limit, ctx).await?;
+    let mut reader = TableReader::open(&finder.input, wanted, ctx).await?;
     loop {
         let mut visit = |row: RowRef<'_>, eval: &mut EvalContext<'_>| {
             found.push(row.bytes().to_vec());
@@ -41,7 +41,8 @@ pub async fn matching_rows(finder: &RowFinder, ctx: &mut ExecContext<'_>) -> Res
     }
     if !finder.order.is_empty() {
         let mut order: Vec<usize> = (0..found.len()).collect();
-        order.sort_by(|&left, &right| compare_rows(&keys[left], &keys[right], &finder.order));
+        let compare = |&left: &usize, &right: &usize| compare_rows(&keys[left], &keys[right], &finder.order);
+        sort_in_turns(&mut order, compare, ctx.interrupt).await?;
         found = order.into_iter().map(|position| std::mem::take(&mut found[position])).collect();
     }
     if let Some(limit) = limit {

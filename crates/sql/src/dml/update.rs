@@ -10,7 +10,7 @@ use shoal_types::{ErrorCode, Result, TimeZone, Value, WarningLevel};
 
 use super::row::{RowBuilder, duplicate_entry};
 use super::rows::matching_rows;
-use super::{Affected, UpdatePlan};
+use super::{Affected, ROWS_PER_CHECK, UpdatePlan};
 use crate::execute::ExecContext;
 use crate::execute::lookup::{Lookup, lookup};
 
@@ -25,12 +25,18 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
     }
     match point_keys(plan, ctx)? {
         Some(keys) => {
-            for key in keys {
+            for (number, key) in keys.into_iter().enumerate() {
+                if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
+                    ctx.check_between_batches().await?;
+                }
                 update_by_key(plan, &key, &mut affected, ctx).await?;
             }
         }
         None => {
-            for row in matching_rows(&plan.finder, ctx).await? {
+            for (number, row) in matching_rows(&plan.finder, ctx).await?.into_iter().enumerate() {
+                if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
+                    ctx.check_between_batches().await?;
+                }
                 affected.found += 1;
                 update_row(plan, &row, &mut affected, ctx).await?;
             }

@@ -5,8 +5,13 @@ use std::cmp::Ordering;
 use shoal_expr::{Accumulator, EvalContext, RowSource, append_group_key, compare};
 use shoal_types::{Result, Value};
 
+use super::sort_in_turns::sort_in_turns;
 use super::{HashMap, RowBatch};
 use crate::plan::Aggregation;
+use crate::session::Interrupt;
+
+/// Groups that go through the rest of the pipeline together.
+const GROUPS_PER_BATCH: usize = 256;
 
 struct Group {
     keys: Vec<Value>,
@@ -77,13 +82,51 @@ impl<'a> Aggregator<'a> {
         add_to(&mut self.groups[group], self.plan, row, eval)
     }
 
-    /// One row a group: keys, aggregates, then room for subquery results.
-    pub fn finish(mut self, eval: &mut EvalContext<'_>) -> Result<RowBatch> {
+    /// The groups, in their order.
+    pub async fn finish(mut self, interrupt: &Interrupt) -> Result<Groups> {
         if self.plan.rollup {
-            self.sort_for_rollup();
+            self.sort_for_rollup(interrupt).await?;
         }
-        let mut rows = RowBatch::new(self.plan.width);
-        for group in self.groups {
+        Ok(Groups { groups: self.groups.into_iter(), width: self.plan.width })
+    }
+
+    /// Every subtotal behind its groups.
+    async fn sort_for_rollup(&mut self, interrupt: &Interrupt) -> Result<()> {
+        let mut levels = vec![0u8; self.groups.len()];
+        for (key, &group) in &self.by_key {
+            levels[group] = key.last().copied().unwrap_or(0);
+        }
+        let types: Vec<_> = self.plan.keys.iter().map(|key| key.sql_type().clone()).collect();
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        let compare_groups = |&left: &usize, &right: &usize| {
+            let common = levels[left].min(levels[right]) as usize;
+            for (position, sql_type) in types.iter().enumerate().take(common) {
+                let ordering =
+                    compare(&self.groups[left].keys[position], &self.groups[right].keys[position], sql_type);
+                if ordering != Ordering::Equal {
+                    return ordering;
+                }
+            }
+            levels[right].cmp(&levels[left])
+        };
+        sort_in_turns(&mut order, compare_groups, interrupt).await?;
+        let mut groups: Vec<Option<Group>> = self.groups.drain(..).map(Some).collect();
+        self.groups = order.into_iter().filter_map(|position| groups[position].take()).collect();
+        Ok(())
+    }
+}
+
+/// Groups on their way out.
+pub struct Groups {
+    groups: std::vec::IntoIter<Group>,
+    width: usize,
+}
+
+impl Groups {
+    /// The next rows, one a group: keys, aggregates, then room for subquery results. Empty: there are no more.
+    pub fn next_batch(&mut self, eval: &mut EvalContext<'_>) -> Result<RowBatch> {
+        let mut rows = RowBatch::new(self.width);
+        for group in self.groups.by_ref().take(GROUPS_PER_BATCH) {
             let row = rows.push_empty();
             let keys = group.keys.len();
             for (place, key) in row.iter_mut().zip(group.keys) {
@@ -94,29 +137,6 @@ impl<'a> Aggregator<'a> {
             }
         }
         Ok(rows)
-    }
-
-    /// Every subtotal behind its groups.
-    fn sort_for_rollup(&mut self) {
-        let mut levels = vec![0u8; self.groups.len()];
-        for (key, &group) in &self.by_key {
-            levels[group] = key.last().copied().unwrap_or(0);
-        }
-        let types: Vec<_> = self.plan.keys.iter().map(|key| key.sql_type().clone()).collect();
-        let mut order: Vec<usize> = (0..self.groups.len()).collect();
-        order.sort_by(|&left, &right| {
-            let common = levels[left].min(levels[right]) as usize;
-            for (position, sql_type) in types.iter().enumerate().take(common) {
-                let ordering =
-                    compare(&self.groups[left].keys[position], &self.groups[right].keys[position], sql_type);
-                if ordering != Ordering::Equal {
-                    return ordering;
-                }
-            }
-            levels[right].cmp(&levels[left])
-        });
-        let mut groups: Vec<Option<Group>> = self.groups.drain(..).map(Some).collect();
-        self.groups = order.into_iter().filter_map(|position| groups[position].take()).collect();
     }
 }
 

@@ -8,6 +8,7 @@ use shoal_types::{Result, Value};
 use super::aggregate::Aggregator;
 use super::fetch::{MappedRow, TableReader, fill, position_map};
 use super::join::{JoinState, join, read_input};
+use super::lock_in_order;
 use super::output::Output;
 use super::set_operation::evaluate_limit;
 use super::subquery::{SubqueryState, fill_columns};
@@ -36,7 +37,7 @@ pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut 
     if let Some(aggregator) = run.aggregator.take() {
         run.groups(aggregator, &mut output, ctx).await?;
     }
-    output.finish().await?;
+    output.finish(ctx.interrupt).await?;
     ctx.found_rows = output.rows_seen;
     Ok(())
 }
@@ -58,6 +59,9 @@ impl BlockRun<'_> {
             self.rest(batch, output, ctx).await?;
             return Ok(());
         };
+        if let (Some(input), Some(wanted)) = (lock_in_order::applies(block, ctx), output.limit()) {
+            return lock_in_order::run(block, input, wanted, output, ctx).await;
+        }
         if let (Input::Table(input), [_], true) = (&first.input, &block.steps[..], block.subqueries.is_empty())
             && !self.projection_may_wait()
         {
@@ -65,7 +69,9 @@ impl BlockRun<'_> {
         }
         let mut states: Vec<JoinState> = block.steps.iter().map(|_| JoinState::default()).collect();
         if let Input::Table(input) = &first.input {
-            let wanted = if block.steps.len() == 1 { output.rows_wanted() } else { None };
+            // A join that locks takes no more rows at a time than can be wanted.
+            let counts = self.aggregator.is_none() && (block.steps.len() == 1 || input.lock.is_some());
+            let wanted = if counts { output.rows_wanted() } else { None };
             let mut reader = TableReader::open(input, wanted, ctx).await?;
             loop {
                 let mut batch = RowBatch::new(block.width);
@@ -81,6 +87,7 @@ impl BlockRun<'_> {
         }
         let rows = read_input(first, ctx).await?;
         for start in (0..rows.len()).step_by(BATCH_ROWS) {
+            ctx.check_between_batches().await?;
             let mut batch = RowBatch::new(block.width);
             for row in start..rows.len().min(start + BATCH_ROWS) {
                 let target = batch.push_empty();
@@ -107,7 +114,8 @@ impl BlockRun<'_> {
         let columns = position_map(&step.columns, block.width);
         let plain = self.plain_projection(&columns, output);
         let filters: Vec<_> = step.filter.iter().chain(&block.filter).chain(&block.late_filter).collect();
-        let wanted = if self.aggregator.is_none() && filters.is_empty() { output.rows_wanted() } else { None };
+        let counts = self.aggregator.is_none() && (filters.is_empty() || input.lock.is_some());
+        let wanted = if counts { output.rows_wanted() } else { None };
         let mut reader = TableReader::open(input, wanted, ctx).await?;
         loop {
             let mut flow = Flow::Continue;
@@ -137,6 +145,7 @@ impl BlockRun<'_> {
             };
             let more = reader.next(input, ctx, &mut visit).await?;
             super::sleep_if_asked(ctx).await?;
+            output.trim(ctx.interrupt).await?;
             if output.wants_flush() {
                 output.flush().await?;
             }
@@ -247,6 +256,7 @@ impl BlockRun<'_> {
                 output.flush().await?;
             }
         }
+        output.trim(ctx.interrupt).await?;
         Ok(Flow::Continue)
     }
 
@@ -256,15 +266,24 @@ impl BlockRun<'_> {
         output: &mut Output<'_>,
         ctx: &mut ExecContext<'_>,
     ) -> Result<()> {
-        let mut rows = aggregator.finish(&mut ctx.eval)?;
-        if let Some(aggregation) = &self.block.aggregation {
-            if !aggregation.subqueries.is_empty() {
-                fill_columns(&aggregation.subqueries, &mut Vec::new(), &mut rows, ctx).await?;
+        let mut groups = aggregator.finish(ctx.interrupt).await?;
+        let mut subquery_states = Vec::new();
+        loop {
+            ctx.check_between_batches().await?;
+            let mut rows = groups.next_batch(&mut ctx.eval)?;
+            if rows.is_empty() {
+                return Ok(());
             }
-            retain(&mut rows, aggregation.having.as_ref(), &mut ctx.eval)?;
+            if let Some(aggregation) = &self.block.aggregation {
+                if !aggregation.subqueries.is_empty() {
+                    fill_columns(&aggregation.subqueries, &mut subquery_states, &mut rows, ctx).await?;
+                }
+                retain(&mut rows, aggregation.having.as_ref(), &mut ctx.eval)?;
+            }
+            if self.project(&rows, output, ctx).await? == Flow::Stop {
+                return Ok(());
+            }
         }
-        self.project(&rows, output, ctx).await?;
-        Ok(())
     }
 }
 

@@ -1,8 +1,9 @@
 //! Reading the rows of one input into batches.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use shoal_expr::RowSource;
+use shoal_expr::{EvalContext, Expr, RowSource, Warnings};
 use shoal_txn::{ReadMode, ScanRequest, TableScan, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{Result, TimeZone, Value};
@@ -51,16 +52,26 @@ impl RowSource for MappedRow<'_> {
 /// The rows of a table input that does not depend on other rows, batch by batch.
 pub enum TableReader {
     Scan(Box<TableScan>),
-    /// Primary keys still to be read.
-    Keys(Vec<Vec<u8>>),
+    /// Keys of the input's index still to be read, so many in one round trip.
+    Keys(Vec<Vec<u8>>, usize),
     Done,
 }
 
 /// Keys that go to the partitions in one round trip.
 const KEYS_PER_BATCH: usize = 1024;
 
+/// Whether a row is likely to pass the filter when it will have been locked. Without a trace: the filter is evaluated again then,
+/// with what it has to say.
+fn is_likely(filter: &Expr, row: RowRef<'_>, eval: &mut EvalContext<'_>) -> bool {
+    let warnings = std::mem::replace(&mut eval.warnings, Warnings::with_limit(0));
+    let passes = filter.eval_bool(&row, eval);
+    eval.warnings = warnings;
+    !matches!(passes, Ok(Some(false) | None))
+}
+
 impl TableReader {
-    /// Evaluates the access path and starts reading.
+    /// Evaluates the access path and starts reading. `row_limit`: more rows of those that the visitor of `next` takes are not wanted
+    /// at a time, so a locking read locks none behind them.
     pub async fn open(
         input: &TableInput,
         row_limit: Option<u64>,
@@ -71,20 +82,16 @@ impl TableReader {
         if found.is_empty() {
             return Ok(TableReader::Done);
         }
+        // How many rows have to be read for those that pass a filter is not known.
+        let row_limit = row_limit.filter(|_| input.lock.is_some() || input.filter.is_none());
         match found {
-            Lookup::Keys(keys) if input.access.index == 0 => {
+            Lookup::Keys(mut keys) => {
                 ctx.handlers.read_key += keys.len() as u64;
-                let mut keys = keys;
-                if input.access.descending {
+                if input.access.descending && input.access.index == 0 {
                     keys.reverse();
                 }
-                Ok(TableReader::Keys(keys))
-            }
-            Lookup::Keys(keys) => {
-                ctx.handlers.read_key += keys.len() as u64;
-                let mode = input.read_mode();
-                let found = ctx.transaction.get_unique(&input.table, input.access.index, &keys, mode).await?;
-                Ok(TableReader::Keys(found.into_iter().flatten().collect()))
+                let batch = row_limit.filter(|_| input.lock.is_some()).unwrap_or(KEYS_PER_BATCH as u64);
+                Ok(TableReader::Keys(keys, batch.clamp(1, KEYS_PER_BATCH as u64) as usize))
             }
             Lookup::Ranges(ranges) => {
                 let partition_key = pruning_key(&input.table, &input.access, no_row, &mut ctx.eval)?;
@@ -123,7 +130,12 @@ impl TableReader {
         let more = match self {
             TableReader::Done => false,
             TableReader::Scan(scan) => {
+                let eval = RefCell::new(eval);
+                let probed = filter.filter(|filter| !filter.needs_session());
+                let mut probe =
+                    |row: RowRef<'_>| probed.is_none_or(|filter| is_likely(filter, row, &mut eval.borrow_mut()));
                 let mut see = |row: RowRef<'_>| {
+                    let eval = &mut eval.borrow_mut();
                     rows += 1;
                     if let Some(filter) = filter
                         && filter.eval_bool(&row, eval)? != Some(true)
@@ -132,10 +144,15 @@ impl TableReader {
                     }
                     visit(row, eval)
                 };
-                scan.next(transaction, &mut see).await?
+                scan.next_probing(transaction, &mut probe, &mut see).await?
             }
-            TableReader::Keys(keys) => {
-                let batch: Vec<Vec<u8>> = keys.drain(..keys.len().min(KEYS_PER_BATCH)).collect();
+            TableReader::Keys(keys, per_batch) => {
+                let mut batch: Vec<Vec<u8>> = keys.drain(..keys.len().min(*per_batch)).collect();
+                if input.access.index != 0 {
+                    let mode = input.read_mode();
+                    let found = transaction.get_unique(&input.table, input.access.index, &batch, mode).await?;
+                    batch = found.into_iter().flatten().collect();
+                }
                 let mut see = |_: usize, row: RowRef<'_>| {
                     if stopped {
                         return Ok(());

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use shoal_expr::{EvalContext, append_group_key};
+use shoal_expr::{EvalContext, Expr, append_group_key};
 use shoal_txn::{ScanRequest, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{Result, Value};
@@ -17,26 +17,44 @@ use super::query::run_collect;
 use super::{ExecContext, HashMap, RowBatch};
 use crate::plan::{Input, JoinKind, JoinStep, TableInput};
 
-/// What one step keeps between batches.
+/// What one step keeps between batches, and between the parts of one batch.
 #[derive(Default)]
 pub struct JoinState {
     /// The rows of an input that does not depend on the row, in input column order.
     rows: Option<RowBatch>,
     /// Their positions by hash key; empty when there are no hash keys.
     by_key: HashMap<Box<[u8]>, Vec<u32>>,
+    /// What was looked up for the rows of the batch from `place.outer` on.
+    looked_up: Option<LookedUp>,
+    place: PairPlace,
+}
+
+/// Inner rows that were looked up for some rows of a batch.
+struct LookedUp {
+    outers: Range<usize>,
+    found: Vec<Vec<RowBatchRow>>,
+}
+
+/// How far the pairs of the present outer row were tried.
+#[derive(Default)]
+struct PairPlace {
+    /// The next of its inner rows.
+    inner: usize,
+    /// A pair with it was joined.
+    matched: bool,
 }
 
 /// Rows whose keys are looked up in one round trip.
 const ROWS_PER_LOOKUP: usize = 256;
 /// Joined rows from which on the rest of a batch has to wait.
-const JOINED_ROWS: usize = 4096;
+const JOINED_ROWS: usize = 2048;
 /// Pairs after which it has to wait as well, however few of them are joined.
-const PAIRS_TRIED: usize = 32_768;
-/// Pairs that are tried between two looks at the interrupt.
-const PAIRS_PER_CHECK: usize = 1024;
+const PAIRS_TRIED: usize = 4096;
+/// Rows of an input that are taken between two looks at the interrupt.
+const ROWS_PER_CHECK: usize = 1024;
 
-/// Joins rows of `batch` from `done` on with the step's input, and moves `done` behind the last of them: to the batch's end
-/// or to where enough rows have come out.
+/// Joins rows of `batch` from `done` on with the step's input, and moves `done` behind the last of them that has met all of
+/// its inner rows: to the batch's end or to where enough was done at a time. Call it again until all of the batch is done.
 pub async fn join(
     step: &JoinStep,
     state: &mut JoinState,
@@ -45,24 +63,21 @@ pub async fn join(
     width: usize,
     ctx: &mut ExecContext<'_>,
 ) -> Result<RowBatch> {
-    let mut joined = match &step.input {
+    match &step.input {
         Input::Table(input) if input.access.depends_on_row => {
-            let outers = *done..batch.len().min(*done + ROWS_PER_LOOKUP);
-            *done = outers.end;
-            join_by_lookup(step, input, batch, outers, width, ctx).await?
+            if state.looked_up.is_none() {
+                let outers = *done..batch.len().min(*done + ROWS_PER_LOOKUP);
+                state.looked_up = Some(look_up(step, input, batch, outers, ctx).await?);
+            }
+            join_with_looked_up(step, state, batch, done, width, ctx)
         }
         _ => {
             if state.rows.is_none() {
                 materialise(step, state, ctx).await?;
             }
-            join_with_kept_rows(step, state, batch, done, width, ctx)?
+            join_with_kept_rows(step, state, batch, done, width, ctx)
         }
-    };
-    if let Some(filter) = &step.filter {
-        let eval = &mut ctx.eval;
-        joined.retain(|row| Ok::<_, shoal_types::Error>(filter.eval_bool(row, eval)? == Some(true)))?;
     }
-    Ok(joined)
 }
 
 /// Reads an input that does not depend on other rows, in the order of `step.columns`.
@@ -73,6 +88,9 @@ pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<Ro
             let rows = run_collect(plan, ctx, None).await?;
             let mut batch = RowBatch::new(step.columns.len());
             for mut row in rows {
+                if batch.len().is_multiple_of(ROWS_PER_CHECK) {
+                    ctx.check_between_batches().await?;
+                }
                 let target = batch.push_empty();
                 for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
                     *place = std::mem::take(&mut row[column]);
@@ -109,6 +127,9 @@ async fn materialise(step: &JoinStep, state: &mut JoinState, ctx: &mut ExecConte
     if !step.hash_keys.is_empty() {
         let mut key = Vec::new();
         for position in 0..rows.len() {
+            if position.is_multiple_of(ROWS_PER_CHECK) {
+                ctx.check_between_batches().await?;
+            }
             if hash_key(
                 step.hash_keys.iter().map(|(_, inner)| inner),
                 rows.row(position),
@@ -130,7 +151,7 @@ async fn materialise(step: &JoinStep, state: &mut JoinState, ctx: &mut ExecConte
 
 /// Fills `key` with the join key of a row; `false` if part of it is NULL.
 fn hash_key<'e>(
-    expressions: impl Iterator<Item = &'e shoal_expr::Expr>,
+    expressions: impl Iterator<Item = &'e Expr>,
     row: &[Value],
     eval: &mut EvalContext<'_>,
     key: &mut Vec<u8>,
@@ -148,45 +169,76 @@ fn hash_key<'e>(
 
 fn join_with_kept_rows(
     step: &JoinStep,
-    state: &JoinState,
+    state: &mut JoinState,
     batch: &RowBatch,
     done: &mut usize,
     width: usize,
     ctx: &mut ExecContext<'_>,
 ) -> Result<RowBatch> {
+    let JoinState { rows, by_key, place, .. } = state;
     let mut joined = RowBatch::new(width);
-    let Some(rows) = &state.rows else {
+    let Some(rows) = rows else {
         *done = batch.len();
         return Ok(joined);
     };
     let mut key = Vec::new();
-    let mut pairs = 0usize;
-    while *done < batch.len() && joined.len() < JOINED_ROWS && pairs < PAIRS_TRIED {
-        let outer_row = batch.row(*done);
-        *done += 1;
-        let mut matched = false;
-        let mut pair = |inner: usize, ctx: &mut ExecContext<'_>| {
-            pairs += 1;
-            if pairs.is_multiple_of(PAIRS_PER_CHECK) {
-                ctx.check_interrupt()?;
-            }
-            matched |= add_pair(step, outer_row, rows.row(inner), &mut joined, &mut ctx.eval)?;
-            Ok::<(), shoal_types::Error>(())
+    let mut pairs = PAIRS_TRIED;
+    while *done < batch.len() && joined.len() < JOINED_ROWS && pairs > 0 {
+        let outer = batch.row(*done);
+        let eval = &mut ctx.eval;
+        let all_met = if step.hash_keys.is_empty() {
+            try_pairs(step, outer, rows.len(), |inner| rows.row(inner), (place, &mut pairs), &mut joined, eval)?
+        } else if hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer, eval, &mut key)? {
+            let found = by_key.get(key.as_slice()).map_or(&[][..], |positions| positions);
+            let row = |inner: usize| rows.row(found[inner] as usize);
+            try_pairs(step, outer, found.len(), row, (place, &mut pairs), &mut joined, eval)?
+        } else {
+            true
         };
-        if step.hash_keys.is_empty() {
-            for inner in 0..rows.len() {
-                pair(inner, ctx)?;
-            }
-        } else if hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer_row, &mut ctx.eval, &mut key)? {
-            for &inner in state.by_key.get(key.as_slice()).map_or(&[][..], |positions| positions) {
-                pair(inner as usize, ctx)?;
-            }
-        }
-        if !matched && step.kind == JoinKind::LeftOuter {
-            joined.push(outer_row);
+        if all_met {
+            end_outer_row(step, outer, place, &mut joined, &mut ctx.eval)?;
+            *done += 1;
+            pairs = pairs.saturating_sub(1);
         }
     }
     Ok(joined)
+}
+
+/// Tries an outer row with its inner rows from `place` on, as long as there are `pairs` left and not too many have been joined.
+/// True: it has met all of them.
+fn try_pairs<'r>(
+    step: &JoinStep,
+    outer: &[Value],
+    inner_count: usize,
+    inner_row: impl Fn(usize) -> &'r [Value],
+    (place, pairs): (&mut PairPlace, &mut usize),
+    joined: &mut RowBatch,
+    eval: &mut EvalContext<'_>,
+) -> Result<bool> {
+    while place.inner < inner_count {
+        if *pairs == 0 || joined.len() >= JOINED_ROWS {
+            return Ok(false);
+        }
+        *pairs -= 1;
+        place.matched |= add_pair(step, outer, inner_row(place.inner), joined, eval)?;
+        place.inner += 1;
+    }
+    Ok(true)
+}
+
+/// An outer row has met all of its inner rows: an outer join keeps it if it found none.
+fn end_outer_row(
+    step: &JoinStep,
+    outer: &[Value],
+    place: &mut PairPlace,
+    joined: &mut RowBatch,
+    eval: &mut EvalContext<'_>,
+) -> Result<()> {
+    if !std::mem::take(place).matched && step.kind == JoinKind::LeftOuter {
+        joined.push(outer);
+        keep_if(step.filter.as_ref(), joined, eval)?;
+    }
+    Ok(())
 }
 
 /// Adds the pair if the ON condition holds.
@@ -201,16 +253,21 @@ fn add_pair(
     for (value, &(_, position)) in inner.iter().zip(&step.columns) {
         row[position] = value.clone();
     }
-    keep_if_condition(step, joined, eval)
+    if !keep_if(step.condition.as_ref(), joined, eval)? {
+        return Ok(false);
+    }
+    // A pair that the filter drops has matched all the same.
+    keep_if(step.filter.as_ref(), joined, eval)?;
+    Ok(true)
 }
 
-fn keep_if_condition(step: &JoinStep, joined: &mut RowBatch, eval: &mut EvalContext<'_>) -> Result<bool> {
-    if let Some(condition) = &step.condition {
-        let row = joined.row(joined.len() - 1);
-        if condition.eval_bool(row, eval)? != Some(true) {
-            joined.pop();
-            return Ok(false);
-        }
+/// Takes the last row away again unless it fulfils the condition.
+fn keep_if(condition: Option<&Expr>, joined: &mut RowBatch, eval: &mut EvalContext<'_>) -> Result<bool> {
+    if let Some(condition) = condition
+        && condition.eval_bool(joined.row(joined.len() - 1), eval)? != Some(true)
+    {
+        joined.pop();
+        return Ok(false);
     }
     Ok(true)
 }
@@ -218,14 +275,13 @@ fn keep_if_condition(step: &JoinStep, joined: &mut RowBatch, eval: &mut EvalCont
 /// Which outer rows, counted from the first of those looked up, want which key.
 type Wanted = HashMap<Vec<u8>, Vec<u32>>;
 
-async fn join_by_lookup(
+async fn look_up(
     step: &JoinStep,
     input: &TableInput,
     batch: &RowBatch,
     outers: Range<usize>,
-    width: usize,
     ctx: &mut ExecContext<'_>,
-) -> Result<RowBatch> {
+) -> Result<LookedUp> {
     let mut found: Vec<Vec<RowBatchRow>> = outers.clone().map(|_| Vec::new()).collect();
     let wanted = wanted_keys(input, batch, outers.clone(), &mut ctx.eval)?;
     if input.access.unique {
@@ -233,17 +289,31 @@ async fn join_by_lookup(
     } else {
         fetch_equal(step, input, batch, outers.start, wanted, &mut found, ctx).await?;
     }
+    Ok(LookedUp { outers, found })
+}
+
+fn join_with_looked_up(
+    step: &JoinStep,
+    state: &mut JoinState,
+    batch: &RowBatch,
+    done: &mut usize,
+    width: usize,
+    ctx: &mut ExecContext<'_>,
+) -> Result<RowBatch> {
+    let JoinState { looked_up, place, .. } = state;
     let mut joined = RowBatch::new(width);
-    for (outer, inner_rows) in outers.zip(found) {
-        ctx.check_interrupt()?;
-        let mut matched = false;
-        for inner in inner_rows {
-            matched |= add_pair(step, batch.row(outer), &inner, &mut joined, &mut ctx.eval)?;
+    let Some(LookedUp { outers, found }) = looked_up else { return Ok(joined) };
+    let mut pairs = PAIRS_TRIED;
+    while *done < outers.end {
+        let inner_rows = &found[*done - outers.start];
+        let (outer, row) = (batch.row(*done), |inner: usize| &*inner_rows[inner]);
+        if !try_pairs(step, outer, inner_rows.len(), row, (place, &mut pairs), &mut joined, &mut ctx.eval)? {
+            return Ok(joined);
         }
-        if !matched && step.kind == JoinKind::LeftOuter {
-            joined.push(batch.row(outer));
-        }
+        end_outer_row(step, outer, place, &mut joined, &mut ctx.eval)?;
+        *done += 1;
     }
+    *looked_up = None;
     Ok(joined)
 }
 

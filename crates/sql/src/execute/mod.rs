@@ -11,11 +11,13 @@ pub mod consumer;
 pub mod fetch;
 pub mod join;
 pub mod key_set;
+pub mod lock_in_order;
 pub mod lookup;
 pub mod output;
 pub mod query;
 pub mod set_operation;
 pub mod sort;
+pub mod sort_in_turns;
 pub mod subquery;
 
 use std::future::Future;

@@ -7,9 +7,12 @@ use super::key_set::KeySet;
 use super::sort::Sorter;
 use super::{Flow, RowConsumer};
 use crate::plan::SortKey;
+use crate::session::Interrupt;
 
 /// Rows that a sort may hold before it throws away what a LIMIT does not want.
 const TOP_ROWS_SLACK: usize = 1024;
+/// Sorted rows that are passed on between two looks at the interrupt.
+const ROWS_PER_CHECK: usize = 1024;
 
 /// Rows that were passed on already, by their bytes in these types.
 type Distinct = (KeySet, Vec<SqlType>);
@@ -67,6 +70,11 @@ impl<'a> Output<'a> {
         }
     }
 
+    /// Most rows that can be wanted, if LIMIT says so: OFFSET and LIMIT.
+    pub fn limit(&self) -> Option<u64> {
+        self.limit.map(|limit| limit.saturating_add(self.offset))
+    }
+
     /// No row can be wanted at all (LIMIT 0).
     pub fn is_full(&self) -> bool {
         !self.count_all_rows && self.sorter.is_none() && self.limit.is_some_and(|limit| self.passed >= limit)
@@ -88,7 +96,6 @@ impl<'a> Output<'a> {
             return self.pass_on(|consumer, visible| consumer.push(&row[..visible]));
         };
         sorter.push(row)?;
-        self.drop_unwanted();
         Ok(Flow::Continue)
     }
 
@@ -119,14 +126,15 @@ impl<'a> Output<'a> {
         Ok(if full && !self.count_all_rows { Flow::Stop } else { Flow::Continue })
     }
 
-    /// Keeps a sort under a LIMIT from growing with its input.
-    fn drop_unwanted(&mut self) {
-        let (Some(limit), Some(sorter)) = (self.limit, &mut self.sorter) else { return };
+    /// Keeps a sort under a LIMIT from growing with its input. To be called after every batch.
+    pub async fn trim(&mut self, interrupt: &Interrupt) -> Result<()> {
+        let (Some(limit), Some(sorter)) = (self.limit, &mut self.sorter) else { return Ok(()) };
         let wanted = usize::try_from(limit.saturating_add(self.offset)).unwrap_or(usize::MAX);
-        if sorter.row_count() >= wanted.saturating_mul(2).saturating_add(TOP_ROWS_SLACK) {
-            sorter.sort();
-            sorter.truncate(wanted);
+        if sorter.row_count() < wanted.saturating_mul(2).saturating_add(TOP_ROWS_SLACK) {
+            return Ok(());
         }
+        sorter.sort(interrupt).await?;
+        sorter.truncate(wanted, interrupt).await
     }
 
     pub fn wants_flush(&self) -> bool {
@@ -138,15 +146,18 @@ impl<'a> Output<'a> {
     }
 
     /// Passes on what was kept back for sorting.
-    pub async fn finish(&mut self) -> Result<()> {
+    pub async fn finish(&mut self, interrupt: &Interrupt) -> Result<()> {
         let Some(mut sorter) = self.sorter.take() else { return Ok(()) };
-        sorter.sort();
-        for row in sorter.rows() {
+        sorter.sort(interrupt).await?;
+        for (number, row) in sorter.rows().enumerate() {
             if self.pass_on(|consumer, visible| consumer.push(&row[..visible]))? == Flow::Stop {
                 break;
             }
             if self.wants_flush() {
                 self.flush().await?;
+            }
+            if number.is_multiple_of(ROWS_PER_CHECK) {
+                interrupt.check_between_batches().await?;
             }
         }
         Ok(())

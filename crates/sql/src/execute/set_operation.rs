@@ -9,6 +9,10 @@ use super::query::run_query;
 use super::subquery::key_of;
 use super::{ExecContext, Flow, HashMap, RowConsumer, limit_value};
 use crate::plan::{Limit, SetOperation, SetOperator};
+use crate::session::Interrupt;
+
+/// Rows that are worked on between two looks at the interrupt.
+const ROWS_PER_CHECK: usize = 1024;
 
 /// Runs the terms from left to right. UNION ALL alone streams; everything else is collected.
 pub async fn run(plan: &SetOperation, ctx: &mut ExecContext<'_>, consumer: &mut dyn RowConsumer) -> Result<()> {
@@ -17,7 +21,11 @@ pub async fn run(plan: &SetOperation, ctx: &mut ExecContext<'_>, consumer: &mut 
     let mut output = Output::new(visible, None, &plan.order, bounds, false, consumer);
     let rows = collect(plan, ctx).await?;
     let mut projected = Vec::new();
-    for row in rows {
+    for (number, row) in rows.into_iter().enumerate() {
+        if number.is_multiple_of(ROWS_PER_CHECK) {
+            output.trim(ctx.interrupt).await?;
+            ctx.check_between_batches().await?;
+        }
         projected.clear();
         projected.extend_from_slice(&row);
         for expression in &plan.order_expressions {
@@ -30,7 +38,7 @@ pub async fn run(plan: &SetOperation, ctx: &mut ExecContext<'_>, consumer: &mut 
             output.flush().await?;
         }
     }
-    output.finish().await?;
+    output.finish(ctx.interrupt).await?;
     ctx.found_rows = output.rows_seen;
     Ok(())
 }
@@ -53,7 +61,7 @@ async fn collect(plan: &SetOperation, ctx: &mut ExecContext<'_>) -> Result<Vec<R
     let mut rows = term(&plan.first, &plan.types, ctx).await?;
     for next in &plan.rest {
         let other = term(&next.query, &plan.types, ctx).await?;
-        rows = combine(rows, other, next.operator, next.distinct, &plan.types);
+        rows = combine(rows, other, (next.operator, next.distinct), &plan.types, ctx.interrupt).await?;
     }
     Ok(rows)
 }
@@ -62,45 +70,67 @@ async fn term(query: &crate::plan::QueryPlan, types: &[SqlType], ctx: &mut ExecC
     let mut rows = super::consumer::Collect::default();
     run_query(query, ctx, &mut rows).await?;
     let mut rows = rows.rows;
-    for row in &mut rows {
-        for (value, (sql_type, column)) in row.iter_mut().zip(types.iter().zip(&query.columns)) {
-            if !value.is_null() && column.sql_type != *sql_type {
-                *value = convert_to(std::mem::take(value), &column.sql_type, sql_type, &mut ctx.eval)?;
+    for rows in rows.chunks_mut(ROWS_PER_CHECK) {
+        ctx.check_between_batches().await?;
+        for row in rows {
+            for (value, (sql_type, column)) in row.iter_mut().zip(types.iter().zip(&query.columns)) {
+                if !value.is_null() && column.sql_type != *sql_type {
+                    *value = convert_to(std::mem::take(value), &column.sql_type, sql_type, &mut ctx.eval)?;
+                }
             }
         }
     }
     Ok(rows)
 }
 
-fn combine(left: Vec<Row>, right: Vec<Row>, operator: SetOperator, distinct: bool, types: &[SqlType]) -> Vec<Row> {
-    match operator {
-        SetOperator::Union => {
-            let mut rows = left;
-            rows.extend(right);
-            if distinct { unique(rows, types) } else { rows }
-        }
-        SetOperator::Intersect | SetOperator::Except => {
-            let mut counts: HashMap<Vec<u8>, usize> = HashMap::default();
-            for row in &right {
-                *counts.entry(key_of(row, types)).or_default() += 1;
-            }
-            let keep_present = operator == SetOperator::Intersect;
-            let left = if distinct { unique(left, types) } else { left };
-            let kept = left.into_iter().filter(|row| match counts.get_mut(&key_of(row, types)) {
-                Some(count) if *count > 0 => {
-                    if !distinct {
-                        *count -= 1;
-                    }
-                    keep_present
-                }
-                _ => !keep_present,
-            });
-            kept.collect()
+async fn combine(
+    left: Vec<Row>,
+    right: Vec<Row>,
+    (operator, distinct): (SetOperator, bool),
+    types: &[SqlType],
+    interrupt: &Interrupt,
+) -> Result<Vec<Row>> {
+    if operator == SetOperator::Union {
+        let mut rows = left;
+        rows.extend(right);
+        return if distinct { unique(rows, types, interrupt).await } else { Ok(rows) };
+    }
+    let mut counts: HashMap<Vec<u8>, usize> = HashMap::default();
+    for rows in right.chunks(ROWS_PER_CHECK) {
+        interrupt.check_between_batches().await?;
+        for row in rows {
+            *counts.entry(key_of(row, types)).or_default() += 1;
         }
     }
+    let keep_present = operator == SetOperator::Intersect;
+    let left = if distinct { unique(left, types, interrupt).await? } else { left };
+    let is_kept = |row: &Row| match counts.get_mut(&key_of(row, types)) {
+        Some(count) if *count > 0 => {
+            if !distinct {
+                *count -= 1;
+            }
+            keep_present
+        }
+        _ => !keep_present,
+    };
+    filter_in_turns(left, is_kept, interrupt).await
 }
 
-fn unique(rows: Vec<Row>, types: &[SqlType]) -> Vec<Row> {
+async fn unique(rows: Vec<Row>, types: &[SqlType], interrupt: &Interrupt) -> Result<Vec<Row>> {
     let mut seen = KeySet::default();
-    rows.into_iter().filter(|row| seen.insert(&key_of(row, types))).collect()
+    filter_in_turns(rows, |row| seen.insert(&key_of(row, types)), interrupt).await
+}
+
+async fn filter_in_turns(
+    rows: Vec<Row>,
+    mut is_kept: impl FnMut(&Row) -> bool,
+    interrupt: &Interrupt,
+) -> Result<Vec<Row>> {
+    let mut kept = Vec::new();
+    let mut rows = rows.into_iter();
+    while rows.len() > 0 {
+        kept.extend(rows.by_ref().take(ROWS_PER_CHECK).filter(&mut is_kept));
+        interrupt.check_between_batches().await?;
+    }
+    Ok(kept)
 }

@@ -6,7 +6,12 @@ use shoal_expr::compare;
 use shoal_types::key::KeyPart;
 use shoal_types::{BaseType, Result, TimeZone, Value};
 
+use super::sort_in_turns::sort_in_turns;
 use crate::plan::SortKey;
+use crate::session::Interrupt;
+
+/// Rows that are moved between two looks at the interrupt.
+const ROWS_PER_MOVE: usize = 4096;
 
 /// Sorts rows of one width.
 pub struct Sorter<'a> {
@@ -20,6 +25,7 @@ pub struct Sorter<'a> {
 }
 
 /// Where a row and its key are.
+#[derive(Clone, Copy)]
 struct Place {
     /// The key's first bytes: most keys differ in them.
     prefix: u64,
@@ -64,31 +70,37 @@ impl<'a> Sorter<'a> {
     }
 
     /// Sorts; rows that compare equal stay in the order in which they came.
-    pub fn sort(&mut self) {
+    pub async fn sort(&mut self, interrupt: &Interrupt) -> Result<()> {
         let Sorter { order, text_order, rows, width, values, keys } = self;
         if text_order.is_empty() {
             let row = |place: &Place| &values[place.first_value..place.first_value + *width];
-            rows.sort_by(|left, right| compare_rows(row(left), row(right), order));
-        } else {
-            let key = |place: &Place| &keys[place.key.0..place.key.1];
-            rows.sort_by(|left, right| left.prefix.cmp(&right.prefix).then_with(|| key(left).cmp(key(right))));
+            let compare = |left: &Place, right: &Place| compare_rows(row(left), row(right), order);
+            return sort_in_turns(rows, compare, interrupt).await;
         }
+        let key = |place: &Place| &keys[place.key.0..place.key.1];
+        let compare =
+            |left: &Place, right: &Place| left.prefix.cmp(&right.prefix).then_with(|| key(left).cmp(key(right)));
+        sort_in_turns(rows, compare, interrupt).await
     }
 
     /// Keeps the first `count` rows in the order in which they lie.
-    pub fn truncate(&mut self, count: usize) {
+    pub async fn truncate(&mut self, count: usize, interrupt: &Interrupt) -> Result<()> {
         self.rows.truncate(count);
         let mut values = Vec::with_capacity(self.rows.len() * self.width);
         let mut keys = Vec::new();
-        for place in &mut self.rows {
-            let first_value = values.len();
-            let row = &mut self.values[place.first_value..place.first_value + self.width];
-            values.extend(row.iter_mut().map(|value| std::mem::replace(value, Value::Null)));
-            let start = keys.len();
-            keys.extend_from_slice(&self.keys[place.key.0..place.key.1]);
-            (place.first_value, place.key) = (first_value, (start, keys.len()));
+        for places in self.rows.chunks_mut(ROWS_PER_MOVE) {
+            for place in places {
+                let first_value = values.len();
+                let row = &mut self.values[place.first_value..place.first_value + self.width];
+                values.extend(row.iter_mut().map(|value| std::mem::replace(value, Value::Null)));
+                let start = keys.len();
+                keys.extend_from_slice(&self.keys[place.key.0..place.key.1]);
+                (place.first_value, place.key) = (first_value, (start, keys.len()));
+            }
+            interrupt.check_between_batches().await?;
         }
         (self.values, self.keys) = (values, keys);
+        Ok(())
     }
 
     /// The rows in their order.
@@ -138,8 +150,10 @@ mod tests {
             let text = text.map_or(Value::Null, Value::str);
             sorter.push(&mut vec![Value::Int(number as i64), text]).unwrap();
         }
-        sorter.sort();
-        sorter.truncate(keep);
+        let interrupt = Interrupt::default();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(sorter.sort(&interrupt)).unwrap();
+        runtime.block_on(sorter.truncate(keep, &interrupt)).unwrap();
         sorter.rows().map(|row| row[0].to_i64().value).collect()
     }
 

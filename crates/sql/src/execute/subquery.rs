@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use shoal_expr::{EvalContext, append_group_key};
+use shoal_expr::append_group_key;
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 
 use super::key_set::KeySet;
@@ -34,6 +34,8 @@ pub struct SubqueryState {
 
 /// Distinct bindings whose results are kept.
 const BINDINGS_KEPT: usize = 100_000;
+/// Rows of a subquery that are looked at between two looks at the interrupt.
+const ROWS_PER_CHECK: usize = 1024;
 
 /// Fills the result columns of all rows of a batch.
 pub async fn fill_columns(
@@ -45,9 +47,9 @@ pub async fn fill_columns(
     states.resize_with(columns.len(), SubqueryState::default);
     for (column, state) in columns.iter().zip(states) {
         for row in 0..batch.len() {
-            ctx.check_interrupt()?;
+            ctx.check_between_batches().await?;
             let found = bind_and_run(column, state, batch.row(row), ctx).await?;
-            let value = result(column, &found, batch.row(row), &mut ctx.eval)?;
+            let value = result(column, &found, batch.row(row), ctx).await?;
             batch.row_mut(row)[column.position] = value;
         }
     }
@@ -88,7 +90,7 @@ async fn run(column: &SubqueryColumn, bindings: Vec<(usize, Value)>, ctx: &mut E
     Ok(match &column.kind {
         SubqueryKind::Exists => Found::Value(Value::from(!rows.is_empty())),
         SubqueryKind::Scalar => Found::Value(scalar(&mut rows)?),
-        SubqueryKind::In { types, .. } => Found::Rows(Rows::new(rows, types)),
+        SubqueryKind::In { types, .. } => Found::Rows(Rows::new(rows, types, ctx).await?),
         SubqueryKind::Quantified { .. } => Found::Rows(Rows { keys: Default::default(), rows, has_null: false }),
     })
 }
@@ -102,9 +104,12 @@ pub fn scalar(rows: &mut Vec<Vec<Value>>) -> Result<Value> {
 }
 
 impl Rows {
-    fn new(rows: Vec<Vec<Value>>, types: &[SqlType]) -> Rows {
+    async fn new(rows: Vec<Vec<Value>>, types: &[SqlType], ctx: &ExecContext<'_>) -> Result<Rows> {
         let mut kept = Rows { keys: Default::default(), rows: Vec::new(), has_null: false };
-        for row in rows {
+        for (number, row) in rows.into_iter().enumerate() {
+            if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
+                ctx.check_between_batches().await?;
+            }
             if row.iter().any(Value::is_null) {
                 kept.has_null = true;
                 kept.rows.push(row);
@@ -112,7 +117,7 @@ impl Rows {
                 kept.keys.insert(&key_of(&row, types));
             }
         }
-        kept
+        Ok(kept)
     }
 }
 
@@ -125,17 +130,22 @@ pub fn key_of(row: &[Value], types: &[SqlType]) -> Vec<u8> {
     key
 }
 
-fn result(column: &SubqueryColumn, found: &Found, row: &[Value], eval: &mut EvalContext<'_>) -> Result<Value> {
+async fn result(
+    column: &SubqueryColumn,
+    found: &Found,
+    row: &[Value],
+    ctx: &mut ExecContext<'_>,
+) -> Result<Value> {
     match (found, &column.kind) {
         (Found::Value(value), _) => Ok(value.clone()),
         (Found::Rows(rows), SubqueryKind::In { left, types, negated }) => {
-            let values = left.iter().map(|left| left.eval(row, eval)).collect::<Result<Vec<Value>>>()?;
+            let values = left.iter().map(|left| left.eval(row, &mut ctx.eval)).collect::<Result<Vec<Value>>>()?;
             let member = is_member(&values, rows, types);
             Ok(member.map_or(Value::Null, |member| Value::from(member != *negated)))
         }
         (Found::Rows(rows), SubqueryKind::Quantified { left, compare, all }) => {
-            let value = left.eval(row, eval)?;
-            let truth = quantified(&value, rows, compare, *all, eval)?;
+            let value = left.eval(row, &mut ctx.eval)?;
+            let truth = quantified(&value, rows, compare, *all, ctx).await?;
             Ok(truth.map_or(Value::Null, Value::from))
         }
         (Found::Rows(_), _) => Ok(Value::Null),
@@ -168,17 +178,20 @@ fn rows_may_equal(values: &[Value], rows: &Rows, types: &[SqlType]) -> bool {
     })
 }
 
-fn quantified(
+async fn quantified(
     value: &Value,
     rows: &Rows,
     compare: &shoal_expr::Expr,
     all: bool,
-    eval: &mut EvalContext<'_>,
+    ctx: &mut ExecContext<'_>,
 ) -> Result<Option<bool>> {
     let mut unknown = false;
-    for row in &rows.rows {
+    for (number, row) in rows.rows.iter().enumerate() {
+        if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
+            ctx.check_between_batches().await?;
+        }
         let pair = [value.clone(), row.first().cloned().unwrap_or(Value::Null)];
-        match compare.eval_bool(&pair[..], eval)? {
+        match compare.eval_bool(&pair[..], &mut ctx.eval)? {
             Some(truth) if truth != all => return Ok(Some(truth)),
             Some(_) => {}
             None => unknown = true,

@@ -1,6 +1,6 @@
 //! How a running statement is told to stop: KILL, KILL QUERY, max_execution_time.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use shoal_types::{Error, ErrorCode, Result};
 
 use crate::frontend::KillSignal;
 
-/// Batches, of some hundred rows mostly, that a statement works on before other sessions have their turn.
-const BATCHES_PER_TURN: u32 = 8;
+/// How long a statement works before its worker's other sessions have their turn.
+const TURN_US: u64 = 2_000;
 
 /// Shared by the session and whoever may kill it.
 #[derive(Debug)]
@@ -21,7 +21,8 @@ pub struct Interrupt {
     /// When the running statement has used up max_execution_time, milliseconds after `epoch`; 0 = never.
     deadline_ms: AtomicU64,
     epoch: Instant,
-    batches: AtomicU32,
+    /// When the running statement's turn began, microseconds after `epoch`; 0 = it has not looked at the clock yet.
+    turn_began_us: AtomicU64,
     waker: Mutex<Option<Waker>>,
 }
 
@@ -32,7 +33,7 @@ impl Default for Interrupt {
             query_killed: AtomicBool::new(false),
             deadline_ms: AtomicU64::new(0),
             epoch: Instant::now(),
-            batches: AtomicU32::new(0),
+            turn_began_us: AtomicU64::new(0),
             waker: Mutex::new(None),
         }
     }
@@ -60,6 +61,19 @@ impl Interrupt {
         }
         let deadline = if limit_ms == 0 { 0 } else { self.epoch.elapsed().as_millis() as u64 + limit_ms };
         self.deadline_ms.store(deadline, Ordering::Relaxed);
+        self.turn_began_us.store(0, Ordering::Relaxed);
+    }
+
+    /// The statement has worked for so long that others should have their turn. The first question begins the turn.
+    pub fn is_turn_over(&self) -> bool {
+        let now = self.epoch.elapsed().as_micros() as u64;
+        match self.turn_began_us.load(Ordering::Relaxed) {
+            0 => {
+                self.turn_began_us.store(now.max(1), Ordering::Relaxed);
+                false
+            }
+            began => now.saturating_sub(began) >= TURN_US,
+        }
     }
 
     /// Errors: 1317 killed, 3024 out of time.
@@ -75,14 +89,13 @@ impl Interrupt {
         Ok(())
     }
 
-    /// The same, between batches. Now and then the worker's other sessions have their turn: a long statement neither keeps
-    /// them waiting nor keeps out the KILL that is meant for it.
+    /// The same, between batches of rows. When its turn is over, the worker's other sessions have theirs: a long statement
+    /// neither keeps them waiting nor keeps out the KILL that is meant for it. Call it at least once in a millisecond or so.
     pub async fn check_between_batches(&self) -> Result<()> {
-        let batches = self.batches.load(Ordering::Relaxed).wrapping_add(1);
-        self.batches.store(batches, Ordering::Relaxed);
         look_in_passing();
-        if batches.is_multiple_of(BATCHES_PER_TURN) {
+        if self.is_turn_over() {
             tokio::task::yield_now().await;
+            self.turn_began_us.store(0, Ordering::Relaxed);
         }
         self.check()
     }

@@ -10,6 +10,8 @@ pub mod prepared;
 pub mod run;
 pub mod state;
 pub mod statement;
+#[cfg(test)]
+mod tests;
 pub mod transaction;
 
 use std::collections::HashMap;
@@ -210,6 +212,7 @@ impl Session {
     async fn run_one<S: ResultSink>(&mut self, sql: &[u8], start: usize, sink: &mut S) -> Result<Option<usize>> {
         self.count(Counter::Queries);
         self.count(Counter::Questions);
+        self.again_until = None;
         let mut literals = std::mem::take(&mut self.literals);
         let mode = self.variables.parser_mode;
         let digest = self.digester.digest(sql, start, mode, &mut literals);
@@ -315,7 +318,10 @@ impl Session {
                 if !error.is(ErrorCode::TableDefChanged) {
                     tokio::time::sleep(AGAIN_AFTER).await;
                 }
-                self.shared.interrupt.check()?;
+                if let Err(interrupted) = self.shared.interrupt.check() {
+                    self.again_until = None;
+                    return Err(interrupted);
+                }
                 Ok(false)
             }
             other => {
@@ -323,6 +329,11 @@ impl Session {
                 other.map(|()| true)
             }
         }
+    }
+
+    /// The running statement has been begun before: its time began then.
+    fn begins_again(&self) -> bool {
+        self.again_until.is_some()
     }
 
     fn may_begin_again(&self, error: &Error) -> bool {

@@ -28,6 +28,8 @@ pub struct Plan {
     pub reusable: bool,
     /// Parameters that must be dates if they are texts.
     pub temporal_parameters: Vec<usize>,
+    /// What the MAX_EXECUTION_TIME hint of a SELECT says.
+    pub limit_ms: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -55,6 +57,8 @@ pub struct PointSelect {
     pub key: Vec<Expr>,
     /// Columns of the table that are sent.
     pub projection: Vec<usize>,
+    /// As that of the plan.
+    pub limit_ms: Option<u64>,
 }
 
 impl Plan {
@@ -125,12 +129,15 @@ pub fn is_planned(statement: &Statement) -> bool {
 /// Resolves a statement that reads or changes rows.
 pub fn make(statement: &Statement, parameter_count: usize, environment: &ResolveEnvironment<'_>) -> Result<Plan> {
     let mut resolver = Resolver::new(environment, parameter_count);
+    let limit_ms = time_limit_of(statement);
     let kind = match statement {
         Statement::Query(query) => {
             let into = into_of(query).cloned();
             let plan = resolver.query(query)?.plan;
             match point_select(&plan) {
-                Some(point) if into.is_none() => PlanKind::PointSelect { query: plan, point },
+                Some(point) if into.is_none() => {
+                    PlanKind::PointSelect { query: plan, point: PointSelect { limit_ms, ..point } }
+                }
                 _ => PlanKind::Select { query: plan, into },
             }
         }
@@ -146,7 +153,18 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
         tables: resolver.tables_used,
         system_tables: resolver.system_tables_used,
+        limit_ms,
     })
+}
+
+/// The MAX_EXECUTION_TIME hint of a SELECT, milliseconds.
+fn time_limit_of(statement: &Statement) -> Option<u64> {
+    let Statement::Query(query) = statement else { return None };
+    let ast::QueryBody::Select(select) = &query.body else { return None };
+    let hints = String::from_utf8_lossy(select.hints.as_deref()?).to_ascii_uppercase();
+    let (_, argument) = hints.split_once("MAX_EXECUTION_TIME")?;
+    let (number, _) = argument.trim_start().strip_prefix('(')?.split_once(')')?;
+    number.trim().parse().ok()
 }
 
 fn into_of(query: &ast::Query) -> Option<&ast::SelectInto> {
@@ -188,7 +206,7 @@ fn point_select(query: &QueryPlan) -> Option<PointSelect> {
         step.columns.iter().find(|(_, place)| *place == position).map(|(column, _)| *column)
     };
     let projection: Option<Vec<usize>> = block.projection.iter().map(column).collect();
-    Some(PointSelect { table: Arc::clone(&input.table), key: key?, projection: projection? })
+    Some(PointSelect { table: Arc::clone(&input.table), key: key?, projection: projection?, limit_ms: None })
 }
 
 /// What a text statement's plan depends on besides the dictionary.

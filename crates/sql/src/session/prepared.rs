@@ -88,6 +88,7 @@ impl Session {
             return Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to mysqld_stmt_execute"));
         }
         let statement = Rc::clone(&prepared.statement);
+        self.again_until = None;
         if !plans::is_planned(&statement) {
             return self.run_statement(&statement, more, sink).await;
         }
@@ -146,7 +147,7 @@ impl Session {
         };
         self.shared.counters.add(plan.counter(), 1);
         crate::account::check_plan(self, plan)?;
-        self.shared.interrupt.start_statement(self.variables.max_execution_time_ms);
+        self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         self.begin_statement(false)?;
         let mut rows = crate::execute::consumer::Collect::default();
         let outcome =

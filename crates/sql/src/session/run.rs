@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 use shoal_cluster::Table;
 use shoal_expr::{EvalContext, NoRow, Warnings};
@@ -9,8 +10,8 @@ use shoal_parser::LiteralText;
 use shoal_txn::Transaction;
 use shoal_types::{Decimal, Error, ErrorCode, Result, Value};
 
-use super::Session;
 use super::plans::{Plan, PlanKind, PointSelect};
+use super::{Interrupt, Session};
 use crate::convert;
 use crate::counters::HandlerCounters;
 use crate::dml::insert::InsertSettings;
@@ -71,7 +72,9 @@ impl Session {
         {
             return self.run_point_select(query, point, parameters, more, sink).await;
         }
-        self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
+        if !self.begins_again() {
+            self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
+        }
         self.begin_statement(plan.writes() || self.is_read_only() && plan.locks_exclusively())?;
         let savepoint = (self.explicit_transaction && plan.writes()).then(|| self.transaction.savepoint());
         let outcome = self.run_in_transaction(plan, parameters, sink).await;
@@ -100,8 +103,9 @@ impl Session {
         }
     }
 
-    fn statement_limit_ms(&self, plan: &Plan) -> u64 {
-        if plan.writes() { 0 } else { self.variables.max_execution_time_ms }
+    /// How long a plan may run, in milliseconds; 0 for ever. Only SELECT is limited.
+    pub(super) fn statement_limit_ms(&self, plan: &Plan) -> u64 {
+        if plan.writes() { 0 } else { plan.limit_ms.unwrap_or(self.variables.max_execution_time_ms) }
     }
 
     /// What was true when the plan was made must still be: tables exist, the user may use them.
@@ -122,6 +126,7 @@ impl Session {
         more: bool,
         sink: &mut S,
     ) -> Result<()> {
+        let begins_again = self.begins_again();
         let zone = &self.variables.time_zone;
         let mut key = std::mem::take(&mut self.key);
         key.clear();
@@ -141,16 +146,18 @@ impl Session {
         }
         let mut rows = 0;
         if matchable {
-            self.transaction
-                .get_newest(&point.table, &key, |row| match row {
-                    Some(row) => {
-                        rows = 1;
-                        sink.columns(&query.columns)?;
-                        sink.stored_row(row, &point.projection, zone)
-                    }
-                    None => Ok(()),
-                })
-                .await??;
+            let read = self.transaction.get_newest(&point.table, &key, |row| match row {
+                Some(row) => {
+                    rows = 1;
+                    sink.columns(&query.columns)?;
+                    sink.stored_row(row, &point.projection, zone)
+                }
+                None => Ok(()),
+            });
+            // A read that begins again has its time from the first attempt.
+            let limit_ms = point.limit_ms.unwrap_or(self.variables.max_execution_time_ms);
+            let limit_ms = (!begins_again).then_some(limit_ms);
+            guard_if_it_waits(&self.shared.interrupt, limit_ms, read).await??;
         }
         if rows == 0 {
             sink.columns(&query.columns)?;
@@ -181,7 +188,7 @@ impl Session {
     ) -> Result<Done> {
         // Whatever a definition has overtaken is noticed here, before anything is sent.
         for table in &plan.tables {
-            self.transaction.use_table(table).await?;
+            self.shared.interrupt.guard(self.transaction.use_table(table)).await?;
         }
         match &plan.kind {
             PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => {
@@ -363,6 +370,23 @@ impl Session {
         }
         Ok(Affected { rows: 1, ..Affected::default() })
     }
+}
+
+/// Runs a read that hardly ever waits; nothing is set up for an interruption unless it does. `limit_ms`: of a statement that
+/// begins with this read.
+async fn guard_if_it_waits<T>(
+    interrupt: &Interrupt,
+    limit_ms: Option<u64>,
+    read: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut read = std::pin::pin!(read);
+    if let Poll::Ready(done) = std::future::poll_fn(|context| Poll::Ready(read.as_mut().poll(context))).await {
+        return done;
+    }
+    if let Some(limit_ms) = limit_ms {
+        interrupt.start_statement(limit_ms);
+    }
+    interrupt.guard(read).await
 }
 
 enum Done {

@@ -208,8 +208,13 @@ pub(crate) struct ScanHead {
     pub index: IndexId,
     pub direction: Direction,
     pub lock: Option<LockRequest>,
+    /// Nothing is locked yet: the rows are wanted that a scan with this lock would come to.
+    pub looks: bool,
     pub rows_max: u32,
 }
+
+const SCAN_BACKWARD: u8 = 1;
+const SCAN_LOOKS: u8 = 2;
 
 const LOCK: u8 = 1;
 const LOCK_EXCLUSIVE: u8 = 2;
@@ -300,7 +305,8 @@ pub(crate) fn put_then_scan<'k>(
     out.push(SCAN);
     put_u32(out, head.table.0);
     put_u32(out, head.index.0);
-    out.push(u8::from(head.direction == Direction::Backward));
+    let backward = if head.direction == Direction::Backward { SCAN_BACKWARD } else { 0 };
+    out.push(backward | if head.looks { SCAN_LOOKS } else { 0 });
     put_lock(out, head.lock);
     put_u32(out, head.rows_max);
     let sieve_at = out.len();
@@ -499,11 +505,20 @@ impl<'a> Then<'a> {
             NOTHING => Then::Nothing,
             READ => Then::Read { table: TableId(reader.u32()?), lock: read_lock(reader)?, keys: reader.list()? },
             SCAN => {
+                let (table, index) = (TableId(reader.u32()?), IndexId(reader.u32()?));
+                let flags = reader.u8()?;
+                if flags & !(SCAN_BACKWARD | SCAN_LOOKS) != 0 {
+                    return Err(malformed());
+                }
                 let head = ScanHead {
-                    table: TableId(reader.u32()?),
-                    index: IndexId(reader.u32()?),
-                    direction: if reader.bool()? { Direction::Backward } else { Direction::Forward },
+                    table,
+                    index,
+                    direction: match flags & SCAN_BACKWARD {
+                        0 => Direction::Forward,
+                        _ => Direction::Backward,
+                    },
                     lock: read_lock(reader)?,
+                    looks: flags & SCAN_LOOKS != 0,
                     rows_max: reader.u32()?,
                 };
                 Then::Scan(Scan { head, sieve: reader.bytes()?, ranges: reader.list()?, place: reader.bytes()? })

@@ -33,6 +33,7 @@ fn frames() -> Vec<Vec<u8>> {
         index: IndexId(1),
         direction: Direction::Backward,
         lock: Some(lock),
+        looks: true,
         rows_max: 256,
     };
     let slice = ColumnSlice { column: 3, offset: 1 << 40, length: 65_536, checks: true };
@@ -99,8 +100,8 @@ fn work_comes_back_as_it_was_made() {
         panic!("not a scan");
     };
     assert_eq!(
-        (scan.head.index, scan.head.direction, scan.place),
-        (IndexId(1), Direction::Backward, &b"place"[..])
+        (scan.head.index, scan.head.direction, scan.head.looks, scan.place),
+        (IndexId(1), Direction::Backward, true, &b"place"[..])
     );
     assert_eq!(scan.ranges.iter().collect::<Vec<_>>(), [(&b"a"[..], &b"b"[..])]);
 }

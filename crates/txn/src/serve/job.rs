@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_cluster::{Node, PartitionGuard, Waiter};
 use shoal_partition::{Blocked, Cursor, LockRequest, Partition, ReadView, ScanState, Step, Visit, WaitToken};
+use shoal_types::row::RowRef;
 use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp};
 
 use crate::api::KeyRange;
@@ -278,7 +279,7 @@ impl Job {
                 false => ((rows_max - *rows) as usize).min(PER_HOLD),
             };
             let mut failure = None;
-            let step = guard.scan(&view, &mut cursor, scan.head.lock, limit, &mut |row| {
+            let mut visit = |row: RowRef<'_>| {
                 *visited += 1;
                 if !sieve.passes(row) {
                     return if sieve.unlocks { Visit::ContinueUnlocked } else { Visit::Continue };
@@ -290,7 +291,11 @@ impl Job {
                 *rows += 1;
                 paused = reply.len() - begin >= REPLY_BYTES;
                 if paused { Visit::Stop } else { Visit::Continue }
-            });
+            };
+            let step = match scan.head.lock.filter(|_| scan.head.looks) {
+                Some(lock) => guard.look(&view, &mut cursor, lock, limit, &mut visit).map(Step::Ready),
+                None => guard.scan(&view, &mut cursor, scan.head.lock, limit, &mut visit),
+            };
             drop(guard);
             if let Some(error) = failure {
                 return Err(error.into());

@@ -1,8 +1,9 @@
 //! Several sessions at once: locks, deadlocks, timeouts, isolation levels, definitions.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_cluster::Change;
+use shoal_cluster::{Change, Table};
 use shoal_types::Result;
 
 use super::support::*;
@@ -277,6 +278,122 @@ fn a_definition_waits_for_the_transactions_that_use_its_table_and_they_notice_it
         defined.unwrap();
         ended.unwrap();
         assert_eq!(seen.unwrap(), Some((1, Some(2))));
+        node.rest().await;
+        assert_idle(&node);
+    });
+}
+
+/// The rows of `limited`'s scan until `count` are taken, and the ids whose locks another transaction cannot get then.
+async fn take_and_probe(
+    node: &TestNode,
+    table: &Arc<Table>,
+    transaction: &mut Transaction,
+    request: ScanRequest,
+    is_wanted: impl Fn(i64) -> bool,
+) -> (Vec<i64>, Vec<i64>) {
+    let count = request.row_limit.unwrap_or(u64::MAX);
+    let mut taken = Vec::new();
+    let mut scan = transaction.scan(request);
+    let mut probe = |row: shoal_types::row::RowRef<'_>| is_wanted(read(row).0);
+    let mut visit = |row: shoal_types::row::RowRef<'_>| {
+        let id = read(row).0;
+        if !is_wanted(id) {
+            return Ok(Visit::Skip);
+        }
+        taken.push(id);
+        Ok(if taken.len() as u64 == count { Visit::TakeAndStop } else { Visit::Take })
+    };
+    while scan.next_probing(transaction, &mut probe, &mut visit).await.unwrap() {}
+    let mut locked = Vec::new();
+    for id in 0..40 {
+        let mut other = node.begun(Isolation::ReadCommitted);
+        let no_wait = ReadMode { wait: LockWait::NoWait, ..FOR_UPDATE };
+        if other.get(table, &key(table, id), no_wait, |_| ()).await.is_err() {
+            locked.push(id);
+        }
+        other.rollback();
+    }
+    (taken, locked)
+}
+
+#[test]
+fn a_locking_scan_with_a_row_limit_locks_the_rows_that_it_shows() {
+    let node = TestNode::new(4);
+    run(async {
+        let table = node.create("t", Shape::IndexedK).await;
+        load(&node, &table, (0..40).map(|id| (id, Some(id / 20)))).await;
+        for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
+            let examined = |ids: std::ops::RangeInclusive<i64>| match isolation {
+                Isolation::ReadCommitted => vec![*ids.end()],
+                _ => ids.collect(),
+            };
+            for limit in [1, 2, 5, 30] {
+                let request = ScanRequest { row_limit: Some(limit), ..scan_all(&table, 0, true, FOR_UPDATE) };
+                let mut reader = node.begun(isolation);
+                let (taken, locked) = take_and_probe(&node, &table, &mut reader, request.clone(), |_| true).await;
+                let first: Vec<i64> = (0..limit as i64).collect();
+                assert_eq!((&taken, &locked), (&first, &first), "{isolation:?} {limit}");
+                reader.rollback();
+                let request = ScanRequest { descending: true, ..request };
+                let (taken, locked) = take_and_probe(&node, &table, &mut reader, request, |_| true).await;
+                assert_eq!(taken, (40 - limit as i64..40).rev().collect::<Vec<_>>(), "{isolation:?} {limit}");
+                assert_eq!(locked, (40 - limit as i64..40).collect::<Vec<_>>(), "{isolation:?} {limit}");
+                reader.rollback();
+            }
+            let mut reader = node.begun(isolation);
+            let one = ScanRequest { row_limit: Some(1), ..scan_all(&table, 0, true, FOR_UPDATE) };
+            let (taken, locked) = take_and_probe(&node, &table, &mut reader, one.clone(), |id| id == 7).await;
+            assert_eq!((taken, locked), (vec![7], examined(0..=7)), "{isolation:?}");
+            reader.rollback();
+            // Of many equal keys of an index, those that are shown.
+            let three = ScanRequest { row_limit: Some(3), index: 1, ..one.clone() };
+            let mut reader = node.begun(isolation);
+            let (mut taken, locked) = take_and_probe(&node, &table, &mut reader, three, |_| true).await;
+            taken.sort_unstable();
+            assert_eq!(taken, locked, "{isolation:?}");
+            reader.rollback();
+            // What another one holds is in nobody's way but his who wants it.
+            let mut holder = node.begun(isolation);
+            set_k(&mut holder, &table, 1, Some(9)).await.unwrap();
+            set_k(&mut holder, &table, 3, Some(9)).await.unwrap();
+            let no_wait = ScanRequest { mode: ReadMode { wait: LockWait::NoWait, ..FOR_UPDATE }, ..one.clone() };
+            let mut reader = node.begun(isolation);
+            let (taken, locked) = take_and_probe(&node, &table, &mut reader, no_wait, |_| true).await;
+            assert_eq!((taken, locked), (vec![0], vec![0, 1, 3]), "{isolation:?}");
+            reader.rollback();
+            let skip = ScanRequest { mode: ReadMode { wait: LockWait::SkipLocked, ..FOR_UPDATE }, ..one };
+            let skip = ScanRequest { row_limit: Some(3), ..skip };
+            let (taken, locked) = take_and_probe(&node, &table, &mut reader, skip, |_| true).await;
+            assert_eq!((taken, locked), (vec![0, 2, 4], vec![0, 1, 2, 3, 4]), "{isolation:?}");
+            reader.rollback();
+            holder.rollback();
+        }
+        node.rest().await;
+        assert_idle(&node);
+    });
+}
+
+#[test]
+fn a_locking_scan_that_has_waited_shows_what_is_there_then() {
+    let node = TestNode::new(4);
+    run(async {
+        let table = node.create("t", Shape::Plain).await;
+        load(&node, &table, (1..40).map(|id| (id, Some(id)))).await;
+        let mut holder = node.begun(Isolation::RepeatableRead);
+        holder.modify(&table, &key(&table, 1), |_| Ok((Modification::Delete, ()))).await.unwrap();
+        holder.insert_many(&table, &[row(&table, 0, Some(0), "")], false).await.unwrap();
+        let mut reader = node.begun(Isolation::RepeatableRead);
+        let two = ScanRequest { row_limit: Some(2), ..scan_all(&table, 0, true, FOR_UPDATE) };
+        let reading = take_and_probe(&node, &table, &mut reader, two, |_| true);
+        let ending = async {
+            until(|| node.node.wait_for_graph().len() == 1).await;
+            holder.commit().await.unwrap();
+        };
+        let ((taken, mut locked), ()) = tokio::join!(reading, ending);
+        // Whoever has waited for the row that was deleted then may have its key.
+        locked.retain(|&id| id != 1);
+        assert_eq!((taken, locked), (vec![0, 2], vec![0, 2]));
+        reader.rollback();
         node.rest().await;
         assert_idle(&node);
     });

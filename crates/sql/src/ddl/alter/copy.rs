@@ -97,7 +97,7 @@ pub async fn copy_rows(session: &mut Session, conversion: &Conversion, settings:
         .with_context(&[], true, async |ctx| {
             let mut copier = Copier::new(conversion, settings, ctx);
             loop {
-                ctx.check_interrupt()?;
+                ctx.check_between_batches().await?;
                 let rows = source.next().await?;
                 if rows.is_empty() {
                     return Ok(source.rows_read);
@@ -107,6 +107,7 @@ pub async fn copy_rows(session: &mut Session, conversion: &Conversion, settings:
                 for row in rows {
                     written.push(copier.convert(row, ctx)?);
                 }
+                ctx.check_between_batches().await?;
                 let outcomes = ctx.transaction.insert_many(&conversion.new, &written, false).await?;
                 for (row, outcome) in written.iter().zip(outcomes) {
                     if let Inserted::Duplicate { index, .. } = outcome {
@@ -277,7 +278,7 @@ pub async fn fill_unique(
     let mut source = Source::open(session, old);
     session.transaction.start_statement();
     loop {
-        session.shared.interrupt.check()?;
+        session.shared.interrupt.check_between_batches().await?;
         let rows = source.next().await?;
         if rows.is_empty() {
             return Ok(());
