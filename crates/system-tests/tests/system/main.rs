@@ -18,6 +18,7 @@ mod lifecycle;
 mod protocol;
 mod read_only;
 mod show_objects;
+mod sleep;
 mod status;
 mod storage_limits;
 mod user_locks;
