@@ -168,7 +168,7 @@ pub struct ConstantSubquery {
 }
 
 /// A subquery whose result is a column of the row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SubqueryColumn {
     pub plan: Arc<QueryPlan>,
     pub kind: SubqueryKind,
@@ -178,7 +178,7 @@ pub struct SubqueryColumn {
     pub position: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum SubqueryKind {
     Scalar,
     Exists,

@@ -5,6 +5,8 @@
 pub mod aggregate;
 pub mod expression;
 pub mod from;
+pub mod grouping;
+pub mod names;
 pub mod scope;
 pub mod select;
 pub mod subquery;
@@ -68,6 +70,8 @@ pub struct CommonTable {
     pub query: shoal_parser::ast::Query,
     /// The WITH tables that were in sight where it was written.
     pub depth: usize,
+    /// The scopes that were around it there.
+    pub scopes: usize,
 }
 
 /// Resolves one statement.
@@ -89,6 +93,10 @@ pub struct Resolver<'a> {
     pub changed: Vec<(TableId, String)>,
     /// The plan depends on things that change between executions (system variables, user variable types).
     pub uncacheable: bool,
+    /// Arguments of an aggregate are being resolved to see whose columns they read.
+    pub is_trial: bool,
+    /// Conditions that every execution of the plan raises.
+    pub warnings: Vec<(ErrorCode, String)>,
     /// Parameters that are compared as dates: a text among them that is no date is an error of its own.
     pub temporal_parameters: Vec<usize>,
 }
@@ -103,11 +111,10 @@ pub struct BlockState {
     pub late_subqueries: Vec<crate::plan::SubqueryColumn>,
     /// For each subquery position (in order of registration): late or not, and its index there.
     pub subquery_places: Vec<(bool, usize)>,
+    /// Positions of subqueries that run over groups, and of their twins that run over rows.
+    pub twins: Vec<(usize, usize)>,
     pub constants: Vec<crate::plan::ConstantSubquery>,
     pub inside_aggregate: bool,
-    /// Names may mean select list aliases.
-    pub aliases_first: bool,
-    pub aliases_allowed: bool,
 }
 
 /// The clause being resolved: for messages, and for what is allowed there.
@@ -152,6 +159,8 @@ impl<'a> Resolver<'a> {
             system_tables_used: Vec::new(),
             changed: Vec::new(),
             uncacheable: false,
+            is_trial: false,
+            warnings: Vec::new(),
             temporal_parameters: Vec::new(),
         }
     }

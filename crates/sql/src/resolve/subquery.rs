@@ -20,24 +20,26 @@ impl Resolver<'_> {
         self.query(query)
     }
 
-    /// A derived table: it sees nothing of the query around it.
+    /// A derived table: it sees nothing of the query whose FROM clause it stands in, but what is around that.
     pub fn derived_query(&mut self, query: &ast::Query) -> Result<QueryPlan> {
-        if self.scopes.len() >= SUBQUERY_DEPTH_MAX {
-            return Err(Error::new(ErrorCode::TooBigSelect, "Too high level of nesting for select"));
+        self.hiding_from(self.scopes.len().saturating_sub(1), query)
+    }
+
+    /// Resolves a query that sees nothing of the scopes from `depth` on.
+    fn hiding_from(&mut self, depth: usize, query: &ast::Query) -> Result<QueryPlan> {
+        let seen: Vec<bool> =
+            self.scopes[depth..].iter_mut().map(|scope| std::mem::replace(&mut scope.hidden, true)).collect();
+        let resolved = self.nested(query);
+        for (scope, hidden) in self.scopes[depth..].iter_mut().zip(seen) {
+            scope.hidden = hidden;
         }
-        let scopes = std::mem::take(&mut self.scopes);
-        let depth = scopes.len();
-        // Depth still counts, by empty scopes that hold no names.
-        self.scopes.resize_with(depth, Default::default);
-        let resolved = self.query(query);
-        self.scopes = scopes;
         Ok(resolved?.plan)
     }
 
     /// The query of a WITH table, which sees the WITH tables before it.
     pub fn common_table_query(&mut self, common: &CommonTable) -> Result<QueryPlan> {
         let hidden = self.common_tables.split_off(common.depth);
-        let plan = self.derived_query(&common.query);
+        let plan = self.hiding_from(common.scopes.min(self.scopes.len()), &common.query);
         self.common_tables.extend(hidden);
         let mut plan = plan?;
         super::from::rename_columns(&mut plan, common.columns.iter().map(String::as_str))?;

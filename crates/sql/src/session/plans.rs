@@ -28,6 +28,8 @@ pub struct Plan {
     pub reusable: bool,
     /// Parameters that must be dates if they are texts.
     pub temporal_parameters: Vec<usize>,
+    /// Conditions that every execution raises.
+    pub warnings: Vec<(shoal_types::ErrorCode, String)>,
 }
 
 #[derive(Debug)]
@@ -144,6 +146,7 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
         catalog_version: environment.catalog.version,
         reusable: !resolver.uncacheable,
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
+        warnings: std::mem::take(&mut resolver.warnings),
         tables: resolver.tables_used,
         system_tables: resolver.system_tables_used,
     })

@@ -147,7 +147,7 @@ impl Session {
         self.shared.counters.add(plan.counter(), 1);
         crate::account::check_plan(self, plan)?;
         self.shared.interrupt.start_statement(self.variables.max_execution_time_ms);
-        self.begin_statement(false)?;
+        self.begin_statement(false, !plan.tables.is_empty())?;
         let mut rows = crate::execute::consumer::Collect::default();
         let outcome =
             self.with_context(parameters, false, async |ctx| run_query(query, ctx, &mut rows).await).await;
@@ -156,7 +156,7 @@ impl Session {
             return Err(error);
         }
         if !self.explicit_transaction {
-            self.commit_statement().await?;
+            self.commit_statement(!plan.tables.is_empty()).await?;
         }
         let columns = query.columns.clone();
         sink.columns(&columns)?;

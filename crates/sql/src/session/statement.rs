@@ -217,10 +217,11 @@ impl Session {
             return Ok(Vec::new());
         };
         crate::account::check_plan(self, &plan)?;
-        self.begin_statement(false)?;
+        let has_tables = !plan.tables.is_empty();
+        self.begin_statement(false, has_tables)?;
         let rows = self.collect(query, &[]).await;
         if !self.explicit_transaction {
-            self.commit_statement().await?;
+            self.commit_statement(has_tables).await?;
         }
         let row = rows?.into_iter().next().unwrap_or_default();
         Ok(row.into_iter().zip(query.columns.iter().map(|column| column.sql_type.clone())).collect())

@@ -317,6 +317,7 @@ error_codes! {
     UserLockDeadlock 3058 b"HY000",
     IncorrectType 3064 b"HY000",
     FieldInOrderNotSelect 3065 b"HY000",
+    AggregateInOrderNotSelect 3066 b"HY000",
     NonDefaultValueForGeneratedColumn 3105 b"HY000",
     AccountHasBeenLocked 3118 b"HY000",
     InvalidJsonText 3140 b"22032",
