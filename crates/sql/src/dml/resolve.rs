@@ -71,7 +71,7 @@ impl Resolver<'_> {
     /// Opens a scope and a block for a statement that is no query.
     pub fn open_block(&mut self) {
         self.scopes.push(Default::default());
-        self.blocks.push(BlockState::default());
+        self.blocks.push(BlockState { no_aggregates: true, ..BlockState::default() });
     }
 
     pub fn close_block(&mut self) -> BlockState {
@@ -502,6 +502,7 @@ impl Resolver<'_> {
             locking: vec![locking],
             into: None,
         };
+        self.no_aggregates = true;
         Ok(self.query(&query)?.plan)
     }
 }

@@ -188,6 +188,11 @@ pub enum SubqueryKind {
         types: Vec<SqlType>,
         negated: bool,
     },
+    /// `(a, b) op (subquery)`: one row or none. `compare` is an expression over the values of both, `left`'s first.
+    Row {
+        left: Vec<Expr>,
+        compare: Expr,
+    },
     /// `left op ANY/ALL (subquery)`: `compare` is an expression over the two values (columns 0 and 1).
     Quantified {
         left: Expr,

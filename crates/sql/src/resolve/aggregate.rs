@@ -37,7 +37,7 @@ impl Resolver<'_> {
         }
         let Some(depth) = self.depth_of_arguments(call) else { return Ok(None) };
         let block = &self.blocks[depth];
-        if !block.clause.allows_aggregates() || block.inside_aggregate || self.scopes[depth].hidden {
+        if !block.takes_aggregates() || self.scopes[depth].hidden {
             return Ok(None);
         }
         let (scopes, blocks) = (self.scopes.split_off(depth + 1), self.blocks.split_off(depth + 1));
@@ -105,7 +105,7 @@ impl Resolver<'_> {
 
     fn enter_aggregate(&mut self) -> Result<()> {
         let block = self.block();
-        if !block.clause.allows_aggregates() || block.inside_aggregate {
+        if !block.takes_aggregates() {
             return Err(Error::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
         }
         block.inside_aggregate = true;

@@ -228,10 +228,10 @@ impl<'a> Resolver<'a> {
             }
             match (left, right) {
                 (ast::Expr::Row(fields), ast::Expr::Subquery(query)) => {
-                    return self.row_equals_subquery(comparison, fields, query);
+                    return self.row_and_subquery(comparison, fields, query);
                 }
                 (ast::Expr::Subquery(query), ast::Expr::Row(fields)) => {
-                    return self.row_equals_subquery(comparison.mirrored(), fields, query);
+                    return self.row_and_subquery(comparison.mirrored(), fields, query);
                 }
                 _ => {}
             }
@@ -283,7 +283,7 @@ impl<'a> Resolver<'a> {
         let context = self.build();
         if let (ast::Expr::Subquery(query), Some(ast::Expr::Row(_))) = (operand, list.first()) {
             let rows = list.iter().map(|row| match row_fields(row) {
-                Some(fields) => self.row_equals_subquery(CompareOperator::Equal, fields, query),
+                Some(fields) => self.row_and_subquery(CompareOperator::Equal, fields, query),
                 None => Err(operand_columns(1)),
             });
             let any = build::or(rows.collect::<Result<Vec<Expr>>>()?, context)?;

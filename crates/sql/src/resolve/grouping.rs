@@ -218,7 +218,7 @@ impl SubqueryColumn {
             visit(expression);
         }
         match &mut self.kind {
-            SubqueryKind::In { left, .. } => left.iter_mut().for_each(visit),
+            SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } => left.iter_mut().for_each(visit),
             SubqueryKind::Quantified { left, .. } => visit(left),
             SubqueryKind::Scalar | SubqueryKind::Exists => {}
         }

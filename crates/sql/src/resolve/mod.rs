@@ -93,6 +93,8 @@ pub struct Resolver<'a> {
     pub changed: Vec<(TableId, String)>,
     /// The plan depends on things that change between executions (system variables, user variable types).
     pub uncacheable: bool,
+    /// The next query is that of an UPDATE or DELETE.
+    pub no_aggregates: bool,
     /// Arguments of an aggregate are being resolved to see whose columns they read.
     pub is_trial: bool,
     /// Conditions that every execution of the plan raises.
@@ -115,6 +117,8 @@ pub struct BlockState {
     pub twins: Vec<(usize, usize)>,
     pub constants: Vec<crate::plan::ConstantSubquery>,
     pub inside_aggregate: bool,
+    /// Of a statement that changes rows: there is nothing to compute aggregates over.
+    pub no_aggregates: bool,
 }
 
 /// The clause being resolved: for messages, and for what is allowed there.
@@ -127,6 +131,13 @@ pub enum Clause {
     GroupBy,
     Having,
     OrderBy,
+}
+
+impl BlockState {
+    /// Whether an aggregate may stand where the block is being resolved.
+    pub fn takes_aggregates(&self) -> bool {
+        self.clause.allows_aggregates() && !self.inside_aggregate && !self.no_aggregates
+    }
 }
 
 impl Clause {
@@ -159,6 +170,7 @@ impl<'a> Resolver<'a> {
             system_tables_used: Vec::new(),
             changed: Vec::new(),
             uncacheable: false,
+            no_aggregates: false,
             is_trial: false,
             warnings: Vec::new(),
             temporal_parameters: Vec::new(),

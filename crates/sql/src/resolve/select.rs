@@ -26,6 +26,16 @@ enum OrderTarget {
     Expression(Expr),
 }
 
+/// ORDER BY of a set operation, resolved.
+#[derive(Default)]
+struct SetOrder {
+    keys: Vec<SortKey>,
+    expressions: Vec<Expr>,
+    constants: Vec<plan::ConstantSubquery>,
+    /// What it reads of the queries around.
+    outer: Vec<(usize, Expr)>,
+}
+
 impl Resolver<'_> {
     /// Resolves a query in a scope of its own.
     pub fn query(&mut self, query: &ast::Query) -> Result<ResolvedQuery> {
@@ -126,55 +136,71 @@ impl Resolver<'_> {
             column.original_name.clear();
         }
         let types: Vec<SqlType> = columns.iter().map(|column| column.sql_type.clone()).collect();
-        let (order, order_expressions) = self.set_order(&columns, &tail.order_by)?;
+        let SetOrder { keys: order, expressions: order_expressions, constants, outer: read_by_order } =
+            self.set_order(&columns, &tail.order_by)?;
+        outer.extend(read_by_order);
         let limit = self.limit(tail.limit.as_ref())?;
         let operation = plan::SetOperation { first, rest: terms, types, order, order_expressions, limit };
-        let plan =
-            QueryPlan { columns, body: QueryBody::SetOperation(Box::new(operation)), constants: Vec::new() };
+        let plan = QueryPlan { columns, body: QueryBody::SetOperation(Box::new(operation)), constants };
         Ok(ResolvedQuery { plan, outer })
     }
 
     /// ORDER BY of a set operation: over the result's columns.
-    fn set_order(
-        &mut self,
-        columns: &[ResultColumn],
-        items: &[ast::OrderItem],
-    ) -> Result<(Vec<SortKey>, Vec<Expr>)> {
-        let mut keys = Vec::new();
-        let mut expressions = Vec::new();
+    fn set_order(&mut self, columns: &[ResultColumn], items: &[ast::OrderItem]) -> Result<SetOrder> {
+        let mut order = SetOrder::default();
         if items.is_empty() {
-            return Ok((keys, expressions));
+            return Ok(order);
         }
         let mut scope = Scope::default();
         scope.add_table(super::scope::ScopeTable::of_columns("", columns))?;
         self.scopes.push(scope);
         self.blocks.push(BlockState { clause: Clause::OrderBy, ..BlockState::default() });
-        let resolved: Result<Vec<(Expr, bool)>> = items
+        let resolved: Result<Vec<Expr>> = items
             .iter()
-            .map(|item| match self.position_of(&item.expr) {
-                Some(position) => {
-                    let column = columns.get((position as usize).wrapping_sub(1));
-                    let Some(column) = column else { return Err(unknown_position(position, Clause::OrderBy)) };
-                    let expr = Expr::column(position as usize - 1, column.sql_type.clone(), true, &column.name);
-                    Ok((expr, item.descending))
-                }
-                None => Ok((self.expression(&item.expr)?, item.descending)),
-            })
+            .enumerate()
+            .map(|(number, item)| self.set_order_item(columns, item, number + 1))
             .collect();
-        self.blocks.pop();
-        self.scopes.pop();
-        for (expression, descending) in resolved? {
+        let state = self.blocks.pop().unwrap_or_default();
+        let scope = self.scopes.pop().unwrap_or_default();
+        if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
+            return Err(Error::unsupported("a subquery in ORDER BY of a UNION that reads its columns"));
+        }
+        (order.constants, order.outer) = (state.constants, scope.outer);
+        for (expression, item) in resolved?.into_iter().zip(items) {
             let sql_type = expression.sql_type().clone();
             let position = match expression.as_column() {
                 Some(position) => position,
                 None => {
-                    expressions.push(expression);
-                    columns.len() + expressions.len() - 1
+                    order.expressions.push(expression);
+                    columns.len() + order.expressions.len() - 1
                 }
             };
-            keys.push(SortKey { position, descending, sql_type });
+            order.keys.push(SortKey { position, descending: item.descending, sql_type });
         }
-        Ok((keys, expressions))
+        Ok(order)
+    }
+
+    /// Errors: 1054 and 1052; 1250, the name of a table in one of the parts; 3028.
+    fn set_order_item(&mut self, columns: &[ResultColumn], item: &ast::OrderItem, number: usize) -> Result<Expr> {
+        if let Some(position) = self.position_of(&item.expr) {
+            let column = columns.get((position as usize).wrapping_sub(1));
+            let Some(column) = column else { return Err(unknown_position(position, Clause::OrderBy)) };
+            return Ok(Expr::column(position as usize - 1, column.sql_type.clone(), true, &column.name));
+        }
+        if let ast::Expr::Column(name) = &item.expr
+            && let Some(table) = &name.table
+        {
+            let table = &table.value;
+            let message = format!("Table '{table}' from one of the SELECTs cannot be used in global ORDER clause");
+            return Err(Error::new(ErrorCode::TablenameNotAllowedHere, message));
+        }
+        let expression = self.expression(&item.expr)?;
+        if reads_aggregate(&expression) {
+            let message =
+                format!("Expression #{number} of ORDER BY contains aggregate function and applies to a UNION");
+            return Err(Error::new(ErrorCode::AggregateOrderForUnion, message));
+        }
+        Ok(expression)
     }
 
     pub fn limit(&mut self, limit: Option<&ast::Limit>) -> Result<Option<plan::Limit>> {
@@ -228,7 +254,8 @@ impl Resolver<'_> {
 
     fn select(&mut self, select: &ast::Select, tail: Option<&ast::Query>) -> Result<ResolvedQuery> {
         self.scopes.push(Scope::default());
-        self.blocks.push(BlockState::default());
+        let no_aggregates = std::mem::take(&mut self.no_aggregates);
+        self.blocks.push(BlockState { no_aggregates, ..BlockState::default() });
         let resolved = self.select_in_scope(select, tail);
         self.blocks.pop();
         self.scopes.pop();

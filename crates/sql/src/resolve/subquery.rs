@@ -109,18 +109,27 @@ impl Resolver<'_> {
         Ok(self.place(resolved, kind, SqlType::bigint(false), true))
     }
 
-    /// `(a, b) = (SELECT ...)`: IN over a query that must not yield two rows.
-    pub fn row_equals_subquery(
+    /// `(a, b) = (SELECT ...)`.
+    pub fn row_and_subquery(
         &mut self,
         operator: CompareOperator,
         fields: &[ast::Expr],
         query: &ast::Query,
     ) -> Result<Expr> {
-        match operator {
-            CompareOperator::Equal => self.in_subquery(&ast::Expr::Row(fields.to_vec()), query, false),
-            CompareOperator::NotEqual => self.in_subquery(&ast::Expr::Row(fields.to_vec()), query, true),
-            _ => Err(Error::unsupported("ordering comparison of a row with a subquery")),
+        let left = self.expressions(fields)?;
+        let resolved = self.nested(query)?;
+        let columns = &resolved.plan.columns;
+        if columns.len() != left.len() {
+            return Err(operand_columns(left.len()));
         }
+        let ours = left.iter().enumerate();
+        let ours = ours.map(|(position, field)| Expr::column(position, field.sql_type().clone(), true, "left"));
+        let theirs = columns.iter().enumerate();
+        let theirs = theirs
+            .map(|(position, column)| Expr::column(left.len() + position, column.sql_type.clone(), true, "right"));
+        let compare = build::row_comparison(operator, ours.collect(), theirs.collect(), self.build())?;
+        let kind = SubqueryKind::Row { left, compare };
+        Ok(self.place(resolved, kind, SqlType::bigint(false), true))
     }
 
     /// Registers a subquery with the block and yields the expression that reads its result.

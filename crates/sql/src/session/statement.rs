@@ -86,6 +86,7 @@ impl Session {
                 self.check_single_user()?;
                 self.check_writable()?;
                 self.commit().await?;
+                self.check_may_change()?;
                 self.clear_conditions();
                 crate::account::run(self, statement).await?;
                 Affected::default()
@@ -98,6 +99,7 @@ impl Session {
                     self.check_writable()?;
                 }
                 self.commit().await?;
+                self.check_may_change()?;
                 self.clear_conditions();
                 crate::ddl::run(self, other).await?
             }

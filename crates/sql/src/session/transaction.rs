@@ -29,9 +29,8 @@ impl Session {
         if !self.explicit_transaction && !self.variables.autocommit && has_tables {
             self.begin(None);
         }
-        if writes && self.is_read_only() {
-            let message = "Cannot execute statement in a READ ONLY transaction.";
-            return Err(Error::new(ErrorCode::CantExecuteInReadOnlyTransaction, message));
+        if writes {
+            self.check_may_change()?;
         }
         if !self.explicit_transaction {
             self.transaction.begin(self.next_transaction.isolation.unwrap_or(self.variables.isolation));
@@ -39,6 +38,15 @@ impl Session {
         let timeout = std::time::Duration::from_secs(self.variables.innodb_lock_wait_timeout_s);
         self.transaction.set_lock_wait_timeout(timeout);
         self.transaction.start_statement();
+        Ok(())
+    }
+
+    /// Errors: 1792, the transaction may not write. Definitions ask after they have ended the transaction before them.
+    pub fn check_may_change(&self) -> Result<()> {
+        if self.is_read_only() {
+            let message = "Cannot execute statement in a READ ONLY transaction.";
+            return Err(Error::new(ErrorCode::CantExecuteInReadOnlyTransaction, message));
+        }
         Ok(())
     }
 

@@ -312,6 +312,7 @@ error_codes! {
     InvalidFieldSize 3013 b"HY000",
     InvalidArgumentForLogarithm 3020 b"2201E",
     QueryTimeout 3024 b"HY000",
+    AggregateOrderForUnion 3028 b"HY000",
     AggregateOrderNonAggQuery 3029 b"HY000",
     UserLockWrongName 3057 b"42000",
     UserLockDeadlock 3058 b"HY000",
