@@ -9,6 +9,7 @@ pub mod grouping;
 pub mod names;
 pub mod scope;
 pub mod select;
+pub mod set_operation;
 pub mod subquery;
 pub mod values;
 
