@@ -208,6 +208,10 @@ pub(crate) async fn rows_of(
             }
         }
     }
+    if table.schema.has_hidden_key() && table.schema.auto_increment_column().is_some() {
+        let keys = complete.iter_mut().filter_map(|row| row.last_mut());
+        keys.for_each(|key| *key = Some(Value::UInt(node.next_row_id())));
+    }
     let mut encoded = Vec::with_capacity(rows.len());
     for row in complete {
         let values: Vec<Value> = row.into_iter().map(Option::unwrap_or_default).collect();

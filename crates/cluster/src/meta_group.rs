@@ -415,7 +415,8 @@ impl Cluster {
         }
     }
 
-    pub(crate) fn is_up(&self, node: NodeId) -> bool {
+    /// Another node is reached.
+    pub fn is_up(&self, node: NodeId) -> bool {
         lock(&self.peers).get(&node).is_some_and(|peer| peer.is_up)
     }
 }

@@ -14,7 +14,7 @@ use shoal_partition::{MemoryBudget, Partition, WaitToken};
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
 use crate::background::Company;
-use crate::clock::{HybridClock, wall_micros};
+use crate::clock::{HybridClock, RowIds, wall_micros};
 use crate::cluster_log::Severity;
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
@@ -58,6 +58,7 @@ pub struct Node {
     pub(crate) router: Router,
     pub(crate) log: Log,
     pub(crate) clock: HybridClock,
+    pub(crate) row_ids: RowIds,
     pub(crate) sequencer: Mutex<Sequencer>,
     pub(crate) completion: Mutex<Completion>,
     pub(crate) inline_flushes: InlineFlushes,
@@ -174,6 +175,12 @@ impl Node {
 
     pub fn clock(&self) -> &HybridClock {
         &self.clock
+    }
+
+    /// The hidden key of a row whose table needs its sequence for an AUTO_INCREMENT column.
+    pub fn next_row_id(&self) -> u64 {
+        let me = self.cluster.as_ref().map_or(0, |cluster| cluster.options.me.0);
+        self.row_ids.next(self.clock.tick(), me)
     }
 
     pub fn snapshots(&self) -> &Snapshots {

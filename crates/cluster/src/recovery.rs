@@ -16,7 +16,7 @@ use shoal_partition::{LogStart, MemoryBudget, Partition, PartitionConfig};
 use shoal_types::{Error, PartitionId, Result, Timestamp};
 
 use crate::background::{Company, Pace, stand_back};
-use crate::clock::{HybridClock, wall_micros};
+use crate::clock::{HybridClock, RowIds, wall_micros};
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::{Catalog, Change};
@@ -291,6 +291,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         partitions: cells,
         router,
         clock: HybridClock::starting_after(newest),
+        row_ids: RowIds::starting_after(newest),
         sequencer: Mutex::new(Sequencer::after(dictionary.index)),
         completion: Mutex::new(Completion::default()),
         inline_flushes: InlineFlushes::default(),

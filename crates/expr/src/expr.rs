@@ -122,7 +122,7 @@ impl Expr {
     }
 
     /// Turns a hexadecimal literal into the number that it is in a numeric context.
-    pub(crate) fn hexadecimal_as_number(&mut self) {
+    pub fn hexadecimal_as_number(&mut self) {
         let Expr::Literal(literal) = self else {
             return;
         };

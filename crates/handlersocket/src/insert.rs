@@ -119,13 +119,14 @@ fn constant_default(column: &Column) -> Result<Value> {
 
 /// Fills the hidden key, and yields the number for the AUTO_INCREMENT column if it wants one.
 async fn number(node: &Arc<Node>, table: &Arc<Table>, row: &mut [Value]) -> Result<Option<u64>> {
+    let numbered = table.schema.auto_increment_column();
     if table.schema.has_hidden_key() {
-        let next = next_number(node, table).await?;
+        let next = if numbered.is_some() { node.next_row_id() } else { next_number(node, table).await? };
         if let Some(key) = row.last_mut() {
             *key = Value::UInt(next);
         }
     }
-    let Some(column) = table.schema.auto_increment_column() else { return Ok(None) };
+    let Some(column) = numbered else { return Ok(None) };
     let given = match &row[column] {
         Value::Null | Value::Int(0) | Value::UInt(0) => return next_number(node, table).await.map(Some),
         Value::UInt(number) => *number,

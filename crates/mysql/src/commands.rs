@@ -144,19 +144,13 @@ fn reply_on<'a, S: FrontendSession>(
 }
 
 fn session_status<S: FrontendSession>(session: &S) -> SessionStatus {
-    let (in_transaction, autocommit) = session.status();
-    SessionStatus::new(in_transaction, autocommit)
-}
-
-fn summary<S: FrontendSession>(session: &S) -> Summary {
-    let (in_transaction, autocommit) = session.status();
-    Summary { in_transaction, autocommit, ..Summary::default() }
+    SessionStatus::of(&session.status())
 }
 
 /// An OK packet or the refusal.
 fn answer<S: FrontendSession>(done: Result<(), Refusal>, session: &S, desk: &mut Desk<'_>) {
     match done {
-        Ok(()) => write_ok(&summary(session), desk.capabilities, desk.output),
+        Ok(()) => write_ok(&session.status(), desk.capabilities, desk.output),
         Err(refusal) => desk.refuse(&refusal),
     }
 }
@@ -191,7 +185,7 @@ async fn init_database<S: FrontendSession>(name: &[u8], session: &mut S, desk: &
     match session.change_database(&database).await {
         Ok(()) => {
             let changed_database = Some(database.into_owned());
-            let summary = Summary { changed_database, ..summary(session) };
+            let summary = Summary { changed_database, ..session.status() };
             write_ok(&summary, desk.capabilities, desk.output);
         }
         Err(error) => desk.refuse(&Refusal::from(error)),

@@ -102,6 +102,7 @@ pub mod status {
     pub const NO_INDEX_USED: u16 = 1 << 5;
     pub const CURSOR_EXISTS: u16 = 1 << 6;
     pub const LAST_ROW_SENT: u16 = 1 << 7;
+    pub const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
     pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_sql::frontend::{Account, ConnectInfo, Frontend, FrontendSession, Summary};
+use shoal_sql::frontend::{Account, ConnectInfo, Frontend, FrontendSession};
 use shoal_types::Collation;
 
 use crate::auth::{Authenticator, Exchange, LoginError, fresh_challenge};
@@ -104,8 +104,7 @@ fn exchange<'a, F>(door: &'a Door<F>, wire: LoginWire<'a>, identity: &Identity) 
 }
 
 fn finish<S: FrontendSession>(session: &S, identity: &Identity, output: &mut PacketWriter) {
-    let (in_transaction, autocommit) = session.status();
-    write_ok(&Summary { in_transaction, autocommit, ..Summary::default() }, identity.capabilities, output);
+    write_ok(&session.status(), identity.capabilities, output);
 }
 
 fn connect_info(introduction: Introduction, account: Account, identity: &Identity) -> ConnectInfo {

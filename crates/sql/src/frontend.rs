@@ -45,6 +45,8 @@ pub struct Summary {
     pub warnings: u16,
     pub in_transaction: bool,
     pub autocommit: bool,
+    /// Clients double quotes in the literals that they write, and leave backslashes alone.
+    pub no_backslash_escapes: bool,
     /// Text such as "Records: 2  Duplicates: 0  Warnings: 0".
     pub info: String,
     /// Another result of the same query follows.
@@ -217,8 +219,8 @@ pub trait FrontendSession {
     async fn reset(&mut self) -> Result<()>;
     /// COM_CHANGE_USER after the new user was authenticated.
     async fn change_user(&mut self, info: ConnectInfo) -> Result<()>;
-    /// The status flags for packets that the door makes itself: (in transaction, autocommit).
-    fn status(&self) -> (bool, bool);
+    /// For packets that the door makes itself: a summary that says nothing but what the session's status flags are.
+    fn status(&self) -> Summary;
     /// Set by KILL CONNECTION from any thread (shutdown and wait_timeout are the door's). The door then drops what the
     /// session is doing at its next await point and calls `close`; the same happens when the client goes away.
     fn kill_signal(&self) -> Arc<KillSignal>;

@@ -51,7 +51,7 @@ pub(super) const TABLE: &[Function] = &[
         1,
         1,
         |d| d.unsigned(10),
-        |call, values, _| Ok(Value::UInt(u64::from(crc32(&text(call, values, 0))))),
+        |call, values, _| Ok(Value::UInt(u64::from(crc32fast::hash(&text(call, values, 0))))),
     ),
     Function::new("CONV", 3, 3, |d| Ok(d.ascii_text(64)?.nullable()), convert_base),
     Function::new("BIN", 1, 1, |d| Ok(d.ascii_text(64)?.nullable()), |call, values, _| in_base(call, values, 2)),
@@ -274,27 +274,6 @@ fn random(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Resul
     }
     let mut state = seed;
     Ok(Value::Double(state.next_number()))
-}
-
-const CRC_TABLE: [u32; 256] = {
-    let mut table = [0u32; 256];
-    let mut index = 0;
-    while index < 256 {
-        let mut word = index as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            word = if word & 1 == 1 { 0xEDB8_8320 ^ (word >> 1) } else { word >> 1 };
-            bit += 1;
-        }
-        table[index] = word;
-        index += 1;
-    }
-    table
-};
-
-/// The CRC of zlib and Ethernet.
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0, |crc, byte| CRC_TABLE[(crc as u8 ^ byte) as usize] ^ (crc >> 8))
 }
 
 /// CONV(number, from, to): bases 2 to 36; a negative base means a signed number.

@@ -15,14 +15,13 @@ const TRACK_SCHEMA: u8 = 0x01;
 pub struct SessionStatus(pub u16);
 
 impl SessionStatus {
-    pub fn new(in_transaction: bool, autocommit: bool) -> SessionStatus {
-        let in_transaction = if in_transaction { status::IN_TRANSACTION } else { 0 };
-        let autocommit = if autocommit { status::AUTOCOMMIT } else { 0 };
-        SessionStatus(in_transaction | autocommit)
-    }
-
-    fn of(summary: &Summary) -> SessionStatus {
-        SessionStatus::new(summary.in_transaction, summary.autocommit)
+    pub fn of(summary: &Summary) -> SessionStatus {
+        let flags = [
+            (summary.in_transaction, status::IN_TRANSACTION),
+            (summary.autocommit, status::AUTOCOMMIT),
+            (summary.no_backslash_escapes, status::NO_BACKSLASH_ESCAPES),
+        ];
+        SessionStatus(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum())
     }
 }
 

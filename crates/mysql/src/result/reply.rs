@@ -237,7 +237,7 @@ impl ResultSink for Reply<'_> {
             return Ok(());
         }
         let parts = &mut self.parts;
-        parts.session_status = SessionStatus::new(summary.in_transaction, summary.autocommit);
+        parts.session_status = SessionStatus::of(summary);
         let flags = status_flags(summary);
         match (self.shape, self.phase) {
             (Shape::Fetch(wanted), _) => {

@@ -425,8 +425,8 @@ impl FrontendSession for Session {
         Ok(())
     }
 
-    fn status(&self) -> (bool, bool) {
-        (self.in_transaction, true)
+    fn status(&self) -> Summary {
+        self.summary()
     }
 
     fn kill_signal(&self) -> Arc<KillSignal> {

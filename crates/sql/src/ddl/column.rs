@@ -64,7 +64,9 @@ pub fn draft_column(
     if definition.unique_key {
         keys.push(DraftKey::on_column(DraftKeyKind::Unique, name));
     }
-    Ok((DraftColumn { column, origin: None, null_written: definition.nullable == Some(true) }, keys))
+    // AUTO_INCREMENT is NOT NULL whatever is written.
+    let null_written = definition.nullable == Some(true) && !definition.auto_increment;
+    Ok((DraftColumn { column, origin: None, null_written }, keys))
 }
 
 /// What a column may ask for and cannot get.

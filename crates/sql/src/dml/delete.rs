@@ -9,9 +9,9 @@ use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 use super::row::{RowBuilder, duplicate_entry};
 use super::rows::matching_rows;
 use super::{Affected, DeletePlan, MultiPlan, MultiTarget, ROWS_PER_CHECK};
-use crate::execute::ExecContext;
 use crate::execute::lookup::{Lookup, lookup};
 use crate::execute::query::run_collect;
+use crate::execute::{ExecContext, sleep_if_asked};
 
 /// Runs a single-table DELETE.
 pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affected> {
@@ -60,6 +60,7 @@ async fn delete_by_key(plan: &DeletePlan, key: &[u8], ctx: &mut ExecContext<'_>)
         .await?;
     let deleted = matches!(outcome, Some((_, true)));
     handlers.delete += u64::from(deleted);
+    sleep_if_asked(ctx).await?;
     Ok(deleted)
 }
 

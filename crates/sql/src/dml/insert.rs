@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use shoal_expr::Expr;
 use shoal_txn::{Inserted, LockMode, LockWait, ReadMode};
 use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 
 use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry, implicit_default};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
-use crate::execute::ExecContext;
 use crate::execute::query::run_collect;
+use crate::execute::{ExecContext, sleep_if_asked};
 
 /// Rows that go to the partitions in one round trip.
 const ROWS_PER_BATCH: usize = 1024;
@@ -38,6 +39,7 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
             for (done, row) in rows.iter().enumerate() {
                 run.have_numbers((rows.len() - done).min(ROWS_PER_BATCH), ctx).await?;
                 run.add_values(row, ctx)?;
+                sleep_if_asked(ctx).await?;
                 run.flush_if_full(ctx).await?;
             }
         }
@@ -98,13 +100,15 @@ impl<'p> Insertion<'p> {
 
     /// The table's columns before the source's values are in: defaults.
     fn defaults(&mut self, ctx: &mut ExecContext<'_>) -> Result<Vec<Value>> {
-        let no_row: &[Value] = &[];
         let mut values = Vec::with_capacity(self.plan.defaults.len());
         for (column, default) in self.plan.defaults.iter().enumerate() {
             values.push(match default {
                 // Until it is assigned, a column reads as its default in the expressions of the row.
                 DefaultValue::Expression(expression) if self.plan.targets.contains(&column) => {
-                    expression.as_literal().cloned().unwrap_or_default()
+                    match expression.as_literal() {
+                        Some(_) => self.default_value(column, expression, ctx)?,
+                        None => Value::Null,
+                    }
                 }
                 _ if self.plan.targets.contains(&column) => Value::Null,
                 DefaultValue::AutoIncrement => Value::Null,
@@ -113,20 +117,26 @@ impl<'p> Insertion<'p> {
                     implicit_default(&self.plan.table.schema.columns[column].sql_type)
                 }
                 DefaultValue::Missing => self.builder.missing(column, &mut ctx.eval)?,
-                DefaultValue::Expression(expression) => match expression.as_literal() {
-                    Some(value) => value.clone(),
-                    None => {
-                        let value = expression.eval(no_row, &mut ctx.eval)?;
-                        let collation = expression.sql_type().collation;
-                        self.builder.convert(column, value, collation, self.row_number, &mut ctx.eval)?
-                    }
-                },
+                DefaultValue::Expression(expression) => self.default_value(column, expression, ctx)?,
             });
         }
         Ok(values)
     }
 
-    fn add_values(&mut self, row: &[Option<shoal_expr::Expr>], ctx: &mut ExecContext<'_>) -> Result<()> {
+    /// DEFAULT as the column will hold it: an expression may be of another type.
+    fn default_value(&self, column: usize, expression: &Expr, ctx: &mut ExecContext<'_>) -> Result<Value> {
+        let sql_type = expression.sql_type();
+        if let Some(value) = expression.as_literal()
+            && *sql_type == self.plan.table.schema.columns[column].sql_type
+        {
+            return Ok(value.clone());
+        }
+        let no_row: &[Value] = &[];
+        let value = expression.eval(no_row, &mut ctx.eval)?;
+        self.builder.convert(column, value, sql_type.collation, self.row_number, &mut ctx.eval)
+    }
+
+    fn add_values(&mut self, row: &[Option<Expr>], ctx: &mut ExecContext<'_>) -> Result<()> {
         self.row_number += 1;
         let mut values = self.defaults(ctx)?;
         for (&column, expression) in self.plan.targets.iter().zip(row) {
@@ -143,15 +153,10 @@ impl<'p> Insertion<'p> {
     }
 
     fn default_of(&mut self, column: usize, ctx: &mut ExecContext<'_>) -> Result<Value> {
-        let no_row: &[Value] = &[];
         match &self.plan.defaults[column] {
             DefaultValue::AutoIncrement => Ok(Value::Null),
             DefaultValue::Missing => self.builder.missing(column, &mut ctx.eval),
-            DefaultValue::Expression(expression) => {
-                let value = expression.eval(no_row, &mut ctx.eval)?;
-                let collation = expression.sql_type().collation;
-                self.builder.convert(column, value, collation, self.row_number, &mut ctx.eval)
-            }
+            DefaultValue::Expression(expression) => self.default_value(column, expression, ctx),
         }
     }
 
@@ -175,7 +180,7 @@ impl<'p> Insertion<'p> {
     }
 
     fn add(&mut self, mut values: Vec<Value>, ctx: &mut ExecContext<'_>) -> Result<()> {
-        self.builder.generate(&mut values)?;
+        self.builder.generate(&mut values, ctx.transaction.node())?;
         self.generated.push(self.builder.generated);
         if let Some(column) = self.plan.table.schema.auto_increment_column()
             && self.builder.generated.is_none()
@@ -348,6 +353,7 @@ impl<'p> Insertion<'p> {
         }
         let assigned: Vec<usize> = self.plan.on_duplicate.iter().map(|(column, _)| *column).collect();
         super::update::touch_update_columns(&table, &assigned, &mut values, &ctx.eval);
+        sleep_if_asked(ctx).await?;
         changed.clear();
         self.builder.encode(&values, &ctx.eval, &mut changed)?;
         ctx.handlers.update += 1;

@@ -56,7 +56,7 @@ pub async fn run<S: ResultSink>(session: &mut Session, statement: &LoadData, sin
     let load = Load::new(statement, plan, collation, session.variables.settings.sql_mode.strict);
     let row_bytes_max = session.variables.settings.max_allowed_packet;
     let reader = RowReader::new(format, statement.ignore_lines, row_bytes_max);
-    session.begin_statement(true)?;
+    session.begin_statement(true, true)?;
     let savepoint = session.explicit_transaction.then(|| session.transaction.savepoint());
     let settings = insert_settings(session);
     let outcome = transfer(session, &load, settings, &statement.path, reader, sink).await;
@@ -64,7 +64,7 @@ pub async fn run<S: ResultSink>(session: &mut Session, statement: &LoadData, sin
     match outcome {
         Ok(affected) => {
             if !session.explicit_transaction {
-                session.commit_statement().await?;
+                session.commit_statement(true).await?;
             }
             Ok(finish(session, plan, affected))
         }

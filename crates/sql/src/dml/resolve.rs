@@ -6,7 +6,7 @@ use shoal_cluster::Table;
 use shoal_expr::Expr;
 use shoal_expr::analysis::{join_conjunction, split_conjunction};
 use shoal_parser::ast::{self, DeleteTarget};
-use shoal_types::{ColumnDefault, Error, ErrorCode, Result};
+use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
 use super::update::on_update_columns;
 use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
@@ -31,14 +31,15 @@ impl Resolver<'_> {
             ast::InsertSource::Values(rows) => {
                 self.scope().add_table(ScopeTable::of_base(&table, name))?;
                 self.changed = vec![(table.id(), name.to_owned())];
-                InsertSource::Values(self.insert_rows(rows, &targets, statement.columns.is_none())?)
+                InsertSource::Values(self.insert_rows(&table, rows, &targets, statement.columns.is_none())?)
             }
             ast::InsertSource::Query(query) => {
-                let outside = self.scopes.pop();
+                let outside = (self.scopes.pop(), self.blocks.pop());
                 let with_source =
                     (!statement.on_duplicate.is_empty()).then(|| with_source_columns(query)).flatten();
                 let resolved = self.query(with_source.as_ref().unwrap_or(query));
-                self.scopes.extend(outside);
+                self.scopes.extend(outside.0);
+                self.blocks.extend(outside.1);
                 let plan = resolved?.plan;
                 let extra = plan.columns.len().checked_sub(targets.len());
                 if extra.is_none_or(|extra| extra > 0 && with_source.is_none()) {
@@ -70,7 +71,7 @@ impl Resolver<'_> {
     /// Opens a scope and a block for a statement that is no query.
     pub fn open_block(&mut self) {
         self.scopes.push(Default::default());
-        self.blocks.push(BlockState::default());
+        self.blocks.push(BlockState { no_aggregates: true, ..BlockState::default() });
     }
 
     pub fn close_block(&mut self) -> BlockState {
@@ -78,8 +79,21 @@ impl Resolver<'_> {
         self.blocks.pop().unwrap_or_default()
     }
 
+    /// An expression whose value goes into a column: a hexadecimal literal is a number among numbers.
+    fn expression_for(&mut self, table: &Table, column: usize, value: &ast::Expr) -> Result<Expr> {
+        let mut expression = self.expression(value)?;
+        let sql_type = &table.schema.columns[column].sql_type;
+        let fits =
+            expression.as_literal().is_some_and(|value| matches!(value, Value::Str(bytes) if bytes.len() <= 8));
+        if fits && (sql_type.is_numeric() || sql_type.base == BaseType::Year) {
+            expression.hexadecimal_as_number();
+        }
+        Ok(expression)
+    }
+
     fn insert_rows(
         &mut self,
+        table: &Table,
         rows: &[Vec<ast::Expr>],
         targets: &[usize],
         all_columns: bool,
@@ -89,9 +103,9 @@ impl Resolver<'_> {
             if row.len() != targets.len() && !(row.is_empty() && all_columns) {
                 return Err(super::insert::wrong_value_count(position + 1));
             }
-            let values = row.iter().map(|value| match value {
+            let values = row.iter().zip(targets).map(|(value, &column)| match value {
                 ast::Expr::Default(None) => Ok(None),
-                value => self.expression(value).map(Some),
+                value => self.expression_for(table, column, value).map(Some),
             });
             let mut values = values.collect::<Result<Vec<_>>>()?;
             values.resize_with(targets.len(), || None);
@@ -157,7 +171,7 @@ impl Resolver<'_> {
             let column = assigned_column(table, &assignment.column)?;
             let value = match &assignment.value {
                 ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
-                value => self.expression(value)?,
+                value => self.expression_for(table, column, value)?,
             };
             let value = value.map_columns(&mut |position| match position {
                 position if has_alias && position >= first + columns => position - columns,
@@ -214,7 +228,7 @@ impl Resolver<'_> {
             let column = self.assigned(&table, &shown, &assignment.column)?;
             let value = match &assignment.value {
                 ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
-                value => self.expression(value)?,
+                value => self.expression_for(&table, column, value)?,
             };
             assignments.push((column, value));
         }
@@ -488,6 +502,7 @@ impl Resolver<'_> {
             locking: vec![locking],
             into: None,
         };
+        self.no_aggregates = true;
         Ok(self.query(&query)?.plan)
     }
 }
@@ -506,7 +521,6 @@ fn with_source_columns(query: &ast::Query) -> Option<ast::Query> {
 }
 
 fn is_false(conjunct: &Expr) -> bool {
-    use shoal_types::Value;
     matches!(conjunct.as_literal(), Some(Value::Null | Value::Int(0) | Value::UInt(0)))
 }
 

@@ -204,14 +204,18 @@ impl<'t> RowBuilder<'t> {
     }
 
     /// Fills AUTO_INCREMENT and hidden key columns of a row that is otherwise complete.
-    pub fn generate(&mut self, values: &mut [Value]) -> Result<()> {
+    pub fn generate(&mut self, values: &mut [Value], node: &Node) -> Result<()> {
         let table = self.table;
         self.generated = None;
-        if table.schema.has_hidden_key() {
-            let position = values.len() - 1;
-            values[position] = Value::UInt(self.next_value()?);
+        let numbered = table.schema.auto_increment_column();
+        if table.schema.has_hidden_key()
+            && let Some(key) = values.last_mut()
+        {
+            // The sequence is the AUTO_INCREMENT column's, if there is one: its values follow each other without gaps.
+            let id = if numbered.is_some() { node.next_row_id() } else { self.next_value(1, 1)? };
+            *key = Value::UInt(id);
         }
-        let Some(column) = table.schema.auto_increment_column() else { return Ok(()) };
+        let Some(column) = numbered else { return Ok(()) };
         let given = match &values[column] {
             Value::Null => None,
             Value::Int(0) | Value::UInt(0) if self.zero_means_next => None,
@@ -225,7 +229,7 @@ impl<'t> RowBuilder<'t> {
                         self.note_given(number);
                         number
                     }
-                    None => self.next_value()?,
+                    None => self.next_value(self.increment, self.offset)?,
                 };
                 values[column] = fitting(number, &table.schema.columns[column].sql_type);
                 self.generated = Some(number);
@@ -235,9 +239,7 @@ impl<'t> RowBuilder<'t> {
     }
 
     /// The next value of the sequence that auto_increment_increment and auto_increment_offset describe.
-    fn next_value(&mut self) -> Result<u64> {
-        let hidden = self.table.schema.has_hidden_key();
-        let (increment, offset) = if hidden { (1, 1) } else { (self.increment, self.offset) };
+    fn next_value(&mut self, increment: u64, offset: u64) -> Result<u64> {
         let next = |present: u64| {
             let above = present.max(offset) - offset;
             offset + above.div_ceil(increment) * increment

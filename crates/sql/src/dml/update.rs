@@ -11,8 +11,8 @@ use shoal_types::{ErrorCode, Result, TimeZone, Value, WarningLevel};
 use super::row::{RowBuilder, duplicate_entry};
 use super::rows::matching_rows;
 use super::{Affected, ROWS_PER_CHECK, UpdatePlan};
-use crate::execute::ExecContext;
 use crate::execute::lookup::{Lookup, lookup};
+use crate::execute::{ExecContext, sleep_if_asked};
 
 /// Runs a single-table UPDATE.
 pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'_>) -> Result<Affected> {
@@ -94,6 +94,7 @@ async fn update_by_key(
             }
         })
         .await?;
+    sleep_if_asked(ctx).await?;
     match outcome {
         None | Some((_, RowChange::NoMatch)) => {}
         Some((_, RowChange::Same)) => affected.found += 1,
@@ -117,9 +118,9 @@ async fn update_row(
     ctx: &mut ExecContext<'_>,
 ) -> Result<()> {
     let table = &plan.finder.input.table;
-    let Some(new) = changed_row(plan, table.layout.row(old), affected.found, &mut ctx.eval)? else {
-        return Ok(());
-    };
+    let new = changed_row(plan, table.layout.row(old), affected.found, &mut ctx.eval)?;
+    sleep_if_asked(ctx).await?;
+    let Some(new) = new else { return Ok(()) };
     ctx.handlers.update += 1;
     match ctx.transaction.replace_row(table, old, &new).await? {
         Inserted::Done => {

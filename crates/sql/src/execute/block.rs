@@ -37,6 +37,7 @@ pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut 
     if let Some(aggregator) = run.aggregator.take() {
         run.groups(aggregator, &mut output, ctx).await?;
     }
+    super::sleep_if_asked(ctx).await?;
     output.finish(ctx.interrupt).await?;
     ctx.found_rows = output.rows_seen;
     Ok(())
@@ -227,10 +228,12 @@ impl BlockRun<'_> {
             fill_columns(&block.subqueries, &mut self.subquery_states, &mut batch, ctx).await?;
         }
         retain(&mut batch, block.late_filter.as_ref(), &mut ctx.eval)?;
+        super::sleep_if_asked(ctx).await?;
         if let Some(aggregator) = &mut self.aggregator {
             for row in 0..batch.len() {
                 aggregator.add(batch.row(row), &mut ctx.eval)?;
             }
+            super::sleep_if_asked(ctx).await?;
             return Ok(Flow::Continue);
         }
         self.project(&batch, output, ctx).await

@@ -177,6 +177,7 @@ impl TableReader {
         if !more {
             *self = TableReader::Done;
         }
+        super::sleep_if_asked(ctx).await?;
         Ok(more)
     }
 }

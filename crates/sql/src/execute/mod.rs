@@ -73,7 +73,8 @@ pub fn limit_value(value: &shoal_types::Value) -> Result<u64> {
     }
 }
 
-/// SLEEP() only asks for its pause; it is taken here, between rows, and ends early when the statement is killed.
+/// SLEEP() only asks for its pause; it is taken here, after the rows that asked for it, and ends early when the statement is
+/// killed. Whoever evaluates expressions for rows calls this when a row or a batch is through.
 pub async fn sleep_if_asked(ctx: &mut ExecContext<'_>) -> Result<()> {
     ctx.eval.lock_calls.clear();
     if let Some(pause) = ctx.eval.pending_sleep.take() {

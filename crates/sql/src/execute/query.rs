@@ -94,7 +94,12 @@ impl ExecContext<'_> {
             handlers: &mut *self.handlers,
             found_rows: 0,
         };
-        let result = run(&mut inner).await;
+        let mut result = run(&mut inner).await;
+        if result.is_ok()
+            && let Err(killed) = super::sleep_if_asked(&mut inner).await
+        {
+            result = Err(killed);
+        }
         self.found_rows = inner.found_rows;
         let warnings = std::mem::take(&mut inner.eval.warnings);
         self.eval.warnings.append(warnings);

@@ -82,7 +82,7 @@ async fn bind_and_run(
 
 async fn run(column: &SubqueryColumn, bindings: Vec<(usize, Value)>, ctx: &mut ExecContext<'_>) -> Result<Found> {
     let limit = match column.kind {
-        SubqueryKind::Scalar => Some(2),
+        SubqueryKind::Scalar | SubqueryKind::Row { .. } => Some(2),
         SubqueryKind::Exists => Some(1),
         _ => None,
     };
@@ -91,16 +91,23 @@ async fn run(column: &SubqueryColumn, bindings: Vec<(usize, Value)>, ctx: &mut E
         SubqueryKind::Exists => Found::Value(Value::from(!rows.is_empty())),
         SubqueryKind::Scalar => Found::Value(scalar(&mut rows)?),
         SubqueryKind::In { types, .. } => Found::Rows(Rows::new(rows, types, ctx).await?),
-        SubqueryKind::Quantified { .. } => Found::Rows(Rows { keys: Default::default(), rows, has_null: false }),
+        SubqueryKind::Row { .. } if rows.len() > 1 => return Err(more_than_one_row()),
+        SubqueryKind::Row { .. } | SubqueryKind::Quantified { .. } => {
+            Found::Rows(Rows { keys: Default::default(), rows, has_null: false })
+        }
     })
 }
 
 /// The value of a scalar subquery. Errors: 1242, more than one row.
 pub fn scalar(rows: &mut Vec<Vec<Value>>) -> Result<Value> {
     if rows.len() > 1 {
-        return Err(Error::new(ErrorCode::SubqueryNo1Row, "Subquery returns more than 1 row"));
+        return Err(more_than_one_row());
     }
     Ok(rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+}
+
+fn more_than_one_row() -> Error {
+    Error::new(ErrorCode::SubqueryNo1Row, "Subquery returns more than 1 row")
 }
 
 impl Rows {
@@ -142,6 +149,12 @@ async fn result(
             let values = left.iter().map(|left| left.eval(row, &mut ctx.eval)).collect::<Result<Vec<Value>>>()?;
             let member = is_member(&values, rows, types);
             Ok(member.map_or(Value::Null, |member| Value::from(member != *negated)))
+        }
+        (Found::Rows(rows), SubqueryKind::Row { left, compare }) => {
+            let Some(found) = rows.rows.first() else { return Ok(Value::Null) };
+            let mut pair = left.iter().map(|left| left.eval(row, &mut ctx.eval)).collect::<Result<Vec<Value>>>()?;
+            pair.extend_from_slice(found);
+            compare.eval(&pair[..], &mut ctx.eval)
         }
         (Found::Rows(rows), SubqueryKind::Quantified { left, compare, all }) => {
             let value = left.eval(row, &mut ctx.eval)?;

@@ -170,13 +170,13 @@ async fn analyze(session: &mut Session, statement: &Statement, plan: &Plan) -> R
         };
         return Err(Error::unsupported(format!("EXPLAIN ANALYZE of {what}")));
     };
-    session.begin_statement(false)?;
+    session.begin_statement(false, true)?;
     let started = Instant::now();
     let mut count = Count::default();
     let outcome = session.with_context(&[], false, async |ctx| run_query(query, ctx, &mut count).await).await;
     let elapsed = started.elapsed();
     match outcome {
-        Ok(()) if !session.explicit_transaction => session.commit_statement().await?,
+        Ok(()) if !session.explicit_transaction => session.commit_statement(true).await?,
         Ok(()) => {}
         Err(error) => {
             session.undo_statement(&error, None);

@@ -41,15 +41,23 @@ fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What the cluster stores, and where. The SQL layer lives inside its one data node.
+/// What the cluster stores, and where. Without a cluster the SQL layer lives inside the one data node.
 fn of_nodes(rows: &Rows<'_>) -> Vec<(String, String)> {
     let node = &rows.server.node;
     let memory = node.memory_usage();
-    let ready = u32::from(!node.is_stopped());
+    let (me, data_nodes, ready) = match node.cluster() {
+        Some(cluster) => {
+            let me = cluster.options.me;
+            let data = || cluster.options.nodes.iter().filter(|node| node.roles.data);
+            let is_ready = |id| if id == me { !node.is_stopped() } else { cluster.is_up(id) };
+            (me.0, data().count(), data().filter(|node| is_ready(node.id)).count())
+        }
+        None => (1, 1, usize::from(!node.is_stopped())),
+    };
     let items = [
-        ("Ndb_number_of_data_nodes", "1".to_owned()),
+        ("Ndb_number_of_data_nodes", data_nodes.to_string()),
         ("Ndb_number_of_ready_data_nodes", ready.to_string()),
-        ("Ndb_cluster_node_id", "1".to_owned()),
+        ("Ndb_cluster_node_id", me.to_string()),
         ("Shoal_memory_limit_bytes", memory.limit_bytes.to_string()),
         ("Shoal_memory_used_bytes", memory.used_bytes.to_string()),
         ("Shoal_node_1_memory_limit_bytes", memory.limit_bytes.to_string()),

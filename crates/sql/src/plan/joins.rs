@@ -8,9 +8,7 @@ use shoal_expr::{BuildContext, CompareOperator, Expr, Operation, build};
 use shoal_types::{Result, Value};
 
 use super::choose::{Bound, ChooseRequest, choose, find_bounds, is_decided, possible_keys};
-use super::{
-    AccessPath, Block, Input, JoinKind, JoinStep, QueryBody, QueryPlan, SubqueryColumn, SubqueryKind, TableInput,
-};
+use super::{AccessPath, Block, Input, JoinKind, JoinStep, QueryBody, QueryPlan, TableInput};
 use crate::execute::lookup::common_key_type;
 use crate::resolve::Statistics;
 use crate::resolve::from::{From, JoinTree, Source};
@@ -642,7 +640,7 @@ fn visit_row_expressions(block: &mut Block, visit: &mut dyn FnMut(&mut Expr)) {
     }
     block.filter.iter_mut().chain(&mut block.late_filter).for_each(&mut *visit);
     for subquery in &mut block.subqueries {
-        visit_subquery(subquery, visit);
+        subquery.visit_row_expressions(visit);
     }
     match &mut block.aggregation {
         Some(aggregation) => {
@@ -653,17 +651,6 @@ fn visit_row_expressions(block: &mut Block, visit: &mut dyn FnMut(&mut Expr)) {
             }
         }
         None => block.projection.iter_mut().for_each(&mut *visit),
-    }
-}
-
-fn visit_subquery(subquery: &mut SubqueryColumn, visit: &mut dyn FnMut(&mut Expr)) {
-    for (_, expression) in &mut subquery.outer {
-        visit(expression);
-    }
-    match &mut subquery.kind {
-        SubqueryKind::In { left, .. } => left.iter_mut().for_each(visit),
-        SubqueryKind::Quantified { left, .. } => visit(left),
-        SubqueryKind::Scalar | SubqueryKind::Exists => {}
     }
 }
 

@@ -168,7 +168,7 @@ pub struct ConstantSubquery {
 }
 
 /// A subquery whose result is a column of the row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SubqueryColumn {
     pub plan: Arc<QueryPlan>,
     pub kind: SubqueryKind,
@@ -178,7 +178,7 @@ pub struct SubqueryColumn {
     pub position: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum SubqueryKind {
     Scalar,
     Exists,
@@ -187,6 +187,11 @@ pub enum SubqueryKind {
         left: Vec<Expr>,
         types: Vec<SqlType>,
         negated: bool,
+    },
+    /// `(a, b) op (subquery)`: one row or none. `compare` is an expression over the values of both, `left`'s first.
+    Row {
+        left: Vec<Expr>,
+        compare: Expr,
     },
     /// `left op ANY/ALL (subquery)`: `compare` is an expression over the two values (columns 0 and 1).
     Quantified {

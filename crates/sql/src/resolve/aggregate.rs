@@ -1,5 +1,7 @@
 //! Aggregate calls, and the rewriting of expressions from the joined row to the row of groups.
 
+use std::collections::HashSet;
+
 use shoal_expr::{Aggregate, BuildContext, Expr};
 use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result};
@@ -14,6 +16,9 @@ impl Resolver<'_> {
         if !Aggregate::is_aggregate(name) {
             return Ok(None);
         }
+        if let Some(outer) = self.aggregate_around(name, call)? {
+            return Ok(Some(outer));
+        }
         self.enter_aggregate()?;
         let arguments = if call.star { Ok(Vec::new()) } else { self.expressions(&call.arguments) };
         self.block().inside_aggregate = false;
@@ -22,6 +27,55 @@ impl Resolver<'_> {
             false => Aggregate::new(name, arguments?, call.distinct, self.build())?,
         };
         Ok(Some(self.register_aggregate(aggregate)))
+    }
+
+    /// An aggregate whose arguments read columns of the queries around alone is theirs: it is computed over the rows of the
+    /// innermost of them, if its clause allows aggregates, and is a constant here (manual, "Aggregate Function Descriptions").
+    fn aggregate_around(&mut self, name: &str, call: &ast::FunctionCall) -> Result<Option<Expr>> {
+        if self.scopes.len() < 2 || self.blocks.len() != self.scopes.len() || call.star || self.is_trial {
+            return Ok(None);
+        }
+        let Some(depth) = self.depth_of_arguments(call) else { return Ok(None) };
+        let block = &self.blocks[depth];
+        if !block.takes_aggregates() || self.scopes[depth].hidden {
+            return Ok(None);
+        }
+        let (scopes, blocks) = (self.scopes.split_off(depth + 1), self.blocks.split_off(depth + 1));
+        let aggregate = self.aggregate_call(name, call);
+        self.scopes.extend(scopes);
+        self.blocks.extend(blocks);
+        let Some(mut aggregate) = aggregate? else { return Ok(None) };
+        for scope in &mut self.scopes[depth + 1..] {
+            aggregate = scope.import(aggregate, &mut self.next_slot);
+        }
+        Ok(Some(aggregate))
+    }
+
+    /// The innermost of the scopes around whose columns the arguments read; `None` if they read this query's, or none.
+    fn depth_of_arguments(&mut self, call: &ast::FunctionCall) -> Option<usize> {
+        let known: Vec<usize> = self.scopes.iter().map(|scope| scope.outer.len()).collect();
+        let (next_slot, warnings) = (self.next_slot, self.warnings.len());
+        let block = std::mem::take(self.block());
+        self.block().inside_aggregate = true;
+        self.is_trial = true;
+        let arguments = self.expressions(&call.arguments);
+        self.is_trial = false;
+        *self.block() = block;
+        let depth = arguments
+            .ok()
+            .filter(|arguments| arguments.iter().all(|one| one.columns_used().is_empty()))
+            .and_then(|arguments| {
+                let slots: Vec<usize> = arguments.iter().flat_map(Expr::parameters_used).collect();
+                let reads = |scope: &Scope| scope.outer.iter().any(|(slot, _)| slots.contains(slot));
+                self.scopes.iter().rposition(reads)?.checked_sub(1)
+            });
+        // Resolving was a trial: what it brought in from the scopes around would be read there for nothing.
+        for (scope, known) in self.scopes.iter_mut().zip(known) {
+            scope.outer.truncate(known);
+        }
+        self.warnings.truncate(warnings);
+        self.next_slot = next_slot;
+        depth
     }
 
     pub fn group_concat(&mut self, concat: &ast::GroupConcat) -> Result<Expr> {
@@ -51,7 +105,7 @@ impl Resolver<'_> {
 
     fn enter_aggregate(&mut self) -> Result<()> {
         let block = self.block();
-        if !block.clause.allows_aggregates() || block.inside_aggregate {
+        if !block.takes_aggregates() {
             return Err(Error::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
         }
         block.inside_aggregate = true;
@@ -71,13 +125,12 @@ impl Resolver<'_> {
         Expr::column(AGGREGATE_BASE + position, aggregate.sql_type.clone(), aggregate.nullable, "aggregate")
     }
 
-    /// The aggregate MIN/MAX-style constants of a COUNT(1) and the like need no special care; a literal argument is
-    /// resolved as any expression. Kept here because both callers are about aggregates.
+    /// The position in the select list that an item of GROUP BY or ORDER BY gives.
     pub fn position_of(&self, expression: &ast::Expr) -> Option<u64> {
         match expression {
             ast::Expr::Literal(literal) => {
                 match literal_expression(self.build(), &literal.value).ok()?.as_literal()? {
-                    shoal_types::Value::Int(position) if *position > 0 => Some(*position as u64),
+                    shoal_types::Value::Int(position) => u64::try_from(*position).ok(),
                     shoal_types::Value::UInt(position) => Some(*position),
                     _ => None,
                 }
@@ -95,15 +148,16 @@ pub struct GroupRewriter<'s> {
     pub context: &'s BuildContext<'s>,
     pub only_full_group_by: bool,
     pub grouped: bool,
-    /// Where subquery columns are: (late, index) by registration.
-    pub subquery_places: Vec<(bool, usize)>,
-    /// Positions of columns that the keys determine: those of tables whose whole primary key is among the keys.
-    pub determined: Vec<bool>,
+    /// Where the results of the subqueries that run over groups are, by registration: among themselves first, in the row
+    /// of the group after `number_subqueries`.
+    pub subquery_positions: Vec<Option<usize>>,
+    /// Positions of columns that have one value in every group.
+    pub determined: HashSet<usize>,
 }
 
 impl GroupRewriter<'_> {
-    /// Position of the first subquery column is only known when all aggregates are; until then subqueries keep their virtual
-    /// positions, which `place_subqueries` replaces.
+    /// The position of the first subquery column is only known when all aggregates are; until then subqueries keep their
+    /// virtual positions, which `place_subqueries` replaces.
     pub fn rewrite(&mut self, expression: Expr, clause: super::Clause, item: usize) -> Result<Expr> {
         if let Some(position) = self.keys.iter().position(|key| *key == expression) {
             let key = &self.keys[position];
@@ -131,8 +185,7 @@ impl GroupRewriter<'_> {
     fn bare_column(&mut self, column: Expr, clause: super::Clause, item: usize) -> Result<Expr> {
         let position = column.as_column().unwrap_or(0);
         let found = self.scope.at_position(position);
-        let determined = found.is_some_and(|found| self.determined.get(found.table).copied().unwrap_or(false));
-        if self.only_full_group_by && !determined {
+        if self.only_full_group_by && !self.determined.contains(&position) {
             let name = found.map_or_else(String::new, |found| {
                 let table = &self.scope.tables[found.table];
                 let column = &table.columns[found.column].name;
@@ -160,12 +213,17 @@ impl GroupRewriter<'_> {
         Ok(Expr::column(self.keys.len() + index, aggregate.sql_type.clone(), true, "any value"))
     }
 
-    pub fn place_subqueries(&self, expression: Expr) -> Expr {
-        let first = self.keys.len() + self.aggregates.len();
-        expression.map_columns(&mut |position| match position.checked_sub(SUBQUERY_BASE) {
-            Some(registered) if position < AGGREGATE_BASE => first + self.subquery_places[registered].1,
-            _ => position,
-        })
+    /// All aggregates are known: subquery columns begin at `first`.
+    pub fn number_subqueries(&mut self, first: usize) {
+        self.subquery_positions.iter_mut().flatten().for_each(|position| *position += first);
+    }
+
+    pub fn place_subqueries(&self, expression: &mut Expr) {
+        let present = std::mem::replace(expression, Expr::null());
+        *expression = present.map_columns(&mut |position| {
+            let registered = position.checked_sub(SUBQUERY_BASE);
+            registered.and_then(|registered| self.subquery_positions[registered]).unwrap_or(position)
+        });
     }
 }
 

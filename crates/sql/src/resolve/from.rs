@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shoal_cluster::Table;
 use shoal_expr::{Expr, build};
 use shoal_parser::ast::{self, JoinCondition, TableFactor, TableReference};
+use shoal_types::schema::HIDDEN_KEY_COLUMN;
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::scope::{Found, Scope, ScopeTable};
@@ -16,6 +17,12 @@ use crate::plan::QueryPlan;
 pub enum JoinTree {
     Leaf(usize),
     Join { outer: bool, straight: bool, left: Box<JoinTree>, right: Box<JoinTree>, condition: Option<Expr> },
+}
+
+/// A part of a FROM clause: how it is joined, and the columns that its rows have.
+struct Joined {
+    tree: JoinTree,
+    row: Vec<Found>,
 }
 
 /// What a leaf of the join tree reads.
@@ -33,52 +40,73 @@ pub struct From {
     pub tree: Option<JoinTree>,
     /// One a table of the scope.
     pub sources: Vec<Source>,
-    /// Columns of `*` in order, if joins merged some; else every table's in turn.
-    pub star: Option<Vec<Found>>,
+    /// The columns of the joined row in the order of `*`, hidden ones included: those that NATURAL and USING merged once.
+    pub row: Vec<Found>,
 }
 
 impl Resolver<'_> {
     /// Resolves table references into the present scope.
     pub fn from_clause(&mut self, references: &[TableReference]) -> Result<From> {
         let mut from = From::default();
-        for reference in references {
-            let next = self.table_reference(reference, &mut from)?;
-            from.tree = Some(match from.tree.take() {
-                None => next,
-                Some(left) => JoinTree::Join {
-                    outer: false,
-                    straight: false,
-                    left: Box::new(left),
-                    right: Box::new(next),
-                    condition: None,
-                },
-            });
+        if let Some(joined) = self.comma_list(references, &mut from)? {
+            from.tree = Some(joined.tree);
+            from.row = joined.row;
         }
         Ok(from)
     }
 
-    fn table_reference(&mut self, reference: &TableReference, from: &mut From) -> Result<JoinTree> {
+    fn comma_list(&mut self, references: &[TableReference], from: &mut From) -> Result<Option<Joined>> {
+        let mut list: Option<Joined> = None;
+        for reference in references {
+            let next = self.table_reference(reference, from)?;
+            list = Some(match list.take() {
+                None => next,
+                Some(left) => Joined {
+                    row: [left.row, next.row].concat(),
+                    tree: JoinTree::Join {
+                        outer: false,
+                        straight: false,
+                        left: Box::new(left.tree),
+                        right: Box::new(next.tree),
+                        condition: None,
+                    },
+                },
+            });
+        }
+        Ok(list)
+    }
+
+    fn table_reference(&mut self, reference: &TableReference, from: &mut From) -> Result<Joined> {
         let first = self.scope().tables.len();
-        let mut tree = self.table_factor(&reference.base, from)?;
+        let mut left = self.table_factor(&reference.base, from)?;
         for join in &reference.joins {
             let middle = self.scope().tables.len();
             let right = self.table_reference(&join.right, from)?;
             let end = self.scope().tables.len();
+            let mut row = match join.kind {
+                ast::JoinKind::Right
+                    if join.natural || matches!(join.condition, Some(JoinCondition::Using(_))) =>
+                {
+                    [&right.row[..], &left.row].concat()
+                }
+                _ => [&left.row[..], &right.row].concat(),
+            };
             let condition = match &join.condition {
-                Some(JoinCondition::On(condition)) => Some(self.on_condition(condition)?),
+                Some(JoinCondition::On(condition)) => Some(self.on_condition(condition, first)?),
                 Some(JoinCondition::Using(names)) => {
                     let names: Vec<String> = names.iter().map(|name| name.value.clone()).collect();
-                    self.merge_columns(first..middle, middle..end, names, join.kind, from)?
+                    self.merge_columns((&left.row, &right.row), names, join.kind, &mut row)?
                 }
                 None if join.natural => {
-                    let names = self.common_names(first..middle, middle..end);
-                    self.merge_columns(first..middle, middle..end, names, join.kind, from)?
+                    let names = self.common_names(&left.row, &right.row);
+                    self.merge_columns((&left.row, &right.row), names, join.kind, &mut row)?
                 }
                 None => None,
             };
-            tree = self.join(tree, right, join.kind, condition, (first..middle, middle..end));
+            let tree = self.join(left.tree, right.tree, join.kind, condition, (first..middle, middle..end));
+            left = Joined { tree, row };
         }
-        Ok(tree)
+        Ok(left)
     }
 
     fn join(
@@ -108,48 +136,47 @@ impl Resolver<'_> {
         }
     }
 
-    fn on_condition(&mut self, condition: &ast::Expr) -> Result<Expr> {
+    /// An ON condition sees the tables of its join and, in a subquery, what is around; not what stands in front of the join.
+    fn on_condition(&mut self, condition: &ast::Expr, first: usize) -> Result<Expr> {
         let clause = std::mem::replace(&mut self.block().clause, Clause::On);
+        let in_sight = std::mem::replace(&mut self.scope().first_in_sight, first);
         let resolved = self.expression(condition);
+        self.scope().first_in_sight = in_sight;
         self.block().clause = clause;
         resolved
     }
 
     /// Column names that both sides show, in the left side's order.
-    fn common_names(&mut self, left: std::ops::Range<usize>, right: std::ops::Range<usize>) -> Vec<String> {
+    fn common_names(&mut self, left: &[Found], right: &[Found]) -> Vec<String> {
         let scope = self.scope();
         let mut names: Vec<String> = Vec::new();
-        for table in &scope.tables[left] {
-            for column in table.columns.iter().filter(|column| !column.hidden && !column.merged) {
-                let shared = scope.tables[right.clone()].iter().any(|other| {
-                    other.columns.iter().any(|candidate| {
-                        !candidate.hidden && !candidate.merged && candidate.name.eq_ignore_ascii_case(&column.name)
-                    })
-                });
-                if shared && !names.iter().any(|name| name.eq_ignore_ascii_case(&column.name)) {
-                    names.push(column.name.clone());
-                }
+        let shown = |found: &&Found| !scope.column(**found).hidden;
+        for found in left.iter().filter(shown) {
+            let name = &scope.column(*found).name;
+            let shared =
+                right.iter().filter(shown).any(|other| scope.column(*other).name.eq_ignore_ascii_case(name));
+            if shared && !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                names.push(name.clone());
             }
         }
         names
     }
 
-    /// NATURAL and USING: equality of the named columns, which then appear once.
+    /// NATURAL and USING: equality of the named columns, which then appear once, in front of the others. `row` comes as the
+    /// columns of both sides, of that side first whose column is kept.
     fn merge_columns(
         &mut self,
-        left: std::ops::Range<usize>,
-        right: std::ops::Range<usize>,
+        (left, right): (&[Found], &[Found]),
         names: Vec<String>,
         kind: ast::JoinKind,
-        from: &mut From,
+        row: &mut Vec<Found>,
     ) -> Result<Option<Expr>> {
         let context = self.build();
-        let mut star: Vec<Found> = Vec::new();
+        let mut kept_columns: Vec<Found> = Vec::new();
         let mut equalities = Vec::new();
         for name in &names {
             let scope = self.scope();
-            let (Some(in_left), Some(in_right)) =
-                (find_in(scope, left.clone(), name)?, find_in(scope, right.clone(), name)?)
+            let (Some(in_left), Some(in_right)) = (find_in(scope, left, name)?, find_in(scope, right, name)?)
             else {
                 let message = format!("Unknown column '{name}' in 'from clause'");
                 return Err(Error::new(ErrorCode::BadField, message));
@@ -164,21 +191,14 @@ impl Resolver<'_> {
             )?;
             equalities.push(equality);
             self.scope().tables[merged.table].columns[merged.column].merged = true;
-            star.push(kept);
+            row.retain(|found| *found != merged);
+            kept_columns.push(kept);
         }
-        let scope = self.scope();
-        let order = if kind == ast::JoinKind::Right { [right, left] } else { [left, right] };
-        for tables in order {
-            for table in tables {
-                for (position, column) in scope.tables[table].columns.iter().enumerate() {
-                    let found = Found { table, column: position };
-                    if !column.hidden && !column.merged && !star.contains(&found) {
-                        star.push(found);
-                    }
-                }
-            }
-        }
-        from.star = Some(star);
+        // In the order of the kept side, whatever the order of USING.
+        let (mut columns, others): (Vec<Found>, Vec<Found>) =
+            row.iter().copied().partition(|found| kept_columns.contains(found));
+        columns.extend(others);
+        *row = columns;
         Ok(match equalities.len() {
             0 => None,
             1 => equalities.pop(),
@@ -186,7 +206,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn table_factor(&mut self, factor: &TableFactor, from: &mut From) -> Result<JoinTree> {
+    fn table_factor(&mut self, factor: &TableFactor, from: &mut From) -> Result<Joined> {
         match factor {
             TableFactor::Table { name, partitions, alias, hints } => {
                 if !partitions.is_empty() {
@@ -235,21 +255,7 @@ impl Resolver<'_> {
             }
             TableFactor::JsonTable(_) => Err(Error::unsupported("JSON_TABLE")),
             TableFactor::Nested(references) => {
-                let mut tree = None;
-                for reference in references {
-                    let next = self.table_reference(reference, from)?;
-                    tree = Some(match tree.take() {
-                        None => next,
-                        Some(left) => JoinTree::Join {
-                            outer: false,
-                            straight: false,
-                            left: Box::new(left),
-                            right: Box::new(next),
-                            condition: None,
-                        },
-                    });
-                }
-                tree.ok_or_else(|| Error::unsupported("an empty table list"))
+                self.comma_list(references, from)?.ok_or_else(|| Error::unsupported("an empty table list"))
             }
         }
     }
@@ -274,33 +280,28 @@ impl Resolver<'_> {
         resolved
     }
 
-    fn leaf(&mut self, table: ScopeTable, source: Source, from: &mut From) -> Result<JoinTree> {
-        if let Some(star) = &mut from.star {
-            let position = self.scopes.last().map_or(0, |scope| scope.tables.len());
-            let shown = table.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
-            star.extend(shown.map(|(column, _)| Found { table: position, column }));
-        }
+    fn leaf(&mut self, table: ScopeTable, source: Source, from: &mut From) -> Result<Joined> {
         let position = self.scope().add_table(table)?;
         from.sources.push(source);
-        Ok(JoinTree::Leaf(position))
+        let columns = 0..self.scope().tables[position].columns.len();
+        let row = columns.map(|column| Found { table: position, column }).collect();
+        Ok(Joined { tree: JoinTree::Leaf(position), row })
     }
 }
 
-fn find_in(scope: &Scope, tables: std::ops::Range<usize>, name: &str) -> Result<Option<Found>> {
-    let mut found = None;
-    for table in tables {
-        for (column, candidate) in scope.tables[table].columns.iter().enumerate() {
-            if candidate.hidden || candidate.merged || !candidate.name.eq_ignore_ascii_case(name) {
-                continue;
-            }
-            if found.is_some() {
-                let message = format!("Column '{name}' in from clause is ambiguous");
-                return Err(Error::new(ErrorCode::NonUniq, message));
-            }
-            found = Some(Found { table, column });
-        }
+/// The only column of that name. Errors: 1052.
+fn find_in(scope: &Scope, row: &[Found], name: &str) -> Result<Option<Found>> {
+    let is_named = |found: &&Found| {
+        let column = scope.column(**found);
+        column.name != HIDDEN_KEY_COLUMN && column.name.eq_ignore_ascii_case(name)
+    };
+    let mut found = row.iter().filter(is_named);
+    let first = found.next().copied();
+    if found.next().is_some() {
+        let message = format!("Column '{name}' in from clause is ambiguous");
+        return Err(Error::new(ErrorCode::NonUniq, message));
     }
-    Ok(found)
+    Ok(first)
 }
 
 fn check_hints(table: &shoal_cluster::Table, hints: &[ast::IndexHint]) -> Result<()> {

@@ -5,8 +5,11 @@
 pub mod aggregate;
 pub mod expression;
 pub mod from;
+pub mod grouping;
+pub mod names;
 pub mod scope;
 pub mod select;
+pub mod set_operation;
 pub mod subquery;
 pub mod values;
 
@@ -68,6 +71,8 @@ pub struct CommonTable {
     pub query: shoal_parser::ast::Query,
     /// The WITH tables that were in sight where it was written.
     pub depth: usize,
+    /// The scopes that were around it there.
+    pub scopes: usize,
 }
 
 /// Resolves one statement.
@@ -89,6 +94,12 @@ pub struct Resolver<'a> {
     pub changed: Vec<(TableId, String)>,
     /// The plan depends on things that change between executions (system variables, user variable types).
     pub uncacheable: bool,
+    /// The next query is that of an UPDATE or DELETE.
+    pub no_aggregates: bool,
+    /// Arguments of an aggregate are being resolved to see whose columns they read.
+    pub is_trial: bool,
+    /// Conditions that every execution of the plan raises.
+    pub warnings: Vec<(ErrorCode, String)>,
     /// Parameters that are compared as dates: a text among them that is no date is an error of its own.
     pub temporal_parameters: Vec<usize>,
 }
@@ -103,11 +114,12 @@ pub struct BlockState {
     pub late_subqueries: Vec<crate::plan::SubqueryColumn>,
     /// For each subquery position (in order of registration): late or not, and its index there.
     pub subquery_places: Vec<(bool, usize)>,
+    /// Positions of subqueries that run over groups, and of their twins that run over rows.
+    pub twins: Vec<(usize, usize)>,
     pub constants: Vec<crate::plan::ConstantSubquery>,
     pub inside_aggregate: bool,
-    /// Names may mean select list aliases.
-    pub aliases_first: bool,
-    pub aliases_allowed: bool,
+    /// Of a statement that changes rows: there is nothing to compute aggregates over.
+    pub no_aggregates: bool,
 }
 
 /// The clause being resolved: for messages, and for what is allowed there.
@@ -120,6 +132,13 @@ pub enum Clause {
     GroupBy,
     Having,
     OrderBy,
+}
+
+impl BlockState {
+    /// Whether an aggregate may stand where the block is being resolved.
+    pub fn takes_aggregates(&self) -> bool {
+        self.clause.allows_aggregates() && !self.inside_aggregate && !self.no_aggregates
+    }
 }
 
 impl Clause {
@@ -152,6 +171,9 @@ impl<'a> Resolver<'a> {
             system_tables_used: Vec::new(),
             changed: Vec::new(),
             uncacheable: false,
+            no_aggregates: false,
+            is_trial: false,
+            warnings: Vec::new(),
             temporal_parameters: Vec::new(),
         }
     }

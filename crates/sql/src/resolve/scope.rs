@@ -11,6 +11,8 @@ use shoal_expr::{Coercibility, Expr};
 use shoal_types::schema::HIDDEN_KEY_COLUMN;
 use shoal_types::{Error, ErrorCode, Result, SqlType};
 
+use super::names::NamedItem;
+
 /// Virtual positions of subquery results begin here.
 pub const SUBQUERY_BASE: usize = 1 << 24;
 /// Virtual positions of aggregates begin here.
@@ -51,12 +53,18 @@ pub struct ScopeColumn {
 #[derive(Debug, Default)]
 pub struct Scope {
     pub tables: Vec<ScopeTable>,
-    /// Select list names, for GROUP BY, HAVING and ORDER BY.
-    pub aliases: Vec<(String, Expr)>,
+    /// The select list, for names in GROUP BY, HAVING, ORDER BY and subqueries.
+    pub items: Vec<NamedItem>,
+    /// GROUP BY, for names in HAVING.
+    pub group_items: Vec<NamedItem>,
     /// Columns of this query's surroundings that it reads: parameter slot and the expression there.
     pub outer: Vec<(usize, Expr)>,
     /// ON DUPLICATE KEY UPDATE's new row is looked at only when named.
     pub qualified_only: std::ops::Range<usize>,
+    /// Tables before this one are not in sight: those in front of a join whose ON condition is being resolved.
+    pub first_in_sight: usize,
+    /// A derived table of this FROM clause is being resolved: it sees what is around this query, but nothing of it.
+    pub hidden: bool,
 }
 
 /// Where a column was found.
@@ -93,7 +101,10 @@ impl Scope {
         clause: &str,
     ) -> Result<Option<Found>> {
         let mut found = None;
-        for (table_position, candidate) in self.tables.iter().enumerate() {
+        if self.hidden {
+            return Ok(None);
+        }
+        for (table_position, candidate) in self.tables.iter().enumerate().skip(self.first_in_sight) {
             if table.is_some_and(|name| name != candidate.name)
                 || database.is_some_and(|name| name != candidate.database)
                 || (table.is_none() && self.qualified_only.contains(&table_position))

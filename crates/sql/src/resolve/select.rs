@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use shoal_expr::{Expr, build};
 use shoal_parser::ast::{self, SelectItem};
-use shoal_types::{Error, ErrorCode, Result, SqlType};
+use shoal_types::{Error, ErrorCode, Result};
 
-use super::aggregate::GroupRewriter;
 use super::from::From;
-use super::scope::Scope;
+use super::grouping::GroupKeys;
+use super::names::{ColumnPath, NamedItem, reads_aggregate};
+use super::scope::{Found, Scope};
 use super::{BlockState, Clause, CommonTable, ResolvedQuery, Resolver};
 use crate::frontend::{ColumnFlags, ResultColumn};
-use crate::plan::{self, Aggregation, Block, QueryBody, QueryPlan, SetOperator, SortKey};
+use crate::plan::{self, Block, QueryBody, QueryPlan, SortKey};
 
 /// An item of the select list, resolved.
 struct Item {
@@ -47,13 +48,18 @@ impl Resolver<'_> {
                 columns: table.columns.iter().map(|column| column.value.clone()).collect(),
                 query: (*table.query).clone(),
                 depth: self.common_tables.len(),
+                scopes: self.scopes.len(),
             };
             self.common_tables.push(Arc::new(common));
         }
         Ok(())
     }
 
-    fn query_body(&mut self, body: &ast::QueryBody, tail: Option<&ast::Query>) -> Result<ResolvedQuery> {
+    pub(super) fn query_body(
+        &mut self,
+        body: &ast::QueryBody,
+        tail: Option<&ast::Query>,
+    ) -> Result<ResolvedQuery> {
         match body {
             ast::QueryBody::Select(select) => self.select(select, tail),
             ast::QueryBody::Parenthesised(query) => match tail {
@@ -79,102 +85,6 @@ impl Resolver<'_> {
         }
     }
 
-    fn set_operation(
-        &mut self,
-        first: &ast::QueryBody,
-        rest: &[ast::SetOperationTerm],
-        tail: &ast::Query,
-    ) -> Result<ResolvedQuery> {
-        let mut outer = Vec::new();
-        let mut resolve = |resolver: &mut Self, body: &ast::QueryBody| -> Result<QueryPlan> {
-            let resolved = match body {
-                ast::QueryBody::Parenthesised(query) => resolver.query(query)?,
-                other => resolver.query_body(other, None)?,
-            };
-            outer.extend(resolved.outer);
-            Ok(resolved.plan)
-        };
-        let first = resolve(self, first)?;
-        let mut terms = Vec::with_capacity(rest.len());
-        for term in rest {
-            let query = resolve(self, &term.body)?;
-            if query.columns.len() != first.columns.len() {
-                let message = "The used SELECT statements have a different number of columns";
-                return Err(Error::new(ErrorCode::WrongNumberOfColumnsInSelect, message));
-            }
-            let operator = match term.operator {
-                ast::SetOperator::Union => SetOperator::Union,
-                ast::SetOperator::Intersect => SetOperator::Intersect,
-                ast::SetOperator::Except => SetOperator::Except,
-            };
-            terms.push(plan::SetTerm { operator, distinct: !term.all, query });
-        }
-        let mut columns = first.columns.clone();
-        for (position, column) in columns.iter_mut().enumerate() {
-            for term in &terms {
-                let other = &term.query.columns[position];
-                column.sql_type = build::union_type(self.build(), &column.sql_type, &other.sql_type)?;
-                column.flags.not_null &= other.flags.not_null;
-            }
-            let not_null = column.flags.not_null;
-            column.flags = ColumnFlags { not_null, ..ColumnFlags::default() };
-            column.table.clear();
-            column.original_table.clear();
-            column.database.clear();
-            column.original_name.clear();
-        }
-        let types: Vec<SqlType> = columns.iter().map(|column| column.sql_type.clone()).collect();
-        let (order, order_expressions) = self.set_order(&columns, &tail.order_by)?;
-        let limit = self.limit(tail.limit.as_ref())?;
-        let operation = plan::SetOperation { first, rest: terms, types, order, order_expressions, limit };
-        let plan =
-            QueryPlan { columns, body: QueryBody::SetOperation(Box::new(operation)), constants: Vec::new() };
-        Ok(ResolvedQuery { plan, outer })
-    }
-
-    /// ORDER BY of a set operation: over the result's columns.
-    fn set_order(
-        &mut self,
-        columns: &[ResultColumn],
-        items: &[ast::OrderItem],
-    ) -> Result<(Vec<SortKey>, Vec<Expr>)> {
-        let mut keys = Vec::new();
-        let mut expressions = Vec::new();
-        if items.is_empty() {
-            return Ok((keys, expressions));
-        }
-        let mut scope = Scope::default();
-        scope.add_table(super::scope::ScopeTable::of_columns("", columns))?;
-        self.scopes.push(scope);
-        self.blocks.push(BlockState { clause: Clause::OrderBy, ..BlockState::default() });
-        let resolved: Result<Vec<(Expr, bool)>> = items
-            .iter()
-            .map(|item| match self.position_of(&item.expr) {
-                Some(position) => {
-                    let column = columns.get((position as usize).wrapping_sub(1));
-                    let Some(column) = column else { return Err(unknown_position(position, Clause::OrderBy)) };
-                    let expr = Expr::column(position as usize - 1, column.sql_type.clone(), true, &column.name);
-                    Ok((expr, item.descending))
-                }
-                None => Ok((self.expression(&item.expr)?, item.descending)),
-            })
-            .collect();
-        self.blocks.pop();
-        self.scopes.pop();
-        for (expression, descending) in resolved? {
-            let sql_type = expression.sql_type().clone();
-            let position = match expression.as_column() {
-                Some(position) => position,
-                None => {
-                    expressions.push(expression);
-                    columns.len() + expressions.len() - 1
-                }
-            };
-            keys.push(SortKey { position, descending, sql_type });
-        }
-        Ok((keys, expressions))
-    }
-
     pub fn limit(&mut self, limit: Option<&ast::Limit>) -> Result<Option<plan::Limit>> {
         let Some(limit) = limit else { return Ok(None) };
         let count = self.expression(&limit.count)?;
@@ -182,51 +92,10 @@ impl Resolver<'_> {
         Ok(Some(plan::Limit { count, offset }))
     }
 
-    fn values(&mut self, rows: &[Vec<ast::Expr>], tail: Option<&ast::Query>) -> Result<ResolvedQuery> {
-        let select = |row: &Vec<ast::Expr>| {
-            let items = row.iter().enumerate().map(|(position, expr)| SelectItem::Expression {
-                expr: expr.clone(),
-                alias: Some(format!("column_{position}")),
-                text: Vec::new(),
-            });
-            ast::Select {
-                hints: None,
-                options: Default::default(),
-                items: items.collect(),
-                from: Vec::new(),
-                from_dual: false,
-                selection: None,
-                group_by: None,
-                having: None,
-                windows: Vec::new(),
-            }
-        };
-        let Some((first, rest)) = rows.split_first() else {
-            return Err(Error::unsupported("VALUES without rows"));
-        };
-        let terms: Vec<ast::SetOperationTerm> = rest
-            .iter()
-            .map(|row| ast::SetOperationTerm {
-                operator: ast::SetOperator::Union,
-                all: true,
-                body: ast::QueryBody::Select(Box::new(select(row))),
-            })
-            .collect();
-        let first = select(first);
-        match (terms.is_empty(), tail) {
-            (true, tail) => self.select(&first, tail),
-            (false, Some(tail)) => self.set_operation(&ast::QueryBody::Select(Box::new(first)), &terms, tail),
-            (false, None) => {
-                let operations =
-                    ast::SetOperations { first: ast::QueryBody::Select(Box::new(first)), rest: terms };
-                self.query_body(&ast::QueryBody::SetOperations(Box::new(operations)), None)
-            }
-        }
-    }
-
-    fn select(&mut self, select: &ast::Select, tail: Option<&ast::Query>) -> Result<ResolvedQuery> {
+    pub(super) fn select(&mut self, select: &ast::Select, tail: Option<&ast::Query>) -> Result<ResolvedQuery> {
         self.scopes.push(Scope::default());
-        self.blocks.push(BlockState::default());
+        let no_aggregates = std::mem::take(&mut self.no_aggregates);
+        self.blocks.push(BlockState { no_aggregates, ..BlockState::default() });
         let resolved = self.select_in_scope(select, tail);
         self.blocks.pop();
         self.scopes.pop();
@@ -238,21 +107,16 @@ impl Resolver<'_> {
             return Err(Error::unsupported("window functions"));
         }
         let from = self.from_clause(&select.from)?;
-        self.block().clause = Clause::Where;
-        let selection = select.selection.as_ref().map(|selection| self.expression(selection)).transpose()?;
         self.block().clause = Clause::FieldList;
         let items = self.select_items(select, &from)?;
-        let aliases: Vec<(String, Expr)> =
-            items.iter().map(|item| (item.column.name.clone(), item.expression.clone())).collect();
-        self.scope().aliases = aliases;
-        let keys = self.group_keys(select, &items)?;
+        self.block().clause = Clause::Where;
+        let selection = select.selection.as_ref().map(|selection| self.expression(selection)).transpose()?;
+        let keys = self.group_keys(select)?;
         self.block().clause = Clause::Having;
-        self.block().aliases_allowed = true;
         let having = select.having.as_ref().map(|having| self.expression(having)).transpose()?;
         self.block().clause = Clause::OrderBy;
         let order_items = tail.map_or(&[][..], |tail| &tail.order_by);
-        let order = self.order_targets(order_items, &items)?;
-        self.block().aliases_allowed = false;
+        let order = self.order_targets(order_items, &items, select)?;
         let limit = self.limit(tail.and_then(|tail| tail.limit.as_ref()))?;
         let locking = tail.map_or(&[][..], |tail| &tail.locking);
         let lock = self.lock_of(locking)?;
@@ -261,23 +125,20 @@ impl Resolver<'_> {
         self.finish_block(parts)
     }
 
-    fn select_items(&mut self, select: &ast::Select, from: &From) -> Result<Vec<Item>> {
-        let mut items = Vec::with_capacity(select.items.len());
+    /// The items as written, `*` as the columns it stands for.
+    fn written_items<'s>(&mut self, select: &'s ast::Select, from: &From) -> Result<Vec<WrittenItem<'s>>> {
+        let mut written = Vec::with_capacity(select.items.len());
+        let scope = self.scope();
         for item in &select.items {
             match item {
                 SelectItem::Wildcard => {
-                    if self.scope().tables.is_empty() {
+                    if scope.tables.is_empty() {
                         return Err(Error::new(ErrorCode::NoTablesUsed, "No tables used"));
                     }
-                    let scope = self.scope();
-                    let found: Vec<_> = match &from.star {
-                        Some(star) => star.clone(),
-                        None => (0..scope.tables.len()).flat_map(|table| visible_columns(scope, table)).collect(),
-                    };
-                    items.extend(found.into_iter().map(|found| column_item(scope, found)));
+                    let shown = from.row.iter().filter(|found| !scope.column(**found).hidden);
+                    written.extend(shown.map(|found| WrittenItem::Column(*found)));
                 }
                 SelectItem::QualifiedWildcard(name) => {
-                    let scope = self.scope();
                     let matches = |table: &super::scope::ScopeTable| {
                         table.name == name.name.value
                             && name.schema.as_ref().is_none_or(|schema| schema.value == table.database)
@@ -286,97 +147,115 @@ impl Resolver<'_> {
                         let message = format!("Unknown table '{}'", name.name.value);
                         return Err(Error::new(ErrorCode::BadTable, message));
                     };
-                    let columns: Vec<_> = visible_columns(scope, table).collect();
-                    items.extend(columns.into_iter().map(|found| column_item(scope, found)));
+                    written.extend(visible_columns(scope, table).map(WrittenItem::Column));
                 }
                 SelectItem::Expression { expr, alias, text } => {
-                    let expression = self.expression(expr)?;
-                    let column = self.item_column(&expression, expr, alias.as_deref(), text);
-                    items.push(Item { expression, column });
+                    written.push(WrittenItem::Expression { expr, name: item_name(expr, alias.as_deref(), text) });
                 }
             }
+        }
+        Ok(written)
+    }
+
+    /// Resolves the select list. Subqueries in it may name the items before them.
+    fn select_items(&mut self, select: &ast::Select, from: &From) -> Result<Vec<Item>> {
+        let written = self.written_items(select, from)?;
+        let scope = self.scope();
+        scope.items = written.iter().map(|item| item.named(scope)).collect();
+        let mut items = Vec::with_capacity(written.len());
+        for (position, item) in written.into_iter().enumerate() {
+            let item = match item {
+                WrittenItem::Column(found) => column_item(self.scope(), found),
+                WrittenItem::Expression { expr, name } => {
+                    let expression = self.expression(expr)?;
+                    let is_column = matches!(expr, ast::Expr::Column(_));
+                    let scope = self.scope();
+                    if is_column && let Some(path) = scope.path_of(&expression) {
+                        scope.items[position].column = Some(path);
+                    }
+                    Item { column: item_column(scope, &expression, is_column, name), expression }
+                }
+            };
+            self.scope().items[position].expression = Some(item.expression.clone());
+            items.push(item);
         }
         Ok(items)
     }
 
-    fn item_column(
+    fn order_targets(
         &mut self,
-        expression: &Expr,
-        source: &ast::Expr,
-        alias: Option<&str>,
-        text: &[u8],
-    ) -> ResultColumn {
-        let named = match source {
-            ast::Expr::Column(name) => Some(name.column.value.clone()),
-            // A string names its column by its value.
-            ast::Expr::Literal(ast::Literal { value: ast::LiteralValue::String(text), .. }) => {
-                Some(String::from_utf8_lossy(&text.bytes).into_owned())
-            }
-            _ => None,
-        };
-        let scope = self.scope();
-        let found = expression.as_column().and_then(|position| scope.at_position(position));
-        let mut column = match (found, &named) {
-            (Some(found), Some(_)) => result_column(scope, found),
-            _ => ResultColumn {
-                sql_type: expression.sql_type().clone(),
-                flags: ColumnFlags { not_null: !expression.nullable(), ..ColumnFlags::default() },
-                ..ResultColumn::default()
-            },
-        };
-        column.name = match (alias, named) {
-            (Some(alias), _) => alias.to_owned(),
-            (None, Some(name)) => name,
-            (None, None) => String::from_utf8_lossy(text).into_owned(),
-        };
-        column
-    }
-
-    fn group_keys(&mut self, select: &ast::Select, items: &[Item]) -> Result<Vec<Expr>> {
-        let Some(group_by) = &select.group_by else { return Ok(Vec::new()) };
-        self.block().clause = Clause::GroupBy;
-        self.block().aliases_allowed = true;
-        let mut keys = Vec::with_capacity(group_by.items.len());
-        for item in &group_by.items {
-            let key = match self.position_of(item) {
-                Some(position) => match items.get((position as usize).wrapping_sub(1)) {
-                    Some(item) => item.expression.clone(),
-                    None => return Err(unknown_position(position, Clause::GroupBy)),
-                },
-                None => self.expression(item)?,
-            };
-            if reads_aggregate(&key) {
-                let message = "Invalid use of group function";
-                return Err(Error::new(ErrorCode::InvalidGroupFuncUse, message));
-            }
-            keys.push(key);
-        }
-        self.block().aliases_allowed = false;
-        Ok(keys)
-    }
-
-    fn order_targets(&mut self, items: &[ast::OrderItem], select: &[Item]) -> Result<Vec<(OrderTarget, bool)>> {
-        let mut order = Vec::with_capacity(items.len());
-        for item in items {
-            let target = match self.position_of(&item.expr) {
+        order_by: &[ast::OrderItem],
+        items: &[Item],
+        select: &ast::Select,
+    ) -> Result<Vec<(OrderTarget, bool)>> {
+        let is_aggregated = select.group_by.is_some() || !self.block().aggregates.is_empty();
+        let mut order = Vec::with_capacity(order_by.len());
+        for (number, item) in order_by.iter().enumerate() {
+            let selected = match self.position_of(&item.expr) {
                 Some(position) => match (position as usize).checked_sub(1) {
-                    Some(index) if index < select.len() => OrderTarget::Item(index),
+                    Some(index) if index < items.len() => Some(index),
                     _ => return Err(unknown_position(position, Clause::OrderBy)),
                 },
+                None => self.item_of_bare_name(&item.expr)?,
+            };
+            let target = match selected {
+                Some(index) => OrderTarget::Item(index),
                 None => {
-                    self.block().aliases_first = matches!(item.expr, ast::Expr::Column(_));
-                    let expression = self.expression(&item.expr);
-                    self.block().aliases_first = false;
-                    let expression = expression?;
-                    match select.iter().position(|item| item.expression == expression) {
+                    let expression = self.expression(&item.expr)?;
+                    match items.iter().position(|item| item.expression == expression) {
                         Some(index) => OrderTarget::Item(index),
                         None => OrderTarget::Expression(expression),
                     }
                 }
             };
+            if !is_aggregated && !self.block().aggregates.is_empty() {
+                let message = format!(
+                    "Expression #{} of ORDER BY contains aggregate function and applies to the result of a \
+                     non-aggregated query",
+                    number + 1
+                );
+                return Err(Error::new(ErrorCode::AggregateOrderNonAggQuery, message));
+            }
+            if let OrderTarget::Expression(expression) = &target
+                && select.options.distinct
+                && self.environment.only_full_group_by
+            {
+                self.check_selected(expression, items, number + 1)?;
+            }
             order.push((target, item.descending));
         }
-        Ok(order)
+        // Without GROUP BY there is one group, which has no order.
+        let is_one_row = is_aggregated && select.group_by.is_none();
+        Ok(if is_one_row { Vec::new() } else { order })
+    }
+
+    /// Of rows that DISTINCT makes one, only what the select list has is the same.
+    ///
+    /// # Errors
+    /// 3065, 3066.
+    fn check_selected(&mut self, expression: &Expr, items: &[Item], number: usize) -> Result<()> {
+        if items.iter().any(|item| item.expression == *expression) {
+            return Ok(());
+        }
+        if reads_aggregate(expression) && expression.as_column().is_some() {
+            let message = format!(
+                "Expression #{number} of ORDER BY is not in SELECT list, contains aggregate function; this is \
+                 incompatible with DISTINCT"
+            );
+            return Err(Error::new(ErrorCode::AggregateInOrderNotSelect, message));
+        }
+        if let Some(path) = self.scope().path_of(expression) {
+            let name: Vec<&str> =
+                [&path.database, &path.table, &path.column].into_iter().map(String::as_str).collect();
+            let name = name.join(".");
+            let message = format!(
+                "Expression #{number} of ORDER BY clause is not in SELECT list, references column '{}' which is not in \
+                 SELECT list; this is incompatible with DISTINCT",
+                name.trim_start_matches('.')
+            );
+            return Err(Error::new(ErrorCode::FieldInOrderNotSelect, message));
+        }
+        expression.arguments().iter().try_for_each(|argument| self.check_selected(argument, items, number))
     }
 
     fn lock_of(
@@ -476,89 +355,76 @@ impl Resolver<'_> {
         let plan = QueryPlan { columns, body: QueryBody::Block(Box::new(block)), constants: state.constants };
         Ok(ResolvedQuery { plan, outer })
     }
+}
 
-    fn aggregation(
-        &mut self,
-        parts: &mut BlockParts<'_>,
-        projection: &mut [Expr],
-        visible: usize,
-    ) -> Result<Aggregation> {
-        let rollup = parts.select.group_by.as_ref().is_some_and(|group_by| group_by.with_rollup);
-        let keys = std::mem::take(&mut parts.keys);
-        let only_full_group_by = self.environment.only_full_group_by;
-        let context = self.build();
-        let scope = &self.scopes[self.scopes.len() - 1];
-        let mut rewriter = GroupRewriter {
-            context,
-            determined: determined_tables(scope, &keys),
-            keys,
-            aggregates: std::mem::take(&mut parts.state.aggregates),
-            scope,
-            only_full_group_by,
-            grouped: parts.select.group_by.is_some(),
-            subquery_places: parts.state.subquery_places.clone(),
-        };
-        for (position, expression) in projection.iter_mut().enumerate() {
-            let (clause, item) = if position < visible {
-                (Clause::FieldList, position + 1)
-            } else {
-                (Clause::OrderBy, position + 1 - visible)
-            };
-            *expression = rewriter.rewrite(std::mem::replace(expression, Expr::null()), clause, item)?;
-        }
-        let having = match parts.having.take() {
-            Some(having) => Some(rewriter.rewrite(having, Clause::Having, 1)?),
-            None => None,
-        };
-        let mut subqueries = std::mem::take(&mut parts.state.late_subqueries);
-        for subquery in &mut subqueries {
-            for (_, expression) in &mut subquery.outer {
-                *expression = rewriter.rewrite(std::mem::replace(expression, Expr::null()), Clause::Having, 1)?;
+/// An item of the select list as written.
+enum WrittenItem<'s> {
+    Column(Found),
+    Expression { expr: &'s ast::Expr, name: String },
+}
+
+impl WrittenItem<'_> {
+    /// What names may mean it before it is resolved.
+    fn named(&self, scope: &Scope) -> NamedItem {
+        match self {
+            WrittenItem::Column(found) => {
+                let expression = scope.column_expr(*found);
+                let name = scope.column(*found).name.clone();
+                NamedItem { name, column: scope.path_of(&expression), expression: Some(expression) }
             }
-            match &mut subquery.kind {
-                plan::SubqueryKind::In { left, .. } => {
-                    for expression in left {
-                        *expression =
-                            rewriter.rewrite(std::mem::replace(expression, Expr::null()), Clause::Having, 1)?;
-                    }
-                }
-                plan::SubqueryKind::Quantified { left, .. } => {
-                    *left = rewriter.rewrite(std::mem::replace(left, Expr::null()), Clause::Having, 1)?;
-                }
-                _ => {}
+            WrittenItem::Expression { expr, name } => {
+                let column = match expr {
+                    ast::Expr::Column(column) => Some(ColumnPath {
+                        database: String::new(),
+                        table: column.table.as_ref().map_or_else(String::new, |table| table.value.clone()),
+                        column: column.column.value.clone(),
+                    }),
+                    _ => None,
+                };
+                NamedItem { name: name.clone(), column, expression: None }
             }
         }
-        let first = rewriter.keys.len() + rewriter.aggregates.len();
-        for (index, subquery) in subqueries.iter_mut().enumerate() {
-            subquery.position = first + index;
-        }
-        for expression in projection.iter_mut() {
-            *expression = rewriter.place_subqueries(std::mem::replace(expression, Expr::null()));
-        }
-        let having = having.map(|having| rewriter.place_subqueries(having));
-        Ok(Aggregation {
-            width: first + subqueries.len(),
-            keys: rewriter.keys,
-            aggregates: rewriter.aggregates,
-            grouped: parts.select.group_by.is_some(),
-            rollup,
-            subqueries,
-            having,
-        })
     }
 }
 
-struct BlockParts<'a> {
-    select: &'a ast::Select,
-    from: From,
-    selection: Option<Expr>,
+/// The name of an item: its alias, its column, or its text.
+fn item_name(source: &ast::Expr, alias: Option<&str>, text: &[u8]) -> String {
+    match (alias, source) {
+        (Some(alias), _) => alias.to_owned(),
+        (None, ast::Expr::Column(name)) => name.column.value.clone(),
+        // A string names its column by its value.
+        (None, ast::Expr::Literal(ast::Literal { value: ast::LiteralValue::String(text), .. })) => {
+            String::from_utf8_lossy(&text.bytes).into_owned()
+        }
+        _ => String::from_utf8_lossy(text).into_owned(),
+    }
+}
+
+fn item_column(scope: &Scope, expression: &Expr, is_column: bool, name: String) -> ResultColumn {
+    let found = expression.as_column().and_then(|position| scope.at_position(position));
+    match found {
+        Some(found) if is_column => ResultColumn { name, ..result_column(scope, found) },
+        _ => ResultColumn {
+            name,
+            sql_type: expression.sql_type().clone(),
+            flags: ColumnFlags { not_null: !expression.nullable(), ..ColumnFlags::default() },
+            ..ResultColumn::default()
+        },
+    }
+}
+
+/// A block whose clauses are resolved.
+pub(super) struct BlockParts<'a> {
+    pub(super) select: &'a ast::Select,
+    pub(super) from: From,
+    pub(super) selection: Option<Expr>,
     items: Vec<Item>,
-    keys: Vec<Expr>,
-    having: Option<Expr>,
+    pub(super) keys: GroupKeys,
+    pub(super) having: Option<Expr>,
     order: Vec<(OrderTarget, bool)>,
     limit: Option<plan::Limit>,
     lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
-    state: BlockState,
+    pub(super) state: BlockState,
 }
 
 fn has_tail(query: &ast::Query) -> bool {
@@ -576,42 +442,16 @@ fn dedup_order(order: Vec<SortKey>) -> Vec<SortKey> {
     kept
 }
 
-/// For each table of the scope: whether the group keys fix its row.
-fn determined_tables(scope: &Scope, keys: &[Expr]) -> Vec<bool> {
-    let is_key = |position: usize| keys.iter().any(|key| key.as_column() == Some(position));
-    let fixes = |table: &super::scope::ScopeTable| {
-        table.base.as_ref().is_some_and(|base| {
-            base.schema.indexes.iter().any(|index| {
-                index.unique
-                    && index.columns.iter().all(|part| {
-                        part.prefix_length == 0
-                            && !base.schema.columns[part.column].nullable
-                            && is_key(table.first + part.column)
-                    })
-            })
-        })
-    };
-    scope.tables.iter().map(fixes).collect()
-}
-
-fn reads_aggregate(expression: &Expr) -> bool {
-    expression.columns_used().iter().any(|&position| position >= super::scope::AGGREGATE_BASE)
-}
-
-fn visible_columns(scope: &Scope, table: usize) -> impl Iterator<Item = super::scope::Found> + use<> {
+fn visible_columns(scope: &Scope, table: usize) -> impl Iterator<Item = Found> + use<> {
     let hidden: Vec<bool> = scope.tables[table].columns.iter().map(|column| column.hidden).collect();
-    hidden
-        .into_iter()
-        .enumerate()
-        .filter(|(_, hidden)| !hidden)
-        .map(move |(column, _)| super::scope::Found { table, column })
+    hidden.into_iter().enumerate().filter(|(_, hidden)| !hidden).map(move |(column, _)| Found { table, column })
 }
 
-fn column_item(scope: &Scope, found: super::scope::Found) -> Item {
+fn column_item(scope: &Scope, found: Found) -> Item {
     Item { expression: scope.column_expr(found), column: result_column(scope, found) }
 }
 
-fn result_column(scope: &Scope, found: super::scope::Found) -> ResultColumn {
+fn result_column(scope: &Scope, found: Found) -> ResultColumn {
     let table = &scope.tables[found.table];
     let column = &table.columns[found.column];
     ResultColumn {
@@ -625,7 +465,7 @@ fn result_column(scope: &Scope, found: super::scope::Found) -> ResultColumn {
     }
 }
 
-fn unknown_position(position: u64, clause: Clause) -> Error {
+pub(super) fn unknown_position(position: u64, clause: Clause) -> Error {
     Error::new(ErrorCode::BadField, format!("Unknown column '{position}' in '{}'", clause.text()))
 }
 

@@ -20,24 +20,26 @@ impl Resolver<'_> {
         self.query(query)
     }
 
-    /// A derived table: it sees nothing of the query around it.
+    /// A derived table: it sees nothing of the query whose FROM clause it stands in, but what is around that.
     pub fn derived_query(&mut self, query: &ast::Query) -> Result<QueryPlan> {
-        if self.scopes.len() >= SUBQUERY_DEPTH_MAX {
-            return Err(Error::new(ErrorCode::TooBigSelect, "Too high level of nesting for select"));
+        self.hiding_from(self.scopes.len().saturating_sub(1), query)
+    }
+
+    /// Resolves a query that sees nothing of the scopes from `depth` on.
+    fn hiding_from(&mut self, depth: usize, query: &ast::Query) -> Result<QueryPlan> {
+        let seen: Vec<bool> =
+            self.scopes[depth..].iter_mut().map(|scope| std::mem::replace(&mut scope.hidden, true)).collect();
+        let resolved = self.nested(query);
+        for (scope, hidden) in self.scopes[depth..].iter_mut().zip(seen) {
+            scope.hidden = hidden;
         }
-        let scopes = std::mem::take(&mut self.scopes);
-        let depth = scopes.len();
-        // Depth still counts, by empty scopes that hold no names.
-        self.scopes.resize_with(depth, Default::default);
-        let resolved = self.query(query);
-        self.scopes = scopes;
         Ok(resolved?.plan)
     }
 
     /// The query of a WITH table, which sees the WITH tables before it.
     pub fn common_table_query(&mut self, common: &CommonTable) -> Result<QueryPlan> {
         let hidden = self.common_tables.split_off(common.depth);
-        let plan = self.derived_query(&common.query);
+        let plan = self.hiding_from(common.scopes.min(self.scopes.len()), &common.query);
         self.common_tables.extend(hidden);
         let mut plan = plan?;
         super::from::rename_columns(&mut plan, common.columns.iter().map(String::as_str))?;
@@ -107,18 +109,27 @@ impl Resolver<'_> {
         Ok(self.place(resolved, kind, SqlType::bigint(false), true))
     }
 
-    /// `(a, b) = (SELECT ...)`: IN over a query that must not yield two rows.
-    pub fn row_equals_subquery(
+    /// `(a, b) = (SELECT ...)`.
+    pub fn row_and_subquery(
         &mut self,
         operator: CompareOperator,
         fields: &[ast::Expr],
         query: &ast::Query,
     ) -> Result<Expr> {
-        match operator {
-            CompareOperator::Equal => self.in_subquery(&ast::Expr::Row(fields.to_vec()), query, false),
-            CompareOperator::NotEqual => self.in_subquery(&ast::Expr::Row(fields.to_vec()), query, true),
-            _ => Err(Error::unsupported("ordering comparison of a row with a subquery")),
+        let left = self.expressions(fields)?;
+        let resolved = self.nested(query)?;
+        let columns = &resolved.plan.columns;
+        if columns.len() != left.len() {
+            return Err(operand_columns(left.len()));
         }
+        let ours = left.iter().enumerate();
+        let ours = ours.map(|(position, field)| Expr::column(position, field.sql_type().clone(), true, "left"));
+        let theirs = columns.iter().enumerate();
+        let theirs = theirs
+            .map(|(position, column)| Expr::column(left.len() + position, column.sql_type.clone(), true, "right"));
+        let compare = build::row_comparison(operator, ours.collect(), theirs.collect(), self.build())?;
+        let kind = SubqueryKind::Row { left, compare };
+        Ok(self.place(resolved, kind, SqlType::bigint(false), true))
     }
 
     /// Registers a subquery with the block and yields the expression that reads its result.

@@ -7,7 +7,7 @@ use shoal_types::{Charset, Collation, Result, Value};
 use super::Session;
 use super::state::SessionState;
 use crate::counters::Counter;
-use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink};
+use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink, Summary};
 use crate::variables::SessionVariables;
 
 impl FrontendSession for Session {
@@ -148,8 +148,8 @@ impl FrontendSession for Session {
         Ok(())
     }
 
-    fn status(&self) -> (bool, bool) {
-        (self.in_transaction(), self.variables.autocommit)
+    fn status(&self) -> Summary {
+        self.status_summary()
     }
 
     fn kill_signal(&self) -> Arc<KillSignal> {

@@ -243,6 +243,11 @@ impl Session {
         let parsed = match shoal_parser::parse_first(sql, start, self.variables.parser_mode) {
             Ok(parsed) => parsed,
             Err(error) if error.kind == ParseErrorKind::EmptyQuery && start > 0 => return Ok(None),
+            Err(error) if error.kind == ParseErrorKind::EmptyQuery && has_comment(sql) => {
+                self.clear_conditions();
+                sink.finish(&self.summary(0, 0, String::new(), false))?;
+                return Ok(None);
+            }
             Err(error) => return Err(syntax_error(&error)),
         };
         if let Some(next) = parsed.next
@@ -402,12 +407,19 @@ impl Session {
             affected_rows: affected,
             last_insert_id,
             warnings: u16::try_from(self.state.warning_count).unwrap_or(u16::MAX),
-            in_transaction: self.in_transaction(),
-            autocommit: self.variables.autocommit,
             info,
             more_results: more,
-            no_index_used: false,
-            changed_database: None,
+            ..self.status_summary()
+        }
+    }
+
+    /// A summary of nothing but the session's state.
+    pub fn status_summary(&self) -> Summary {
+        Summary {
+            in_transaction: self.in_transaction(),
+            autocommit: self.variables.autocommit,
+            no_backslash_escapes: self.variables.settings.sql_mode.no_backslash_escapes,
+            ..Summary::default()
         }
     }
 
@@ -427,6 +439,11 @@ fn dates_are_dates(plan: &Plan, parameters: &[Value], zone: &shoal_types::TimeZo
         Some(number @ (Value::Int(_) | Value::UInt(_))) => number.to_datetime(&context).value.is_some(),
         _ => true,
     })
+}
+
+/// A text without a statement that is more than blanks: it is a comment.
+fn has_comment(sql: &[u8]) -> bool {
+    sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';')
 }
 
 /// 1064 with the place, or 1065.

@@ -30,6 +30,8 @@ pub struct Plan {
     pub temporal_parameters: Vec<usize>,
     /// What the MAX_EXECUTION_TIME hint of a SELECT says.
     pub limit_ms: Option<u64>,
+    /// Conditions that every execution raises.
+    pub warnings: Vec<(shoal_types::ErrorCode, String)>,
 }
 
 #[derive(Debug)]
@@ -151,6 +153,7 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
         catalog_version: environment.catalog.version,
         reusable: !resolver.uncacheable,
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
+        warnings: std::mem::take(&mut resolver.warnings),
         tables: resolver.tables_used,
         system_tables: resolver.system_tables_used,
         limit_ms,

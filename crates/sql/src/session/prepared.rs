@@ -148,7 +148,7 @@ impl Session {
         self.shared.counters.add(plan.counter(), 1);
         crate::account::check_plan(self, plan)?;
         self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
-        self.begin_statement(false)?;
+        self.begin_statement(false, !plan.tables.is_empty())?;
         let mut rows = crate::execute::consumer::Collect::default();
         let outcome =
             self.with_context(parameters, false, async |ctx| run_query(query, ctx, &mut rows).await).await;
@@ -157,7 +157,7 @@ impl Session {
             return Err(error);
         }
         if !self.explicit_transaction {
-            self.commit_statement().await?;
+            self.commit_statement(!plan.tables.is_empty()).await?;
         }
         let columns = query.columns.clone();
         sink.columns(&columns)?;

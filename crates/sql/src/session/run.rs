@@ -75,16 +75,20 @@ impl Session {
         if !self.begins_again() {
             self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         }
-        self.begin_statement(plan.writes() || self.is_read_only() && plan.locks_exclusively())?;
+        let has_tables = !plan.tables.is_empty();
+        self.begin_statement(plan.writes() || self.is_read_only() && plan.locks_exclusively(), has_tables)?;
         let savepoint = (self.explicit_transaction && plan.writes()).then(|| self.transaction.savepoint());
         let outcome = self.run_in_transaction(plan, parameters, sink).await;
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
         match outcome {
             Ok(done) => {
                 if !self.explicit_transaction {
-                    self.commit_statement().await?;
+                    self.commit_statement(has_tables).await?;
                 }
                 self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
+                for (code, message) in &plan.warnings {
+                    self.warn(shoal_types::WarningLevel::Warning, *code, message.as_str());
+                }
                 match done {
                     Done::Rows => {
                         let summary = self.summary(0, 0, String::new(), more);
@@ -171,12 +175,7 @@ impl Session {
             self.state.warnings.clear();
             self.state.warning_count = 0;
         }
-        let summary = Summary {
-            in_transaction: false,
-            autocommit: self.variables.autocommit,
-            more_results: more,
-            ..Summary::default()
-        };
+        let summary = Summary { more_results: more, ..self.status_summary() };
         sink.finish(&summary)
     }
 

@@ -86,6 +86,7 @@ impl Session {
                 self.check_single_user()?;
                 self.check_writable()?;
                 self.commit().await?;
+                self.check_may_change()?;
                 self.clear_conditions();
                 crate::account::run(self, statement).await?;
                 Affected::default()
@@ -98,6 +99,7 @@ impl Session {
                     self.check_writable()?;
                 }
                 self.commit().await?;
+                self.check_may_change()?;
                 self.clear_conditions();
                 crate::ddl::run(self, other).await?
             }
@@ -217,10 +219,11 @@ impl Session {
             return Ok(Vec::new());
         };
         crate::account::check_plan(self, &plan)?;
-        self.begin_statement(false)?;
+        let has_tables = !plan.tables.is_empty();
+        self.begin_statement(false, has_tables)?;
         let rows = self.collect(query, &[]).await;
         if !self.explicit_transaction {
-            self.commit_statement().await?;
+            self.commit_statement(has_tables).await?;
         }
         let row = rows?.into_iter().next().unwrap_or_default();
         Ok(row.into_iter().zip(query.columns.iter().map(|column| column.sql_type.clone())).collect())

@@ -24,14 +24,13 @@ impl Session {
         checked
     }
 
-    /// A statement that reads or writes rows begins.
-    pub fn begin_statement(&mut self, writes: bool) -> Result<()> {
-        if !self.explicit_transaction && !self.variables.autocommit {
+    /// A statement that reads or writes rows begins; one without tables begins no transaction.
+    pub fn begin_statement(&mut self, writes: bool, has_tables: bool) -> Result<()> {
+        if !self.explicit_transaction && !self.variables.autocommit && has_tables {
             self.begin(None);
         }
-        if writes && self.is_read_only() {
-            let message = "Cannot execute statement in a READ ONLY transaction.";
-            return Err(Error::new(ErrorCode::CantExecuteInReadOnlyTransaction, message));
+        if writes {
+            self.check_may_change()?;
         }
         if !self.explicit_transaction {
             self.transaction.begin(self.next_transaction.isolation.unwrap_or(self.variables.isolation));
@@ -42,9 +41,22 @@ impl Session {
         Ok(())
     }
 
+    /// Errors: 1792, the transaction may not write. Definitions ask after they have ended the transaction before them.
+    pub fn check_may_change(&self) -> Result<()> {
+        if self.is_read_only() {
+            let message = "Cannot execute statement in a READ ONLY transaction.";
+            return Err(Error::new(ErrorCode::CantExecuteInReadOnlyTransaction, message));
+        }
+        Ok(())
+    }
+
     /// The running transaction, or the one that a statement would be, may not write.
     pub fn is_read_only(&self) -> bool {
-        if self.explicit_transaction { self.read_only } else { self.variables.transaction_read_only }
+        if self.explicit_transaction {
+            self.read_only
+        } else {
+            self.next_transaction.read_only.unwrap_or(self.variables.transaction_read_only)
+        }
     }
 
     /// BEGIN.
@@ -56,9 +68,11 @@ impl Session {
         self.savepoints.clear();
     }
 
-    /// The end of an autocommitted statement.
-    pub async fn commit_statement(&mut self) -> Result<()> {
-        self.next_transaction = NextTransaction::default();
+    /// The end of an autocommitted statement. One without tables was no transaction: SET TRANSACTION is about what follows.
+    pub async fn commit_statement(&mut self, has_tables: bool) -> Result<()> {
+        if has_tables {
+            self.next_transaction = NextTransaction::default();
+        }
         self.transaction.commit().await
     }
 
@@ -101,7 +115,7 @@ impl Session {
         if !self.explicit_transaction && self.variables.autocommit {
             return Ok(());
         }
-        self.begin_statement(false)?;
+        self.begin_statement(false, true)?;
         self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         let savepoint = self.transaction.savepoint();
         self.savepoints.push((name.to_owned(), savepoint));

@@ -115,7 +115,7 @@ async fn index_counts(
     let mut counts = Vec::new();
     let begun = !session.explicit_transaction;
     if begun {
-        session.begin_statement(false)?;
+        session.begin_statement(false, true)?;
     }
     let mut outcome = Ok(());
     for (_, index) in wanted {
@@ -129,7 +129,7 @@ async fn index_counts(
         }
     }
     if begun {
-        session.commit_statement().await?;
+        session.commit_statement(true).await?;
     }
     outcome?;
     if counts.is_empty() {
@@ -142,11 +142,11 @@ async fn index_counts(
 async fn checksum(session: &mut Session, name: &ObjectName) -> Result<u64> {
     let begun = !session.explicit_transaction;
     if begun {
-        session.begin_statement(false)?;
+        session.begin_statement(false, true)?;
     }
     let summed = read_table(session, name, "*", "").await;
     if begun {
-        session.commit_statement().await?;
+        session.commit_statement(true).await?;
     }
     Ok(summed?.sum & u64::from(u32::MAX))
 }

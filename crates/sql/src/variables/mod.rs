@@ -113,7 +113,7 @@ impl SessionVariables {
 
     /// Gives a variable a value in its text form. Errors: 1231.
     pub fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
-        let text = definition.check(text)?;
+        let text = set::as_shown(definition, definition.check(text)?);
         set::apply(self, definition.name, &text)?;
         insert_text(&mut self.texts, definition.name, text);
         Ok(())
@@ -173,7 +173,7 @@ impl Globals {
 
     /// SET GLOBAL. Errors: 1231.
     pub fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
-        let text = definition.check(text)?;
+        let text = set::as_shown(definition, definition.check(text)?);
         if definition.in_session() {
             set::apply(&mut SessionVariables::defaults(), definition.name, &text)?;
         }

@@ -221,6 +221,14 @@ fn isolation_level(text: &str) -> Isolation {
     }
 }
 
+/// A checked text as the variable shows it: an offset of a time zone has four digits.
+pub fn as_shown(definition: &Definition, text: String) -> String {
+    if definition.name != "time_zone" || !text.starts_with(['+', '-']) {
+        return text;
+    }
+    TimeZone::parse(&text).map_or(text, |zone| zone.name().to_owned())
+}
+
 /// Carries a checked text into the typed field that the server looks at. Errors: 1231 and what names of character sets,
 /// collations and time zones get.
 pub fn apply(variables: &mut SessionVariables, name: &str, text: &str) -> Result<()> {

@@ -107,3 +107,38 @@ fn leading_follows_the_clients_and_no_transaction_notices() {
     });
     assert_eq!(client.text("SELECT SUM(v) FROM t").unwrap(), ["0"]);
 }
+
+#[test]
+fn status_counts_the_data_nodes_of_the_cluster() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let mut nodes = Vec::new();
+    for number in [1, 2] {
+        let mut client = cluster.client(number);
+        let mut value = |name: &str| {
+            let sql = format!(
+                "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME='{name}'"
+            );
+            client.text(&sql).unwrap().join(" ")
+        };
+        assert_eq!(value("Ndb_number_of_data_nodes"), "2");
+        wait_until("both are ready", || value("Ndb_number_of_ready_data_nodes") == "2");
+        nodes.push(value("Ndb_cluster_node_id"));
+    }
+    assert_ne!(nodes[0], nodes[1]);
+}
+
+/// The rows' hidden keys must not come from the AUTO_INCREMENT column's sequence, nor be alike on two nodes.
+#[test]
+fn rows_without_a_primary_key_are_numbered_one_by_one_and_all_kept() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(&mut one, &["CREATE TABLE t (n INT AUTO_INCREMENT, v INT, KEY (n))"]);
+    run(&mut one, &["INSERT INTO t (v) VALUES (1),(2)", "INSERT INTO t (v) VALUES (3)"]);
+    assert_eq!(one.text("SELECT n FROM t ORDER BY v").unwrap(), ["1", "2", "3"]);
+    for v in 10..60 {
+        for client in [&mut one, &mut other] {
+            run(client, &[&format!("INSERT INTO t (v) VALUES ({v}),({v})")]);
+        }
+    }
+    assert_eq!(other.text("SELECT COUNT(*), COUNT(DISTINCT n) FROM t").unwrap(), ["203,203"]);
+}

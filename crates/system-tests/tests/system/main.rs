@@ -20,6 +20,7 @@ mod locking_reads;
 mod protocol;
 mod read_only;
 mod show_objects;
+mod sleep;
 mod status;
 mod storage_limits;
 mod user_locks;

@@ -493,3 +493,19 @@ fn simple_commands_are_answered() {
     assert_eq!(client.receive_reply().unwrap_err().errno(), 1047);
     client.ping().unwrap();
 }
+
+/// A client that is not told escapes with backslashes what it then sends as two literals.
+#[test]
+fn the_status_flags_say_how_literals_are_escaped() {
+    const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
+    let server = TestServer::start();
+    let mut client = server.client();
+    let mut flags = |sql: &str| client.run(sql).unwrap()[0].status() & NO_BACKSLASH_ESCAPES;
+    assert_eq!(flags("SELECT 1"), 0);
+    for sql in ["SET sql_mode='NO_BACKSLASH_ESCAPES'", "SELECT 1", "DO 1", r"SELECT '\\'"] {
+        assert_eq!(flags(sql), NO_BACKSLASH_ESCAPES, "{sql}");
+    }
+    for sql in ["SET sql_mode=''", "SELECT 1", "DO 1"] {
+        assert_eq!(flags(sql), 0, "{sql}");
+    }
+}

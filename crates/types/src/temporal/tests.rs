@@ -303,10 +303,10 @@ fn zones_know_their_offsets() {
 
 #[test]
 fn unknown_zones_and_offsets_out_of_range_are_refused() {
-    for name in ["", "Nowhere/Land", "+15:00", "-14:00", "+5", "05:30", "+05:60", "+5:3"] {
+    for name in ["", "Nowhere/Land", "+15:00", "-14:00", "+5", "05:30", "+05:60", "+5:", "+x:00"] {
         assert!(TimeZone::parse(name).is_none(), "{name}");
     }
-    for name in ["SYSTEM", "system", "+14:00", "-13:59", "+5:30"] {
+    for name in ["SYSTEM", "system", "+14:00", "-13:59", "+5:30", "+5:3"] {
         assert!(TimeZone::parse(name).is_some(), "{name}");
     }
 }

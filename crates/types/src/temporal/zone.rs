@@ -46,6 +46,19 @@ pub(super) fn parse_offset(text: &[u8]) -> Option<i32> {
     (minutes < 60 && (OFFSET_MIN_S..=OFFSET_MAX_S).contains(&offset)).then_some(offset)
 }
 
+/// An offset as a setting: hours and minutes of any number of digits.
+fn parse_setting(text: &str) -> Option<i32> {
+    let (sign, rest) =
+        if let Some(rest) = text.strip_prefix('-') { (-1, rest) } else { (1, text.strip_prefix('+')?) };
+    let (hours, minutes) = rest.split_once(':')?;
+    let number = |digits: &str| {
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| digits.parse::<i32>().ok()).flatten().filter(|number| *number < 60)
+    };
+    let offset = sign * (number(hours)? * 3600 + number(minutes)? * 60);
+    (OFFSET_MIN_S..=OFFSET_MAX_S).contains(&offset).then_some(offset)
+}
+
 impl TimeZone {
     pub const UTC: TimeZone = TimeZone { kind: Kind::Utc };
 
@@ -62,8 +75,11 @@ impl TimeZone {
             return Some(TimeZone { kind });
         }
         if name.starts_with(['+', '-']) {
-            let offset = parse_offset(name.as_bytes())?;
-            return Some(TimeZone { kind: Kind::Fixed(offset, name.into()) });
+            let offset = parse_setting(name)?;
+            let sign = if offset < 0 { '-' } else { '+' };
+            let minutes = offset.abs() / 60;
+            let shown = format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60);
+            return Some(TimeZone { kind: Kind::Fixed(offset, shown.into()) });
         }
         let zone = jiff::tz::TimeZone::get(name).ok()?;
         let canonical = zone.iana_name().unwrap_or(name).into();

@@ -178,7 +178,7 @@ impl<'c> Copier<'c> {
             });
         }
         let hidden = if self.keeps_hidden_key { values.last().cloned() } else { None };
-        self.builder.generate(&mut values)?;
+        self.builder.generate(&mut values, ctx.transaction.node())?;
         if let (Some(kept), Some(place)) = (hidden, values.last_mut()) {
             *place = kept;
         }
