@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_testkit::process::{self, Signal};
 use shoal_testkit::{Client, Server, Setup};
 
-use super::galera;
+use super::galera::{self, Flush};
 use super::nodes::{Cluster, Durability};
 use super::options::Plan;
 use crate::sysbench::{Figures, Job};
@@ -81,11 +81,26 @@ impl Contestant {
     /// Starts the servers and fills the table.
     pub fn start(who: Who, plan: &Plan) -> io::Result<Contestant> {
         let processes = match who {
-            Who::Galera => Processes::Servers(galera::start(&plan.work_dir)?),
+            Who::Galera => Processes::Servers(galera::start(&plan.work_dir, Flush::EverySecond)?),
             Who::Mariadb => Processes::Servers(vec![mariadb(plan)?]),
-            Who::Replicated => Processes::Cluster(Box::new(Cluster::start(plan, Durability::Replicated, 0)?)),
-            Who::Disk => Processes::Cluster(Box::new(Cluster::start(plan, Durability::Disk, 0)?)),
-            Who::SqlNode => Processes::Cluster(Box::new(Cluster::start(plan, Durability::Replicated, 1)?)),
+            Who::Replicated => Processes::Cluster(Box::new(Cluster::start(
+                &plan.shoal_binary,
+                &plan.work_dir,
+                Durability::Replicated,
+                0,
+            )?)),
+            Who::Disk => Processes::Cluster(Box::new(Cluster::start(
+                &plan.shoal_binary,
+                &plan.work_dir,
+                Durability::Disk,
+                0,
+            )?)),
+            Who::SqlNode => Processes::Cluster(Box::new(Cluster::start(
+                &plan.shoal_binary,
+                &plan.work_dir,
+                Durability::Replicated,
+                1,
+            )?)),
         };
         let mut contestant = Contestant { who, processes, paused: false };
         if let Err(error) = contestant.prepare(plan) {
