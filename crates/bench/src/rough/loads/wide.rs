@@ -1,4 +1,4 @@
-//! Tables at the limits: 1,000 columns, 64 indexes; and values of 50 MB and more beside sessions with small rows.
+//! Tables at the limits: 1,000 columns, 64 indexes with the primary key; and values of 50 MB and more beside sessions with small rows.
 
 use std::io;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::rough::row::{Cell, Row};
 use crate::rough::target::{Target, Who, execute, number};
 
 const COLUMNS: u64 = 1000;
-/// MySQL's limit of secondary indexes, with the primary key 65.
-const INDEXES: u64 = 64;
+/// MariaDB's limit with the primary key.
+const INDEXES: u64 = 63;
 const ROWS: u64 = 2000;
 const ROWS_QUICK: u64 = 100;
 const ROWS_PER_INSERT: u64 = 20;
@@ -35,7 +35,7 @@ pub fn indexes(session: &mut Session) -> io::Result<()> {
     let names: Vec<String> = (1..=INDEXES).map(|column| format!("c{column} INT")).collect();
     let keys: Vec<String> = (1..=INDEXES).map(|column| format!("KEY k{column} (c{column})")).collect();
     let table = format!("CREATE TABLE wide (id INT PRIMARY KEY, {}, {})", names.join(", "), keys.join(", "));
-    rows_of(session, &format!("{INDEXES} indexes"), &table, INDEXES + 1, "SUM(c64)")
+    rows_of(session, &format!("{INDEXES} indexes and the primary key"), &table, INDEXES + 1, "SUM(c63)")
 }
 
 fn rows_of(session: &mut Session, name: &str, table: &str, columns: u64, sum: &str) -> io::Result<()> {
