@@ -17,6 +17,7 @@ mod isolation;
 mod lifecycle;
 mod protocol;
 mod read_only;
+mod rough;
 mod show_objects;
 mod status;
 mod storage_limits;
