@@ -9,6 +9,8 @@ ARGS ?=
 # For `make bench` and `make bench-cluster`: options of `shoal-bench compare` and `shoal-bench cluster`, for example
 # BENCH="--quick" or BENCH="--only insert".
 BENCH ?=
+# For `make rough`: options of `shoal-bench rough`, for example ROUGH="--quick" or ROUGH="--only hot-row".
+ROUGH ?=
 # For `make sim`.
 SEEDS ?= 20000
 
@@ -22,7 +24,7 @@ PYTHON_PROFILE ?= release
 PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
 PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
 
-.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native sim soak lint help test-packages python-packages bench-packages bench-cluster-packages
+.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native rough sim soak lint help test-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -55,6 +57,10 @@ bench: bench-packages build ## Measure side by side with MariaDB (BENCH="--quick
 bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera, and nodes that die (BENCH="--quick" for five minutes)
 	$(CARGO) build --release --package shoal-bench
 	$(TARGET_DIR)/release/shoal-bench cluster --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+
+rough: bench-cluster-packages build ## Loads that friendly benchmarks lack, beside MariaDB (ROUGH="--quick" for small ones)
+	$(CARGO) build --release --package shoal-bench
+	$(TARGET_DIR)/release/shoal-bench rough --shoal-binary $(TARGET_DIR)/release/shoal $(ROUGH)
 
 bench-kv: bench-kv-packages build ## Measure rows by key beside HandlerSocket, memcached and Redis (BENCH="--quick" for a minute)
 	$(TARGET_DIR)/release/shoal bench kv --json bench/results/kv.json --html bench/results/kv.html $(BENCH) > bench/results/kv.md

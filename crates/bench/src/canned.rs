@@ -37,7 +37,7 @@ pub fn serve(port: u16) -> io::Result<()> {
     serve_on(listener)
 }
 
-fn serve_on(listener: TcpListener) -> io::Result<()> {
+pub(crate) fn serve_on(listener: TcpListener) -> io::Result<()> {
     let replies = Arc::new(Replies::new());
     let mut workers = Vec::new();
     for _ in 0..WORKERS {

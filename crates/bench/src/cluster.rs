@@ -11,9 +11,9 @@
 mod clients;
 mod contestant;
 mod faults;
-mod galera;
+pub(crate) mod galera;
 mod management;
-mod nodes;
+pub(crate) mod nodes;
 mod options;
 mod rejoin;
 mod report;

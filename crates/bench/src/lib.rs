@@ -4,10 +4,12 @@
 //! - [`compare`]: one Shoal process beside MariaDB; sysbench alternates between them; writes the table of ratios.
 //! - [`cluster`]: a Shoal cluster beside Galera, nodes that are killed and paused while clients count what they were
 //!   promised, and a node that comes back.
+//! - [`rough`]: loads that break databases: one hot row, huge statements, thousands of tables, clients that vanish.
 
 pub mod canned;
 pub mod cluster;
 pub mod compare;
+pub mod rough;
 mod sysbench;
 
 use std::io;

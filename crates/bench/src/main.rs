@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use shoal_bench::{canned, cluster, compare};
+use shoal_bench::{canned, cluster, compare, rough};
 
 /// Measures Shoal side by side with other servers.
 #[derive(Parser)]
@@ -25,6 +25,8 @@ enum Command {
     Compare(Box<compare::Options>),
     /// Measure a cluster: throughput beside Galera and MariaDB, outages when nodes die, nodes that come back.
     Cluster(Box<cluster::Options>),
+    /// Run the loads that friendly benchmarks do not have, beside MariaDB: one hot row, millions of rows, vanishing clients.
+    Rough(Box<rough::Options>),
 }
 
 fn main() -> ExitCode {
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Canned { port } => canned::serve(port),
         Command::Compare(options) => compare::run(&options),
         Command::Cluster(options) => cluster::run(&options),
+        Command::Rough(options) => rough::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -87,7 +87,7 @@ impl Node {
     fn append_change(&self, changes: &[Change], waiter: &mut Waiter) -> Result<()> {
         self.check_running()?;
         let old = self.catalog();
-        let mut new = Catalog::clone(&old);
+        let mut new = old.successor();
         for change in changes {
             new.apply(change)?;
         }
@@ -179,15 +179,14 @@ pub(crate) fn propose(guard: &mut PartitionGuard<'_>, change: &FragmentChange, t
 fn fragment_changes(old: &Catalog, new: &Catalog) -> Vec<FragmentChange> {
     let mut alterations = Vec::new();
     let mut others = Vec::new();
-    for (id, table) in &new.tables_by_id {
-        match old.tables_by_id.get(id) {
-            Some(known) if known.schema == table.schema => {}
-            Some(_) => alterations.push(FragmentChange::Alter(Arc::new(table.schema.clone()))),
-            None => others.push(FragmentChange::Create(Arc::new(table.schema.clone()))),
+    for id in new.touched_since(old) {
+        match (old.tables_by_id.get(&id), new.tables_by_id.get(&id)) {
+            (Some(known), Some(table)) if known.schema == table.schema => {}
+            (Some(_), Some(table)) => alterations.push(FragmentChange::Alter(Arc::new(table.schema.clone()))),
+            (None, Some(table)) => others.push(FragmentChange::Create(Arc::new(table.schema.clone()))),
+            (Some(_), None) => others.push(FragmentChange::Drop(id)),
+            (None, None) => {}
         }
-    }
-    for id in old.tables_by_id.keys().filter(|id| !new.tables_by_id.contains_key(id)) {
-        others.push(FragmentChange::Drop(*id));
     }
     alterations.extend(others);
     alterations

@@ -1,6 +1,6 @@
 //! The dictionary: databases, tables, users. Immutable snapshots; every change makes the next one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,6 +8,7 @@ use shoal_types::{Collation, Error, ErrorCode, Result, TableId, TableSchema};
 
 use crate::sequence::Sequence;
 use crate::table::Table;
+use crate::table_map::{ById, ByName, TableMap};
 
 /// One version of the whole dictionary.
 #[derive(Clone, Debug, Default)]
@@ -15,11 +16,15 @@ pub struct Catalog {
     /// Raised by every change.
     pub version: u64,
     pub databases: BTreeMap<String, Arc<Database>>,
-    pub tables_by_id: HashMap<TableId, Arc<Table>>,
+    pub tables_by_id: TableMap<ById>,
     /// By (user, host).
     pub users: BTreeMap<(String, String), Arc<User>>,
     /// Global system variables that were set with SET PERSIST.
     pub variables: BTreeMap<String, String>,
+    /// The version that this one was made from, if it was not made out of nothing.
+    pub(crate) based_on: Option<u64>,
+    /// Tables that came, went or changed since then; some of them more than once.
+    pub(crate) touched: Vec<TableId>,
 }
 
 #[derive(Clone, Debug)]
@@ -27,7 +32,7 @@ pub struct Database {
     pub name: String,
     pub collation: Collation,
     /// Hidden tables of unique indexes are not in here, only in `tables_by_id`.
-    pub tables: BTreeMap<String, Arc<Table>>,
+    pub tables: TableMap<ByName>,
 }
 
 /// An account with its privileges.
@@ -80,6 +85,25 @@ impl Catalog {
 
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
         self.tables_by_id.get(&id)
+    }
+
+    /// The same definitions, for the changes that make another version of them.
+    pub(crate) fn successor(&self) -> Catalog {
+        let mut next = self.clone();
+        next.based_on = Some(self.version);
+        next.touched.clear();
+        next
+    }
+
+    /// The tables that may not be the same in `old`: all, unless this version was made from that one.
+    pub(crate) fn touched_since(&self, old: &Catalog) -> Vec<TableId> {
+        let mut touched = match self.based_on == Some(old.version) {
+            true => self.touched.clone(),
+            false => self.tables_by_id.keys().chain(old.tables_by_id.keys()).copied().collect(),
+        };
+        touched.sort_unstable();
+        touched.dedup();
+        touched
     }
 
     /// Makes one change of the definitions. Errors: a database that is not there.
@@ -163,9 +187,10 @@ impl Catalog {
                 .databases
                 .get_mut(&schema.database)
                 .ok_or_else(|| Error::new(ErrorCode::BadDb, format!("Unknown database '{}'", schema.database)))?;
-            Arc::make_mut(database).tables.insert(schema.name.clone(), Arc::clone(&table));
+            Arc::make_mut(database).tables.insert(Arc::clone(&table));
         }
-        self.tables_by_id.insert(table.id(), table);
+        self.touch(table.id());
+        self.tables_by_id.insert(table);
         Ok(())
     }
 
@@ -178,8 +203,15 @@ impl Catalog {
         }
     }
 
+    fn touch(&mut self, id: TableId) {
+        if self.based_on.is_some() {
+            self.touched.push(id);
+        }
+    }
+
     fn remove_table(&mut self, id: TableId) {
         let Some(table) = self.tables_by_id.remove(&id) else { return };
+        self.touch(id);
         if let Some(database) = self.databases.get_mut(&table.schema.database)
             && database.tables.get(table.name()).is_some_and(|named| named.id() == id)
         {
@@ -190,4 +222,33 @@ impl Catalog {
 
 fn hidden_tables(table: &Table) -> impl Iterator<Item = TableId> + '_ {
     table.schema.indexes.iter().filter_map(|index| index.unique_table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta_rows::changes_schema;
+
+    fn put(id: u32, database: &str) -> Change {
+        let mut schema = changes_schema();
+        (schema.id, schema.name, schema.database) = (TableId(id), format!("t{id}"), database.into());
+        Change::PutTable(schema)
+    }
+
+    #[test]
+    fn a_version_tells_which_tables_it_has_changed_and_of_another_one_all() {
+        let mut first = Catalog { version: 7, ..Catalog::default() };
+        first.apply(&Change::PutDatabase { name: "d".into(), collation: Collation::UTF8MB4_0900_AI_CI }).unwrap();
+        (1..=1000).for_each(|id| first.apply(&put(id, "d")).unwrap());
+        let mut next = first.successor();
+        next.version = 8;
+        next.apply(&Change::DropTable(TableId(5))).unwrap();
+        next.apply(&put(6, "d")).unwrap();
+        next.apply(&put(2000, "d")).unwrap();
+        assert_eq!(next.touched_since(&first), [5, 6, 2000].map(TableId));
+        assert_eq!(next.successor().touched_since(&next), []);
+        assert_eq!(next.touched_since(&Catalog::default()).len(), 1000);
+        assert!(first.table("d", "t5").is_some() && next.table("d", "t5").is_none());
+        assert!(first.table_by_id(TableId(2000)).is_none() && next.table("d", "t2000").is_some());
+    }
 }

@@ -7,7 +7,7 @@ use prost::Message;
 use shoal_types::{Error, Result, TableId};
 
 use crate::ddl::{FragmentChange, fragment_differences, unknown_fragments};
-use crate::dictionary::{Catalog, Change};
+use crate::dictionary::Change;
 use crate::meta::{StoredChanges, StoredDictionary};
 use crate::meta_group::sequences_schema;
 use crate::meta_rows::gap;
@@ -76,7 +76,7 @@ impl Node {
     }
 
     fn take_changes(&self, changes: Vec<CatalogChange>) -> Result<()> {
-        let mut catalog = Catalog::clone(&self.catalog());
+        let mut catalog = self.catalog().successor();
         for change in changes {
             if change.version != catalog.version + 1 {
                 return Err(gap());

@@ -2,7 +2,7 @@
 //!
 //! - [`node`]: what sessions share; `recovery` opens it, `options` say how.
 //! - `commit`, `two_phase`: from staged writes to a durable, applied, visible transaction. `clock`, `snapshot`: its times.
-//! - [`dictionary`], [`table`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept; in a cluster by `meta_group`, in
+//! - [`dictionary`], [`table`], [`table_map`], [`unique`], `ddl`, `meta`, `sequence`: definitions and how they are kept; in a cluster by `meta_group`, in
 //!   rows (`meta_rows`) that are compacted (`compaction`), which all nodes `follow`. `settle`: what they wait for.
 //! - `keeper`: checkpoints, and what they let go of.
 //! - [`management`], `events`, `cluster_log`, `single_user`: what operators see and command.
@@ -46,6 +46,7 @@ mod settle;
 mod single_user;
 mod snapshot;
 pub mod table;
+pub mod table_map;
 mod thread;
 mod topology;
 mod transfer;

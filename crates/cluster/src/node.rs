@@ -228,8 +228,9 @@ impl Node {
             let mut present = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *present, Arc::clone(&catalog))
         };
-        for (id, table) in &old.tables_by_id {
-            if !catalog.tables_by_id.get(id).is_some_and(|newer| Arc::ptr_eq(newer, table)) {
+        for id in catalog.touched_since(&old) {
+            let Some(table) = old.tables_by_id.get(&id) else { continue };
+            if !catalog.tables_by_id.get(&id).is_some_and(|newer| Arc::ptr_eq(newer, table)) {
                 table.set_stale();
             }
         }

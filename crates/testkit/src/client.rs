@@ -17,6 +17,7 @@ pub use value::{Column, Value};
 
 use std::fmt;
 use std::io;
+use std::net::TcpStream;
 use std::time::Duration;
 
 pub const CLIENT_FOUND_ROWS: u32 = 1 << 1;
@@ -249,6 +250,11 @@ impl Client {
     /// The raw packets underneath.
     pub fn channel(&mut self) -> &mut Channel {
         &mut self.channel
+    }
+
+    /// The socket alone, for programs that serve many of them at a time.
+    pub fn into_stream(self) -> TcpStream {
+        self.channel.into_stream()
     }
 
     /// Sends a statement without waiting for its reply; [`Client::receive_reply`] takes that.

@@ -124,6 +124,11 @@ impl Transaction {
         }
     }
 
+    /// Reads without a lock see an earlier moment from now on.
+    pub fn has_snapshot(&self) -> bool {
+        self.snapshot.is_some()
+    }
+
     /// To be called before every statement. READ COMMITTED (and autocommit) reads of the statement see what is committed
     /// by now; its scans see this transaction's writes of earlier statements, and none of its own.
     pub fn start_statement(&mut self) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_cluster::remote::is_not_leader;
+use shoal_cluster::table_map::{ById, TableMap};
 use shoal_cluster::{CallError, Table};
 use shoal_partition::{ReadView, Step};
 use shoal_types::{Error, Outcome, Result, TableId};
@@ -350,12 +351,7 @@ impl Transaction {
 
 impl Round {
     /// Takes account of a leader's answer to some of the writes.
-    fn take(
-        &mut self,
-        writes: &[Placed],
-        answer: &Answer,
-        tables: &std::collections::HashMap<TableId, Arc<Table>>,
-    ) -> Result<()> {
+    fn take(&mut self, writes: &[Placed], answer: &Answer, tables: &TableMap<ById>) -> Result<()> {
         let position = |place: u32| writes.get(place as usize).ok_or_else(protocol::malformed);
         let Some(stop) = answer.stop()? else {
             for place in answer.skipped()? {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_testkit::process::{self, Signal};
 use shoal_testkit::{Client, Server, Setup};
 
-use super::galera;
+use super::galera::{self, Flush};
 use super::nodes::{Cluster, Durability};
 use super::options::Plan;
 use crate::sysbench::{Figures, Job};
@@ -22,6 +22,8 @@ const BALANCED_WITHIN: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Who {
     Galera,
+    /// Galera that flushes every commit at both nodes.
+    GaleraDisk,
     /// One unreplicated server that flushes every commit.
     Mariadb,
     /// SQL in the data nodes, commits in the memory of a majority.
@@ -36,6 +38,7 @@ impl Who {
     pub fn name(self) -> &'static str {
         match self {
             Who::Galera => "Galera",
+            Who::GaleraDisk => "Galera, flush 1",
             Who::Mariadb => "MariaDB",
             Who::Replicated => "Shoal replicated",
             Who::Disk => "Shoal disk",
@@ -81,11 +84,27 @@ impl Contestant {
     /// Starts the servers and fills the table.
     pub fn start(who: Who, plan: &Plan) -> io::Result<Contestant> {
         let processes = match who {
-            Who::Galera => Processes::Servers(galera::start(&plan.work_dir)?),
+            Who::Galera => Processes::Servers(galera::start(&plan.work_dir, Flush::EverySecond)?),
+            Who::GaleraDisk => Processes::Servers(galera::start(&plan.work_dir, Flush::EveryCommit)?),
             Who::Mariadb => Processes::Servers(vec![mariadb(plan)?]),
-            Who::Replicated => Processes::Cluster(Box::new(Cluster::start(plan, Durability::Replicated, 0)?)),
-            Who::Disk => Processes::Cluster(Box::new(Cluster::start(plan, Durability::Disk, 0)?)),
-            Who::SqlNode => Processes::Cluster(Box::new(Cluster::start(plan, Durability::Replicated, 1)?)),
+            Who::Replicated => Processes::Cluster(Box::new(Cluster::start(
+                &plan.shoal_binary,
+                &plan.work_dir,
+                Durability::Replicated,
+                0,
+            )?)),
+            Who::Disk => Processes::Cluster(Box::new(Cluster::start(
+                &plan.shoal_binary,
+                &plan.work_dir,
+                Durability::Disk,
+                0,
+            )?)),
+            Who::SqlNode => Processes::Cluster(Box::new(Cluster::start(
+                &plan.shoal_binary,
+                &plan.work_dir,
+                Durability::Replicated,
+                1,
+            )?)),
         };
         let mut contestant = Contestant { who, processes, paused: false };
         if let Err(error) = contestant.prepare(plan) {
@@ -101,16 +120,17 @@ impl Contestant {
         let mut client = Client::connect(self.port()?).map_err(io::Error::other)?;
         let made = client.execute(&format!("CREATE DATABASE IF NOT EXISTS {DATABASE}"));
         made.map_err(io::Error::other)?;
-        self.job(self.port()?, "oltp_read_write", 1, plan.rows).manage("prepare")
+        self.job(self.port()?, "oltp_read_write", &[], 1, plan.rows).manage("prepare")
     }
 
-    pub fn run(&mut self, script: &str, threads: u32, plan: &Plan) -> io::Result<Run> {
+    /// `extra`: options of sysbench.
+    pub fn run(&mut self, script: &str, extra: &[&str], threads: u32, plan: &Plan) -> io::Result<Run> {
         let port = self.port()?;
-        if let Err(error) = self.job(port, script, threads, plan.rows).run(WARM_UP) {
+        if let Err(error) = self.job(port, script, extra, threads, plan.rows).run(WARM_UP) {
             return Err(self.with_logs(error));
         }
         let before = self.cpu_time();
-        let figures = self.job(port, script, threads, plan.rows).run(plan.time);
+        let figures = self.job(port, script, extra, threads, plan.rows).run(plan.time);
         let after = self.cpu_time();
         match figures {
             Ok(figures) => Ok(Run { figures, server_cpu: after.saturating_sub(before) }),
@@ -118,8 +138,8 @@ impl Contestant {
         }
     }
 
-    fn job<'a>(&self, port: u16, script: &'a str, threads: u32, rows: u64) -> Job<'a> {
-        Job { port, database: DATABASE, script, threads, rows, extra: &[], grace: GRACE }
+    fn job<'a>(&self, port: u16, script: &'a str, extra: &'a [&'a str], threads: u32, rows: u64) -> Job<'a> {
+        Job { port, database: DATABASE, script, threads, rows, extra, grace: GRACE }
     }
 
     /// Only peers can be paused: the pause would cost a cluster of Shoal its leaders.

@@ -144,7 +144,7 @@ pub fn measure(plan: &Plan, progress: &Progress, outcome: &mut Outcome) {
 
 fn run(plan: &Plan, progress: &Progress, series: &mut Series) -> io::Result<()> {
     progress.doing("starting a cluster");
-    let mut cluster = Cluster::start(plan, series.durability, 1)?;
+    let mut cluster = Cluster::start(&plan.shoal_binary, &plan.work_dir, series.durability, 1)?;
     let nodes = cluster.data_nodes();
     let [first, second] = nodes.as_slice() else {
         return Err(cluster.misses_a_node());

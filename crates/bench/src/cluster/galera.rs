@@ -1,7 +1,7 @@
 //! Two MariaDB servers that Galera replicates between, on loopback.
 //!
-//! Settings: those that Galera demands (row format, `innodb_autoinc_lock_mode=2`) and the flushing that MariaDB's manual
-//! recommends for it, `innodb_flush_log_at_trx_commit=0`: the other node, not the disk, keeps a commit safe. The group's
+//! Settings: those that Galera demands (row format, `innodb_autoinc_lock_mode=2`). Flushing is the caller's choice: MariaDB's
+//! manual recommends `innodb_flush_log_at_trx_commit=0`, where the other node, not the disk, keeps a commit safe. The group's
 //! timeouts are long, because the benchmark pauses both servers while others are measured.
 
 use std::io;
@@ -33,14 +33,22 @@ struct Ports {
     state: u16,
 }
 
+/// When a commit is written to a node's disk: `innodb_flush_log_at_trx_commit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// Once a second.
+    EverySecond = 0,
+    EveryCommit = 1,
+}
+
 /// Both servers; clients use the first.
-pub fn start(work_dir: &Path) -> io::Result<Vec<Server>> {
+pub fn start(work_dir: &Path, flush: Flush) -> io::Result<Vec<Server>> {
     let provider = provider()?;
     let first = ports()?;
     let second = ports()?;
     let address = format!("gcomm://127.0.0.1:{}", first.group);
-    let first = node(work_dir, &provider, &first, "gcomm://")?.argument("--wsrep-new-cluster").start()?;
-    let second = node(work_dir, &provider, &second, &address)?.start();
+    let first = node(work_dir, &provider, &first, flush, "gcomm://")?.argument("--wsrep-new-cluster").start()?;
+    let second = node(work_dir, &provider, &second, flush, &address)?.start();
     // Why a state transfer failed is in the log of the one that gave it.
     let second = second.map_err(|error| {
         let giver = tail(&first.log(), LOG_LINES);
@@ -77,7 +85,7 @@ fn state_transfer() -> io::Result<&'static str> {
     }
 }
 
-fn node(work_dir: &Path, provider: &Path, ports: &Ports, cluster: &str) -> io::Result<Setup> {
+fn node(work_dir: &Path, provider: &Path, ports: &Ports, flush: Flush, cluster: &str) -> io::Result<Setup> {
     let provider_options = format!(
         "gmcast.listen_addr=tcp://127.0.0.1:{};ist.recv_addr=127.0.0.1:{};evs.suspect_timeout=PT30M;\
          evs.inactive_timeout=PT30M;evs.install_timeout=PT30S;gmcast.peer_timeout=PT30M",
@@ -88,7 +96,7 @@ fn node(work_dir: &Path, provider: &Path, ports: &Ports, cluster: &str) -> io::R
         .argument("--max-connections=1000")
         .argument("--binlog-format=ROW")
         .argument("--innodb-autoinc-lock-mode=2")
-        .argument("--innodb-flush-log-at-trx-commit=0")
+        .argument(format!("--innodb-flush-log-at-trx-commit={}", flush as u8))
         .argument("--wsrep-on=ON")
         .argument(format!("--wsrep-provider={}", provider.display()))
         .argument("--wsrep-cluster-name=shoal-bench")

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,6 @@ use shoal_testkit::server::tail;
 use shoal_testkit::{Client, Kind, Server, Setup};
 
 use super::management;
-use super::options::Plan;
 use shoal_measure::interrupt;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -60,15 +59,15 @@ pub struct Cluster {
 
 impl Cluster {
     /// Two data nodes with the sql role, a management node, and `sql_nodes` with the sql role alone.
-    pub fn start(plan: &Plan, durability: Durability, sql_nodes: u32) -> io::Result<Cluster> {
-        let mut setup = Setup::new(Kind::Shoal, plan.shoal_binary.clone())
-            .parent(plan.work_dir.clone())
+    pub fn start(shoal: &Path, work_dir: &Path, durability: Durability, sql_nodes: u32) -> io::Result<Cluster> {
+        let mut setup = Setup::new(Kind::Shoal, shoal)
+            .parent(work_dir)
             .argument("--data-nodes=2")
             .argument(format!("--sql-nodes={sql_nodes}"))
             .argument(format!("--set=CommitDurability={}", durability.name()));
         setup.own_process_group = true;
         setup.ready_within = READY_WITHIN;
-        Ok(Cluster { supervisor: setup.start()?, shoal: plan.shoal_binary.clone() })
+        Ok(Cluster { supervisor: setup.start()?, shoal: shoal.to_path_buf() })
     }
 
     /// The nodes as they were last announced, in the order of their ids.

@@ -12,6 +12,8 @@ use shoal_testkit::server::find_program;
 pub enum Part {
     /// Updates and inserts beside Galera.
     Galera,
+    /// One row that all add to, beside Galera with the same durability.
+    HotRow,
     /// Reads and mixed work beside an unreplicated MariaDB.
     Mariadb,
     /// An SQL node in a process of its own, beside NDB's figures.
@@ -24,7 +26,8 @@ pub enum Part {
     Rejoin,
 }
 
-pub const ALL: [Part; 6] = [Part::Galera, Part::Mariadb, Part::SqlNode, Part::Kill, Part::Pause, Part::Rejoin];
+pub const ALL: [Part; 7] =
+    [Part::Galera, Part::HotRow, Part::Mariadb, Part::SqlNode, Part::Kill, Part::Pause, Part::Rejoin];
 
 #[derive(Args, Clone, Debug)]
 pub struct Options {

@@ -161,7 +161,7 @@ fn sums(node: &Node) -> io::Result<Vec<String>> {
 }
 
 fn loaded(plan: &Plan) -> io::Result<Cluster> {
-    let cluster = Cluster::start(plan, Durability::Disk, 1)?;
+    let cluster = Cluster::start(&plan.shoal_binary, &plan.work_dir, Durability::Disk, 1)?;
     cluster.wait_until_balanced(BACK_WITHIN)?;
     let port = cluster.port()?;
     let mut client = Client::connect(port).map_err(io::Error::other)?;

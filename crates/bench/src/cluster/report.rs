@@ -59,7 +59,7 @@ impl Report<'_> {
              do not count, medians; \
              all clients connect to one node. Shoal replicated: a commit is in the memory of both data nodes. Shoal disk: \
              it is on both disks. Shoal SQL node: replicated, SQL in a process of its own. Galera: two nodes, \
-             innodb_flush_log_at_trx_commit=0. MariaDB: one unreplicated server, innodb_flush_log_at_trx_commit=1. CPU is \
+             innodb_flush_log_at_trx_commit=0 (flush 1: =1). hot_row: all threads add 1 to one row (oltp_update_index on it). MariaDB: one unreplicated server, innodb_flush_log_at_trx_commit=1. CPU is \
              that of all server processes per query. Rows without a goal are for information.\n",
             self.plan.rows,
             self.plan.runs,

@@ -19,6 +19,9 @@ const ELSEWHERE: [(&str, f64, f64); 4] = [
     ("update_non_index", 13_400.0, 25_300.0),
     ("read_write", 13_800.0, 36_900.0),
 ];
+/// All threads add 1 to one row: oltp_update_index, which does that to column k, on the first row alone.
+pub const HOT_ROW: &str = "hot_row";
+const HOT_ROW_THREADS: u32 = 64;
 const NDB_NAME: &str = "NDB 7.2 (measured elsewhere)";
 
 /// What Shoal is compared with.
@@ -42,7 +45,7 @@ impl Peer {
 /// One workload with one number of threads.
 pub struct Row {
     pub part: Part,
-    /// Without sysbench's `oltp_`.
+    /// Without sysbench's `oltp_`; or [`HOT_ROW`].
     pub workload: &'static str,
     pub threads: u32,
     pub peer: Peer,
@@ -127,6 +130,12 @@ pub fn rows(plan: &Plan) -> Vec<Row> {
             }
         }
     }
+    if plan.takes_part(Part::HotRow) {
+        let pairs = [(Who::GaleraDisk, Who::Disk), (Who::Galera, Who::Replicated)];
+        rows.extend(pairs.map(|(peer, judged)| {
+            Row::new(Part::HotRow, HOT_ROW, HOT_ROW_THREADS, Peer::Measured(peer), judged, 3.0).with(&[])
+        }));
+    }
     if plan.takes_part(Part::Mariadb) {
         // Both flush every commit.
         for workload in ["point_select", "read_write"] {
@@ -196,7 +205,10 @@ fn start_all(rows: &[Row], plan: &Plan, progress: &Progress, outcome: &mut Outco
 }
 
 fn measure_round(row: &mut Row, round: u32, plan: &Plan, contestants: &mut [Contestant], progress: &Progress) {
-    let script = format!("oltp_{}", row.workload);
+    let (script, extra): (String, &[&str]) = match row.workload {
+        HOT_ROW => ("oltp_update_index".into(), &["--table-size=1"]),
+        workload => (format!("oltp_{workload}"), &[]),
+    };
     for cell in &mut row.cells {
         progress.step();
         if cell.failure.is_some() || interrupt::requested() {
@@ -213,7 +225,7 @@ fn measure_round(row: &mut Row, round: u32, plan: &Plan, contestants: &mut [Cont
         }
         let name = cell.who.name();
         progress.doing(format!("{} x{} {name} {}/{}", row.workload, row.threads, round + 1, plan.runs));
-        match contestants[active].run(&script, row.threads, plan) {
+        match contestants[active].run(&script, extra, row.threads, plan) {
             Ok(run) => cell.runs.push(run),
             Err(error) => cell.failure = Some(error.to_string()),
         }

@@ -51,7 +51,7 @@ impl Contestant {
             Who::Mariadb => Setup::mariadb()
                 .argument("--innodb-buffer-pool-size=4G")
                 .argument("--innodb-flush-log-at-trx-commit=1")
-                .argument("--max-connections=1000"),
+                .argument("--max-connections=2000"),
             Who::Shoal => Setup::new(Kind::Shoal, plan.shoal_binary.clone()),
             Who::Canned => Setup::new(Kind::Other, std::env::current_exe()?).argument("canned"),
         };

@@ -28,6 +28,8 @@ pub struct Row {
     pub workload: &'static Workload,
     pub threads: u32,
     pub cells: BTreeMap<&'static str, Cell>,
+    /// What Shoal reached with the workload's fewest threads.
+    pub first_rate: Option<f64>,
 }
 
 /// The runs of one server in one row.
@@ -58,11 +60,16 @@ pub fn run(plan: &Plan) -> io::Result<Outcome> {
     }
     let mut rows = Vec::new();
     for &workload in &plan.workloads {
-        for &threads in &plan.threads {
+        let mut first_rate = None;
+        for &threads in workload.threads(&plan.threads) {
             if interrupt::requested() {
                 break;
             }
-            rows.push(measure_row(workload, threads, plan, &mut contestants, &progress)?);
+            let mut row = measure_row(workload, threads, plan, &mut contestants, &progress)?;
+            let own = row.cells.get(Who::Shoal.name());
+            first_rate = first_rate.or(own.and_then(|cell| cell.median(|run| run.rate(workload))));
+            row.first_rate = first_rate;
+            rows.push(row);
         }
     }
     progress.end();
@@ -82,7 +89,7 @@ fn measure_row(
     contestants: &mut [Contestant],
     progress: &Progress,
 ) -> io::Result<Row> {
-    let mut row = Row { workload, threads, cells: BTreeMap::new() };
+    let mut row = Row { workload, threads, cells: BTreeMap::new(), first_rate: None };
     for round in 0..plan.runs {
         for active in 0..contestants.len() {
             let who = contestants[active].who;
@@ -172,7 +179,7 @@ fn steps(plan: &Plan) -> u64 {
     let mut steps = 0;
     for workload in &plan.workloads {
         let part = |who: &&Who| **who != Who::Canned || workload.has_ceiling();
-        steps += plan.servers.iter().filter(part).count() * plan.threads.len();
+        steps += plan.servers.iter().filter(part).count() * workload.threads(&plan.threads).len();
     }
     steps as u64 * u64::from(plan.runs)
 }

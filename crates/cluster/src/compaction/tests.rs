@@ -77,7 +77,7 @@ fn table(id: TableId, name: &str) -> TableSchema {
 /// Everything that counts of a catalog.
 fn describe(catalog: &Catalog) -> String {
     let databases = catalog.databases.iter().map(|(name, database)| {
-        let tables: Vec<_> = database.tables.iter().map(|(name, table)| (name, table.id())).collect();
+        let tables: Vec<_> = database.tables.values().map(|table| (table.name(), table.id())).collect();
         format!("{name} {:?} {tables:?}", database.collation.name())
     });
     let databases: Vec<_> = databases.collect();

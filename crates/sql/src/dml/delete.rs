@@ -2,16 +2,21 @@
 
 use std::collections::HashSet;
 
-use shoal_txn::{Inserted, Modification};
+use shoal_expr::EvalContext;
+use shoal_txn::{Inserted, Modification, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
 use super::row::{RowBuilder, duplicate_entry};
 use super::rows::matching_rows;
-use super::{Affected, DeletePlan, MultiPlan, MultiTarget, ROWS_PER_CHECK};
+use super::{Affected, DeletePlan, MultiPlan, MultiTarget, ROWS_PER_CHECK, RowFinder};
+use crate::execute::fetch::TableReader;
 use crate::execute::lookup::{Lookup, lookup};
 use crate::execute::query::run_collect;
 use crate::execute::{ExecContext, sleep_if_asked};
+
+/// Rows that are deleted at a time.
+const ROWS_PER_BATCH: usize = 512;
 
 /// Runs a single-table DELETE.
 pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affected> {
@@ -33,15 +38,43 @@ pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affe
             return Ok(affected);
         }
     }
-    for (number, row) in matching_rows(finder, ctx).await?.into_iter().enumerate() {
-        if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
-            ctx.check_between_batches().await?;
+    if finder.order.is_empty() && finder.limit.is_none() && !finder.impossible {
+        affected.rows = delete_as_found(finder, ctx).await?;
+    } else {
+        for (number, row) in matching_rows(finder, ctx).await?.into_iter().enumerate() {
+            if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
+                ctx.check_between_batches().await?;
+            }
+            ctx.transaction.delete_row(table, &row).await?;
+            affected.rows += 1;
         }
-        ctx.transaction.delete_row(table, &row).await?;
-        affected.rows += 1;
     }
     ctx.handlers.delete += affected.rows;
     Ok(affected)
+}
+
+/// Deletes rows while more are looked for, some hundred at a time: a statement over millions of them never has all of them in
+/// its own memory, and each partition is held once for many.
+async fn delete_as_found(finder: &RowFinder, ctx: &mut ExecContext<'_>) -> Result<u64> {
+    let table = &finder.input.table;
+    let mut reader = TableReader::open(&finder.input, None, ctx).await?;
+    let mut found: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+    let mut deleted = 0;
+    loop {
+        let mut visit = |row: RowRef<'_>, _: &mut EvalContext<'_>| {
+            found.push((row.bytes().to_vec(), None));
+            Ok(Visit::Take)
+        };
+        let has_more = reader.next(&finder.input, ctx, &mut visit).await?;
+        if !found.is_empty() && (found.len() >= ROWS_PER_BATCH || !has_more) {
+            ctx.transaction.replace_many(table, &found).await?;
+            deleted += found.len() as u64;
+            found.clear();
+        }
+        if !has_more {
+            return Ok(deleted);
+        }
+    }
 }
 
 async fn delete_by_key(plan: &DeletePlan, key: &[u8], ctx: &mut ExecContext<'_>) -> Result<bool> {

@@ -313,7 +313,8 @@ impl Session {
     }
 
     /// `Ok(false)` for a statement that has done and sent nothing and may begin again: a definition has overtaken its plan, or
-    /// a partition has changed its leader. Not inside a transaction: what its earlier statements did may be lost.
+    /// a partition has changed its leader. Not inside a transaction, where what earlier statements did may be lost, unless the
+    /// statement has met the definition before it did anything.
     pub(crate) async fn unless_again(&mut self, outcome: Result<()>) -> Result<bool> {
         let now = tokio::time::Instant::now();
         match outcome {

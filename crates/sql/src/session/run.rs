@@ -187,7 +187,12 @@ impl Session {
     ) -> Result<Done> {
         // Whatever a definition has overtaken is noticed here, before anything is sent.
         for table in &plan.tables {
-            self.shared.interrupt.guard(self.transaction.use_table(table)).await?;
+            if let Err(error) = self.shared.interrupt.guard(self.transaction.use_table(table)).await {
+                // Nothing of this statement has been done, and what was done before stays. Only a snapshot that is older than
+                // a definition cannot read what that has made.
+                self.is_past_beginning = self.explicit_transaction && self.transaction.has_snapshot();
+                return Err(error);
+            }
         }
         match &plan.kind {
             PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => {

@@ -165,10 +165,11 @@ pub struct Globals {
 }
 
 impl Globals {
-    /// `--set` of the command line. Errors: unknown name with the nearest known one, unfit value.
+    /// `--set` of the command line, where numbers may have MySQL's suffixes: `max_allowed_packet=1G`. Errors: unknown name with
+    /// the nearest known one, unfit value.
     pub fn set_at_start(&mut self, name: &str, value: &str) -> Result<()> {
         let definition = registry::require(name)?;
-        self.assign(definition, value)
+        self.assign(definition, &definition.without_suffix(value))
     }
 
     /// SET GLOBAL. Errors: 1231.

@@ -82,6 +82,24 @@ impl Definition {
         }
     }
 
+    /// The text of a number with K, M, G or T behind it, written out; any other text as it is.
+    pub fn without_suffix(&self, text: &str) -> String {
+        let shift = match text.trim_end().as_bytes().last().map(u8::to_ascii_uppercase) {
+            Some(b'K') => 10,
+            Some(b'M') => 20,
+            Some(b'G') => 30,
+            Some(b'T') => 40,
+            _ => 0,
+        };
+        let digits = text.trim().trim_end_matches(|last: char| last.is_ascii_alphabetic());
+        match (&self.kind, digits.parse::<i128>()) {
+            (Kind::Integer(..), Ok(number)) if shift > 0 && text.trim().len() == digits.len() + 1 => {
+                number.saturating_mul(1 << shift).to_string()
+            }
+            _ => text.to_owned(),
+        }
+    }
+
     pub fn wrong_value(&self, text: &str) -> Error {
         let message = format!("Variable '{}' can't be set to the value of '{text}'", self.name);
         Error::new(ErrorCode::WrongValueForVar, message)
@@ -356,5 +374,17 @@ mod tests {
     fn a_misspelt_name_is_answered_with_the_nearest() {
         assert!(require("max_conections").unwrap_err().message().contains("'max_connections'"));
         assert!(!require("zzzzzz").unwrap_err().message().contains("did you mean"));
+    }
+
+    #[test]
+    fn sizes_of_the_command_line_may_have_suffixes() {
+        let packet = require("max_allowed_packet").unwrap();
+        assert_eq!(packet.without_suffix("1G"), (1u64 << 30).to_string());
+        assert_eq!(packet.without_suffix(" 16m "), (16u64 << 20).to_string());
+        for text in ["16", "G", "1GG", "1 G", "-x", ""] {
+            assert_eq!(packet.without_suffix(text), text);
+        }
+        let word = require("character_set_server").unwrap();
+        assert_eq!(word.without_suffix("5k"), "5k");
     }
 }

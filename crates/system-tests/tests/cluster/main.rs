@@ -13,5 +13,6 @@ mod network;
 mod pause;
 mod refusal;
 mod rolling;
+mod rough;
 mod sql;
 mod steady;

@@ -19,6 +19,7 @@ mod lifecycle;
 mod locking_reads;
 mod protocol;
 mod read_only;
+mod rough;
 mod show_objects;
 mod sleep;
 mod status;

@@ -33,6 +33,10 @@ impl Channel {
         &mut self.stream
     }
 
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     /// Whether bytes (or the end of the stream) arrive within `time`; they are not taken.
     pub fn readable_within(&mut self, time: Duration) -> io::Result<bool> {
         let patience = self.stream.read_timeout()?;
