@@ -263,7 +263,7 @@ impl Partition {
             None => None,
         };
         if let Some((id, _)) = lock {
-            self.active(id)?;
+            self.growing(id)?;
         } else {
             self.check_snapshot(view)?;
             if let Some(blocked) = self.wait_for_commits_in(view, cursor) {

@@ -13,6 +13,12 @@ use crate::workspace::{State, Transaction, WaitingFor};
 /// Finished transactions whose buffers are kept.
 const IDLE_TRANSACTIONS_MAX: usize = 64;
 
+/// Memory for a transaction's lists is reserved in steps.
+const WORK_STEP_BYTES: u64 = 32 << 10;
+/// Copies of a log entry on its way into the log, and what is not worth counting.
+const ENTRY_COPIES: u64 = 3;
+const ENTRY_UNCOUNTED_BYTES: u64 = 1 << 20;
+
 /// The end of an attempt to lock.
 pub(crate) enum Locked {
     /// `true`: by this operation.
@@ -41,6 +47,37 @@ impl Partition {
         }
     }
 
+    /// The transaction, about to take a lock or to stage a write.
+    ///
+    /// # Errors
+    /// 1206: there is no memory for more. The transaction is as it was.
+    pub(crate) fn growing(&mut self, id: TransactionId) -> Result<()> {
+        let transaction = self.active(id)?;
+        let (wanted, reserved) = (transaction.work_bytes(), transaction.work_reserved);
+        if wanted > reserved {
+            let bytes = wanted - reserved + WORK_STEP_BYTES;
+            self.config.budget.reserve_work(bytes)?;
+            self.active(id)?.work_reserved += bytes;
+        }
+        Ok(())
+    }
+
+    /// Reserves memory for the log entry of a large transaction: it is made, handed to the log and written, which are as many copies.
+    /// To be asked before any partition has proposed its share. What is reserved is given back with the transaction's end.
+    ///
+    /// # Errors
+    /// 1206, and nothing has changed.
+    pub fn reserve_commit(&mut self, id: TransactionId) -> Result<()> {
+        let bytes = self.commit_bytes_max(id) as u64 * ENTRY_COPIES;
+        if bytes > ENTRY_UNCOUNTED_BYTES
+            && let Some(transaction) = self.transactions.get_mut(&id)
+        {
+            self.config.budget.reserve_work(bytes)?;
+            transaction.work_reserved += bytes;
+        }
+        Ok(())
+    }
+
     /// A transaction that is not listed yet.
     pub(crate) fn new_transaction(&mut self, id: TransactionId) -> Box<Transaction> {
         begun(&mut self.idle, id)
@@ -55,7 +92,7 @@ impl Partition {
         policy: LockPolicy,
         token: WaitToken,
     ) -> Result<Locked> {
-        self.active(id)?;
+        self.growing(id)?;
         match self.locks.acquire(id, key, mode) {
             Acquired::New => {
                 self.active(id)?.locks.push(key);
@@ -205,6 +242,7 @@ impl Partition {
     /// find that it has ended.
     pub(crate) fn finish(&mut self, mut transaction: Box<Transaction>) {
         let id = transaction.id;
+        self.config.budget.release_work(std::mem::take(&mut transaction.work_reserved));
         for (token, waiting) in transaction.waits.drain(..) {
             self.outputs.woken.push(token);
             match waiting {

@@ -17,6 +17,11 @@ use crate::locks::LockKey;
 
 pub(crate) const NO_ROW: u32 = u32::MAX;
 pub(crate) const NO_WRITE: u32 = u32::MAX;
+/// What a staged write and a lock take besides rows and keys: their lists, which grow by doubling, and the tables that find them.
+const WRITE_WORK_BYTES: usize = 176;
+const LOCK_WORK_BYTES: usize = 128;
+/// Less than this is not counted: buffers of this size are kept for the next transaction anyway.
+const UNCOUNTED_WORK_BYTES: usize = 32 << 10;
 /// Up to so many writes are searched one by one.
 const LINEAR_MAX: usize = 8;
 
@@ -105,6 +110,8 @@ pub(crate) struct Transaction {
     pub(crate) waits: Vec<(WaitToken, WaitingFor)>,
     /// Snapshot readers that wait for this transaction's commit to be applied.
     pub(crate) apply_waiters: Vec<WaitToken>,
+    /// Bytes reserved in the memory budget besides rows.
+    pub(crate) work_reserved: u64,
 }
 
 impl Transaction {
@@ -121,6 +128,7 @@ impl Transaction {
             ranges: Vec::new(),
             waits: Vec::new(),
             apply_waiters: Vec::new(),
+            work_reserved: 0,
         }
     }
 
@@ -141,6 +149,13 @@ impl Transaction {
     /// Worth keeping for reuse: not grown by a bulk load.
     pub(crate) fn is_small(&self) -> bool {
         self.writes.capacity() <= 256 && self.keys.capacity() <= 16 << 10 && self.locks.capacity() <= 1024
+    }
+
+    /// What the transaction takes besides rows, when that is much.
+    #[inline]
+    pub(crate) fn work_bytes(&self) -> u64 {
+        let bytes = self.writes.len() * WRITE_WORK_BYTES + self.locks.len() * LOCK_WORK_BYTES + self.keys.len();
+        bytes.saturating_sub(UNCOUNTED_WORK_BYTES) as u64
     }
 
     pub(crate) fn key(&self, write: u32) -> &[u8] {
