@@ -15,6 +15,7 @@ mod handlersocket_mariadb;
 mod handlersocket_sql;
 mod isolation;
 mod lifecycle;
+mod memory;
 mod protocol;
 mod read_only;
 mod show_objects;
