@@ -68,12 +68,14 @@ impl Partition {
     /// # Errors
     /// 1206, and nothing has changed.
     pub fn reserve_commit(&mut self, id: TransactionId) -> Result<()> {
-        let bytes = self.commit_bytes_max(id) as u64 * ENTRY_COPIES;
-        if bytes > ENTRY_UNCOUNTED_BYTES
+        let entry = self.commit_bytes_max(id) as u64 * ENTRY_COPIES;
+        if entry > ENTRY_UNCOUNTED_BYTES
             && let Some(transaction) = self.transactions.get_mut(&id)
         {
-            self.config.budget.reserve_work(bytes)?;
-            transaction.work_reserved += bytes;
+            // A commit that found no room in the log asks again.
+            let missing = (transaction.work_bytes() + entry).saturating_sub(transaction.work_reserved);
+            self.config.budget.reserve_work(missing)?;
+            transaction.work_reserved += missing;
         }
         Ok(())
     }

@@ -89,11 +89,15 @@ fn rows_that_are_written_while_others_move_stay_what_they_are() {
 fn what_a_large_transaction_needs_besides_rows_is_counted_until_it_ends() {
     let mut bed = Bed::new();
     let transaction = bed.begin();
-    for id in 0..5000 {
+    for id in 0..20_000 {
         assert!(bed.insert(transaction, &row(id, 1)).is_ready());
     }
     let budget = bed.partition.config().budget.clone();
     assert!(budget.work_bytes() > 5000 * 250, "{}", budget.work_bytes());
+    bed.partition.reserve_commit(transaction).unwrap();
+    let with_entry = budget.work_bytes();
+    bed.partition.reserve_commit(transaction).unwrap();
+    assert_eq!(budget.work_bytes(), with_entry, "asking again costs nothing");
     bed.partition.rollback(transaction);
     assert_eq!(budget.work_bytes(), 0);
     bed.fill((0..5000).map(|id| row(id, 1)));
