@@ -291,6 +291,7 @@ impl Node {
         token: u64,
     ) -> Result<Sequenced> {
         guards.iter().try_for_each(|(_, guard)| guard.expect_joined(transaction))?;
+        guards.iter_mut().try_for_each(|(_, guard)| guard.reserve_commit(transaction))?;
         let entries = guards.iter().map(|(_, guard)| guard.commit_bytes_max(transaction));
         self.check_size(entries.clone())?;
         let sequences = tables.iter().map(|_| RECORD_HEADER_BYTES);

@@ -1,4 +1,4 @@
-//! Background work: checkpoints, cutting the log behind them, versions that nobody needs.
+//! Background work: checkpoints, cutting the log behind them, versions that nobody needs, memory that is free.
 //!
 //! A checkpoint round writes every partition's state and the dictionary, each at its own moment, while commits go on. The
 //! log is cut only when the whole round is on disk, at the earliest of those moments, so whatever the round was
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use prost::Message;
 use shoal_log::Lsn;
 use shoal_log::checkpoint::{BytesPerSecond, CheckpointOptions};
+use shoal_partition::FragmentMemory;
 use shoal_types::{Error, Result};
 use std::sync::atomic::Ordering;
 
@@ -28,6 +29,11 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// Old versions that are dropped under one hold of a partition, and in one partition at one look.
 const GARBAGE_PER_HOLD: usize = 256;
 const GARBAGE_HOLDS: usize = 64;
+/// Rows and nodes that are looked at under one hold of a partition to give memory back, and holds of one partition at one look.
+const COMPACTION_PER_HOLD: usize = 512;
+const COMPACTION_HOLDS: usize = 128;
+/// How often what tables take is summed up, and freed memory given back to the system.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(1);
 /// A checkpoint is worth its while when the log has grown to this part of the data.
 const DATA_SHARE: u64 = 4;
 
@@ -52,9 +58,15 @@ impl Keeper {
 
     fn run(&self, node: &Weak<Node>) {
         let mut not_before = Instant::now();
+        let mut measured = Instant::now();
         while !self.sleep() {
             let Some(node) = node.upgrade() else { return };
             node.drop_old_versions();
+            node.compact();
+            if measured.elapsed() >= MEASURE_INTERVAL {
+                measured = Instant::now();
+                node.measure_memory();
+            }
             if node.wants_checkpoint()
                 && Instant::now() >= not_before
                 && let Err(error) = node.checkpoint()
@@ -108,6 +120,28 @@ impl Node {
                     break;
                 }
             }
+        }
+    }
+
+    /// Moves rows together where many have gone, a few under each hold.
+    fn compact(&self) {
+        for partition in self.hosted() {
+            for _ in 0..COMPACTION_HOLDS {
+                if !self.partition(partition).compact(COMPACTION_PER_HOLD) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Tells the budget and the status variables what tables take, and has the allocator give back what is free.
+    fn measure_memory(&self) {
+        let all = self.hosted().map(|partition| self.partition(partition).memory());
+        let sum = all.fold(FragmentMemory::default(), FragmentMemory::plus);
+        self.budget.set_measured_bytes(sum.bytes());
+        *lock(&self.measured) = sum;
+        if let Some(release) = self.options.release_memory {
+            release();
         }
     }
 

@@ -6,6 +6,7 @@
 //!   rows (`meta_rows`) that are compacted (`compaction`), which all nodes `follow`. `settle`: what they wait for.
 //! - `keeper`: checkpoints, and what they let go of.
 //! - [`management`], `events`, `cluster_log`, `single_user`: what operators see and command.
+//! - `machine_memory`: what a node takes that was not told.
 //! - `join`: how a process that is no node yet becomes one.
 //! - [`router`]: which partition a key belongs to. [`remote`]: partitions that other nodes lead.
 //! - [`wait`], `deadlock`, `metadata_lock`: sleeping and being woken, and waits that are ended.
@@ -25,6 +26,7 @@ mod identity;
 mod join;
 mod keeper;
 mod live;
+mod machine_memory;
 pub mod management;
 mod mesh;
 mod meta;

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use shoal_log::checkpoint::CheckpointStore;
 use shoal_log::{Log, Lsn};
-use shoal_partition::{MemoryBudget, Partition, WaitToken};
+use shoal_partition::{FragmentMemory, MemoryBudget, Partition, WaitToken};
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
 use crate::background::Company;
@@ -79,6 +79,8 @@ pub struct Node {
     /// Where the log begins that the newest checkpoint round needs.
     pub(crate) checkpointed: AtomicU64,
     pub(crate) checkpointing: Mutex<()>,
+    /// What tables were found to take.
+    pub(crate) measured: Mutex<FragmentMemory>,
     /// Held while a checkpoint file becomes the newest.
     pub(crate) checkpoint_files: Mutex<()>,
     pub(crate) company: Arc<Company>,
@@ -145,11 +147,16 @@ impl Drop for Woken<'_> {
     }
 }
 
-/// Bytes of rows and indexes.
+/// What takes memory, and how much there is for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUsage {
+    /// Rows, old versions and indexes, as they are charged to `DataMemory`.
     pub used_bytes: u64,
     pub limit_bytes: u64,
+    /// Changes and locks of transactions besides rows, and log entries in the making.
+    pub transactions_bytes: u64,
+    /// What tables were found to take last: about once a second.
+    pub tables: FragmentMemory,
 }
 
 impl Node {
@@ -301,7 +308,12 @@ impl Node {
     }
 
     pub fn memory_usage(&self) -> MemoryUsage {
-        MemoryUsage { used_bytes: self.budget.used_bytes(), limit_bytes: self.budget.limit_bytes() }
+        MemoryUsage {
+            used_bytes: self.budget.used_bytes(),
+            limit_bytes: self.budget.limit_bytes(),
+            transactions_bytes: self.budget.work_bytes(),
+            tables: *crate::wait::lock(&self.measured),
+        }
     }
 
     /// Changes the memory for rows and indexes.

@@ -39,8 +39,10 @@ pub struct NodeOptions {
     pub lock_patience: Duration,
     /// Fixed at creation. `None`: one per core, at least two. A range scan dives into every one of them.
     pub partitions: Option<u32>,
-    /// Bytes for rows and indexes. `None`: 70 % of the machine's memory.
+    /// Bytes for rows and indexes. `None`: a share of the machine's memory or of the control group's.
     pub data_memory: Option<u64>,
+    /// Data nodes that divide the memory of this host, this one included.
+    pub data_nodes_of_host: u32,
     /// When a commit is acknowledged.
     pub durability: Durability,
     pub flush_by: FlushBy,
@@ -65,6 +67,8 @@ pub struct NodeOptions {
     pub cluster: Option<ClusterOptions>,
     /// Where a management node writes the cluster's log; `None`: into the data directory.
     pub cluster_log_dir: Option<PathBuf>,
+    /// Gives memory that the allocator has free back to the system. Called every second.
+    pub release_memory: Option<fn()>,
     /// Called once. By default it says why on stderr and ends the process.
     pub on_fatal: FatalHook,
 }
@@ -76,6 +80,7 @@ impl NodeOptions {
             lock_patience: Duration::ZERO,
             partitions: None,
             data_memory: None,
+            data_nodes_of_host: 1,
             durability: Durability::Disk,
             flush_by: FlushBy::default(),
             global_checkpoint_interval: Duration::from_millis(2000),
@@ -90,6 +95,7 @@ impl NodeOptions {
             background_work: true,
             cluster: None,
             cluster_log_dir: None,
+            release_memory: None,
             on_fatal: Arc::new(|reason| {
                 eprintln!("shoal: stopping: {reason}");
                 std::process::exit(FATAL_EXIT_CODE);

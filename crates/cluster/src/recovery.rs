@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use prost::Message;
 use shoal_log::checkpoint::CheckpointStore;
 use shoal_log::{Log, LogError, LogHooks, LogOptions, RecordRef, Recovery};
-use shoal_partition::{LogStart, MemoryBudget, Partition, PartitionConfig};
+use shoal_partition::{LogStart, MemoryBudget, Partition, PartitionConfig, TAIL_BYTES_MAX};
 use shoal_types::{Error, PartitionId, Result, Timestamp};
 
 use crate::background::{Company, Pace, stand_back};
@@ -23,6 +23,7 @@ use crate::dictionary::{Catalog, Change};
 use crate::hand_over::Leading;
 use crate::identity::Identity;
 use crate::live::Cluster;
+use crate::machine_memory::default_data_memory;
 use crate::mesh::Links;
 use crate::meta::{
     KIND_CHANGES, KIND_ENTRY, KIND_LOG_START, KIND_MAP, KIND_SEQUENCE, KIND_VOTE, META_GROUP, StoredChanges,
@@ -47,8 +48,11 @@ const PIECES_AHEAD: usize = 16;
 /// The progress callback hears of so many bytes of the log at a time, and so often while checkpoints are being read.
 const PROGRESS_BYTES: u64 = 4 << 20;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
-/// The share of the machine's memory that rows get by default.
-const MEMORY_SHARE_PERCENT: u64 = 70;
+
+/// The ends of logs that are kept in memory take this part of `DataMemory` while a replica is away; at most four times that while
+/// one lags. A partition keeps so much of it at least.
+const TAILS_PART: u64 = 32;
+const TAIL_BYTES_MIN: u64 = 1 << 20;
 
 /// Log entries of several partitions, one behind the other.
 #[derive(Default)]
@@ -102,7 +106,7 @@ impl Node {
             identity.clean = false;
             identity.write()?;
         }
-        let budget = Arc::new(MemoryBudget::new(options.data_memory.unwrap_or_else(default_data_memory)));
+        let budget = Arc::new(MemoryBudget::new(data_memory(&options)));
         let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
         let total_bytes = if options.keeps_nothing { 0 } else { bytes_on_disk(&options.data_dir) };
         let mut replay = Replay::new(options.recovery_threads, store.clone(), Arc::clone(&budget), plan);
@@ -213,6 +217,12 @@ impl ReplicaPlan {
         ReplicaPlan { cluster: options.cluster.clone(), amnesia, life: wall_micros() }
     }
 
+    /// What each partition keeps of its log in memory for replicas that are away: together a part of `DataMemory`.
+    fn tail_bytes_max(&self, budget: &MemoryBudget) -> u64 {
+        let partitions = self.cluster.as_ref().map_or(1, ClusterOptions::partition_count);
+        (budget.limit_bytes() / TAILS_PART / u64::from(partitions.max(1))).clamp(TAIL_BYTES_MIN, TAIL_BYTES_MAX)
+    }
+
     /// Partitions with the meta partition of a cluster.
     fn count(&self, router: &Router) -> u32 {
         router.partition_count() + u32::from(self.cluster.is_some())
@@ -224,6 +234,7 @@ impl ReplicaPlan {
 
     fn config(&self, partition: u32, budget: &Arc<MemoryBudget>) -> PartitionConfig {
         let single = PartitionConfig::single(PartitionId(partition), Arc::clone(budget));
+        let single = PartitionConfig { tail_bytes_max: self.tail_bytes_max(budget), ..single };
         let Some(cluster) = &self.cluster else { return single };
         let placement = cluster.placement(partition);
         let replica = u64::from(cluster.me.0);
@@ -308,6 +319,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         completed,
         checkpointed: AtomicU64::new(log.first_lsn().0),
         checkpointing: Mutex::default(),
+        measured: Mutex::default(),
         checkpoint_files: Mutex::default(),
         company: Company::new(),
         checkpoints: store,
@@ -370,12 +382,8 @@ fn default_partitions() -> u32 {
     (cores as u32).clamp(2, PARTITIONS_MAX)
 }
 
-fn default_data_memory() -> u64 {
-    let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-        line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
-    });
-    total.map_or(1 << 30, |kilobytes| kilobytes * 1024 / 100 * MEMORY_SHARE_PERCENT)
+fn data_memory(options: &NodeOptions) -> u64 {
+    options.data_memory.unwrap_or_else(|| default_data_memory(options.data_nodes_of_host))
 }
 
 impl DictionaryRecovery {

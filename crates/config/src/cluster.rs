@@ -41,7 +41,7 @@ pub struct NodeConfig {
     pub handlersocket: HandlerSocketConfig,
     /// This node's own directory. Two nodes of one host never share it.
     pub data_dir: PathBuf,
-    /// Bytes for rows and indexes; `None`: a share of the machine's memory.
+    /// Bytes for rows and indexes; `None`: a share of the host's memory, see [`ClusterConfig::data_nodes_beside`].
     pub data_memory: Option<u64>,
     /// Bytes of a log segment; `None`: the log's own default.
     pub log_segment_bytes: Option<u64>,
@@ -168,6 +168,16 @@ impl ClusterConfig {
         let others = self.nodes.iter().filter(|one| one.id != node.id && is_busy(one) && is_beside(one)).count();
         let share = if is_busy(node) { cores / (1 + others) } else { 1 };
         node.execution_threads.map_or(share, |threads| threads as usize).max(1)
+    }
+
+    /// Data nodes on the host of `node`, which divide its memory: that one included.
+    pub fn data_nodes_beside(&self, node: &NodeConfig) -> u32 {
+        let is_beside = |one: &&NodeConfig| {
+            one.id != node.id
+                && one.host.is_some()
+                && host_key(one.host.as_deref()) == host_key(node.host.as_deref())
+        };
+        1 + self.data_nodes().filter(is_beside).count() as u32
     }
 
     pub fn sql_nodes(&self) -> impl Iterator<Item = &NodeConfig> {

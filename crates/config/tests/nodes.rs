@@ -223,3 +223,12 @@ fn nodes_of_one_host_share_its_cores_unless_the_file_says_how_many_threads() {
     assert_eq!([1, 2, 3, 4, 5, 6, 7].map(threads), [1, 8, 8, 6, 8, 16, 16]);
     assert_eq!(config.worker_threads(node(&config, 2), 1), 1, "never none");
 }
+
+#[test]
+fn data_nodes_of_one_host_divide_its_memory() {
+    let config = parse(
+        "[ndb_mgmd]\nNodeId=1\nHostName=a\n[ndbd default]\nNoOfReplicas=1\n[ndbd]\nNodeId=2\nHostName=a\n\
+         [ndbd]\nNodeId=3\nHostName=b\n[ndbd]\nNodeId=4\nHostName=b\n[mysqld]\nNodeId=5\nHostName=a\n",
+    );
+    assert_eq!([2, 3, 4].map(|id| config.data_nodes_beside(node(&config, id))), [1, 2, 2]);
+}

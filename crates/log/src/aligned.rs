@@ -1,5 +1,6 @@
 //! Bytes that begin at an address which the kernel takes for direct writes.
 
+use crate::batch::DOUBLED_BYTES_MAX;
 use crate::format::FRAME_ALIGNMENT;
 
 /// A growing run of bytes whose first one lies at a multiple of [`FRAME_ALIGNMENT`].
@@ -48,7 +49,9 @@ impl AlignedBytes {
         if wanted <= self.storage.capacity() {
             return;
         }
-        let capacity = wanted.max(self.storage.capacity() * 2) + FRAME_ALIGNMENT;
+        let doubled = if wanted > DOUBLED_BYTES_MAX { 0 } else { self.storage.capacity() * 2 };
+        // The frame's end is padded: without room for that, all of it would be copied once more.
+        let capacity = wanted.max(doubled) + 2 * FRAME_ALIGNMENT;
         let mut grown: Vec<u8> = Vec::with_capacity(capacity);
         let start = grown.as_ptr().align_offset(FRAME_ALIGNMENT).min(FRAME_ALIGNMENT);
         grown.resize(start, 0);

@@ -3,6 +3,18 @@
 use crate::error::LogError;
 use crate::format::{BATCH_LIMIT_BYTES, LAST_OF_BATCH, Lsn, RECORD_HEADER_BYTES, u32_at, u64_at};
 
+/// A batch that grew beyond this gives its memory back.
+const KEPT_BYTES: usize = 4 << 20;
+/// Buffers double until they have grown to this, and then take no more than they need: a large record is mostly alone.
+pub(crate) const DOUBLED_BYTES_MAX: usize = 4 << 20;
+
+fn reserve_for(bytes: &mut Vec<u8>, more: usize) {
+    match bytes.len() + more > DOUBLED_BYTES_MAX {
+        true => bytes.reserve_exact(more),
+        false => bytes.reserve(more),
+    }
+}
+
 /// What a record says about itself. The log gives no meaning to any of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordHeader {
@@ -51,7 +63,7 @@ impl LogBatch {
         let payload_bytes: usize = parts.iter().map(|part| part.len()).sum();
         self.last_record = self.bytes.len();
         self.records = self.records.saturating_add(1);
-        self.bytes.reserve(RECORD_HEADER_BYTES + payload_bytes);
+        reserve_for(&mut self.bytes, RECORD_HEADER_BYTES + payload_bytes);
         self.bytes.extend_from_slice(&header.group.to_le_bytes());
         self.bytes.extend_from_slice(&header.index.to_le_bytes());
         self.bytes.extend_from_slice(&header.term.to_le_bytes());
@@ -74,9 +86,12 @@ impl LogBatch {
         self.bytes.extend_from_slice(&other.bytes);
     }
 
-    /// Forgets the records and keeps the memory.
+    /// Forgets the records and keeps the memory, unless a large batch has made it grow.
     pub fn clear(&mut self) {
         self.bytes.clear();
+        if self.bytes.capacity() > KEPT_BYTES {
+            self.bytes = Vec::new();
+        }
         self.records = 0;
         self.last_record = 0;
     }
@@ -165,6 +180,20 @@ mod tests {
             seen.push((record.index, record.payload.to_vec(), record.lsn, record.ends_batch));
         }
         assert_eq!(seen, vec![(1, b"one".to_vec(), Lsn(100), false), (2, b"two".to_vec(), Lsn(135), true)]);
+    }
+
+    #[test]
+    fn a_large_record_takes_its_own_length_and_leaves_nothing_behind() {
+        let mut batch = LogBatch::new();
+        batch.push(header(1), &vec![7; 16 << 20]);
+        assert!(batch.bytes.capacity() < 17 << 20, "{}", batch.bytes.capacity());
+        let mut pending = crate::pending::Pending::new(Lsn(0));
+        pending.push(&batch);
+        let mut taken = std::collections::VecDeque::new();
+        pending.take(&mut taken);
+        assert!(taken[0].bytes.capacity() < 17 << 20, "{}", taken[0].bytes.capacity());
+        batch.clear();
+        assert_eq!(batch.bytes.capacity(), 0);
     }
 
     #[test]

@@ -191,7 +191,7 @@ fn load(bench: &mut Bench) {
     }
     report("insert, one index, one commit each (ascending keys)", bench.rows, cpu_time() - start);
     let usage: u64 = bench.partitions.iter().map(|p| p.usage(TABLE).unwrap().bytes).sum();
-    let measured: usize = bench.partitions.iter().map(|p| p.measured_memory(TABLE)).sum();
+    let measured: u64 = bench.partitions.iter().map(|p| p.measured_memory(TABLE).bytes()).sum();
     let rows = bench.rows as f64;
     println!(
         "bytes a row: charged {:.0}, measured {:.0}, resident set {:.0}",

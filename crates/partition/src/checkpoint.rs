@@ -342,7 +342,7 @@ impl Partition {
         let fragment = self.fragments.get_mut(&table).ok_or_else(damaged)?;
         self.config.budget.charge(fragment.charge_of(row));
         let key = fragment.primary_key_into(row, &mut self.key_buffer);
-        fragment.install(row.into(), (key_hash(key), key), timestamp);
+        fragment.install(row, (key_hash(key), key), timestamp);
         self.installing.rows += 1;
         Ok(())
     }

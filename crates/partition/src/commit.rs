@@ -7,7 +7,7 @@ use shoal_types::{Error, PartitionId, Result, TableId, TableSchema, Timestamp, T
 
 use crate::api::*;
 use crate::entry::{self, DecodedEntry, DecodedWrite};
-use crate::fragment::Applied;
+use crate::fragment::{Applied, NewRow};
 use crate::partition::Partition;
 use crate::planted::{Bug, is_planted};
 use crate::two_phase::{Decision, transaction_lost};
@@ -218,7 +218,7 @@ impl Partition {
             let applied = match row {
                 Some(row) => {
                     let known = (row_id != NO_ROW).then_some(row_id);
-                    fragment.put(row, (hash, key), known, timestamp, horizon)
+                    fragment.put(NewRow::Owned(row), (hash, key), known, timestamp, horizon)
                 }
                 None if row_id != NO_ROW => fragment.delete(row_id, timestamp, horizon),
                 None => Applied::default(),
@@ -274,7 +274,8 @@ impl Partition {
                 let Some(fragment) = self.fragments.get_mut(&table) else { return };
                 self.config.budget.charge(fragment.charge_of(row));
                 let key = fragment.primary_key_into(row, &mut self.key_buffer);
-                let applied = fragment.put(row.into(), (key_hash(key), key), None, timestamp, horizon);
+                let row = NewRow::Borrowed(row);
+                let applied = fragment.put(row, (key_hash(key), key), None, timestamp, horizon);
                 self.settle(table, timestamp, applied);
             }
             DecodedWrite::Delete { table, key, .. } => {

@@ -167,6 +167,7 @@ impl Partition {
         let mut woken = Vec::new();
         for (_, mut transaction) in self.transactions.drain() {
             self.config.budget.release(transaction.truncate(SavepointMark(0)));
+            self.config.budget.release_work(transaction.work_reserved);
             woken.extend(transaction.waits.iter().map(|&(token, _)| token));
             woken.append(&mut transaction.apply_waiters);
         }

@@ -38,6 +38,9 @@ impl LockKey {
     }
 }
 
+/// Room for so many locks is kept.
+const KEPT_ENTRIES: usize = 4096;
+
 struct Holder {
     transaction: TransactionId,
     mode: LockMode,
@@ -418,6 +421,14 @@ impl LockTable {
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Gives memory back that a transaction with many locks has left.
+    pub(crate) fn shrink(&mut self) {
+        let kept = (self.entries.len() * 2).max(KEPT_ENTRIES);
+        if self.entries.capacity() > 4 * kept {
+            self.entries.shrink_to(kept, |entry| entry.key.place());
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, TableSchema, Times
 use crate::api::*;
 use crate::checkpoint::Pin;
 use crate::commit::Proposal;
-use crate::fragment::Fragment;
+use crate::fragment::{Fragment, FragmentMemory};
 use crate::group::{Decided, Group};
 use crate::install::Installing;
 use crate::locks::{Grant, LockTable};
@@ -34,6 +34,9 @@ use crate::workspace::Transaction;
 
 /// Maps inside a partition hash without a random seed: the same inputs give the same outputs.
 pub(crate) type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
+
+/// Room for so many rows with old versions is kept.
+const GARBAGE_KEPT: usize = 4096;
 
 pub struct Partition {
     pub(crate) config: PartitionConfig,
@@ -320,9 +323,25 @@ impl Partition {
         self.fragments.get(&table).map(|fragment| fragment.usage())
     }
 
-    /// Bytes that a table's structures take at present, but for the allocator's rounding. Walks all of them.
-    pub fn measured_memory(&self, table: TableId) -> usize {
-        self.fragments.get(&table).map_or(0, |fragment| fragment.memory_bytes())
+    /// What a table takes of the process's memory at present.
+    pub fn measured_memory(&self, table: TableId) -> FragmentMemory {
+        self.fragments.get(&table).map_or(FragmentMemory::default(), |fragment| fragment.memory())
+    }
+
+    /// The same of all tables, those that a checkpoint still reads included.
+    pub fn memory(&self) -> FragmentMemory {
+        let all = self.fragments.values().chain(&self.retired);
+        all.map(|fragment| fragment.memory()).fold(FragmentMemory::default(), FragmentMemory::plus)
+    }
+
+    /// Gives memory back that tables no longer use: moves rows and nodes of indexes together, so many at most. False: there is
+    /// nothing left to do.
+    pub fn compact(&mut self, steps: usize) -> bool {
+        self.locks.shrink();
+        if self.garbage.capacity() > 4 * self.garbage.len().max(GARBAGE_KEPT) {
+            self.garbage.shrink_to(GARBAGE_KEPT);
+        }
+        self.fragments.values_mut().any(|fragment| fragment.compact(steps))
     }
 
     /// Rows of the newest committed state.

@@ -293,7 +293,7 @@ impl Partition {
             None => None,
         };
         if let Some((id, _)) = lock {
-            self.active(id)?;
+            self.growing(id)?;
             if let Some(blocked) = self.await_predecessors(id, view.token) {
                 return Ok(Step::Wait(blocked));
             }

@@ -13,6 +13,12 @@ use crate::workspace::{State, Transaction, WaitingFor};
 /// Finished transactions whose buffers are kept.
 const IDLE_TRANSACTIONS_MAX: usize = 64;
 
+/// Memory for a transaction's lists is reserved in steps.
+const WORK_STEP_BYTES: u64 = 32 << 10;
+/// Copies of a log entry on its way into the log, and what is not worth counting.
+const ENTRY_COPIES: u64 = 3;
+const ENTRY_UNCOUNTED_BYTES: u64 = 1 << 20;
+
 /// The end of an attempt to lock.
 pub(crate) enum Locked {
     /// `true`: by this operation.
@@ -41,6 +47,39 @@ impl Partition {
         }
     }
 
+    /// The transaction, about to take a lock or to stage a write.
+    ///
+    /// # Errors
+    /// 1206: there is no memory for more. The transaction is as it was.
+    pub(crate) fn growing(&mut self, id: TransactionId) -> Result<()> {
+        let transaction = self.active(id)?;
+        let (wanted, reserved) = (transaction.work_bytes(), transaction.work_reserved);
+        if wanted > reserved {
+            let bytes = wanted - reserved + WORK_STEP_BYTES;
+            self.config.budget.reserve_work(bytes)?;
+            self.active(id)?.work_reserved += bytes;
+        }
+        Ok(())
+    }
+
+    /// Reserves memory for the log entry of a large transaction: it is made, handed to the log and written, which are as many copies.
+    /// To be asked before any partition has proposed its share. What is reserved is given back with the transaction's end.
+    ///
+    /// # Errors
+    /// 1206, and nothing has changed.
+    pub fn reserve_commit(&mut self, id: TransactionId) -> Result<()> {
+        let entry = self.commit_bytes_max(id) as u64 * ENTRY_COPIES;
+        if entry > ENTRY_UNCOUNTED_BYTES
+            && let Some(transaction) = self.transactions.get_mut(&id)
+        {
+            // A commit that found no room in the log asks again.
+            let missing = (transaction.work_bytes() + entry).saturating_sub(transaction.work_reserved);
+            self.config.budget.reserve_work(missing)?;
+            transaction.work_reserved += missing;
+        }
+        Ok(())
+    }
+
     /// A transaction that is not listed yet.
     pub(crate) fn new_transaction(&mut self, id: TransactionId) -> Box<Transaction> {
         begun(&mut self.idle, id)
@@ -56,7 +95,8 @@ impl Partition {
         policy: LockPolicy,
         token: WaitToken,
     ) -> Result<Locked> {
-        let early = self.active(id)?.may_lock_early && mode == LockMode::Exclusive;
+        self.growing(id)?;
+        let early = mode == LockMode::Exclusive;
         self.lock_as(Request { transaction: id, mode, token, early }, key, policy)
     }
 
@@ -69,12 +109,12 @@ impl Partition {
         policy: LockPolicy,
         token: WaitToken,
     ) -> Result<Locked> {
-        self.active(id)?;
+        self.growing(id)?;
         self.lock_as(Request { transaction: id, mode, token, early: false }, key, policy)
     }
 
     fn lock_as(&mut self, request: Request, key: LockKey, policy: LockPolicy) -> Result<Locked> {
-        let (id, token) = (request.transaction, request.token);
+        let id = request.transaction;
         match self.locks.acquire(id, key, request.mode) {
             Acquired::New => {
                 self.active(id)?.locks.push(key);
@@ -83,17 +123,25 @@ impl Partition {
             // Listed when it was granted.
             Acquired::Granted => Ok(Locked::Yes(true)),
             Acquired::Held => Ok(Locked::Yes(false)),
-            Acquired::Conflict if request.early && self.take_over(id, key) => Ok(Locked::Yes(true)),
-            Acquired::Conflict => match policy {
-                LockPolicy::Wait => {
-                    let waits = &mut self.active(id)?.waits;
-                    let queued = waits.iter().any(|&(_, waiting)| waiting == WaitingFor::Lock(key));
-                    waits.push((token, WaitingFor::Lock(key)));
-                    Ok(Locked::Wait(Blocked { holders: self.locks.enqueue(key, request, queued) }))
-                }
-                LockPolicy::SkipLocked => Ok(Locked::Skip),
-                LockPolicy::NoWait => Err(lock_not_available()),
-            },
+            Acquired::Conflict => self.lock_held_by_others(request, key, policy),
+        }
+    }
+
+    fn lock_held_by_others(&mut self, mut request: Request, key: LockKey, policy: LockPolicy) -> Result<Locked> {
+        let id = request.transaction;
+        request.early &= self.active(id)?.may_lock_early;
+        if request.early && self.take_over(id, key) {
+            return Ok(Locked::Yes(true));
+        }
+        match policy {
+            LockPolicy::Wait => {
+                let waits = &mut self.active(id)?.waits;
+                let queued = waits.iter().any(|&(_, waiting)| waiting == WaitingFor::Lock(key));
+                waits.push((request.token, WaitingFor::Lock(key)));
+                Ok(Locked::Wait(Blocked { holders: self.locks.enqueue(key, request, queued) }))
+            }
+            LockPolicy::SkipLocked => Ok(Locked::Skip),
+            LockPolicy::NoWait => Err(lock_not_available()),
         }
     }
 
@@ -242,6 +290,7 @@ impl Partition {
     /// find that it has ended.
     pub(crate) fn finish(&mut self, mut transaction: Box<Transaction>) {
         let id = transaction.id;
+        self.config.budget.release_work(std::mem::take(&mut transaction.work_reserved));
         for (token, waiting) in transaction.waits.drain(..) {
             self.outputs.woken.push(token);
             match waiting {

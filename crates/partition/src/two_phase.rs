@@ -168,6 +168,8 @@ impl Partition {
             return Ok(CommitStart::ReadOnly);
         }
         self.check_later(timestamp)?;
+        self.reserve_commit(transaction)?;
+        let active = self.expect_active(transaction, expected_writes)?;
         let data = entry::encode_prepare(active, home, timestamp, |_| true);
         self.propose(data, token, Change::Prepare(transaction, home, timestamp))?;
         self.newest = timestamp;
@@ -287,6 +289,8 @@ impl Partition {
         expected_writes: u32,
         token: CommitToken,
     ) -> Result<()> {
+        self.expect_active(transaction, expected_writes)?;
+        self.reserve_commit(transaction)?;
         let active = self.expect_active(transaction, expected_writes)?;
         self.check_later(timestamp)?;
         let data = entry::encode_home_commit(active, timestamp, participants);

@@ -17,6 +17,11 @@ use crate::locks::LockKey;
 
 pub(crate) const NO_ROW: u32 = u32::MAX;
 pub(crate) const NO_WRITE: u32 = u32::MAX;
+/// What a staged write and a lock take besides rows and keys: their lists, which grow by doubling, and the tables that find them.
+const WRITE_WORK_BYTES: usize = 176;
+const LOCK_WORK_BYTES: usize = 128;
+/// Less than this is not counted: buffers of this size are kept for the next transaction anyway.
+const UNCOUNTED_WORK_BYTES: usize = 32 << 10;
 /// Up to so many writes are searched one by one.
 const LINEAR_MAX: usize = 8;
 
@@ -109,6 +114,8 @@ pub(crate) struct Transaction {
     pub(crate) predecessors: Vec<(LockKey, TransactionId)>,
     /// Its coordinator asks before it tells of a commit without writes here whether what it has read is committed.
     pub(crate) may_lock_early: bool,
+    /// Bytes reserved in the memory budget besides rows.
+    pub(crate) work_reserved: u64,
 }
 
 impl Transaction {
@@ -127,6 +134,7 @@ impl Transaction {
             apply_waiters: Vec::new(),
             predecessors: Vec::new(),
             may_lock_early: true,
+            work_reserved: 0,
         }
     }
 
@@ -149,6 +157,13 @@ impl Transaction {
     /// Worth keeping for reuse: not grown by a bulk load.
     pub(crate) fn is_small(&self) -> bool {
         self.writes.capacity() <= 256 && self.keys.capacity() <= 16 << 10 && self.locks.capacity() <= 1024
+    }
+
+    /// What the transaction takes besides rows, when that is much.
+    #[inline]
+    pub(crate) fn work_bytes(&self) -> u64 {
+        let bytes = self.writes.len() * WRITE_WORK_BYTES + self.locks.len() * LOCK_WORK_BYTES + self.keys.len();
+        bytes.saturating_sub(UNCOUNTED_WORK_BYTES) as u64
     }
 
     pub(crate) fn key(&self, write: u32) -> &[u8] {

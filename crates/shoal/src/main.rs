@@ -3,6 +3,7 @@
 // The life of a session is one future in which all that a statement may wait for is nested.
 #![recursion_limit = "256"]
 
+mod allocator;
 mod config;
 mod dev;
 mod dev_cluster;
@@ -16,10 +17,6 @@ mod system;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// Rows, indexes and replies are allocated by many threads in small pieces; the system allocator is slower at that.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A MySQL-compatible, in-memory-first database.
 ///

@@ -16,7 +16,8 @@ use tokio::sync::Notify;
 pub const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens the node, with a progress bar when recovery takes long and somebody watches.
-pub fn open(options: NodeOptions) -> Result<Arc<Node>, String> {
+pub fn open(mut options: NodeOptions) -> Result<Arc<Node>, String> {
+    options.release_memory = Some(crate::allocator::release);
     let bar = ProgressBar::hidden();
     let watched = std::io::stderr().is_terminal();
     let progress = |progress: RecoveryProgress| {

@@ -187,6 +187,7 @@ fn hand_over(node: &Arc<Node>) {
 fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, String> {
     let mut options = NodeOptions::new(&me.data_dir);
     options.data_memory = me.data_memory;
+    options.data_nodes_of_host = config.data_nodes_beside(me);
     options.durability = match config.durability {
         shoal_config::Durability::Disk => Durability::Disk,
         shoal_config::Durability::Replicated => Durability::Replicated,

@@ -48,6 +48,15 @@ pub(crate) struct NodeState {
     pub partitions: Vec<PartitionState>,
     #[prost(message, repeated, tag = "14")]
     pub transfers: Vec<TransferState>,
+    /// What tables were found to take, and what of it is free; nodes of earlier versions do not say.
+    #[prost(uint64, tag = "15")]
+    pub memory_rows_bytes: u64,
+    #[prost(uint64, tag = "16")]
+    pub memory_free_bytes: u64,
+    #[prost(uint64, tag = "17")]
+    pub memory_indexes_bytes: u64,
+    #[prost(uint64, tag = "18")]
+    pub memory_transactions_bytes: u64,
 }
 
 /// A replica, or a witness, of a partition; the meta partition is one more than the last.
@@ -120,6 +129,10 @@ impl Node {
             process: std::process::id(),
             memory_used_bytes: memory.used_bytes,
             memory_limit_bytes: memory.limit_bytes,
+            memory_rows_bytes: memory.tables.row_bytes,
+            memory_free_bytes: memory.tables.free_bytes,
+            memory_indexes_bytes: memory.tables.index_bytes,
+            memory_transactions_bytes: memory.transactions_bytes,
             catalog_version: self.catalog_version(),
             waits_for: if self.is_started() { String::new() } else { self.what_is_missing().unwrap_or_default() },
             single_user: self.single_user_node().map_or(0, |node| node.0),

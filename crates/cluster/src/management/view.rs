@@ -264,6 +264,15 @@ impl ClusterView {
             let percent = used * 100 / limit.max(1);
             let (used, limit) = (bytes_text(used), bytes_text(limit));
             let _ = writeln!(text, "Node {}: Data usage is {percent}% ({used} of total {limit})", node.id);
+            let _ = writeln!(
+                text,
+                "Node {}: pages of rows {} ({} free), indexes {}, transactions {}",
+                node.id,
+                bytes_text(told.memory_rows_bytes),
+                bytes_text(told.memory_free_bytes),
+                bytes_text(told.memory_indexes_bytes),
+                bytes_text(told.memory_transactions_bytes)
+            );
         }
         text
     }
@@ -324,10 +333,16 @@ fn status_sentence(node: &NodeView) -> String {
 }
 
 fn memory_json(node: &NodeView) -> Value {
-    node.told.as_ref().map_or(
-        Value::Null,
-        |told| json!({ "used_bytes": told.memory_used_bytes, "limit_bytes": told.memory_limit_bytes }),
-    )
+    node.told.as_ref().map_or(Value::Null, |told| {
+        json!({
+            "used_bytes": told.memory_used_bytes,
+            "limit_bytes": told.memory_limit_bytes,
+            "rows_bytes": told.memory_rows_bytes,
+            "free_bytes": told.memory_free_bytes,
+            "indexes_bytes": told.memory_indexes_bytes,
+            "transactions_bytes": told.memory_transactions_bytes,
+        })
+    })
 }
 
 fn node_json(node: &NodeView) -> Value {

@@ -44,6 +44,10 @@ fn state(partitions: Vec<PartitionState>) -> NodeState {
         process: 77,
         memory_used_bytes: 3 << 20,
         memory_limit_bytes: 12 << 20,
+        memory_rows_bytes: 2 << 20,
+        memory_free_bytes: 1 << 19,
+        memory_indexes_bytes: 1 << 20,
+        memory_transactions_bytes: 1 << 18,
         catalog_version: 5,
         partitions,
         ..NodeState::default()
@@ -150,7 +154,12 @@ fn status_tells_how_far_a_node_is_that_catches_up() {
 fn memory_is_told_in_figures_and_in_percent() {
     let view = view(all_started());
     let ids = [NodeId(1)];
-    assert_eq!(view.memory_text(&ids), "Node 1: Data usage is 25% (3.0 MB of total 12.0 MB)\n");
+    let text = view.memory_text(&ids);
+    let (rows, others) = text.split_once('\n').unwrap();
+    assert_eq!(rows, "Node 1: Data usage is 25% (3.0 MB of total 12.0 MB)");
+    assert!(others.starts_with("Node 1: pages of rows 2.0 MB ("), "{others}");
+    assert!(others.contains(" free), indexes 1.0 MB, transactions "), "{others}");
+    assert_eq!(view.memory_json(&ids)["nodes"][0]["memory"]["transactions_bytes"], 1 << 18);
     assert_eq!(view.memory_json(&ids)["nodes"][0]["memory"]["used_bytes"], 3 << 20);
 }
 

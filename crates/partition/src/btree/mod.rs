@@ -23,11 +23,16 @@ const UNDERFULL: usize = FANOUT / 4;
 const MERGED_MAX: usize = FANOUT * 7 / 8;
 /// More than enough for 2^32 pairs.
 const HEIGHT_MAX: usize = 16;
+/// Nodes whose memory is looked at for the sum of all.
+const SAMPLED_NODES: u32 = 64;
+/// Compaction is due when so many nodes are free, and this part of those in use.
+const FREE_NODES_MIN: u32 = 1024;
+const FREE_NODES_PART: u32 = 8;
 /// Leaves that an estimate counts exactly before it guesses.
 const EXACT_LEAVES: usize = 6;
 
 pub(crate) struct Tree {
-    nodes: Slab<Box<Node>>,
+    nodes: Slab<Node>,
     root: u32,
     /// Levels of inner nodes above the leaves.
     height: usize,
@@ -50,7 +55,7 @@ struct Path {
 impl Default for Tree {
     fn default() -> Tree {
         let mut nodes = Slab::default();
-        let root = nodes.insert(Box::new(Node::new()));
+        let root = nodes.insert(Node::new());
         Tree { nodes, root, height: 0, len: 0 }
     }
 }
@@ -61,9 +66,12 @@ impl Tree {
         self.len
     }
 
+    /// What nodes take, with a guess at what those of them have beside their fixed size.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let nodes: usize = (0..self.nodes.end()).map(|id| self.nodes[id].memory_bytes()).sum();
-        nodes + self.nodes.memory_bytes()
+        let end = self.nodes.end();
+        let step = (end / SAMPLED_NODES).max(1);
+        let sampled = (0..end).step_by(step as usize).map(|id| self.nodes[id].heap_bytes()).sum::<usize>();
+        sampled * step as usize + self.nodes.memory_bytes()
     }
 
     #[inline]
@@ -149,14 +157,14 @@ impl Tree {
             }
             let (up_key, up_row) = node.pop_separator();
             let (target, at) =
-                if position <= from { (&mut **node, position) } else { (&mut *right, position - from - 1) };
+                if position <= from { (&mut *node, position) } else { (&mut right, position - from - 1) };
             target.insert(at, &Probe::new(&key, u64::from(row)));
             target.children.insert(at + 1, child);
             child = self.nodes.insert(right);
             key = up_key;
             row = up_row;
         }
-        let mut root = Box::new(Node::new());
+        let mut root = Node::new();
         root.insert(0, &Probe::new(&key, u64::from(row)));
         root.children = vec![self.root, child];
         self.root = self.nodes.insert(root);
@@ -194,7 +202,7 @@ impl Tree {
         }
         while self.height > 0 && self.nodes[self.root].children.len() == 1 {
             let child = self.nodes[self.root].children[0];
-            self.nodes.remove(self.root, Box::new(Node::new()));
+            self.nodes.remove(self.root, Node::new());
             self.root = child;
             self.height -= 1;
         }
@@ -210,7 +218,7 @@ impl Tree {
         if sum > MERGED_MAX && !(one_is_empty && sum <= FANOUT) {
             return false;
         }
-        let right = self.nodes.remove(right_id, Box::new(Node::new()));
+        let right = self.nodes.remove(right_id, Node::new());
         if inner {
             let mut key = Vec::new();
             self.nodes[parent].append_key(position, &mut key);
@@ -229,6 +237,70 @@ impl Tree {
         parent.remove(position);
         parent.children.remove(position + 1);
         true
+    }
+
+    /// Moves nodes to lower numbers, so many at most, where many are free: the chunks behind them go. False: there is nothing
+    /// left to do.
+    pub(crate) fn compact(&mut self, steps: usize) -> bool {
+        let (end, used) = (self.nodes.end(), self.nodes.len() as u32);
+        if end - used <= FREE_NODES_MIN.max(used / FREE_NODES_PART) {
+            return false;
+        }
+        let mut moves = self.nodes.begin_moves();
+        let (mut left, mut unused) = (true, None);
+        for _ in 0..steps {
+            let Some((from, to)) = self.nodes.next_move(&mut moves) else {
+                left = false;
+                break;
+            };
+            if !self.move_last_node(from, to) {
+                (left, unused) = (false, Some(to));
+                break;
+            }
+        }
+        self.nodes.end_moves(moves, unused);
+        left
+    }
+
+    /// Gives the last node the number of a free one, everywhere where it is known.
+    fn move_last_node(&mut self, from: u32, to: u32) -> bool {
+        let Some(parent) = self.parent_of(from) else { return false };
+        match parent {
+            Some((parent, position)) => self.nodes[parent].children[position] = to,
+            None => self.root = to,
+        }
+        let (previous, next) = (self.nodes[from].previous, self.nodes[from].next);
+        if previous != NONE {
+            self.nodes[previous].next = to;
+        }
+        if next != NONE {
+            self.nodes[next].previous = to;
+        }
+        self.nodes.move_last(to);
+        true
+    }
+
+    /// The inner node above a node, and the position in it; `Some(None)` for the root. `None` if no search leads there.
+    fn parent_of(&self, id: u32) -> Option<Option<(u32, usize)>> {
+        if id == self.root {
+            return Some(None);
+        }
+        if self.nodes[id].count() == 0 {
+            return None;
+        }
+        let mut key = Vec::new();
+        self.nodes[id].append_key(0, &mut key);
+        let probe = Probe::new(&key, u64::from(self.nodes[id].row(0)));
+        let mut node = self.root;
+        for _ in 0..self.height {
+            let position = self.nodes[node].child_position(&probe);
+            let child = self.nodes[node].children[position];
+            if child == id {
+                return Some(Some((node, position)));
+            }
+            node = child;
+        }
+        None
     }
 
     // ---- reading ----

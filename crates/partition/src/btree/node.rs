@@ -213,8 +213,8 @@ impl Node {
     }
 
     /// Moves the pairs from `from` on (and their children, those right of them) to a new node.
-    pub(super) fn split_off(&mut self, from: usize) -> Box<Node> {
-        let mut right = Box::new(Node::new());
+    pub(super) fn split_off(&mut self, from: usize) -> Node {
+        let mut right = Node::new();
         for at in from..self.count() {
             right.push_from(self, at);
         }
@@ -246,8 +246,9 @@ impl Node {
         self.children.extend_from_slice(&right.children);
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
-        size_of::<Node>() + self.heap.capacity() + self.children.capacity() * size_of::<u32>()
+    /// What it takes beside its fixed size.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.heap.capacity() + self.children.capacity() * size_of::<u32>()
     }
 }
 

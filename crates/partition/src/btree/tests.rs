@@ -165,3 +165,31 @@ fn deleting_nine_tenths_gives_most_nodes_back() {
     check_structure(&tree);
     assert!(tree.nodes.len() * 4 < full, "{} of {full} nodes left", tree.nodes.len());
 }
+
+#[test]
+fn a_tree_that_has_lost_most_of_its_pairs_gives_its_memory_back_step_by_step() {
+    let mut tree = Tree::default();
+    for key in 0..400_000u32 {
+        tree.insert(&key.to_be_bytes(), key);
+    }
+    let full = tree.memory_bytes();
+    let kept = |key: &u32| key.is_multiple_of(10);
+    for key in (0..400_000u32).filter(|key| !kept(key)) {
+        assert!(tree.remove(&key.to_be_bytes(), key));
+    }
+    while tree.compact(100) {
+        check_structure(&tree);
+    }
+    check_structure(&tree);
+    let mut place = tree.first();
+    for key in (0..400_000u32).filter(kept) {
+        let here = place.unwrap();
+        assert_eq!(tree.row(here), key);
+        place = tree.next(here);
+    }
+    assert!(place.is_none() && tree.memory_bytes() * 2 < full, "{} of {full}", tree.memory_bytes());
+    for key in 0..400_000u32 {
+        assert_eq!(tree.insert(&key.to_be_bytes(), key), !kept(&key));
+    }
+    check_structure(&tree);
+}

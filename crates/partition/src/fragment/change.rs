@@ -4,11 +4,36 @@ use std::sync::Arc;
 
 use shoal_types::{IndexId, Result, TableSchema, Timestamp};
 
+use super::rows::{RowPlace, RowStore};
 use super::{Fragment, NO_UNDO, OrderedIndex, Slot, Undo, layout_of, names_of};
-use crate::hash_index::short_hash;
+use crate::hash_index::{HashIndex, short_hash};
+use crate::slab::Slab;
 
 /// Keys that are sorted at a time when an index is built.
 const SORTED_BYTES_MAX: usize = 64 << 20;
+
+/// A version on its way into a fragment.
+pub(crate) enum NewRow<'a> {
+    Borrowed(&'a [u8]),
+    /// Large ones stay where they are.
+    Owned(Box<[u8]>),
+}
+
+impl NewRow<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            NewRow::Borrowed(bytes) => bytes,
+            NewRow::Owned(bytes) => bytes,
+        }
+    }
+
+    fn store(self, store: &mut RowStore) -> RowPlace {
+        match self {
+            NewRow::Borrowed(bytes) => store.insert(bytes),
+            NewRow::Owned(bytes) => store.insert_box(bytes),
+        }
+    }
+}
 
 /// What applying a change left behind.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,13 +49,13 @@ impl Fragment {
     /// the budget with `charge_of(row)`.
     pub(crate) fn put(
         &mut self,
-        row: Box<[u8]>,
+        row: NewRow<'_>,
         (hash, key): (u64, &[u8]),
         known: Option<u32>,
         timestamp: Timestamp,
         horizon: Timestamp,
     ) -> Applied {
-        self.bytes += self.charge_of(&row);
+        self.bytes += self.charge_of(row.bytes());
         let mut scratch = std::mem::take(&mut self.key_buffers.0);
         let found = known.or_else(|| self.find(hash, key, &mut scratch));
         self.key_buffers.0 = scratch;
@@ -43,27 +68,28 @@ impl Fragment {
         }
     }
 
-    fn add(&mut self, row: Box<[u8]>, hash: u64, key: &[u8], timestamp: Timestamp) {
+    fn add(&mut self, row: NewRow<'_>, hash: u64, key: &[u8], timestamp: Timestamp) {
         self.rows += 1;
-        let slot = Slot { row: None, timestamp, undo: NO_UNDO, short_hash: short_hash(hash) };
+        let slot = Slot { row: RowPlace::NONE, timestamp, undo: NO_UNDO, short_hash: short_hash(hash) };
         let row_id = self.slots.insert(slot);
         for index in &mut self.ordered {
             if index.definition.id == IndexId(0) {
                 index.tree.insert(key, row_id);
             } else {
-                index.key_into(&self.layout, &row, &mut self.key_buffers.0);
+                index.key_into(&self.layout, row.bytes(), &mut self.key_buffers.0);
                 index.tree.insert(&self.key_buffers.0, row_id);
             }
         }
-        self.slots[row_id].row = Some(row);
+        self.slots[row_id].row = row.store(&mut self.store);
         self.hash.insert(hash, row_id);
     }
 
     /// Adds a row of a checkpoint, whose key is not there yet, to all but the secondary indexes.
-    pub(crate) fn install(&mut self, row: Box<[u8]>, (hash, key): (u64, &[u8]), timestamp: Timestamp) {
-        self.bytes += self.charge_of(&row);
+    pub(crate) fn install(&mut self, row: &[u8], (hash, key): (u64, &[u8]), timestamp: Timestamp) {
+        self.bytes += self.charge_of(row);
         self.rows += 1;
-        let slot = Slot { row: Some(row), timestamp, undo: NO_UNDO, short_hash: short_hash(hash) };
+        let row = self.store.insert(row);
+        let slot = Slot { row, timestamp, undo: NO_UNDO, short_hash: short_hash(hash) };
         let row_id = self.slots.insert(slot);
         self.hash.insert(hash, row_id);
         if self.primary_ordered {
@@ -98,9 +124,7 @@ impl Fragment {
             keys.clear();
         };
         for row_id in 0..self.slots.end() {
-            let newest = self.slots[row_id].row.as_deref();
-            let older = self.old_versions(row_id).filter_map(|undo| undo.row.as_deref());
-            for version in newest.into_iter().chain(older) {
+            for version in self.versions(row_id) {
                 let start = keys.len();
                 index.spec.append_from_row(self.layout.row(version), &mut keys);
                 let mut prefix = [0; 8];
@@ -115,32 +139,29 @@ impl Fragment {
         flush(&mut keys, &mut pairs);
     }
 
-    fn replace(&mut self, row_id: u32, row: Box<[u8]>, timestamp: Timestamp, horizon: Timestamp) -> Applied {
-        let slot = &mut self.slots[row_id];
-        let old_row = slot.row.take();
-        let old_timestamp = slot.timestamp;
-        if old_row.is_none() {
-            self.rows += 1;
-        }
+    fn replace(&mut self, row_id: u32, row: NewRow<'_>, timestamp: Timestamp, horizon: Timestamp) -> Applied {
+        let slot = &self.slots[row_id];
+        let (old_row, old_timestamp) = (slot.row, slot.timestamp);
+        self.rows += u64::from(old_row.is_none());
         let first_secondary = usize::from(self.primary_ordered);
+        let old_bytes = self.store.get(old_row);
         for index in &mut self.ordered[first_secondary..] {
-            let unchanged = old_row
-                .as_ref()
-                .is_some_and(|old| index.same_columns(self.layout.row(old), self.layout.row(&row)));
+            let unchanged = old_bytes
+                .is_some_and(|old| index.same_columns(self.layout.row(old), self.layout.row(row.bytes())));
             if !unchanged {
-                index.key_into(&self.layout, &row, &mut self.key_buffers.0);
+                index.key_into(&self.layout, row.bytes(), &mut self.key_buffers.0);
                 index.tree.insert(&self.key_buffers.0, row_id);
             }
         }
+        let row = row.store(&mut self.store);
         let slot = &mut self.slots[row_id];
-        slot.row = Some(row);
-        slot.timestamp = timestamp;
+        (slot.row, slot.timestamp) = (row, timestamp);
         if horizon < timestamp {
             self.keep_old(row_id, old_row, old_timestamp);
             return Applied { released: 0, revisit: Some(row_id) };
         }
         let mut released = 0;
-        if let Some(old_row) = old_row {
+        if !old_row.is_none() {
             released += self.forget(row_id, std::slice::from_ref(&old_row));
         }
         let dead = self.cut_all(row_id);
@@ -151,14 +172,15 @@ impl Fragment {
     /// Deletes the newest version of a row that is alive.
     pub(crate) fn delete(&mut self, row_id: u32, timestamp: Timestamp, horizon: Timestamp) -> Applied {
         let slot = &mut self.slots[row_id];
-        let Some(old_row) = slot.row.take() else {
+        let old_row = std::mem::replace(&mut slot.row, RowPlace::NONE);
+        if old_row.is_none() {
             return Applied::default();
-        };
+        }
         let old_timestamp = slot.timestamp;
         slot.timestamp = timestamp;
         self.rows -= 1;
         if horizon < timestamp {
-            self.keep_old(row_id, Some(old_row), old_timestamp);
+            self.keep_old(row_id, old_row, old_timestamp);
             return Applied { released: 0, revisit: Some(row_id) };
         }
         let mut dead = self.cut_all(row_id);
@@ -166,7 +188,7 @@ impl Fragment {
         Applied { released: self.free(row_id, &dead), revisit: None }
     }
 
-    fn keep_old(&mut self, row_id: u32, row: Option<Box<[u8]>>, timestamp: Timestamp) {
+    fn keep_old(&mut self, row_id: u32, row: RowPlace, timestamp: Timestamp) {
         let next = self.slots[row_id].undo;
         let number = self.undo.insert(Undo { row, timestamp, next });
         self.slots[row_id].undo = number;
@@ -180,7 +202,7 @@ impl Fragment {
             return (0, 0);
         }
         if slot.timestamp <= horizon {
-            let alive = slot.row.is_some();
+            let alive = !slot.row.is_none();
             let dead = self.cut_all(row_id);
             let count = dead.len();
             let released = if alive { self.forget(row_id, &dead) } else { self.free(row_id, &dead) };
@@ -200,39 +222,43 @@ impl Fragment {
         (self.forget(row_id, &dead), count)
     }
 
-    fn cut_all(&mut self, row_id: u32) -> Vec<Box<[u8]>> {
+    fn cut_all(&mut self, row_id: u32) -> Vec<RowPlace> {
         let first = std::mem::replace(&mut self.slots[row_id].undo, NO_UNDO);
         self.take_chain(first)
     }
 
-    fn take_chain(&mut self, mut number: u32) -> Vec<Box<[u8]>> {
+    fn take_chain(&mut self, mut number: u32) -> Vec<RowPlace> {
         let mut dead = Vec::new();
         while number != NO_UNDO {
-            let empty = Undo { row: None, timestamp: Timestamp::ZERO, next: NO_UNDO };
+            let empty = Undo { row: RowPlace::NONE, timestamp: Timestamp::ZERO, next: NO_UNDO };
             let undo = self.undo.remove(number, empty);
-            dead.extend(undo.row);
+            dead.extend(Some(undo.row).filter(|row| !row.is_none()));
             number = undo.next;
         }
         dead
     }
 
+    /// All bytes of a row, the newest first.
+    fn versions(&self, row_id: u32) -> impl Iterator<Item = &[u8]> {
+        let older = self.old_versions(row_id).map(|undo| undo.row);
+        std::iter::once(self.slots[row_id].row).chain(older).filter_map(|place| self.store.get(place))
+    }
+
     /// Takes dead versions of a living slot out of the secondary indexes, except for keys that a version still has.
-    fn forget(&mut self, row_id: u32, dead: &[Box<[u8]>]) -> u64 {
+    fn forget(&mut self, row_id: u32, dead: &[RowPlace]) -> u64 {
         let (mut key, mut other_key) = std::mem::take(&mut self.key_buffers);
         let first_secondary = usize::from(self.primary_ordered);
-        for bytes in dead {
+        for bytes in dead.iter().filter_map(|&place| self.store.get(place)) {
             for position in first_secondary..self.ordered.len() {
                 let index = &self.ordered[position];
-                let newest = self.slots[row_id].row.as_deref();
+                let newest = self.newest(row_id);
                 let dead_row = self.layout.row(bytes);
                 if newest.is_some_and(|newest| index.same_columns(dead_row, self.layout.row(newest))) {
                     continue;
                 }
                 index.key_into(&self.layout, bytes, &mut key);
-                let old = self.old_versions(row_id).filter_map(|undo| undo.row.as_deref());
-                let still_used = newest
-                    .into_iter()
-                    .chain(old)
+                let still_used = self
+                    .versions(row_id)
                     .any(|version| index.key_into(&self.layout, version, &mut other_key) == key.as_slice());
                 if !still_used {
                     self.ordered[position].tree.remove(&key, row_id);
@@ -244,23 +270,70 @@ impl Fragment {
     }
 
     /// Frees the slot of a row that nobody can see any more, all of whose versions are in `dead`.
-    fn free(&mut self, row_id: u32, dead: &[Box<[u8]>]) -> u64 {
-        for bytes in dead {
+    fn free(&mut self, row_id: u32, dead: &[RowPlace]) -> u64 {
+        for bytes in dead.iter().filter_map(|&place| self.store.get(place)) {
             for index in &mut self.ordered {
                 index.key_into(&self.layout, bytes, &mut self.key_buffers.0);
                 index.tree.remove(&self.key_buffers.0, row_id);
             }
         }
         self.hash.remove(self.slots[row_id].short_hash, row_id);
-        let empty = Slot { row: None, timestamp: Timestamp::ZERO, undo: NO_UNDO, short_hash: 0 };
+        let empty = Slot { row: RowPlace::NONE, timestamp: Timestamp::ZERO, undo: NO_UNDO, short_hash: 0 };
         self.slots.remove(row_id, empty);
         self.discharge(dead)
     }
 
-    fn discharge(&mut self, dead: &[Box<[u8]>]) -> u64 {
-        let released = dead.iter().map(|row| self.charge_of(row)).sum();
+    fn discharge(&mut self, dead: &[RowPlace]) -> u64 {
+        let released = dead.iter().filter_map(|&place| self.store.get(place)).map(|row| self.charge_of(row)).sum();
+        dead.iter().for_each(|&place| self.store.remove(place));
         self.bytes -= released;
         released
+    }
+
+    /// Moves rows out of pages that have become sparse, and nodes of indexes out of the way of memory that is free behind them.
+    /// Looks at so many of them at most; false: there is nothing left to do.
+    pub(crate) fn compact(&mut self, mut steps: usize) -> bool {
+        if !self.store.is_compacting() {
+            self.compacted = 0;
+            self.forget_unused();
+            if !self.store.is_sparse() || !self.store.begin_compaction() {
+                return self.compact_trees(steps);
+            }
+        }
+        let slots = self.slots.end();
+        while self.store.is_compacting() && steps > 0 {
+            let at = self.compacted;
+            let place = match at.checked_sub(slots) {
+                None => &mut self.slots[at].row,
+                Some(old) if old < self.undo.end() => &mut self.undo[old].row,
+                // Versions were put before the place meanwhile: chains grow at any number.
+                Some(_) => {
+                    self.compacted = 0;
+                    return true;
+                }
+            };
+            if self.store.is_leaving(*place) {
+                *place = self.store.relocate(*place);
+            }
+            self.compacted += 1;
+            steps -= 1;
+        }
+        true
+    }
+
+    /// Lists that nothing is in any more begin anew.
+    fn forget_unused(&mut self) {
+        if self.undo.len() == 0 && self.undo.end() > 0 {
+            self.undo = Slab::default();
+        }
+        if self.slots.len() == 0 && self.slots.end() > 0 {
+            self.slots = Slab::default();
+            self.hash = HashIndex::default();
+        }
+    }
+
+    fn compact_trees(&mut self, steps: usize) -> bool {
+        self.ordered.iter_mut().any(|index| index.tree.compact(steps))
     }
 
     /// Takes a new definition of the table: indexes are dropped, or built from every version there is. Returns what
@@ -294,11 +367,7 @@ impl Fragment {
     }
 
     fn charge_of_all(&self) -> u64 {
-        let charge = |row_id| {
-            let newest = self.slots[row_id].row.as_deref();
-            let older = self.old_versions(row_id).filter_map(|undo| undo.row.as_deref());
-            newest.into_iter().chain(older).map(|version| self.charge_of(version)).sum::<u64>()
-        };
+        let charge = |row_id| self.versions(row_id).map(|version| self.charge_of(version)).sum::<u64>();
         (0..self.slots.end()).map(charge).sum()
     }
 }

@@ -7,9 +7,13 @@
 //!
 //! [`Fragment::charge_of`] says what a version costs. The caller reserves that before it stages; the fragment gives
 //! it back to the budget when the version is forgotten.
+//!
+//! The bytes of versions lie in pages of the fragment's own ([`rows`]), which [`Fragment::compact`] gives back when rows have gone.
+//! Slots do not move: cursors, workspaces and indexes know rows by their numbers.
 
 mod change;
 mod index;
+mod rows;
 
 use std::sync::Arc;
 
@@ -17,34 +21,36 @@ use shoal_types::key::KeySpec;
 use shoal_types::row::{RowLayout, RowRef};
 use shoal_types::{BaseType, IndexId, IndexMethod, Result, TableSchema, Timestamp};
 
-pub(crate) use change::Applied;
+pub(crate) use change::{Applied, NewRow};
 pub(crate) use index::OrderedIndex;
+use rows::{RowPlace, RowStore, paged_bytes};
 
 use crate::api::FragmentUsage;
 use crate::hash_index::HashIndex;
 use crate::slab::Slab;
 
 const NO_UNDO: u32 = u32::MAX;
-/// A slot, its place in the hash index at an average load, and the allocator's share of a row.
-const ROW_BYTES: u64 = 32 + 13 + 8;
+/// A slot (for an old version: its place in the chain and in the list of garbage), and a place in the hash index at an average
+/// load.
+const ROW_BYTES: u64 = 32 + 14;
 
 const CACHE_LINE: usize = 64;
 /// Lines of a row that are worth fetching before it is known whether all of it is wanted.
 const WARM_LINES: usize = 4;
 
 pub(crate) struct Slot {
-    /// `None`: deleted at `timestamp` (or the slot is free).
-    row: Option<Box<[u8]>>,
-    timestamp: Timestamp,
+    /// None: deleted at `timestamp` (or the slot is free).
+    row: RowPlace,
     undo: u32,
+    timestamp: Timestamp,
     short_hash: u32,
 }
 
 /// A version that has been superseded.
 struct Undo {
-    row: Option<Box<[u8]>>,
-    timestamp: Timestamp,
+    row: RowPlace,
     next: u32,
+    timestamp: Timestamp,
 }
 
 /// How a stored row is compared with a primary key.
@@ -59,6 +65,32 @@ enum PrimaryShape {
     General,
 }
 
+/// What a fragment takes of the process's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FragmentMemory {
+    /// Pages of rows and old versions.
+    pub row_bytes: u64,
+    /// What of these pages is free.
+    pub free_bytes: u64,
+    /// Indexes, and what leads to rows.
+    pub index_bytes: u64,
+}
+
+impl FragmentMemory {
+    pub fn plus(self, other: FragmentMemory) -> FragmentMemory {
+        FragmentMemory {
+            row_bytes: self.row_bytes + other.row_bytes,
+            free_bytes: self.free_bytes + other.free_bytes,
+            index_bytes: self.index_bytes + other.index_bytes,
+        }
+    }
+
+    /// All that the table takes.
+    pub fn bytes(self) -> u64 {
+        self.row_bytes + self.index_bytes
+    }
+}
+
 pub(crate) struct Fragment {
     pub(crate) schema: Arc<TableSchema>,
     pub(crate) layout: RowLayout,
@@ -66,8 +98,11 @@ pub(crate) struct Fragment {
     shape: PrimaryShape,
     /// The primary key's columns, and rows of these alone.
     names: (Vec<usize>, RowLayout),
+    store: RowStore,
     slots: Slab<Slot>,
     undo: Slab<Undo>,
+    /// The next slot, or old version behind all slots, whose bytes a compaction looks at.
+    compacted: u32,
     hash: HashIndex,
     /// `ordered[0]` is the primary key's tree, unless that is a hash index only (`primary_ordered`).
     pub(crate) ordered: Vec<OrderedIndex>,
@@ -131,8 +166,10 @@ impl Fragment {
             shape: PrimaryShape::of(&primary),
             primary,
             names: names_of(&schema),
+            store: RowStore::default(),
             slots: Slab::default(),
             undo: Slab::default(),
+            compacted: 0,
             hash: HashIndex::default(),
             ordered,
             primary_ordered,
@@ -168,12 +205,15 @@ impl Fragment {
         }
     }
 
-    /// Bytes that the structures really take, but for the allocator's rounding of rows.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        let rows: usize =
-            (0..self.slots.end()).filter_map(|row| self.slots[row].row.as_ref()).map(|row| row.len()).sum();
+    /// Bytes that rows and old versions take, and those that lead to them. Walks over the lists of pages.
+    pub(crate) fn memory(&self) -> FragmentMemory {
         let trees: usize = self.ordered.iter().map(|index| index.tree.memory_bytes()).sum();
-        rows + trees + self.slots.memory_bytes() + self.undo.memory_bytes() + self.hash.memory_bytes()
+        let lists = self.store.list_bytes() + self.slots.memory_bytes() + self.undo.memory_bytes();
+        FragmentMemory {
+            row_bytes: self.store.page_bytes(),
+            free_bytes: self.store.page_bytes() - self.store.live_bytes(),
+            index_bytes: (trees + lists + self.hash.memory_bytes()) as u64,
+        }
     }
 
     /// What one version costs: a function of its bytes and the table's indexes alone.
@@ -185,7 +225,7 @@ impl Fragment {
     pub(crate) fn charge_with(&self, row: &[u8], row_bytes: usize) -> u64 {
         let row_ref = self.layout.row(row);
         let indexes: u64 = self.ordered.iter().map(|index| index.charge(row_ref)).sum();
-        (row_bytes as u64).next_multiple_of(16) + ROW_BYTES + indexes
+        paged_bytes(row_bytes) + ROW_BYTES + indexes
     }
 
     /// The column is part of a key.
@@ -227,9 +267,9 @@ impl Fragment {
     #[inline]
     fn any_version(&self, row: u32) -> Option<&[u8]> {
         let slot = &self.slots[row];
-        match &slot.row {
+        match self.store.get(slot.row) {
             Some(bytes) => Some(bytes),
-            None => self.old_versions(row).find_map(|undo| undo.row.as_deref()),
+            None => self.old_versions(row).find_map(|undo| self.store.get(undo.row)),
         }
     }
 
@@ -250,25 +290,25 @@ impl Fragment {
     pub(crate) fn visible(&self, row: u32, snapshot: Timestamp) -> Option<&[u8]> {
         let slot = &self.slots[row];
         if slot.timestamp <= snapshot {
-            return slot.row.as_deref();
+            return self.store.get(slot.row);
         }
-        self.old_versions(row).find(|undo| undo.timestamp <= snapshot).and_then(|undo| undo.row.as_deref())
+        self.old_versions(row).find(|undo| undo.timestamp <= snapshot).and_then(|undo| self.store.get(undo.row))
     }
 
     /// The version that a snapshot sees, with the timestamp of its commit.
     pub(crate) fn visible_version(&self, row: u32, snapshot: Timestamp) -> Option<(Timestamp, &[u8])> {
         let slot = &self.slots[row];
         if slot.timestamp <= snapshot {
-            return slot.row.as_deref().map(|bytes| (slot.timestamp, bytes));
+            return self.store.get(slot.row).map(|bytes| (slot.timestamp, bytes));
         }
         let undo = self.old_versions(row).find(|undo| undo.timestamp <= snapshot)?;
-        undo.row.as_deref().map(|bytes| (undo.timestamp, bytes))
+        self.store.get(undo.row).map(|bytes| (undo.timestamp, bytes))
     }
 
     /// The newest committed version.
     #[inline]
     pub(crate) fn newest(&self, row: u32) -> Option<&[u8]> {
-        self.slots[row].row.as_deref()
+        self.store.get(self.slots[row].row)
     }
 
     /// Brings the newest versions of rows that are about to be read into the processor's caches. Their misses, which
@@ -277,7 +317,7 @@ impl Fragment {
     pub(crate) fn warm(&self, rows: &[u32]) {
         let mut sum = 0u8;
         for &row in rows {
-            if let Some(bytes) = &self.slots[row].row {
+            if let Some(bytes) = self.store.get(self.slots[row].row) {
                 sum ^= bytes.iter().step_by(CACHE_LINE).take(WARM_LINES).fold(0, |sum, byte| sum ^ byte);
             }
         }

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod catch_up;
+mod compaction;
 mod definition;
 mod early;
 mod follow;

@@ -17,6 +17,7 @@ mod interrupt;
 mod isolation;
 mod lifecycle;
 mod locking_reads;
+mod memory;
 mod protocol;
 mod read_only;
 mod rough;

@@ -1,0 +1,125 @@
+//! Memory that deleted rows took is given back, and nobody sees a difference.
+
+use super::*;
+
+const ROWS: i32 = 150_000;
+
+fn delete_where(bed: &mut Bed, is_victim: impl Fn(i32) -> bool) {
+    let transaction = bed.begin();
+    for id in (0..ROWS).filter(|&id| is_victim(id)) {
+        assert!(bed.delete(transaction, id).is_ready());
+    }
+    bed.commit(transaction);
+}
+
+fn seen_at(bed: &mut Bed, snapshot: u64) -> Vec<TestRow> {
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    let mut rows = Vec::new();
+    while !cursor.is_finished() {
+        assert!(bed.scan(&at(None, snapshot), &mut cursor, None, 1000, &mut rows).is_ready());
+    }
+    rows
+}
+
+/// Nobody looks at what is older than now.
+fn forget_old_versions(bed: &mut Bed) {
+    bed.partition.set_gc_horizon(Timestamp(bed.clock));
+    while bed.partition.collect_garbage(1000) > 0 {}
+}
+
+fn compact(bed: &mut Bed) {
+    for _ in 0..100_000 {
+        if !bed.partition.compact(64) {
+            return;
+        }
+    }
+    panic!("compaction does not end");
+}
+
+#[test]
+fn compaction_gives_memory_back_and_changes_no_row_and_no_old_version() {
+    let mut bed = Bed::new();
+    bed.fill((0..ROWS).map(|id| row(id, id % 100)));
+    let snapshot = bed.clock;
+    let full = bed.partition.measured_memory(TABLE);
+    let before = seen_at(&mut bed, snapshot);
+    delete_where(&mut bed, |id| id % 10 != 0);
+    compact(&mut bed);
+    assert_eq!(seen_at(&mut bed, snapshot), before, "the snapshot still needs every row");
+    forget_old_versions(&mut bed);
+    let sparse = bed.partition.measured_memory(TABLE);
+    compact(&mut bed);
+    let left = bed.all();
+    assert!(left.iter().map(|row| row.id).eq((0..ROWS).step_by(10)));
+    let compacted = bed.partition.measured_memory(TABLE);
+    assert!(sparse.row_bytes > full.row_bytes * 9 / 10, "{full:?}, then {sparse:?}");
+    assert!(compacted.row_bytes * 2 < full.row_bytes, "{full:?}, then {compacted:?}");
+    assert!(compacted.index_bytes < sparse.index_bytes, "{sparse:?}, then {compacted:?}");
+    delete_where(&mut bed, |_| true);
+    forget_old_versions(&mut bed);
+    compact(&mut bed);
+    let empty = bed.partition.measured_memory(TABLE);
+    assert!(empty.bytes() < full.bytes() / 20, "{full:?}, in the end {empty:?}");
+    assert_eq!(bed.partition.config().budget.used_bytes(), 0);
+}
+
+#[test]
+fn rows_that_are_written_while_others_move_stay_what_they_are() {
+    let mut bed = Bed::new();
+    bed.fill((0..ROWS).map(|id| row(id, 1)));
+    delete_where(&mut bed, |id| id % 5 != 0);
+    forget_old_versions(&mut bed);
+    for round in 0..200 {
+        bed.partition.compact(100);
+        let (updated, new) = (round * 5, ROWS + round);
+        let transaction = bed.begin();
+        assert!(matches!(bed.update(transaction, &row(updated, 7)), Step::Ready(true)));
+        assert!(bed.insert(transaction, &row(new, 8)).is_ready());
+        bed.commit(transaction);
+    }
+    compact(&mut bed);
+    let expected = (0..ROWS)
+        .step_by(5)
+        .map(|id| row(id, if id < 1000 { 7 } else { 1 }))
+        .chain((0..200).map(|round| row(ROWS + round, 8)));
+    assert!(bed.all().into_iter().eq(expected));
+}
+
+#[test]
+fn what_a_large_transaction_needs_besides_rows_is_counted_until_it_ends() {
+    let mut bed = Bed::new();
+    let transaction = bed.begin();
+    for id in 0..20_000 {
+        assert!(bed.insert(transaction, &row(id, 1)).is_ready());
+    }
+    let budget = bed.partition.config().budget.clone();
+    assert!(budget.work_bytes() > 5000 * 250, "{}", budget.work_bytes());
+    bed.partition.reserve_commit(transaction).unwrap();
+    let with_entry = budget.work_bytes();
+    bed.partition.reserve_commit(transaction).unwrap();
+    assert_eq!(budget.work_bytes(), with_entry, "asking again costs nothing");
+    bed.partition.rollback(transaction);
+    assert_eq!(budget.work_bytes(), 0);
+    bed.fill((0..5000).map(|id| row(id, 1)));
+    assert_eq!(budget.work_bytes(), 0);
+}
+
+#[test]
+fn a_transaction_that_finds_no_memory_for_its_locks_goes_on_with_what_it_has() {
+    let mut bed = Bed::with(schema(IndexMethod::BTree), 8 << 20);
+    bed.fill((0..500).map(|id| row(id, 1)));
+    let budget = bed.partition.config().budget.clone();
+    let rest = budget.total_limit_bytes() - budget.used_bytes() - (64 << 10);
+    budget.reserve_work(rest).unwrap();
+    let transaction = bed.begin();
+    let refused = (0..500).find_map(|id| {
+        let key = bed.codec.encode(&row(id, 2));
+        bed.partition.update(transaction, TABLE, &key, TOKEN).err().map(|error| (id, error))
+    });
+    let (id, error) = refused.unwrap();
+    assert_eq!(error.errno(), 1206, "{error}");
+    assert!(id > 100, "refused at {id}");
+    bed.commit(transaction);
+    assert_eq!(bed.all().iter().filter(|row| row.k == Some(2)).count(), id as usize);
+    assert_eq!(budget.work_bytes(), rest);
+}

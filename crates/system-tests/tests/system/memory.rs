@@ -1,0 +1,147 @@
+//! Resident memory: what was promised while tables fill, shrink and go, and what is given back afterwards.
+//!
+//! The bound on a process is 1.25 times `DataMemory` and 256 MiB. With little `DataMemory` the fixed part would hide most
+//! faults, so these tests look at what the process takes beyond what it took when it was empty.
+
+use shoal_system_tests::{Client, TestServer, process, skip, target_is_mariadb, wait_until};
+
+const MIB: u64 = 1 << 20;
+const DATA_MEMORY: u64 = 64 * MIB;
+/// What an empty process grows by with its first clients: buffers of the log, of sessions, of worker threads.
+const BUFFERS: u64 = 72 * MIB;
+
+/// A server, and what it took before anything was in it.
+struct Watched {
+    server: TestServer,
+    client: Client,
+    empty: u64,
+}
+
+impl Watched {
+    fn start() -> Watched {
+        let server = TestServer::start_with(&["--set", "DataMemory=64M", "--set", "NoOfPartitions=2"]);
+        let client = server.client();
+        let empty = process::resident_bytes(server.process()).unwrap();
+        Watched { server, client, empty }
+    }
+
+    /// Resident bytes beyond those of the empty process.
+    fn grown(&self) -> u64 {
+        process::resident_bytes(self.server.process()).unwrap().saturating_sub(self.empty)
+    }
+
+    fn used(&mut self) -> u64 {
+        TestServer::counter(&mut self.client, "Shoal_memory_used_bytes") as u64
+    }
+
+    fn create(&mut self, table: &str) {
+        let create = format!("CREATE TABLE {table} (id INT PRIMARY KEY, k INT, pad VARCHAR(400), KEY (k))");
+        self.client.execute(&create).unwrap();
+    }
+
+    /// Inserts rows until memory is full; how many.
+    fn fill(&mut self, table: &str, pad: usize) -> u64 {
+        for batch in 0..1_000u64 {
+            let rows: Vec<String> = (batch * 500..batch * 500 + 500)
+                .map(|id| format!("({id},{},REPEAT('x',{pad}))", id * 7919 % 1_000_003))
+                .collect();
+            if let Err(error) = self.client.execute(&format!("INSERT INTO {table} VALUES {}", rows.join(","))) {
+                assert_eq!(error.errno(), 1114, "{error}");
+                return batch * 500;
+            }
+            assert!(self.grown() <= DATA_MEMORY * 5 / 4 + BUFFERS, "{} MiB while filling", self.grown() / MIB);
+        }
+        panic!("{} MiB never filled up", DATA_MEMORY / MIB);
+    }
+
+    /// Waits until no more than this is left of what was used.
+    fn expect_freed_to(&self, what: &str, bytes: u64) {
+        let (mut least, started) = (u64::MAX, std::time::Instant::now());
+        wait_until(&format!("{what}: at most {} MiB resident", bytes / MIB), || {
+            least = least.min(self.grown());
+            assert!(started.elapsed().as_secs() < 30, "{what}: {} MiB stay, not {}", least / MIB, bytes / MIB);
+            least <= bytes
+        });
+    }
+}
+
+#[test]
+fn memory_of_rows_that_were_deleted_or_dropped_goes_back_and_any_table_can_use_it() {
+    if target_is_mariadb() {
+        return skip("DataMemory is Shoal's");
+    }
+    let mut watched = Watched::start();
+    watched.create("a");
+    let rows = watched.fill("a", 300);
+    assert!(rows * 300 > DATA_MEMORY / 2, "only {rows} rows");
+    watched.client.execute("DELETE FROM a WHERE id % 10 <> 0").unwrap();
+    assert!(
+        watched.grown() <= DATA_MEMORY * 5 / 4 + 96 * MIB + BUFFERS,
+        "{} MiB after the deletion",
+        watched.grown() / MIB
+    );
+    // Slots and the hash index keep their size as long as the table is there.
+    watched.expect_freed_to("nine rows of ten are deleted", DATA_MEMORY * 2 / 5 + BUFFERS);
+    watched.create("b");
+    let others = watched.fill("b", 150);
+    assert!(others * 150 > DATA_MEMORY / 3, "only {others} rows of another size fit where {rows} were deleted");
+    let left = watched.client.text("SELECT COUNT(*), SUM(LENGTH(pad)) FROM a").unwrap();
+    assert_eq!(left, [format!("{}\t{}", rows.div_ceil(10), rows.div_ceil(10) * 300)]);
+    watched.client.execute("DROP TABLE a, b").unwrap();
+    watched.expect_freed_to("everything is dropped", BUFFERS);
+    assert_eq!(watched.used(), 0);
+}
+
+#[test]
+fn a_transaction_that_is_too_large_for_memory_ends_in_an_error_with_figures_and_smaller_ones_go_on() {
+    if target_is_mariadb() {
+        return skip("DataMemory is Shoal's");
+    }
+    let mut watched = Watched::start();
+    watched.client.execute("CREATE TABLE t (id INT PRIMARY KEY)").unwrap();
+    let mut rows = 0;
+    let error = loop {
+        let values: Vec<String> = (rows..rows + 5000).map(|id| format!("({id})")).collect();
+        match watched.client.execute(&format!("INSERT INTO t VALUES {}", values.join(","))) {
+            Ok(_) => rows += 5000,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.errno(), 1114, "{error}");
+    // Short rows: what their deletion keeps in lists and locks is many times what they take.
+    let error = watched.client.execute("DELETE FROM t").unwrap_err();
+    assert_eq!(error.errno(), 1206, "{error}");
+    assert!(error.to_string().contains("DataMemory 64M"), "{error}");
+    assert!(watched.grown() <= DATA_MEMORY * 5 / 4 + 216 * MIB, "{} MiB", watched.grown() / MIB);
+    assert_eq!(TestServer::counter(&mut watched.client, "Shoal_memory_transactions_bytes"), 0);
+    let deleted = watched.client.execute("DELETE FROM t LIMIT 50000").unwrap();
+    assert_eq!(deleted.affected_rows, 50_000);
+    assert_eq!(watched.client.text("SELECT COUNT(*) FROM t").unwrap(), [(rows - 50_000).to_string()]);
+}
+
+#[test]
+fn old_versions_that_a_snapshot_needs_end_in_1114_and_go_when_it_ends() {
+    if target_is_mariadb() {
+        return skip("DataMemory is Shoal's");
+    }
+    let mut watched = Watched::start();
+    watched.client.execute("CREATE TABLE t (id INT PRIMARY KEY, k INT, pad VARCHAR(400))").unwrap();
+    for id in 0..2000 {
+        watched.client.execute(&format!("INSERT INTO t VALUES ({id},0,REPEAT('x',400))")).unwrap();
+    }
+    let used = watched.used();
+    let mut reader = watched.server.client();
+    reader.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT").unwrap();
+    assert_eq!(reader.text("SELECT SUM(k) FROM t").unwrap(), ["0"]);
+    let error = loop {
+        if let Err(error) = watched.client.execute("UPDATE t SET k=k+1") {
+            break error;
+        }
+        assert!(watched.grown() <= DATA_MEMORY * 5 / 4 + BUFFERS + 32 * MIB, "{} MiB", watched.grown() / MIB);
+    };
+    assert_eq!(error.errno(), 1114, "{error}");
+    assert_eq!(reader.text("SELECT SUM(k) FROM t").unwrap(), ["0"], "the snapshot is still whole");
+    reader.execute("COMMIT").unwrap();
+    wait_until("old versions are gone", || watched.used() == used);
+    watched.expect_freed_to("the snapshot has ended", used + DATA_MEMORY / 4 + BUFFERS);
+}
