@@ -233,6 +233,13 @@ impl Node {
         let version = catalog.version;
         let old = {
             let mut present = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            for id in catalog.touched_since(&present) {
+                if !present.tables_by_id.contains_key(&id)
+                    && let Some(table) = catalog.tables_by_id.get(&id)
+                {
+                    table.set_since(version);
+                }
+            }
             std::mem::replace(&mut *present, Arc::clone(&catalog))
         };
         for id in catalog.touched_since(&old) {

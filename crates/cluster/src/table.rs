@@ -1,7 +1,7 @@
 //! A table as sessions use it: its schema with everything that is derived from it once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use shoal_types::key::{KeyPart, KeySpec};
 use shoal_types::row::{RowLayout, RowRef, fixed_width};
@@ -32,6 +32,8 @@ pub struct Table {
     pub metadata_lock: Arc<MetadataLock>,
     /// There is a newer version of the definition, or the table is gone.
     stale: AtomicBool,
+    /// The version of the dictionary that this node first saw the table in.
+    since: AtomicU64,
     shape: PartitionKeyShape,
 }
 
@@ -75,6 +77,7 @@ impl Table {
             next_auto_increment,
             metadata_lock: Arc::default(),
             stale: AtomicBool::new(false),
+            since: AtomicU64::new(0),
             shape,
             schema,
         }
@@ -84,7 +87,19 @@ impl Table {
     pub(crate) fn next_version(&self, schema: TableSchema) -> Table {
         let mut next = Table::new(schema, Arc::clone(&self.next_auto_increment));
         next.metadata_lock = Arc::clone(&self.metadata_lock);
+        next.set_since(self.since());
         next
+    }
+
+    /// The version of the dictionary that this node first saw the table in; 0 if that was before it started. A copy that an ALTER
+    /// TABLE has made is a table of its own: its rows are later than any snapshot from before it.
+    #[inline]
+    pub fn since(&self) -> u64 {
+        self.since.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_since(&self, version: u64) {
+        self.since.store(version, Ordering::Release);
     }
 
     /// This version of the definition is not the newest any more.

@@ -427,8 +427,11 @@ impl Partition {
         self.wait_for_apply(holder, view.token)
     }
 
-    /// Brings the reader's own overlay of the index up to date, if it has written to the table.
+    /// Brings the reader's own overlay of the index up to date, if it has written to the table what it may see.
     fn prepare_own_overlay(&mut self, view: &ReadView, cursor: &Cursor) -> bool {
+        if view.own_writes_before == SavepointMark(0) {
+            return false;
+        }
         let Some(fragment) = self.fragments.get(&cursor.table) else { return false };
         let own = view.transaction.and_then(|id| self.transactions.get_mut(&id));
         let Some(own) = own.filter(|own| !own.writes.is_empty() && own.writes_table(cursor.table)) else {

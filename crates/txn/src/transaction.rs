@@ -31,6 +31,8 @@ pub struct Transaction {
     active: bool,
     pub(crate) id: Option<TransactionId>,
     snapshot: Option<Timestamp>,
+    /// The dictionary's version when the snapshot was taken.
+    snapshot_catalog: u64,
     pub(crate) participants: Participants,
     pub(crate) lock_wait_timeout: Duration,
     /// Tables that cannot change their definition while this transaction lasts.
@@ -62,6 +64,7 @@ impl Transaction {
             active: false,
             id: None,
             snapshot: None,
+            snapshot_catalog: 0,
             lock_wait_timeout: LOCK_WAIT_TIMEOUT,
             tables: Vec::new(),
             ignores_metadata_locks: false,
@@ -110,6 +113,7 @@ impl Transaction {
         if let Some(snapshot) = self.snapshot {
             return Ok(snapshot);
         }
+        self.snapshot_catalog = self.node.catalog_version();
         let snapshot = match self.node.remote() {
             None => self.node.snapshots().take(),
             Some(_) => snapshot_of_all_nodes(&self.node).await?,
@@ -176,7 +180,9 @@ impl Transaction {
         if !locks.try_share(table, uses_others) {
             locks.share(table, uses_others, &mut self.waiter, self.lock_wait_timeout).await?;
         }
-        if table.is_stale() {
+        // The rows of a table that was made since are later than the snapshot: it would look empty.
+        let is_later = self.snapshot.is_some() && table.since() > self.snapshot_catalog;
+        if table.is_stale() || is_later {
             self.node.metadata_locks().release(table);
             return Err(table_changed());
         }

@@ -52,6 +52,21 @@ fn send_blocked(client: &mut Client, sql: &str) {
 
 const V1: &str = "SELECT v FROM t WHERE id=1";
 
+/// The copy's rows are later than the snapshot, so the table looked empty.
+#[test]
+fn a_snapshot_from_before_a_definition_is_refused_and_not_shown_an_empty_table() {
+    let Duel { mut a, mut b, server: _server } = Duel::new("REPEATABLE READ");
+    for definition in ["ALTER TABLE t ADD COLUMN w INT, ALGORITHM=COPY", "CREATE TABLE u AS SELECT * FROM t"] {
+        run(&mut a, &["START TRANSACTION WITH CONSISTENT SNAPSHOT"]);
+        run(&mut b, &[definition]);
+        let table = if definition.starts_with("CREATE") { "u" } else { "t" };
+        let error = a.run(&format!("SELECT COUNT(*) FROM {table}")).unwrap_err();
+        assert!(error.to_string().contains("1412"), "{definition}: {error}");
+        run(&mut a, &["ROLLBACK"]);
+        assert_eq!(value(&mut a, &format!("SELECT COUNT(*) FROM {table}")), "3");
+    }
+}
+
 #[test]
 fn uncommitted_changes_are_not_read() {
     for level in ["READ COMMITTED", "REPEATABLE READ"] {
