@@ -152,7 +152,8 @@ async fn result(
         }
         (Found::Rows(rows), SubqueryKind::Row { left, compare }) => {
             let Some(found) = rows.rows.first() else { return Ok(Value::Null) };
-            let mut pair = left.iter().map(|left| left.eval(row, &mut ctx.eval)).collect::<Result<Vec<Value>>>()?;
+            let mut pair =
+                left.iter().map(|left| left.eval(row, &mut ctx.eval)).collect::<Result<Vec<Value>>>()?;
             pair.extend_from_slice(found);
             compare.eval(&pair[..], &mut ctx.eval)
         }
