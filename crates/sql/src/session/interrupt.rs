@@ -54,11 +54,15 @@ impl Interrupt {
         self.kill_query();
     }
 
-    /// A statement begins: forgets an earlier KILL QUERY. `limit_ms` 0 = no limit.
-    pub fn start_statement(&self, limit_ms: u64) {
+    /// What the client has sent is about to be shown as running: a KILL QUERY from before that meant something else.
+    pub fn forget_kill(&self) {
         if self.query_killed.load(Ordering::Relaxed) {
             self.query_killed.store(false, Ordering::Relaxed);
         }
+    }
+
+    /// A statement begins. `limit_ms` 0 = no limit.
+    pub fn start_statement(&self, limit_ms: u64) {
         let deadline = if limit_ms == 0 { 0 } else { self.epoch.elapsed().as_millis() as u64 + limit_ms };
         self.deadline_ms.store(deadline, Ordering::Relaxed);
         self.turn_began_us.store(0, Ordering::Relaxed);
@@ -138,5 +142,23 @@ impl Interrupt {
             }
         })
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The process list shows a statement before it runs: a KILL QUERY from in between was forgotten.
+    #[test]
+    fn a_kill_between_being_shown_and_being_run_counts_and_one_from_before_does_not() {
+        let interrupt = Interrupt::default();
+        interrupt.kill_query();
+        interrupt.forget_kill();
+        interrupt.start_statement(0);
+        assert!(interrupt.check().is_ok());
+        interrupt.kill_query();
+        interrupt.start_statement(1000);
+        assert_eq!(interrupt.check().unwrap_err().errno(), 1317);
     }
 }
