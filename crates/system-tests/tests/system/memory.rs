@@ -86,7 +86,7 @@ fn memory_of_rows_that_were_deleted_or_dropped_goes_back_and_any_table_can_use_i
     let others = watched.fill("b", 150);
     assert!(others * 150 > DATA_MEMORY / 3, "only {others} rows of another size fit where {rows} were deleted");
     let left = watched.client.text("SELECT COUNT(*), SUM(LENGTH(pad)) FROM a").unwrap();
-    assert_eq!(left, [format!("{}\t{}", rows.div_ceil(10), rows.div_ceil(10) * 300)]);
+    assert_eq!(left, [format!("{},{}", rows.div_ceil(10), rows.div_ceil(10) * 300)]);
     watched.client.execute("DROP TABLE a, b").unwrap();
     watched.expect_freed_to("everything is dropped", BUFFERS);
     assert_eq!(watched.used(), 0);
