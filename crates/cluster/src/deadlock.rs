@@ -3,14 +3,14 @@
 //! A wait is entered with those directly in its way. Only a transaction that others wait for can close a cycle with a wait of its
 //! own, so whoever holds nothing that is wanted (a statement of one row with autocommit, say) enters and leaves in constant time.
 //! For the others the graph names suspects and the partitions' own queues decide: they are held all at once, so that a deadlock is
-//! reported only if all its waits exist at one moment. Entries here may lag behind the queues; partitions never do.
+//! reported only if all its waits exist at one moment. Entries here may lag behind the queues (whoever leaves one from its middle
+//! breaks the chain of those behind it); partitions never do.
 //!
 //! One thread, the *lock monitor*, ends waits that have lasted for too long and looks for cycles that nobody has noticed when they
-//! closed (somebody left a queue from its middle). No session sets a timer. It sleeps while nobody waits.
+//! closed, as often as a twentieth of a processor allows. No session sets a timer. It sleeps while nobody waits.
 //!
 //! Cycles over several nodes are `shoal-txn`'s: it asks the nodes, and condemns victims here.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, Weak};
 use std::thread::{JoinHandle, Thread};
@@ -21,12 +21,19 @@ use shoal_types::{Error, Result, TransactionId};
 use crate::node::{Node, PartitionGuard};
 use crate::wait::lock;
 
-/// How often the monitor looks while anybody waits.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// The monitor's pause while waits are suspected: so many times what its last look took, within these bounds.
+const PAUSE_OF_WORK: u32 = 20;
+const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+/// While waits end by themselves.
+const CALM_PAUSE: Duration = Duration::from_millis(5);
 /// Waits that are younger are not suspected: most end by themselves.
-const SUSPECT_AFTER: Duration = Duration::from_millis(20);
+const SUSPECT_AFTER: Duration = Duration::from_millis(2);
 /// Looks at which nobody waited before the monitor sleeps until it is woken.
-const IDLE_LOOKS: u32 = 50;
+const IDLE_LOOKS: u32 = 200;
+
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+type HashSet<K> = std::collections::HashSet<K, foldhash::fast::RandomState>;
 
 /// (waiter, blocker).
 pub type WaitEdge = (TransactionId, TransactionId);
@@ -51,9 +58,9 @@ struct LockWait {
 #[derive(Default)]
 struct Waits {
     /// A transaction waits for one thing at a time, or for one in each partition that it has asked at the same time.
-    by_transaction: HashMap<TransactionId, Vec<LockWait>, foldhash::fast::RandomState>,
+    by_transaction: HashMap<TransactionId, Vec<LockWait>>,
     /// How many waits name a transaction as a blocker.
-    blocking: HashMap<TransactionId, u32, foldhash::fast::RandomState>,
+    blocking: HashMap<TransactionId, u32>,
 }
 
 #[derive(Default)]
@@ -106,7 +113,7 @@ fn waits_for_itself(
     transaction: TransactionId,
     append_blockers: impl Fn(TransactionId, &mut Vec<TransactionId>),
 ) -> bool {
-    let (mut seen, mut ahead) = (HashSet::new(), Vec::new());
+    let (mut seen, mut ahead) = (HashSet::default(), Vec::new());
     append_blockers(transaction, &mut ahead);
     while let Some(next) = ahead.pop() {
         if next == transaction {
@@ -119,20 +126,23 @@ fn waits_for_itself(
     false
 }
 
-/// Somebody to give way in every cycle: the youngest, by `age`. In linear time.
-pub fn victims(edges: &[WaitEdge], age: impl Fn(TransactionId) -> u64) -> Vec<TransactionId> {
-    let mut blockers: HashMap<TransactionId, Vec<TransactionId>> = HashMap::new();
+/// Somebody to give way in every cycle: the youngest. In linear time, but for the sorting.
+pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
+    let mut blockers: HashMap<TransactionId, Vec<TransactionId>> = HashMap::default();
     for &(waiter, blocker) in edges {
         blockers.entry(waiter).or_default().push(blocker);
     }
-    let mut victims = HashSet::new();
+    let mut victims: HashSet<TransactionId> = HashSet::default();
     // Depth first, oldest first; a blocker that lies on the path closes a cycle.
     let mut roots: Vec<TransactionId> = blockers.keys().copied().collect();
     roots.sort_unstable_by_key(|&id| (age(id), id));
-    let mut done: HashSet<TransactionId> = HashSet::new();
+    let mut done: HashSet<TransactionId> = HashSet::default();
     for root in roots {
+        if done.contains(&root) {
+            continue;
+        }
         let mut path: Vec<(TransactionId, usize)> = vec![(root, 0)];
-        let mut on_path: HashMap<TransactionId, usize> = HashMap::from([(root, 0)]);
+        let mut on_path: HashMap<TransactionId, usize> = HashMap::from_iter([(root, 0)]);
         while let Some(&mut (id, ref mut next)) = path.last_mut() {
             let blocker = match done.contains(&id) || victims.contains(&id) {
                 true => None,
@@ -168,7 +178,7 @@ pub fn victims(edges: &[WaitEdge], age: impl Fn(TransactionId) -> u64) -> Vec<Tr
 
 impl WaitForGraph {
     /// A wait begins, under a token that [`WaitForGraph::leave`] is given as well. True: it may have closed a cycle, see
-    /// [`Node::is_deadlocked`].
+    /// [`Node::break_cycles`].
     pub fn enter(&self, waiter: TransactionId, blockers: &[TransactionId], token: u64, timeout: Duration) -> bool {
         let since = Instant::now();
         let deadline = since + timeout;
@@ -242,12 +252,13 @@ impl WaitForGraph {
                 if node.graph.monitor.stopping.load(Ordering::Acquire) {
                     return;
                 }
-                idle = if node.watch_waits() { 0 } else { idle + 1 };
+                let pause = node.watch_waits();
+                idle = if pause.is_some() { 0 } else { idle + 1 };
                 let sleeps = idle > IDLE_LOOKS && node.graph.fall_asleep();
                 drop(node);
                 match sleeps {
                     true => std::thread::park(),
-                    false => std::thread::park_timeout(LOOK_EVERY),
+                    false => std::thread::park_timeout(pause.unwrap_or(CALM_PAUSE)),
                 }
             }
         };
@@ -280,16 +291,6 @@ impl WaitForGraph {
 }
 
 impl Node {
-    /// The transaction waits for itself: all waits of the cycle exist at this moment, in partitions of this process.
-    pub fn is_deadlocked(&self, transaction: TransactionId) -> bool {
-        let (_guards, edges) = self.hold_wait_edges();
-        let mut blockers: HashMap<TransactionId, Vec<TransactionId>> = HashMap::new();
-        for (waiter, blocker) in edges {
-            blockers.entry(waiter).or_default().push(blocker);
-        }
-        waits_for_itself(transaction, |waiter, ahead| ahead.extend(blockers.get(&waiter).into_iter().flatten()))
-    }
-
     /// All waits in this process, and the partitions, held.
     fn hold_wait_edges(&self) -> (Vec<PartitionGuard<'_>>, Vec<WaitEdge>) {
         let guards: Vec<_> = (0..self.partition_count()).map(|partition| self.partition(partition)).collect();
@@ -304,33 +305,42 @@ impl Node {
         !tokens.is_empty()
     }
 
-    /// One look of the monitor; false if nobody waits.
-    fn watch_waits(&self) -> bool {
-        for token in self.graph.expire(Instant::now()) {
+    /// One look of the monitor; how long it pauses then, `None` if nobody waits.
+    fn watch_waits(&self) -> Option<Duration> {
+        let began = Instant::now();
+        for token in self.graph.expire(began) {
             self.waits.signal(token);
         }
-        if self.graph.has_waited(SUSPECT_AFTER) {
-            self.break_cycles();
+        if !self.graph.has_waited(SUSPECT_AFTER) {
+            return (!self.graph.is_empty()).then_some(CALM_PAUSE);
         }
-        !self.graph.is_empty()
-    }
-
-    /// Ends the cycles within this process. What it sees partition by partition is a suspicion; what it sees in all at once is one.
-    fn break_cycles(&self) {
-        let age = |id: TransactionId| id.0;
         let edges: Vec<WaitEdge> =
             (0..self.partition_count()).flat_map(|partition| self.partition(partition).wait_edges()).collect();
-        if victims(&edges, age).is_empty() {
-            return;
+        // What is seen partition by partition is a suspicion.
+        if !victims(&edges).is_empty() {
+            self.break_cycles();
         }
+        Some((began.elapsed() * PAUSE_OF_WORK).clamp(SHORTEST_PAUSE, LONGEST_PAUSE))
+    }
+
+    /// Ends the cycles of waits within this process, all of whose waits exist at this moment: the youngest of each has its wait ended.
+    pub fn break_cycles(&self) {
         let (guards, edges) = self.hold_wait_edges();
         let mut tokens = Vec::new();
-        for victim in victims(&edges, age) {
+        for victim in victims(&edges) {
             tokens.append(&mut self.graph.judge(victim, WaitVerdict::Deadlock));
         }
         drop(guards);
         tokens.into_iter().for_each(|token| self.waits.signal(token));
     }
+}
+
+/// Bits of a transaction's id that tell when it began; those above name a node.
+const AGE_BITS: u32 = 52;
+
+/// The later of two transactions has the greater one, whatever their nodes are.
+fn age(id: TransactionId) -> u64 {
+    id.0 & ((1 << AGE_BITS) - 1)
 }
 
 #[cfg(test)]
@@ -382,21 +392,20 @@ mod tests {
 
     #[test]
     fn every_cycle_has_one_victim_its_youngest() {
-        let age = |id: TransactionId| id.0;
-        assert!(victims(&edges(&[(1, 2), (2, 3), (4, 3), (5, 4)]), age).is_empty());
-        assert_eq!(victims(&edges(&[(1, 2), (2, 3), (3, 1)]), age), ids(&[3]));
-        assert_eq!(victims(&edges(&[(1, 2), (2, 1), (3, 4), (4, 3), (9, 1)]), age), ids(&[2, 4]));
+        assert!(victims(&edges(&[(1, 2), (2, 3), (4, 3), (5, 4)])).is_empty());
+        assert_eq!(victims(&edges(&[(1, 2), (2, 3), (3, 1)])), ids(&[3]));
+        assert_eq!(victims(&edges(&[(1, 2), (2, 1), (3, 4), (4, 3), (9, 1)])), ids(&[2, 4]));
         // Both cycles lead through 2; without it there is neither.
-        assert_eq!(victims(&edges(&[(1, 2), (2, 1), (2, 3), (3, 1)]), age), ids(&[2]));
-        assert_eq!(victims(&edges(&[(7, 7)]), age), ids(&[7]));
+        assert_eq!(victims(&edges(&[(1, 2), (2, 1), (2, 3), (3, 1)])), ids(&[2]));
+        assert_eq!(victims(&edges(&[(7, 7)])), ids(&[7]));
     }
 
     #[test]
     fn a_long_queue_takes_linear_time() {
         let chain: Vec<WaitEdge> = (1..200_000).map(|number| (id(number + 1), id(number))).collect();
-        assert!(victims(&chain, |id| id.0).is_empty());
+        assert!(victims(&chain).is_empty());
         let mut circle = chain;
         circle.push((id(1), id(200_000)));
-        assert_eq!(victims(&circle, |id| id.0), ids(&[200_000]));
+        assert_eq!(victims(&circle), ids(&[200_000]));
     }
 }

@@ -10,22 +10,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_cluster::{Node, WaitEdge, victims};
-use shoal_types::TransactionId;
-
 use crate::gather::join_all;
 use crate::protocol;
+use shoal_cluster::{Node, WaitEdge, victims};
 
 /// Waits that are younger are not asked about: most end by themselves.
 const SUSPECT_AFTER: Duration = Duration::from_millis(25);
-/// Bits of a transaction's id that tell its age; those above name a node.
-const AGE_BITS: u32 = 52;
-
-/// The later of two transactions has the greater one, whatever their nodes are.
-fn age(id: TransactionId) -> u64 {
-    id.0 & ((1 << AGE_BITS) - 1)
-}
-
 /// (waiter, holder) pairs of the partitions that are led here.
 pub(crate) fn local_edges(node: &Node) -> Vec<WaitEdge> {
     let mut edges = Vec::new();
@@ -59,22 +49,24 @@ pub(crate) async fn break_cycles_between_nodes(node: &Arc<Node>) {
         return;
     }
     let mut edges = all_edges(node).await;
-    if victims(&edges, age).is_empty() {
+    if victims(&edges).is_empty() {
         return;
     }
     let again: HashSet<WaitEdge> = all_edges(node).await.into_iter().collect();
     edges.retain(|edge| again.contains(edge));
-    for victim in victims(&edges, age) {
+    for victim in victims(&edges) {
         node.condemn(victim);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use shoal_types::TransactionId;
+
     use super::*;
 
     fn id(node: u64, number: u64) -> TransactionId {
-        TransactionId(node << AGE_BITS | number)
+        TransactionId(node << 52 | number)
     }
 
     #[test]
@@ -82,10 +74,10 @@ mod tests {
         let (old, middle, young) = (id(3, 1), id(1, 2), id(2, 3));
         let mut edges = vec![(old, middle), (middle, young), (young, old), (id(1, 9), young)];
         for _ in 0..edges.len() {
-            assert_eq!(victims(&edges, age), [young]);
+            assert_eq!(victims(&edges), [young]);
             edges.rotate_left(1);
         }
         edges.retain(|&edge| edge != (young, old));
-        assert!(victims(&edges, age).is_empty());
+        assert!(victims(&edges).is_empty());
     }
 }

@@ -66,8 +66,8 @@ pub(crate) async fn wait_in_partition(
     let token = waiter.token();
     let mut waiting = Waiting { node, partition, transaction: id, token, is_entered: true, is_over: false };
     let is_suspect = node.wait_for_graph().enter(id, &blocked.holders, token, timeout);
-    if is_suspect && !waiter.is_done() && node.is_deadlocked(id) {
-        return WaitEnd::Deadlock;
+    if is_suspect && !waiter.is_done() {
+        node.break_cycles();
     }
     waiter.wait().await;
     match waiting.leave() {
