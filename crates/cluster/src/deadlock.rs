@@ -3,8 +3,8 @@
 //! A wait is entered with those directly in its way. Only a transaction that others wait for can close a cycle with a wait of its
 //! own, so whoever holds nothing that is wanted (a statement of one row with autocommit, say) enters and leaves in constant time.
 //! For the others the graph names suspects and the partitions' own queues decide: they are held all at once, so that a deadlock is
-//! reported only if all its waits exist at one moment. Entries here may lag behind the queues (whoever leaves one from its middle
-//! breaks the chain of those behind it); partitions never do.
+//! reported only if all its waits exist at one moment. Entries here may lag behind the queues; partitions never do. Who closes a cycle
+//! gives way: it has just been running, while the youngest may be one that has given way before.
 //!
 //! One thread, the *lock monitor*, ends waits that have lasted for too long and looks for cycles that nobody has noticed when they
 //! closed, as often as a twentieth of a processor allows. No session sets a timer. It sleeps while nobody waits.
@@ -59,8 +59,8 @@ struct LockWait {
 struct Waits {
     /// A transaction waits for one thing at a time, or for one in each partition that it has asked at the same time.
     by_transaction: HashMap<TransactionId, Vec<LockWait>>,
-    /// How many waits name a transaction as a blocker.
-    blocking: HashMap<TransactionId, u32>,
+    /// Who waits for a transaction: as often as its waits name it.
+    blocking: HashMap<TransactionId, Vec<TransactionId>>,
 }
 
 #[derive(Default)]
@@ -79,22 +79,48 @@ struct Monitor {
 }
 
 impl Waits {
-    fn remove(&mut self, transaction: TransactionId, token: u64) -> Option<LockWait> {
-        let waits = self.by_transaction.get_mut(&transaction)?;
+    fn add(&mut self, waiter: TransactionId, wait: LockWait) {
+        for &blocker in &wait.blockers {
+            self.blocking.entry(blocker).or_default().push(waiter);
+        }
+        self.by_transaction.entry(waiter).or_default().push(wait);
+    }
+
+    fn remove(&mut self, waiter: TransactionId, token: u64) -> Option<LockWait> {
+        let waits = self.by_transaction.get_mut(&waiter)?;
         let position = waits.iter().position(|wait| wait.token == token)?;
         let wait = waits.swap_remove(position);
         if waits.is_empty() {
-            self.by_transaction.remove(&transaction);
+            self.by_transaction.remove(&waiter);
         }
         for blocker in &wait.blockers {
-            if let Some(count) = self.blocking.get_mut(blocker) {
-                *count -= 1;
-                if *count == 0 {
+            if let Some(waiters) = self.blocking.get_mut(blocker) {
+                if let Some(position) = waiters.iter().position(|&other| other == waiter) {
+                    waiters.swap_remove(position);
+                }
+                if waiters.is_empty() {
                     self.blocking.remove(blocker);
                 }
             }
         }
         Some(wait)
+    }
+
+    /// Somebody has left a queue from its middle: whoever was directly behind it waits for those that it waited for.
+    fn close_ranks(&mut self, gone: TransactionId, blockers: &[TransactionId]) {
+        for waiter in self.blocking.get(&gone).cloned().unwrap_or_default() {
+            for wait in self.by_transaction.get_mut(&waiter).into_iter().flatten() {
+                if !wait.blockers.contains(&gone) {
+                    continue;
+                }
+                for &blocker in blockers.iter().filter(|&&blocker| blocker != waiter) {
+                    if !wait.blockers.contains(&blocker) {
+                        wait.blockers.push(blocker);
+                        self.blocking.entry(blocker).or_default().push(waiter);
+                    }
+                }
+            }
+        }
     }
 
     fn blockers_of(&self, transaction: TransactionId) -> impl Iterator<Item = TransactionId> {
@@ -178,17 +204,13 @@ pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
 
 impl WaitForGraph {
     /// A wait begins, under a token that [`WaitForGraph::leave`] is given as well. True: it may have closed a cycle, see
-    /// [`Node::break_cycles`].
+    /// [`Node::is_deadlocked`].
     pub fn enter(&self, waiter: TransactionId, blockers: &[TransactionId], token: u64, timeout: Duration) -> bool {
         let since = Instant::now();
         let deadline = since + timeout;
         let suspect = {
             let mut waits = lock(&self.waits);
-            for &blocker in blockers {
-                *waits.blocking.entry(blocker).or_default() += 1;
-            }
-            let wait = LockWait { token, blockers: blockers.to_vec(), since, deadline, verdict: None };
-            waits.by_transaction.entry(waiter).or_default().push(wait);
+            waits.add(waiter, LockWait { token, blockers: blockers.to_vec(), since, deadline, verdict: None });
             waits.is_suspect(waiter)
         };
         if !self.monitor.awake.swap(true, Ordering::AcqRel)
@@ -199,9 +221,14 @@ impl WaitForGraph {
         suspect
     }
 
-    /// A wait is over; the verdict if it was ended from outside.
-    pub fn leave(&self, waiter: TransactionId, token: u64) -> Option<WaitVerdict> {
-        lock(&self.waits).remove(waiter, token).and_then(|wait| wait.verdict)
+    /// A wait is over; the verdict if it was ended from outside. `given_up`: it has not got what it waited for.
+    pub fn leave(&self, waiter: TransactionId, token: u64, given_up: bool) -> Option<WaitVerdict> {
+        let mut waits = lock(&self.waits);
+        let wait = waits.remove(waiter, token)?;
+        if given_up || wait.verdict.is_some() {
+            waits.close_ranks(waiter, &wait.blockers);
+        }
+        wait.verdict
     }
 
     /// Transactions that wait.
@@ -291,6 +318,16 @@ impl WaitForGraph {
 }
 
 impl Node {
+    /// The transaction waits for itself: all waits of the cycle exist at this moment, in partitions of this process.
+    pub fn is_deadlocked(&self, transaction: TransactionId) -> bool {
+        let (_guards, edges) = self.hold_wait_edges();
+        let mut blockers: HashMap<TransactionId, Vec<TransactionId>> = HashMap::default();
+        for (waiter, blocker) in edges {
+            blockers.entry(waiter).or_default().push(blocker);
+        }
+        waits_for_itself(transaction, |waiter, ahead| ahead.extend(blockers.get(&waiter).into_iter().flatten()))
+    }
+
     /// All waits in this process, and the partitions, held.
     fn hold_wait_edges(&self) -> (Vec<PartitionGuard<'_>>, Vec<WaitEdge>) {
         let guards: Vec<_> = (0..self.partition_count()).map(|partition| self.partition(partition)).collect();
@@ -324,7 +361,7 @@ impl Node {
     }
 
     /// Ends the cycles of waits within this process, all of whose waits exist at this moment: the youngest of each has its wait ended.
-    pub fn break_cycles(&self) {
+    fn break_cycles(&self) {
         let (guards, edges) = self.hold_wait_edges();
         let mut tokens = Vec::new();
         for victim in victims(&edges) {
@@ -368,13 +405,28 @@ mod tests {
         assert!(!graph.enter(id(2), &ids(&[3, 4]), 2, MINUTE));
         assert!(!graph.enter(id(5), &ids(&[1]), 5, MINUTE));
         assert!(graph.enter(id(4), &ids(&[1]), 4, MINUTE));
-        assert_eq!(graph.leave(id(4), 4), None);
-        graph.leave(id(2), 2);
+        assert_eq!(graph.leave(id(4), 4, false), None);
+        graph.leave(id(2), 2, false);
         assert!(!graph.enter(id(4), &ids(&[1]), 6, MINUTE));
         assert_eq!(graph.len(), 3);
         for (waiter, token) in [(1, 1), (5, 5), (4, 6)] {
-            graph.leave(id(waiter), token);
+            graph.leave(id(waiter), token, false);
         }
+        assert!(graph.is_empty() && lock(&graph.waits).blocking.is_empty());
+    }
+
+    /// Victims leave queues from their middle: a cycle through those behind them was only found when the monitor looked.
+    #[test]
+    fn who_was_behind_somebody_that_gave_up_waits_for_what_that_waited_for() {
+        let graph = WaitForGraph::default();
+        graph.enter(id(2), &ids(&[1]), 2, MINUTE);
+        graph.enter(id(3), &ids(&[2]), 3, MINUTE);
+        graph.enter(id(4), &ids(&[3]), 4, MINUTE);
+        graph.leave(id(3), 3, true);
+        graph.leave(id(2), 2, true);
+        assert!(graph.enter(id(1), &ids(&[4]), 1, MINUTE));
+        graph.leave(id(1), 1, false);
+        graph.leave(id(4), 4, false);
         assert!(graph.is_empty() && lock(&graph.waits).blocking.is_empty());
     }
 
@@ -384,9 +436,9 @@ mod tests {
         graph.enter(id(1), &ids(&[2]), 10, Duration::ZERO);
         graph.enter(id(1), &ids(&[3]), 11, MINUTE);
         assert_eq!(graph.expire(Instant::now()), [10]);
-        assert_eq!(graph.leave(id(1), 10), Some(WaitVerdict::Timeout));
+        assert_eq!(graph.leave(id(1), 10, false), Some(WaitVerdict::Timeout));
         assert_eq!(graph.judge(id(1), WaitVerdict::Deadlock), [11]);
-        assert_eq!(graph.leave(id(1), 11), Some(WaitVerdict::Deadlock));
+        assert_eq!(graph.leave(id(1), 11, false), Some(WaitVerdict::Deadlock));
         assert!(graph.judge(id(1), WaitVerdict::Deadlock).is_empty());
     }
 

@@ -25,16 +25,16 @@ struct Waiting<'a> {
 
 impl Waiting<'_> {
     /// Who ended the wait: the partition, or the node's lock monitor.
-    fn leave(&mut self) -> Option<WaitVerdict> {
+    fn leave(&mut self, given_up: bool) -> Option<WaitVerdict> {
         self.is_entered = false;
-        self.node.wait_for_graph().leave(self.transaction, self.token)
+        self.node.wait_for_graph().leave(self.transaction, self.token, given_up)
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if self.is_entered {
-            self.leave();
+            self.leave(true);
         }
         if !self.is_over {
             self.node.partition(self.partition).cancel_wait(self.transaction, WaitToken(self.token));
@@ -66,11 +66,11 @@ pub(crate) async fn wait_in_partition(
     let token = waiter.token();
     let mut waiting = Waiting { node, partition, transaction: id, token, is_entered: true, is_over: false };
     let is_suspect = node.wait_for_graph().enter(id, &blocked.holders, token, timeout);
-    if is_suspect && !waiter.is_done() {
-        node.break_cycles();
+    if is_suspect && !waiter.is_done() && node.is_deadlocked(id) {
+        return WaitEnd::Deadlock;
     }
     waiter.wait().await;
-    match waiting.leave() {
+    match waiting.leave(false) {
         Some(WaitVerdict::Deadlock) => WaitEnd::Deadlock,
         Some(WaitVerdict::Timeout) => WaitEnd::Timeout,
         None => {
