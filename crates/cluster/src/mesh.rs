@@ -35,7 +35,7 @@ pub(crate) const FRAME_ROUTED: u8 = 18;
 const CLOCK_DIFFERENCE_MAX_US: u64 = 60_000_000;
 
 /// What nodes must have in common beside the frames' own version: raised when they cannot work together any more.
-const PROGRAM_VERSION: u32 = 4;
+const PROGRAM_VERSION: u32 = 5;
 
 /// What the crate above does with operations on partitions that this node leads.
 pub trait Operations: Send + Sync + 'static {
