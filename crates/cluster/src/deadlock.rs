@@ -152,12 +152,18 @@ fn waits_for_itself(
     false
 }
 
-/// Somebody to give way in every cycle: the youngest. In linear time, but for the sorting.
-pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
+/// For every waiter those that it waits for.
+fn by_waiter(edges: &[WaitEdge]) -> HashMap<TransactionId, Vec<TransactionId>> {
     let mut blockers: HashMap<TransactionId, Vec<TransactionId>> = HashMap::default();
     for &(waiter, blocker) in edges {
         blockers.entry(waiter).or_default().push(blocker);
     }
+    blockers
+}
+
+/// Somebody to give way in every cycle: the youngest. In linear time, but for the sorting.
+pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
+    let blockers = by_waiter(edges);
     let mut victims: HashSet<TransactionId> = HashSet::default();
     // Depth first, oldest first; a blocker that lies on the path closes a cycle.
     let mut roots: Vec<TransactionId> = blockers.keys().copied().collect();
@@ -170,7 +176,7 @@ pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
         let mut path: Vec<(TransactionId, usize)> = vec![(root, 0)];
         let mut on_path: HashMap<TransactionId, usize> = HashMap::from_iter([(root, 0)]);
         while let Some(&mut (id, ref mut next)) = path.last_mut() {
-            let blocker = match done.contains(&id) || victims.contains(&id) {
+            let blocker = match victims.contains(&id) {
                 true => None,
                 false => blockers.get(&id).and_then(|blockers| blockers.get(*next)).copied(),
             };
@@ -184,9 +190,9 @@ pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
                 Some(blocker) if victims.contains(&blocker) || done.contains(&blocker) => {}
                 Some(blocker) => match on_path.get(&blocker) {
                     Some(&start) => {
-                        let mut cycle = path[start..].iter().map(|&(id, _)| id);
+                        let cycle = path[start..].iter().map(|&(id, _)| id);
                         if !cycle.clone().any(|id| victims.contains(&id)) {
-                            victims.extend(cycle.by_ref().max_by_key(|&id| (age(id), id)));
+                            victims.extend(cycle.max_by_key(|&id| (age(id), id)));
                         }
                     }
                     None => {
@@ -321,10 +327,7 @@ impl Node {
     /// The transaction waits for itself: all waits of the cycle exist at this moment, in partitions of this process.
     pub fn is_deadlocked(&self, transaction: TransactionId) -> bool {
         let (_guards, edges) = self.hold_wait_edges();
-        let mut blockers: HashMap<TransactionId, Vec<TransactionId>> = HashMap::default();
-        for (waiter, blocker) in edges {
-            blockers.entry(waiter).or_default().push(blocker);
-        }
+        let blockers = by_waiter(&edges);
         waits_for_itself(transaction, |waiter, ahead| ahead.extend(blockers.get(&waiter).into_iter().flatten()))
     }
 

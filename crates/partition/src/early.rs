@@ -60,12 +60,15 @@ impl Partition {
     }
 
     fn note_predecessor(&mut self, id: TransactionId, key: LockKey, predecessor: TransactionId) {
-        let Some(mut transaction) = self.transactions.remove(&id) else { return };
-        if transaction.predecessors.len() >= PREDECESSORS_KEPT {
-            transaction.predecessors.retain(|(_, known)| self.transactions.contains_key(known));
-        }
+        let Some(transaction) = self.transactions.get_mut(&id) else { return };
         transaction.predecessors.push((key, predecessor));
-        self.transactions.insert(id, transaction);
+        if transaction.predecessors.len() > PREDECESSORS_KEPT {
+            let mut known = std::mem::take(&mut transaction.predecessors);
+            known.retain(|(_, id)| self.transactions.contains_key(id));
+            if let Some(transaction) = self.transactions.get_mut(&id) {
+                transaction.predecessors = known;
+            }
+        }
     }
 
     /// Passes the locks of rows that a commit, just proposed, has updated to those that wait for them.

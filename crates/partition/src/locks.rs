@@ -332,11 +332,12 @@ impl LockTable {
             None => {
                 let waiter = Waiter { transaction, mode, token, early };
                 if holds {
-                    queue.push_front(waiter)
+                    queue.push_front(waiter);
+                    0
                 } else {
-                    queue.push_back(waiter)
+                    queue.push_back(waiter);
+                    queue.len() - 1
                 }
-                if holds { 0 } else { queue.len() - 1 }
             }
         };
         entry.blockers_at(position)
