@@ -37,6 +37,9 @@ pub const ENTRY_BYTES_MAX: usize = shoal_transport::PAYLOAD_BYTES_MAX - (1 << 20
 /// The entries of one commit are one batch of the log, which has heads as well.
 const COMMIT_BYTES_MAX: usize = BATCH_LIMIT_BYTES - (16 << 20);
 
+/// What is written at a time of a transaction that is larger.
+pub const PART_BYTES: usize = 256 << 10;
+
 /// What the order of the log is made under.
 #[derive(Default)]
 pub(crate) struct Sequencer {
@@ -243,6 +246,34 @@ impl Node {
                 Sequenced::Done(appending) => return Ok(appending),
                 Sequenced::NoRoom(bytes) => self.wait_for_log_room(bytes)?,
             }
+        }
+    }
+
+    /// Appends the next part of what a large transaction has written in the partition, before its commit. `None`: the rest goes with the
+    /// commit. `token` gets a signal when the part is durable; the caller flushes as for a commit. An error has changed nothing.
+    pub fn append_part(
+        &self,
+        transaction: TransactionId,
+        partition: u32,
+        token: u64,
+    ) -> Result<Option<Appending>> {
+        loop {
+            self.check_running()?;
+            let room = {
+                let mut guard = self.partition(partition);
+                guard.expect_joined(transaction)?;
+                let Some(bytes) = guard.next_part_bytes(transaction, PART_BYTES) else { return Ok(None) };
+                let room = Node::log_room_for(std::iter::once(bytes));
+                let mut sequencer = lock(&self.sequencer);
+                sequencer.check_open()?;
+                if self.log().has_room(room) {
+                    guard.propose_part(transaction, PART_BYTES, CommitToken(token))?;
+                    sequencer.collect(partition, &mut guard, Timestamp::ZERO, token);
+                    return Ok(Some(Appending { signals: 1, ..self.append_batch(&mut sequencer)? }));
+                }
+                room
+            };
+            self.wait_for_log_room(room)?;
         }
     }
 

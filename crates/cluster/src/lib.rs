@@ -46,6 +46,7 @@ mod sequence;
 mod services;
 mod settle;
 mod single_user;
+mod slices;
 mod snapshot;
 pub mod table;
 pub mod table_map;

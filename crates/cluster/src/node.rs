@@ -30,6 +30,7 @@ use crate::remote::{Peers, Remote};
 use crate::replication::Unsent;
 use crate::router::Router;
 use crate::single_user::SingleUser;
+use crate::slices::Slices;
 use crate::snapshot::Snapshots;
 use crate::wait::{WaitSlots, Waiter, lock};
 
@@ -65,6 +66,7 @@ pub struct Node {
     pub(crate) snapshots: Snapshots,
     pub(crate) waits: Arc<WaitSlots>,
     pub(crate) graph: WaitForGraph,
+    pub(crate) slices: Slices,
     pub(crate) metadata_locks: Arc<MetadataLocks>,
     pub(crate) catalog: RwLock<Arc<Catalog>>,
     pub(crate) catalog_version: AtomicU64,
@@ -107,7 +109,10 @@ pub struct PartitionGuard<'a> {
 }
 
 struct Woken<'a> {
-    waits: &'a WaitSlots,
+    node: &'a Node,
+    partition: u32,
+    /// Large transactions have something left to do here.
+    has_ending: bool,
     tokens: Vec<WaitToken>,
 }
 
@@ -134,6 +139,7 @@ impl Drop for PartitionGuard<'_> {
         if !woken.is_empty() {
             self.woken.tokens = std::mem::take(woken);
         }
+        self.woken.has_ending = self.guard.has_ending();
     }
 }
 
@@ -142,7 +148,10 @@ impl Drop for Woken<'_> {
     #[inline]
     fn drop(&mut self) {
         for token in self.tokens.drain(..) {
-            self.waits.signal(token.0);
+            self.node.waits.signal(token.0);
+        }
+        if self.has_ending {
+            self.node.slices.want(self.partition);
         }
     }
 }
@@ -164,7 +173,7 @@ impl Node {
     #[inline]
     pub fn partition(&self, partition: u32) -> PartitionGuard<'_> {
         let guard = lock(&self.partitions[partition as usize].partition);
-        PartitionGuard { guard, woken: Woken { waits: &self.waits, tokens: Vec::new() } }
+        PartitionGuard { guard, woken: Woken { node: self, partition, has_ending: false, tokens: Vec::new() } }
     }
 
     pub fn partition_count(&self) -> u32 {
@@ -388,6 +397,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         self.keeper.stop();
         self.graph.stop();
+        self.slices.stop();
     }
 }
 

@@ -35,6 +35,7 @@ use crate::options::{Durability, NodeOptions, RecoveryProgress};
 use crate::remote::Peers;
 use crate::router::{PARTITIONS_MAX, Router};
 use crate::single_user::SingleUser;
+use crate::slices::Slices;
 use crate::snapshot::Snapshots;
 use crate::topology::ClusterOptions;
 use crate::wait::{WaitSlots, lock};
@@ -144,6 +145,7 @@ impl Node {
         }
         node.begin(is_new)?;
         node.graph.start(Arc::downgrade(&node))?;
+        node.slices.start(Arc::downgrade(&node))?;
         if node.options.background_work {
             node.keeper.start(Arc::downgrade(&node))?;
         }
@@ -308,6 +310,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         inline_flushes: InlineFlushes::default(),
         snapshots,
         graph: WaitForGraph::default(),
+        slices: Slices::default(),
         single_user: SingleUser::of(&dictionary.catalog),
         catalog_version: AtomicU64::new(dictionary.catalog.version),
         catalog_index: AtomicU64::new(dictionary.index),

@@ -10,6 +10,7 @@ use shoal_types::row::RowRef;
 use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::budget::MemoryBudget;
+use crate::large::SLICE_WRITES;
 use crate::outputs::HardState;
 use crate::time::Timing;
 
@@ -208,6 +209,8 @@ pub struct PartitionConfig {
     /// The log is kept in memory for replicas that are away as long as it takes no more than this; those that are away
     /// for longer are sent a checkpoint.
     pub tail_bytes_max: u64,
+    /// Transactions with more writes are applied, and undone, in slices of so many: see [`crate::Partition::go_on`].
+    pub slice_writes: usize,
     pub budget: Arc<MemoryBudget>,
 }
 
@@ -232,6 +235,7 @@ impl PartitionConfig {
             life: 0,
             amnesia: false,
             tail_bytes_max: TAIL_BYTES_MAX,
+            slice_writes: SLICE_WRITES,
             budget,
         }
     }

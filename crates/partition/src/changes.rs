@@ -120,6 +120,12 @@ fn change_in<'a>(tables: &[TableId], data: &'a [u8]) -> Result<Option<LoggedChan
         DecodedEntry::Decide { transaction, decision } => {
             Ok(Some(LoggedChange::Decided { transaction, commit: decision.timestamp() }))
         }
+        DecodedEntry::Part { transaction, writes: all } => {
+            writes(&all, &|writes| LoggedChange::Prepared { transaction, writes })
+        }
+        DecodedEntry::CommitOfParts { transaction, timestamp, .. } => {
+            Ok(Some(LoggedChange::Decided { transaction, commit: Some(timestamp) }))
+        }
         DecodedEntry::AlterFragment(schema) if tables.contains(&schema.id) => {
             Ok(Some(LoggedChange::Altered { table: schema.id, version: schema.version }))
         }
@@ -149,6 +155,9 @@ impl Partition {
             let State::Prepared { home, timestamp } = transaction.state else { continue };
             let data = entry::encode_prepare(transaction, home, timestamp, |table| tables.contains(&table));
             change_in(tables, &data)?.into_iter().for_each(&mut *see);
+        }
+        for part in self.logged_parts() {
+            change_in(tables, &part)?.into_iter().for_each(&mut *see);
         }
         Ok(LogEnd { term: self.applied_term, index: self.applied_index })
     }

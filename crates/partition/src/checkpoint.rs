@@ -11,9 +11,9 @@
 //! header    1, version u8, partition u32, index u64, term u64, timestamp u64   first
 //! table     2, length u32, schema                                               before its rows
 //! row       3, commit timestamp u64, length u32, row
-//! prepared  5, length u32, its PREPARE entry                                    behind all rows
+//! prepared  5, length u32, its PREPARE entry, or a PART entry                    behind all rows
 //! decision  6, transaction u64, commit timestamp u64, count u32, so many participants u32
-//! end       4, rows u64, prepared transactions and decisions u64                last
+//! end       4, rows u64, records behind the rows u64                             last
 //! ```
 //! Blocks are cut between records. The caller guards them by checksums.
 
@@ -150,6 +150,7 @@ impl CheckpointCursor {
 impl Partition {
     /// Pins the present state. Give the cursor back to `end_checkpoint`, finished or not.
     pub fn begin_checkpoint(&mut self) -> CheckpointCursor {
+        self.go_on_to_the_end();
         let pin_number = self.pins.last().map_or(0, |pin| pin.number + 1);
         let timestamp = self.applied;
         self.pins.push(Pin { number: pin_number, timestamp, floor: timestamp, late: Map::default() });
@@ -171,7 +172,7 @@ impl Partition {
         }
     }
 
-    /// Prepared transactions and decisions as records.
+    /// Prepared transactions, parts of commits to come and decisions as records.
     fn undecided_records(&self) -> VecDeque<Vec<u8>> {
         let has_table = |table| self.fragments.contains_key(&table);
         let prepared = self.two_phase.prepared.keys().filter_map(|&id| {
@@ -189,7 +190,12 @@ impl Partition {
             entry::append_partitions(&decision.participants, &mut record);
             record
         });
-        prepared.chain(decisions).collect()
+        let parts = self.logged_parts().map(|entry| {
+            let mut record = Vec::with_capacity(entry.len() + 5);
+            append_sized(PREPARED, None, &entry, &mut record);
+            record
+        });
+        prepared.chain(parts).chain(decisions).collect()
     }
 
     fn pin(&self, cursor: &CheckpointCursor) -> Result<&Pin> {
@@ -300,10 +306,12 @@ impl Partition {
                 }
                 PREPARED => {
                     self.finish_table();
-                    let DecodedEntry::Prepare(prepare) = entry::decode(reader.sized()?)? else {
-                        return Err(damaged());
-                    };
-                    self.apply_decoded_prepare(prepare)?;
+                    let data = reader.sized()?;
+                    match entry::decode(data)? {
+                        DecodedEntry::Prepare(prepare) => self.apply_decoded_prepare(prepare)?,
+                        DecodedEntry::Part { transaction, .. } => self.apply_part(transaction, data),
+                        _ => return Err(damaged()),
+                    }
                     self.installing.undecided += 1;
                 }
                 DECISION => {

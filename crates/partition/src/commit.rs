@@ -20,7 +20,8 @@ const GARBAGE_PER_COMMIT: usize = 4;
 pub(crate) struct Proposal {
     pub(crate) index: u64,
     term: u64,
-    token: CommitToken,
+    /// Of whoever waits for it.
+    token: Option<CommitToken>,
     pub(crate) change: Change,
 }
 
@@ -34,6 +35,10 @@ pub(crate) enum Change {
     Create(Arc<TableSchema>),
     Drop(TableId),
     Alter(Arc<TableSchema>),
+    /// Part of a commit to come: its writes up to this number.
+    Part(TransactionId, u32),
+    /// Parts before are void.
+    Void,
 }
 
 impl Partition {
@@ -51,6 +56,10 @@ impl Partition {
             }
             Some(active) if self.is_overtaken(active) => {
                 return Err(transaction_lost(transaction, self.config.id));
+            }
+            Some(active) if active.logged > 0 => {
+                let writes = active.logged_writes;
+                Some(entry::encode_commit_of_parts(transaction, commit_timestamp, writes))
             }
             Some(active) => entry::encode_commit(active, commit_timestamp),
             None => None,
@@ -87,9 +96,19 @@ impl Partition {
     }
 
     pub(crate) fn propose(&mut self, data: Vec<u8>, token: CommitToken, change: Change) -> Result<()> {
+        self.void_parts()?;
+        self.propose_entry(data, Some(token), change)
+    }
+
+    pub(crate) fn propose_entry(
+        &mut self,
+        data: Vec<u8>,
+        token: Option<CommitToken>,
+        change: Change,
+    ) -> Result<()> {
         let (index, term) = self.group.propose(data)?;
         if is_planted(Bug::AcknowledgeBeforeMajority) && matches!(change, Change::Commit(..)) {
-            self.outputs.committed.push(token);
+            self.outputs.committed.extend(token);
         }
         self.proposals.push_back(Proposal { index, term, token, change });
         Ok(())
@@ -149,11 +168,11 @@ impl Partition {
         for proposal in self.proposals.drain(..) {
             // This replica was the only leader of its terms, so an entry of such a term follows all proposals of it.
             if proposal.index <= index && proposal.term == term {
-                self.outputs.committed.push(proposal.token);
+                self.outputs.committed.extend(proposal.token);
             } else if proposal.index > index && proposal.term < term {
-                self.outputs.lost.push(proposal.token);
+                self.outputs.lost.extend(proposal.token);
             } else {
-                self.outputs.unknown.push(proposal.token);
+                self.outputs.unknown.extend(proposal.token);
             }
         }
     }
@@ -165,8 +184,9 @@ impl Partition {
             Change::Forget(transactions) => self.remember(&transactions),
             // A prepared transaction stays so until its decision comes again.
             Change::Decide(..) | Change::Create(_) | Change::Drop(_) | Change::Alter(_) => {}
+            Change::Part(..) | Change::Void => {}
         }
-        self.outputs.lost.push(proposal.token);
+        self.outputs.lost.extend(proposal.token);
     }
 
     fn lose_writes(&mut self, id: TransactionId) {
@@ -178,33 +198,54 @@ impl Partition {
     }
 
     fn apply_proposal(&mut self, proposal: Proposal) -> Result<()> {
+        let token = proposal.token;
         match proposal.change {
-            Change::Commit(id, timestamp) => self.apply_commit(id, timestamp),
+            // What may go on slice by slice hands its token back at its end.
+            Change::Commit(id, timestamp) => {
+                self.apply_commit(id, timestamp, token);
+                return Ok(());
+            }
             Change::HomeCommit(id, timestamp, participants) => {
-                self.apply_commit(id, timestamp);
                 self.apply_decision_made(id, timestamp, participants);
+                self.apply_commit(id, timestamp, token);
+                return Ok(());
+            }
+            Change::Decide(id, decision) => {
+                self.apply_decision(id, decision, token);
+                return Ok(());
             }
             Change::Prepare(id, home, timestamp) => self.apply_prepare(id, home, timestamp),
-            Change::Decide(id, decision) => self.apply_decision(id, decision),
             Change::Forget(transactions) => self.apply_forget(&transactions),
+            Change::Part(id, end) => {
+                if let Some(transaction) = self.transactions.get_mut(&id) {
+                    transaction.applied_parts = end;
+                }
+            }
+            Change::Void => {}
             Change::Create(schema) => self.apply_create(schema),
             Change::Drop(table) => self.apply_drop(table),
             Change::Alter(schema) => self.apply_alter(schema)?,
         }
-        self.outputs.committed.push(proposal.token);
+        self.outputs.committed.extend(token);
         Ok(())
     }
 
-    fn apply_commit(&mut self, id: TransactionId, timestamp: Timestamp) {
-        if let Some(mut transaction) = self.transactions.remove(&id) {
-            self.apply_workspace(&mut transaction, timestamp);
-            self.finish(transaction);
+    fn apply_commit(&mut self, id: TransactionId, timestamp: Timestamp, token: Option<CommitToken>) {
+        match self.transactions.remove(&id) {
+            Some(transaction) => self.apply_transaction(transaction, timestamp, token),
+            None => self.outputs.committed.extend(token),
         }
     }
 
-    pub(crate) fn apply_workspace(&mut self, transaction: &mut Transaction, timestamp: Timestamp) {
+    /// Makes rows of the next writes of a committed transaction, so many at most.
+    pub(crate) fn apply_writes(&mut self, transaction: &mut Transaction, count_max: usize, timestamp: Timestamp) {
         let horizon = self.effective_horizon();
-        for number in 0..transaction.writes.len() {
+        let begin = match transaction.state {
+            State::Applying { next, .. } => next as usize,
+            _ => 0,
+        };
+        let end = begin.saturating_add(count_max).min(transaction.writes.len());
+        for number in begin..end {
             let write = &mut transaction.writes[number];
             let row = write.row.take();
             let (table, hash, row_id, charge) = (write.table, write.hash, write.row_id, write.charge);
@@ -225,7 +266,10 @@ impl Partition {
             };
             self.settle(table, timestamp, applied);
         }
-        self.applied = self.applied.max(timestamp);
+        if let State::Applying { next, .. } = &mut transaction.state {
+            *next = end as u32;
+        }
+        self.show_before_late(transaction, begin..end, timestamp);
         self.collect_garbage(GARBAGE_PER_COMMIT);
     }
 
@@ -238,6 +282,7 @@ impl Partition {
 
     /// Applies an entry from its bytes.
     pub(crate) fn apply_encoded(&mut self, index: u64, term: u64, data: &[u8]) -> Result<()> {
+        self.go_on_to_the_end();
         match entry::decode(data)? {
             DecodedEntry::Empty => {}
             DecodedEntry::Commit { timestamp, writes, .. } => self.apply_decoded_commit(writes, timestamp),
@@ -247,7 +292,15 @@ impl Partition {
                 self.apply_decision_made(commit.transaction, commit.timestamp, participants);
             }
             DecodedEntry::Prepare(prepare) => self.apply_decoded_prepare(prepare)?,
-            DecodedEntry::Decide { transaction, decision } => self.apply_decision(transaction, decision),
+            DecodedEntry::Decide { transaction, decision } => {
+                self.parts.remove(&transaction);
+                self.apply_decision(transaction, decision, None);
+                self.go_on_to_the_end();
+            }
+            DecodedEntry::Part { transaction, .. } => self.apply_part(transaction, data),
+            DecodedEntry::CommitOfParts { transaction, timestamp, writes } => {
+                self.apply_commit_of_parts(transaction, timestamp, writes)?;
+            }
             DecodedEntry::Forget(transactions) => self.apply_forget(&transactions),
             DecodedEntry::CreateFragment(schema) => self.apply_create(schema),
             DecodedEntry::DropFragment(table) => self.apply_drop(table),
@@ -257,7 +310,7 @@ impl Partition {
         Ok(())
     }
 
-    fn apply_decoded_commit(&mut self, writes: Vec<DecodedWrite<'_>>, timestamp: Timestamp) {
+    pub(crate) fn apply_decoded_commit(&mut self, writes: Vec<DecodedWrite<'_>>, timestamp: Timestamp) {
         for write in writes {
             self.apply_decoded(write, timestamp);
         }

@@ -91,6 +91,7 @@ impl Partition {
     }
 
     pub(crate) fn apply_drop(&mut self, table: TableId) {
+        self.go_on_to_the_end();
         self.end_users_of(table);
         let Some(fragment) = self.fragments.remove(&table) else {
             return;
@@ -103,6 +104,7 @@ impl Partition {
     }
 
     pub(crate) fn apply_alter(&mut self, schema: Arc<TableSchema>) -> Result<()> {
+        self.go_on_to_the_end();
         self.end_users_of(schema.id);
         let Some(fragment) = self.fragments.get_mut(&schema.id) else {
             return Ok(());

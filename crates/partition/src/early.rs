@@ -21,7 +21,7 @@ use crate::locks::LockKey;
 use crate::partition::Partition;
 use crate::workspace::{NO_ROW, NO_WRITE, StagedWrite, State, Transaction};
 
-/// A commit with more writes passes no locks on when it is proposed: whoever waits for one waits until it is applied.
+/// A commit with more writes passes no locks on: whoever waits for one waits until it is applied.
 const WRITES_MAX: usize = 64;
 /// Predecessors of one transaction that are kept without asking whether they are still under way.
 const PREDECESSORS_KEPT: usize = 16;
@@ -37,9 +37,12 @@ impl Transaction {
     }
 
     /// The commit is under way, by an entry of this log alone, and has updated the row of this lock.
-    fn passes_on(&self, key: LockKey) -> bool {
+    fn passes_on(&self, key: LockKey, writes_max: usize) -> bool {
         let mut writes = self.newest_with_hash(key.table, key.hash).peekable();
-        matches!(self.state, State::Committing { .. }) && writes.peek().is_some() && writes.all(is_update)
+        matches!(self.state, State::Committing { .. })
+            && self.writes.len() <= writes_max
+            && writes.peek().is_some()
+            && writes.all(is_update)
     }
 }
 
@@ -48,7 +51,8 @@ impl Partition {
     /// keeps it, or others wait for it.
     pub(crate) fn take_over(&mut self, id: TransactionId, key: LockKey) -> bool {
         let Some(holder) = self.locks.exclusive_holder(key) else { return false };
-        let may_pass = self.transaction(holder).is_some_and(|holder| holder.passes_on(key));
+        let may_pass =
+            self.transaction(holder).is_some_and(|holder| holder.passes_on(key, self.passing_writes_max()));
         if !may_pass || !self.locks.take_over(key, holder, id) {
             return false;
         }
@@ -57,6 +61,11 @@ impl Partition {
         }
         self.note_predecessor(id, key, holder);
         true
+    }
+
+    /// What is applied slice by slice keeps its locks until it is rows.
+    fn passing_writes_max(&self) -> usize {
+        WRITES_MAX.min(self.config.slice_writes)
     }
 
     fn note_predecessor(&mut self, id: TransactionId, key: LockKey, predecessor: TransactionId) {
@@ -73,14 +82,16 @@ impl Partition {
 
     /// Passes the locks of rows that a commit, just proposed, has updated to those that wait for them.
     pub(crate) fn pass_locks_on(&mut self, id: TransactionId) {
-        let Some(transaction) = self.transactions.get(&id).filter(|one| one.writes.len() <= WRITES_MAX) else {
+        let Some(transaction) =
+            self.transactions.get(&id).filter(|one| one.writes.len() <= self.passing_writes_max())
+        else {
             return;
         };
         let mut granted = Vec::new();
         for write in transaction.writes.iter().filter(|write| write.superseded_by == NO_WRITE && is_update(write))
         {
             let key = LockKey::row(write.table, write.hash);
-            if self.locks.is_waited_for(key) && transaction.passes_on(key) {
+            if self.locks.is_waited_for(key) && transaction.passes_on(key, usize::MAX) {
                 granted.extend(self.locks.pass_on(key, id));
             }
         }

@@ -17,10 +17,13 @@
 //! home commit     7, transaction u64, commit timestamp u64, count u32, so many partitions u32,
 //!                   count u32, writes as in a commit
 //! forget          8, count u32, so many transactions u64
+//! part            9, transaction u64, count u32, writes as in a commit
+//! commit of parts 10, transaction u64, commit timestamp u64, count u32 of the writes in its parts
 //! ```
 //! Integers are little-endian. An empty entry opens a leader's term. Kinds 5 to 8 are the two-phase commit, see
-//! `two_phase`. The log guards the bytes by checksums; decoding still checks every length.
+//! `two_phase`; 9 and 10, see `large`. The log guards the bytes by checksums; decoding still checks every length.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use shoal_types::{Error, PartitionId, Result, TableId, TableSchema, Timestamp, TransactionId};
@@ -36,6 +39,8 @@ const PREPARE: u8 = 5;
 const DECIDE: u8 = 6;
 const HOME_COMMIT: u8 = 7;
 const FORGET: u8 = 8;
+const PART: u8 = 9;
+const COMMIT_OF_PARTS: u8 = 10;
 
 const DECIDE_COMMIT: u8 = 1;
 const DECIDE_ABORT: u8 = 2;
@@ -61,6 +66,8 @@ pub(crate) enum DecodedEntry<'a> {
     Decide { transaction: TransactionId, decision: Decision },
     HomeCommit(DecodedHomeCommit<'a>),
     Forget(Vec<TransactionId>),
+    Part { transaction: TransactionId, writes: Vec<DecodedWrite<'a>> },
+    CommitOfParts { transaction: TransactionId, timestamp: Timestamp, writes: u32 },
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -87,12 +94,16 @@ pub(crate) enum DecodedWrite<'a> {
     Delete { table: TableId, key: &'a [u8], name: &'a [u8] },
 }
 
-/// What stands before the writes in a PREPARE, the longest.
+/// What stands before the writes in a PREPARE, the longest; a commit of parts is shorter.
 const WRITES_HEADER_BYTES_MAX: usize = 25;
 
 /// The writes of a transaction that its commit would make, by their numbers.
 fn final_writes(transaction: &Transaction) -> impl Iterator<Item = u32> + '_ {
-    (0..transaction.writes.len() as u32).filter(|&number| {
+    final_writes_in(transaction, 0..transaction.writes.len() as u32)
+}
+
+fn final_writes_in(transaction: &Transaction, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
+    range.filter(|&number| {
         let write = &transaction.writes[number as usize];
         // A row that this transaction inserted and deleted again was never there.
         write.superseded_by == NO_WRITE && (write.row.is_some() || write.row_id != NO_ROW)
@@ -106,7 +117,10 @@ pub(crate) fn has_final_writes(transaction: &Transaction) -> bool {
 
 /// What the entry with the transaction's writes takes at most, but for a home's list of participants.
 pub(crate) fn commit_bytes_max(transaction: &Transaction) -> usize {
-    WRITES_HEADER_BYTES_MAX + measure(transaction, final_writes(transaction)).1
+    match transaction.logged {
+        0 => WRITES_HEADER_BYTES_MAX + measure(transaction, final_writes(transaction)).1,
+        _ => WRITES_HEADER_BYTES_MAX,
+    }
 }
 
 /// How many of these writes there are, and the bytes that they take.
@@ -156,6 +170,40 @@ pub(crate) fn encode_commit(transaction: &Transaction, timestamp: Timestamp) -> 
     out.extend_from_slice(&timestamp.0.to_le_bytes());
     append_writes(transaction, count, final_writes(transaction), &mut out);
     Some(out)
+}
+
+/// The next writes for a part of about so many bytes: up to which number, how many, and what they take.
+pub(crate) fn next_part(transaction: &Transaction, bytes_max: usize) -> (u32, u32, usize) {
+    let end = transaction.writes.len() as u32;
+    let (mut count, mut size) = (0, 0);
+    for number in final_writes_in(transaction, transaction.logged..end) {
+        if size >= bytes_max {
+            return (number, count, size);
+        }
+        count += 1;
+        size += measure(transaction, std::iter::once(number)).1;
+    }
+    (end, count, size)
+}
+
+/// The final writes in this range as a part of a commit to come.
+pub(crate) fn encode_part(transaction: &Transaction, range: Range<u32>) -> Vec<u8> {
+    let (count, size) = measure(transaction, final_writes_in(transaction, range.clone()));
+    let mut out = Vec::with_capacity(13 + size);
+    out.push(PART);
+    out.extend_from_slice(&transaction.id.0.to_le_bytes());
+    append_writes(transaction, count, final_writes_in(transaction, range), &mut out);
+    out
+}
+
+/// The commit of a transaction all of whose writes are in parts before.
+pub(crate) fn encode_commit_of_parts(transaction: TransactionId, timestamp: Timestamp, writes: u32) -> Vec<u8> {
+    let mut out = Vec::with_capacity(21);
+    out.push(COMMIT_OF_PARTS);
+    out.extend_from_slice(&transaction.0.to_le_bytes());
+    out.extend_from_slice(&timestamp.0.to_le_bytes());
+    out.extend_from_slice(&writes.to_le_bytes());
+    out
 }
 
 /// The final writes of a transaction to the tables that `has_table` knows, not decided yet.
@@ -325,6 +373,17 @@ pub(crate) fn decode(data: &[u8]) -> Result<DecodedEntry<'_>> {
         DECIDE => decode_decide(&mut reader),
         HOME_COMMIT => decode_home_commit(&mut reader),
         FORGET => decode_forget(&mut reader),
+        PART => {
+            let (transaction, writes) = (TransactionId(reader.u64()?), decode_writes(&mut reader)?);
+            reader.end()?;
+            Ok(DecodedEntry::Part { transaction, writes })
+        }
+        COMMIT_OF_PARTS => {
+            let (transaction, timestamp) = (TransactionId(reader.u64()?), Timestamp(reader.u64()?));
+            let writes = reader.u32()?;
+            reader.end()?;
+            Ok(DecodedEntry::CommitOfParts { transaction, timestamp, writes })
+        }
         kind => {
             Err(Error::unknown(format!("a log entry has the unknown kind {kind}: written by a newer version?")))
         }

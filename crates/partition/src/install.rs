@@ -163,6 +163,7 @@ impl Partition {
     /// Forgets rows, transactions and locks; everybody who waits is woken.
     fn clear_state(&mut self, index: u64, term: u64) {
         self.epoch += 1;
+        self.go_on_to_the_end();
         self.settle_proposals(index, term);
         let mut woken = Vec::new();
         for (_, mut transaction) in self.transactions.drain() {
@@ -181,6 +182,8 @@ impl Partition {
             self.config.budget.release(fragment.bytes());
         }
         self.two_phase = TwoPhase::default();
+        self.parts.clear();
+        self.abandoned.clear();
         self.pins.clear();
         self.garbage.clear();
     }

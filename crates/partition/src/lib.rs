@@ -5,7 +5,7 @@
 //! sleepers. `partition` tells the way of a write through the crate.
 //!
 //! - storage: `fragment` (rows and versions of one table) on `slab`, `hash_index` and `btree`; `budget` pays for it
-//! - concurrency: `locks` (rows), `early` (locks that pass on before a flush), `ranges` (no phantoms), `workspace` (what a transaction has staged)
+//! - concurrency: `locks` (rows), `early` (locks that pass on before a flush), `large` (what goes on bit by bit), `ranges` (no phantoms), `workspace` (what a transaction has staged)
 //! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `prepared`, `definition`,
 //!   `checkpoint`
 //! - `changes`: what the log tells of committed changes, for those that follow it from outside
@@ -26,6 +26,7 @@ mod fragment;
 mod group;
 mod hash_index;
 mod install;
+mod large;
 mod leadership;
 mod lease;
 mod locks;
@@ -55,6 +56,7 @@ pub use budget::MemoryBudget;
 pub use changes::{ChangeKind, Followed, Gap, LoggedChange, LoggedWrite};
 pub use checkpoint::{CheckpointCursor, CheckpointHead};
 pub use fragment::FragmentMemory;
+pub use large::SLICE_WRITES;
 pub use message::{decode_message, encode_message};
 pub use outputs::{HardState, Leadership, LogEntry, LogStart, Outputs, ReadState};
 pub use partition::{Activity, Partition};

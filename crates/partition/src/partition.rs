@@ -13,7 +13,7 @@
 //!   the versions of every row are in the order of their timestamps.
 //! - An operation that answers `Step::Wait` has changed nothing but locks and queues.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -25,6 +25,7 @@ use crate::commit::Proposal;
 use crate::fragment::{Fragment, FragmentMemory};
 use crate::group::{Decided, Group};
 use crate::install::Installing;
+use crate::large::Ending;
 use crate::locks::{Grant, LockTable};
 use crate::outputs::{HardState, LogStart, Outputs};
 use crate::planted::{Bug, is_planted};
@@ -60,6 +61,12 @@ pub struct Partition {
     /// Where the newest definition is in the log that this replica has proposed.
     pub(crate) newest_definition: u64,
     pub(crate) two_phase: TwoPhase,
+    /// Large transactions that have ended and are not gone yet.
+    pub(crate) ending: VecDeque<Ending>,
+    /// Parts, read from the log, of commits to come.
+    pub(crate) parts: BTreeMap<TransactionId, Vec<Box<[u8]>>>,
+    /// Transactions that were rolled back with parts in the log, which does not say so yet.
+    pub(crate) abandoned: Vec<TransactionId>,
     /// The newest timestamp of a commit or PREPARE proposed or applied, and the newest of the commits applied.
     pub(crate) newest: Timestamp,
     pub(crate) applied: Timestamp,
@@ -118,6 +125,9 @@ impl Partition {
             proposals: VecDeque::new(),
             newest_definition: 0,
             two_phase: TwoPhase::default(),
+            ending: VecDeque::new(),
+            parts: BTreeMap::new(),
+            abandoned: Vec::new(),
             newest: Timestamp::ZERO,
             applied: Timestamp::ZERO,
             applied_index: 0,
@@ -199,6 +209,8 @@ impl Partition {
     /// Ends recovery and joins the group. A group of one leads from here on; its outputs want the usual treatment.
     pub fn start(&mut self) -> Result<()> {
         self.check_installed()?;
+        // Their transactions ended with the process.
+        self.parts.clear();
         self.group.start(self.applied_index)?;
         self.pump()
     }

@@ -7,6 +7,8 @@
 //!
 //! A replica that has just ceased to lead may still hold such locks for transactions of its own; they give way.
 
+use std::ops::Range;
+
 use shoal_types::{Error, PartitionId, Result, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
@@ -120,36 +122,46 @@ impl Partition {
             )));
         }
         self.rollback(id);
+        self.go_on_to_the_end();
         Ok(())
     }
 
     /// Ends a prepared transaction; nothing if it is not (any more).
-    pub(crate) fn apply_decision(&mut self, id: TransactionId, decision: Decision) {
-        if self.two_phase.prepared.remove(&id).is_none() {
+    pub(crate) fn apply_decision(&mut self, id: TransactionId, decision: Decision, token: Option<CommitToken>) {
+        let is_applying = |one: &Transaction| matches!(one.state, State::Applying { .. });
+        if self.transaction(id).is_some_and(is_applying) || self.two_phase.prepared.remove(&id).is_none() {
+            self.outputs.committed.extend(token);
             return;
         }
         let Some(mut transaction) = self.transactions.remove(&id) else {
+            self.outputs.committed.extend(token);
             return;
         };
         match decision {
-            Decision::Commit(timestamp) => self.apply_prepared_writes(&mut transaction, timestamp),
+            Decision::Commit(timestamp) => {
+                self.recharge(&mut transaction);
+                self.lower_pins(timestamp);
+                self.newest = self.newest.max(timestamp);
+                self.apply_transaction(transaction, timestamp, token);
+            }
             Decision::Abort => {
-                let released = transaction.truncate(SavepointMark(0));
-                self.config.budget.release(released);
+                self.undo_transaction(transaction);
+                self.outputs.committed.extend(token);
             }
         }
-        self.finish(transaction);
     }
 
-    fn apply_prepared_writes(&mut self, transaction: &mut Transaction, timestamp: Timestamp) {
-        self.recharge(transaction);
-        let is_late = self.lower_pins(timestamp);
-        self.apply_workspace(transaction, timestamp);
-        self.newest = self.newest.max(timestamp);
-        if !is_late {
+    /// Checkpoints in the making whose timestamps are not earlier than this commit, which came late, show what was there before.
+    pub(crate) fn show_before_late(
+        &mut self,
+        transaction: &Transaction,
+        writes: Range<usize>,
+        timestamp: Timestamp,
+    ) {
+        if !self.pins.iter().any(|pin| pin.timestamp >= timestamp) {
             return;
         }
-        for number in 0..transaction.writes.len() as u32 {
+        for number in writes.start as u32..writes.end as u32 {
             let write = &transaction.writes[number as usize];
             if write.superseded_by != NO_WRITE {
                 continue;
@@ -164,15 +176,12 @@ impl Partition {
     }
 
     /// Checkpoints in the making were begun before this commit, whose timestamp may be earlier than theirs all the
-    /// same: what it replaces stays until they are written. False if there are none.
-    fn lower_pins(&mut self, timestamp: Timestamp) -> bool {
+    /// same: what it replaces stays until they are written.
+    fn lower_pins(&mut self, timestamp: Timestamp) {
         let before = Timestamp(timestamp.0.saturating_sub(1));
-        let mut is_late = false;
         for pin in self.pins.iter_mut().filter(|pin| pin.timestamp >= timestamp) {
             pin.floor = pin.floor.min(before);
-            is_late = true;
         }
-        is_late
     }
 
     /// A table may have been altered while the transaction was prepared, and a version may cost something else now.

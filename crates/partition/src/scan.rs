@@ -292,6 +292,14 @@ impl Partition {
             Some(request) => Some((locker(view)?, request)),
             None => None,
         };
+        if self.has_ending() {
+            let snapshot = if lock.is_some() { Timestamp::MAX } else { view.snapshot };
+            if let Some(writer) = self.large_writer_of(cursor.table, snapshot)
+                && let Some(blocked) = self.wait_for_apply(writer, view.token)
+            {
+                return Ok(Step::Wait(blocked));
+            }
+        }
         if let Some((id, _)) = lock {
             self.growing(id)?;
             if let Some(blocked) = self.await_predecessors(id, view.token) {
@@ -414,7 +422,13 @@ impl Partition {
         let mut key = Vec::new();
         let (committing, prepared) = (self.commits_seen_by(view.snapshot), self.prepared_before(view.snapshot));
         let holder = committing.chain(prepared).find(|&id| {
-            let Some(other) = self.transaction(id) else { return false };
+            let Some(other) = self.transaction(id).filter(|other| other.writes_table(cursor.table)) else {
+                return false;
+            };
+            if other.writes.len() > self.config.slice_writes {
+                // Looking where they are would take longer than most waits.
+                return true;
+            }
             other.writes.iter().filter(|write| write.table == cursor.table).any(|write| {
                 let Some(index) = fragment.index(cursor.index) else { return true };
                 let old = Some(write.row_id).filter(|&row| row != crate::workspace::NO_ROW);

@@ -41,9 +41,8 @@ impl Partition {
         let transaction = self.transactions.entry(id).or_insert_with(|| begun(idle, id));
         match transaction.state {
             State::Active => Ok(transaction),
-            State::Committing { .. } | State::Preparing { .. } | State::Prepared { .. } => {
-                Err(Error::unknown("internal: an operation of a transaction whose commit is under way"))
-            }
+            State::Leaving => Err(transaction_lost(id, self.config.id)),
+            _ => Err(Error::unknown("internal: an operation of a transaction whose commit is under way")),
         }
     }
 
@@ -238,7 +237,7 @@ impl Partition {
         match self.transaction(transaction) {
             Some(known) => {
                 let same_term = term == 0 || term == self.last_index().1;
-                same_term && known.mark().0 == writes && !self.is_overtaken(known)
+                same_term && known.state != State::Leaving && known.mark().0 == writes && !self.is_overtaken(known)
             }
             None => term == 0 && writes == 0,
         }
@@ -248,7 +247,7 @@ impl Partition {
     /// leader's term may have ended since, or a table may have been defined anew.
     pub fn expect_joined(&self, id: TransactionId) -> Result<()> {
         match self.transaction(id) {
-            Some(known) if !self.is_overtaken(known) => Ok(()),
+            Some(known) if known.state != State::Leaving && !self.is_overtaken(known) => Ok(()),
             _ => Err(transaction_lost(id, self.config.id)),
         }
     }
@@ -279,11 +278,31 @@ impl Partition {
         if self.transaction(id).is_some_and(committing) {
             return;
         }
-        if let Some(mut transaction) = self.transactions.remove(&id) {
-            let released = transaction.truncate(SavepointMark(0));
-            self.config.budget.release(released);
-            self.finish(transaction);
+        if let Some(transaction) = self.transactions.remove(&id) {
+            self.undo_transaction(transaction);
         }
+    }
+
+    /// Operations of a transaction that still wait run again.
+    pub(crate) fn end_waits(&mut self, transaction: &mut Transaction) {
+        for (token, waiting) in transaction.waits.drain(..) {
+            self.outputs.woken.push(token);
+            match waiting {
+                WaitingFor::Lock(key) => self.locks.cancel(transaction.id, key, &mut self.grants),
+                WaitingFor::Range(table, index) => self.ranges.cancel(table, index, transaction.id),
+            }
+        }
+    }
+
+    /// Releases so many of its locks at most. The grants are to be settled.
+    pub(crate) fn release_locks(&mut self, transaction: &mut Transaction, count_max: usize) {
+        let first = transaction.locks.len().saturating_sub(count_max);
+        for &key in &transaction.locks[first..] {
+            if transaction.predecessors.is_empty() || !self.give_back(transaction, key) {
+                self.locks.release(transaction.id, key, &mut self.grants);
+            }
+        }
+        transaction.locks.truncate(first);
     }
 
     /// Releases all that a transaction (already taken out of the map) holds. Operations of it that still wait run again, and
@@ -291,18 +310,8 @@ impl Partition {
     pub(crate) fn finish(&mut self, mut transaction: Box<Transaction>) {
         let id = transaction.id;
         self.config.budget.release_work(std::mem::take(&mut transaction.work_reserved));
-        for (token, waiting) in transaction.waits.drain(..) {
-            self.outputs.woken.push(token);
-            match waiting {
-                WaitingFor::Lock(key) => self.locks.cancel(id, key, &mut self.grants),
-                WaitingFor::Range(table, index) => self.ranges.cancel(table, index, id),
-            }
-        }
-        for &key in &transaction.locks {
-            if transaction.predecessors.is_empty() || !self.give_back(&transaction, key) {
-                self.locks.release(id, key, &mut self.grants);
-            }
-        }
+        self.end_waits(&mut transaction);
+        self.release_locks(&mut transaction, usize::MAX);
         let mut woken = Vec::new();
         for &(table, index) in &transaction.ranges {
             self.ranges.release(table, index, id, &mut woken);

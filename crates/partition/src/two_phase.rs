@@ -143,6 +143,7 @@ impl Partition {
         match transaction.state == State::Active {
             true if transaction.mark().0 == expected_writes && !self.is_overtaken(transaction) => Ok(transaction),
             true => Err(transaction_lost(id, self.config.id)),
+            false if transaction.state == State::Leaving => Err(transaction_lost(id, self.config.id)),
             false => Err(Error::unknown("internal: the transaction's commit is under way already")),
         }
     }
@@ -195,6 +196,8 @@ impl Partition {
                 self.rollback(transaction);
                 return Ok(DecisionStart::Done);
             }
+            // It has been committed, or rolled back.
+            Some(State::Applying { .. } | State::Leaving) => return Ok(DecisionStart::Done),
             Some(State::Active | State::Committing { .. }) => {
                 return Err(Error::unknown(format!(
                     "internal: a decision about transaction {transaction}, which is not prepared in partition {}",
@@ -252,7 +255,7 @@ impl Partition {
     fn blocks_readers(&self, id: TransactionId, snapshot: Timestamp) -> bool {
         match self.transaction(id).map(|transaction| transaction.state) {
             Some(State::Preparing { timestamp }) => snapshot != Timestamp::MAX && timestamp <= snapshot,
-            Some(State::Prepared { timestamp, .. }) => timestamp <= snapshot,
+            Some(State::Prepared { timestamp, .. } | State::Applying { timestamp, .. }) => timestamp <= snapshot,
             _ => false,
         }
     }
@@ -269,8 +272,10 @@ impl Partition {
             return None;
         }
         let holder = self.locks.exclusive_holder(LockKey::row(table, hash))?;
-        let writes = self.transaction(holder)?.find(table, hash, key).is_some();
-        (writes && self.blocks_readers(holder, snapshot)).then_some(holder)
+        let transaction = self.transaction(holder)?;
+        let write = transaction.find(table, hash, key)?;
+        let is_row = matches!(transaction.state, State::Applying { next, .. } if write < next);
+        (!is_row && self.blocks_readers(holder, snapshot)).then_some(holder)
     }
 }
 
@@ -314,8 +319,8 @@ impl Partition {
                 self.rollback(transaction);
                 HomeOutcome::Aborted
             }
+            None | Some(State::Leaving) => HomeOutcome::Aborted,
             Some(_) => HomeOutcome::InFlight,
-            None => HomeOutcome::Aborted,
         }
     }
 

@@ -81,6 +81,13 @@ pub(crate) enum State {
         home: PartitionId,
         timestamp: Timestamp,
     },
+    /// Committed. Of its writes those before `next` are rows: see `large`.
+    Applying {
+        timestamp: Timestamp,
+        next: u32,
+    },
+    /// Rolled back. What it has staged and locked goes away bit by bit: see `large`.
+    Leaving,
 }
 
 /// One transaction's staged rows in the order of one index.
@@ -98,6 +105,11 @@ pub(crate) struct Transaction {
     pub(crate) id: TransactionId,
     pub(crate) state: State,
     pub(crate) writes: Vec<StagedWrite>,
+    /// Writes before this number are in the log, as parts of a commit to come: so many. See `large`.
+    pub(crate) logged: u32,
+    pub(crate) logged_writes: u32,
+    /// The same of the parts that are applied.
+    pub(crate) applied_parts: u32,
     keys: Vec<u8>,
     /// Tables that were written to, even if that was undone.
     tables: Vec<TableId>,
@@ -124,6 +136,9 @@ impl Transaction {
             id,
             state: State::Active,
             writes: Vec::new(),
+            logged: 0,
+            logged_writes: 0,
+            applied_parts: 0,
             keys: Vec::new(),
             tables: Vec::new(),
             newest: HashTable::new(),
@@ -142,6 +157,7 @@ impl Transaction {
     pub(crate) fn reset(&mut self) {
         self.state = State::Active;
         self.writes.clear();
+        (self.logged, self.logged_writes, self.applied_parts) = (0, 0, 0);
         self.keys.clear();
         self.tables.clear();
         self.newest.clear();
@@ -315,6 +331,11 @@ impl Transaction {
         }
         let writes = &self.writes;
         self.newest.insert_unique(hash, number, |&other| writes[other as usize].hash);
+    }
+
+    /// Nothing of its commit has been applied, and nobody has decided against it.
+    pub(crate) fn is_undecided(&self) -> bool {
+        matches!(self.state, State::Active | State::Committing { .. })
     }
 
     pub(crate) fn mark(&self) -> SavepointMark {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 
 use shoal_partition::decode_message;
-use shoal_types::NodeId;
+use shoal_types::{NodeId, PartitionId};
 
 use crate::history::History;
 use crate::knobs::Knobs;
@@ -34,6 +34,8 @@ pub enum Event {
     Resolve(NodeId, u64),
     /// The next block of a checkpoint that is being installed.
     Install(NodeId, u64),
+    /// A slice of what a large transaction leaves to do.
+    Slice(NodeId, u64, PartitionId),
     Fault,
     Undo(Undo),
 }
@@ -60,6 +62,7 @@ impl Event {
             | Event::CallFails(node, life, ..)
             | Event::Keeper(node, life)
             | Event::Resolve(node, life)
+            | Event::Slice(node, life, _)
             | Event::Install(node, life) => Some((*node, Some(*life))),
             Event::Fault | Event::Undo(_) => None,
         }

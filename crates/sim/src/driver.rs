@@ -10,6 +10,7 @@ use crate::disk::Record;
 use crate::knobs::Durability;
 use crate::message::Body;
 use crate::process::{Env, InFlight, Process};
+use crate::sights::Sight;
 
 impl Process {
     /// Does what a partition wants done, while nobody else touches it.
@@ -73,6 +74,20 @@ impl Process {
         for replica in wanted {
             self.want_checkpoint(env, partition, NodeId(replica as u32));
         }
+        let Some(replica) = self.replicas.get_mut(&partition) else { return };
+        if replica.partition.has_ending() && !std::mem::replace(&mut replica.going_on, true) {
+            env.ctx.see(Sight::AppliedInSlices);
+            let delay = env.ctx.random.below(env.ctx.knobs.delay_us.1);
+            env.ctx.plan(delay, Event::Slice(self.me, self.life, partition));
+        }
+    }
+
+    /// Does a slice of what large transactions leave to do.
+    pub fn slice(&mut self, env: &mut Env<'_>, partition: PartitionId) {
+        let Some(replica) = self.replicas.get_mut(&partition) else { return };
+        replica.going_on = false;
+        replica.partition.go_on();
+        self.settle(env, partition);
     }
 
     fn send_raft(&mut self, env: &mut Env<'_>, partition: PartitionId, message: &Message) {

@@ -1,7 +1,7 @@
 //! What a seed decides before the run begins: the cluster's shape, how bad the network and the disks are, which faults there
 //! are and how often. Each run draws its own mixture, so that rare ones meet.
 
-use shoal_partition::Timing;
+use shoal_partition::{SLICE_WRITES, Timing};
 use shoal_types::{NodeId, PartitionId};
 
 use crate::random::Random;
@@ -32,6 +32,8 @@ pub struct Knobs {
     pub timing: Timing,
     pub tail_bytes_max: u64,
     pub checkpoint_block_bytes: usize,
+    /// Transactions with more writes are applied in slices.
+    pub slice_writes: usize,
     /// A round of checkpoints begins so often.
     pub checkpoint_ms: u64,
     pub global_checkpoint_ms: u64,
@@ -111,6 +113,7 @@ impl Knobs {
             timing: Timing::new(20, 200).expect("a heartbeat of 20 ms goes with an election timeout of 200 ms"),
             tail_bytes_max: [6_000, 12_000, 1 << 20][random.below(3) as usize],
             checkpoint_block_bytes: [200, 2_000][random.below(2) as usize],
+            slice_writes: if is_hot || random.one_in(2) { SLICE_WRITES } else { random.between(1, 2) as usize },
             checkpoint_ms: random.between(150, 900),
             global_checkpoint_ms: random.between(20, 120),
             sync_us: (100, random.between(200, 8_000)),

@@ -48,6 +48,8 @@ pub struct Replica {
     pub asking: Option<(BTreeSet<NodeId>, Millis)>,
     /// The table is being created.
     pub creating: bool,
+    /// A slice of what large transactions leave to do is planned.
+    pub going_on: bool,
 }
 
 /// Another node, as this one sees it.
@@ -209,6 +211,7 @@ impl Process {
             serving_term: 0,
             asking: None,
             creating: false,
+            going_on: false,
         };
         self.replicas.insert(id, replica);
     }
@@ -401,6 +404,7 @@ fn recover(
             ..single
         },
     };
+    let config = PartitionConfig { slice_writes: knobs.slice_writes, ..config };
     let mut partition = Partition::new(config);
     for block in disk.checkpoint(id).iter().flat_map(|file| &file.blocks) {
         partition.install_checkpoint_block(block)?;

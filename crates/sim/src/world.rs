@@ -273,6 +273,7 @@ fn happen(process: &mut Process, env: &mut Env<'_>, event: Event) {
         Event::Keeper(..) => process.keep(env),
         Event::Resolve(..) => process.resolve(env),
         Event::Install(..) => process.install(env),
+        Event::Slice(_, _, partition) => process.slice(env, partition),
         Event::Fault | Event::Undo(_) => {}
     }
 }

@@ -269,8 +269,9 @@ impl Follower {
                 self.tell(number, transaction, timestamp, writes.iter().map(owned).collect());
             }
             LoggedChange::Prepared { transaction, writes } => {
-                let writes = writes.iter().map(owned).collect();
-                self.partitions[number].prepared.insert(transaction, writes);
+                // A large one comes in parts.
+                let known = self.partitions[number].prepared.entry(transaction).or_default();
+                known.extend(writes.iter().map(owned));
             }
             LoggedChange::Decided { transaction, commit } => {
                 let writes = self.partitions[number].prepared.remove(&transaction);

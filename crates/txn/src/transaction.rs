@@ -17,6 +17,9 @@ use crate::pulse::snapshot_of_all_nodes;
 const LOCK_WAIT_TIMEOUT: Duration = Duration::from_secs(50);
 /// What the writes of one transaction may take in the log: half of what the log allows for a batch.
 const TRANSACTION_BYTES_MAX: u64 = 512 << 20;
+/// A commit that takes more in the log goes there in parts, a few partitions' at a time.
+const PARTS_FROM_BYTES: u64 = 2 << 20;
+const PARTS_AT_A_TIME: usize = 4;
 /// Rows that are counted exactly for an estimate lie in so many partitions; the others are taken to be alike.
 const ESTIMATE_PARTITIONS: usize = 8;
 
@@ -348,8 +351,35 @@ impl Transaction {
         Ok(())
     }
 
+    /// Has the writes of a large transaction in the log, part by part, but for what goes with its commit.
+    async fn log_parts(&mut self, id: TransactionId, writers: &[u32]) -> Result<()> {
+        if self.participants.bytes() <= PARTS_FROM_BYTES {
+            return Ok(());
+        }
+        let mut left = writers.to_vec();
+        while !left.is_empty() {
+            let together = left.len().min(PARTS_AT_A_TIME);
+            let token = self.waiter.arm(together as u32);
+            let mut last = None;
+            for turn in (0..together).rev() {
+                match self.node.append_part(id, left[turn], token)? {
+                    Some(appending) => last = Some(appending),
+                    None => {
+                        left.swap_remove(turn);
+                        self.node.waits().signal(token);
+                    }
+                }
+            }
+            if let Some(appending) = last {
+                wait_until_durable(&self.node, &self.waiter, appending).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Commits a transaction that has written in this process alone.
     pub(crate) async fn commit_here(&mut self, id: TransactionId, writers: &[u32]) -> Result<()> {
+        self.log_parts(id, writers).await?;
         let Some(appending) = self.append_commit(id, writers)? else { return Ok(()) };
         self.counters.execute_count += 1;
         // From here on the log decides: the session may go away.

@@ -128,6 +128,8 @@ pub(crate) struct Bed {
     pub(crate) clock: u64,
     pub(crate) woken: Vec<WaitToken>,
     pub(crate) committed: Vec<CommitToken>,
+    /// Large transactions go on when the test says so.
+    pub(crate) in_slices: bool,
     next_transaction: u64,
 }
 
@@ -150,6 +152,7 @@ impl Bed {
             clock: 1,
             woken: Vec::new(),
             committed: Vec::new(),
+            in_slices: false,
             next_transaction: 0,
         };
         bed.partition.start().unwrap();
@@ -183,6 +186,9 @@ impl Bed {
         self.drain();
         let number = self.partition.outputs().number;
         self.partition.persisted(number).unwrap();
+        if !self.in_slices {
+            self.partition.go_on_to_the_end();
+        }
         self.drain();
     }
 

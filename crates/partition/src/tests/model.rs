@@ -3,7 +3,7 @@
 //! Checked: snapshot reads and scans see exactly the committed state of their timestamp and the transaction's own
 //! writes; locking reads see the newest state, and what a locking scan has passed cannot change before its
 //! transaction ends (no phantoms); savepoints restore exactly; no two transactions write one row, unless the first one's commit
-//! is in the log already; nothing that a transaction without writes has seen is under way when it ends; replaying any
+//! is in the log already, or makes another's rows while they are on their way; nothing that a transaction without writes has seen is under way when it ends; replaying any
 //! prefix of the log, or a checkpoint written meanwhile, gives the state of that moment; and when all is over, no
 //! lock, workspace or old version is left and the memory accounts are even.
 
@@ -13,6 +13,9 @@ use std::ops::Bound;
 use proptest::prelude::*;
 
 use super::*;
+
+/// Parts are told of as well.
+const NOBODY: CommitToken = CommitToken(0);
 
 type Rows = BTreeMap<i32, TestRow>;
 
@@ -63,6 +66,8 @@ struct Model {
     history: Vec<(u64, Rows)>,
     at_index: Vec<(u64, Rows)>,
     checkpoint: Option<Checkpoint>,
+    /// Transactions that have ended, slice by slice, and may not be gone.
+    ending: Vec<TransactionId>,
     hashed: bool,
 }
 
@@ -79,12 +84,16 @@ fn merged(base: &Rows, own: &[(i32, Option<TestRow>)]) -> Rows {
 
 impl Model {
     fn new(method: IndexMethod) -> Model {
+        let mut bed = Bed::with(schema(method), 1 << 30);
+        bed.partition.config.slice_writes = 2;
+        bed.in_slices = true;
         Model {
-            bed: Bed::with(schema(method), 1 << 30),
+            bed,
             clients: (0..4).map(|_| None).collect(),
             history: vec![(0, Rows::new())],
             at_index: Vec::new(),
             checkpoint: None,
+            ending: Vec::new(),
             hashed: method == IndexMethod::Hash,
         }
     }
@@ -213,7 +222,8 @@ impl Model {
         let own = self.clients[slot].as_ref().unwrap().transaction;
         for holder in &blocked.holders {
             assert_ne!(*holder, own);
-            assert!(self.clients.iter().flatten().any(|client| client.transaction == *holder));
+            let is_client = self.clients.iter().flatten().any(|client| client.transaction == *holder);
+            assert!(is_client || self.ending.contains(holder));
         }
         false
     }
@@ -276,6 +286,7 @@ impl Model {
             20 => self.persist(),
             21 => self.bed.partition.set_gc_horizon(Timestamp(self.oldest_snapshot())),
             22 => drop(self.bed.partition.collect_garbage(usize::from(choice) % 8)),
+            18 if choice & 4 == 0 => self.go_on(),
             23 => self.advance_checkpoint(),
             _ => {}
         }
@@ -314,7 +325,15 @@ impl Model {
                     self.bed.partition.rollback_to(transaction, mark);
                 }
             }
-            16..=18 => self.commit(slot),
+            16..=18 => {
+                let parts = [0, 1, usize::MAX][usize::from(choice) % 3];
+                if self.log_parts(slot, parts) && choice & 8 != 0 {
+                    self.rollback(slot);
+                } else {
+                    self.log_parts(slot, usize::MAX);
+                    self.commit(slot);
+                }
+            }
             19 => self.rollback(slot),
             _ => {}
         }
@@ -346,6 +365,7 @@ impl Model {
                 self.client(slot).committing = Some(clock);
             }
             CommitStart::ReadOnly => {
+                self.ending.push(transaction);
                 let before = self.applied().clone();
                 assert_eq!(merged(&before, &self.client(slot).own), before);
                 self.clients[slot] = None;
@@ -353,8 +373,43 @@ impl Model {
         }
     }
 
+    /// Has so many parts of what the client has written in the log. False: there is nothing to log in parts.
+    fn log_parts(&mut self, slot: usize, count: usize) -> bool {
+        let transaction = self.client(slot).transaction;
+        let mut logged = 0;
+        while logged < count && self.bed.partition.next_part_bytes(transaction, 20).is_some() {
+            self.bed.partition.propose_part(transaction, 20, NOBODY).unwrap();
+            logged += 1;
+            if logged % 2 == 0 {
+                self.persist();
+            }
+        }
+        self.bed.drain();
+        logged > 0
+    }
+
+    /// A slice of what is left to do.
+    fn go_on(&mut self) {
+        self.bed.partition.go_on();
+        self.bed.drain();
+        self.note_gone();
+        self.wake();
+    }
+
+    fn note_gone(&mut self) {
+        for token in std::mem::take(&mut self.bed.committed).into_iter().filter(|&token| token != NOBODY) {
+            assert!(
+                self.ending.iter().any(|id| id.0 == token.0),
+                "told twice, or of something that is not committed"
+            );
+        }
+        let partition = &self.bed.partition;
+        self.ending.retain(|&id| partition.transaction(id).is_some());
+    }
+
     fn rollback(&mut self, slot: usize) {
         let transaction = self.client(slot).transaction;
+        self.ending.push(transaction);
         self.bed.partition.rollback(transaction);
         self.bed.drain();
         self.clients[slot] = None;
@@ -362,16 +417,24 @@ impl Model {
 
     fn persist(&mut self) {
         self.bed.persist();
-        for token in std::mem::take(&mut self.bed.committed) {
-            let is_it = |client: &Option<Client>| client.as_ref().is_some_and(|c| c.transaction.0 == token.0);
-            let slot = self.clients.iter().position(is_it).unwrap();
+        // Large ones are told of when they are rows; for whoever reads they are there at once.
+        let mut committed: Vec<usize> =
+            (0..self.clients.len()).filter(|&slot| self.commit_of(slot).is_some()).collect();
+        committed.sort_unstable_by_key(|&slot| self.commit_of(slot));
+        for slot in committed {
             let client = self.clients[slot].take().unwrap();
             let rows = merged(self.applied(), &client.own);
+            self.ending.push(client.transaction);
             self.history.push((client.committing.unwrap(), rows));
         }
+        self.note_gone();
         let rows = self.applied().clone();
         self.at_index.push((self.bed.partition.applied_index(), rows));
         self.wake();
+    }
+
+    fn commit_of(&self, slot: usize) -> Option<u64> {
+        self.clients[slot].as_ref().and_then(|client| client.committing)
     }
 
     /// Runs again what was woken, until nothing is.
@@ -455,6 +518,9 @@ impl Model {
     fn finish(mut self) {
         for _ in 0..20 {
             self.persist();
+            while self.bed.partition.has_ending() {
+                self.go_on();
+            }
             for slot in 0..self.clients.len() {
                 match &self.clients[slot] {
                     Some(client) if client.committing.is_none() && client.blocked.is_none() => self.commit(slot),
@@ -504,6 +570,7 @@ impl Model {
             assert!(matches!(self.bed.delete(transaction, id), Step::Ready(true)));
         }
         self.bed.commit(transaction);
+        self.bed.partition.go_on_to_the_end();
         self.bed.partition.set_gc_horizon(Timestamp(self.bed.clock));
         self.bed.partition.collect_garbage(usize::MAX);
     }

@@ -1,0 +1,221 @@
+//! Large transactions: logged in parts, applied and undone in slices.
+//!
+//! One entry with millions of writes would hold the partition, and the log for everybody, for as long as it takes to make, to write
+//! and to apply. So a large transaction goes on bit by bit, and others in between:
+//!
+//! - Before the commit its writes go into the log as PART entries ([`Partition::propose_part`]). These do nothing until a
+//!   COMMIT_OF_PARTS entry makes them a commit; a DECIDE entry may void them, and so does the end of the process: the transaction
+//!   is gone with it. Groups of one alone log parts: in others a new leader would have to tell which of them are void.
+//! - A committed transaction becomes rows slice by slice ([`Partition::go_on`]). All its rows stay locked until all are
+//!   there, and readers whose snapshots see the commit wait for rows that are to come, as they wait for a prepared
+//!   transaction (it is listed with these). So nobody sees half of it. Entries behind it in the log are applied meanwhile: at
+//!   the leader they have other rows. Entries of another leader may have the same ones, and wait.
+//! - A transaction that is rolled back gives up its writes and locks slice by slice.
+//!
+//! Whoever needs all of it at once (a checkpoint, a definition, a copy of another replica) does the rest in one go.
+
+use shoal_types::{Result, TableId, Timestamp, TransactionId};
+
+use crate::api::*;
+use crate::commit::Change;
+use crate::entry::{self, DecodedEntry, damaged};
+use crate::partition::Partition;
+use crate::two_phase::{Decision, transaction_lost};
+use crate::workspace::{State, Transaction};
+
+/// The default of [`PartitionConfig::slice_writes`]: some hundred microseconds of work.
+pub const SLICE_WRITES: usize = 512;
+
+/// A transaction that has ended and is not gone yet.
+pub(crate) struct Ending {
+    id: TransactionId,
+    /// Of its commit; handed back when it is applied.
+    token: Option<CommitToken>,
+}
+
+impl Partition {
+    // ---- parts ----
+
+    /// About what the next part of the transaction's commit would take in the log, if there is more to write than `bytes_max`, or some
+    /// of it is in parts already. `None`: the rest goes with the commit itself.
+    pub fn next_part_bytes(&self, id: TransactionId, bytes_max: usize) -> Option<usize> {
+        let transaction = self.transaction(id)?;
+        if !self.group.is_single() {
+            return None;
+        }
+        let (end, count, bytes) = entry::next_part(transaction, bytes_max);
+        let is_all = end as usize == transaction.writes.len();
+        (count > 0 && (transaction.logged > 0 || !is_all)).then_some(bytes)
+    }
+
+    /// Proposes the next part of the transaction's commit, of about `bytes_max`: to be called as long as
+    /// [`Partition::next_part_bytes`] yields something. The transaction may do nothing more than commit or roll back from then on. The
+    /// token comes back when the part is durable. An error has changed nothing.
+    pub fn propose_part(&mut self, id: TransactionId, bytes_max: usize, token: CommitToken) -> Result<()> {
+        let lost = || transaction_lost(id, self.config.id);
+        let transaction = self.transaction(id).filter(|one| one.state == State::Active).ok_or_else(lost)?;
+        if self.is_overtaken(transaction) {
+            return Err(lost());
+        }
+        let (end, count, _) = entry::next_part(transaction, bytes_max);
+        let data = entry::encode_part(transaction, transaction.logged..end);
+        self.propose(data, token, Change::Part(id, end))?;
+        if let Some(transaction) = self.transactions.get_mut(&id) {
+            transaction.logged = end;
+            transaction.logged_writes += count;
+        }
+        self.pump()
+    }
+
+    /// The parts of a transaction that has been rolled back are void: says so in the log. Called before anything else is proposed.
+    pub(crate) fn void_parts(&mut self) -> Result<()> {
+        while let Some(id) = self.abandoned.pop() {
+            self.propose_entry(entry::encode_decide(id, Decision::Abort), None, Change::Void)?;
+        }
+        Ok(())
+    }
+
+    /// A part read from the log.
+    pub(crate) fn apply_part(&mut self, transaction: TransactionId, data: &[u8]) {
+        self.parts.entry(transaction).or_default().push(data.into());
+    }
+
+    /// The commit of parts that were read from the log.
+    pub(crate) fn apply_commit_of_parts(
+        &mut self,
+        transaction: TransactionId,
+        timestamp: Timestamp,
+        writes: u32,
+    ) -> Result<()> {
+        let parts = self.parts.remove(&transaction).unwrap_or_default();
+        let mut found = 0;
+        for part in parts {
+            let DecodedEntry::Part { writes, .. } = entry::decode(&part)? else { return Err(damaged()) };
+            found += writes.len() as u32;
+            self.apply_decoded_commit(writes, timestamp);
+        }
+        match found == writes {
+            true => Ok(()),
+            false => Err(damaged()),
+        }
+    }
+
+    /// What is applied of commits to come, as PART entries.
+    pub(crate) fn logged_parts(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        let mut logging: Vec<&Transaction> = self
+            .transactions
+            .values()
+            .map(|one| &**one)
+            .filter(|one| one.applied_parts > 0 && one.is_undecided())
+            .collect();
+        logging.sort_unstable_by_key(|one| one.id);
+        let own = logging.into_iter().map(|one| entry::encode_part(one, 0..one.applied_parts));
+        own.chain(self.parts.values().flatten().map(|part| part.to_vec()))
+    }
+
+    // ---- slices ----
+
+    /// Makes rows of what a transaction has written, at once or slice by slice, and ends it.
+    pub(crate) fn apply_transaction(
+        &mut self,
+        mut transaction: Box<Transaction>,
+        timestamp: Timestamp,
+        token: Option<CommitToken>,
+    ) {
+        self.applied = self.applied.max(timestamp);
+        if transaction.writes.len() <= self.config.slice_writes {
+            self.apply_writes(&mut transaction, usize::MAX, timestamp);
+            self.finish(transaction);
+            self.outputs.committed.extend(token);
+            return;
+        }
+        let id = transaction.id;
+        transaction.state = State::Applying { timestamp, next: 0 };
+        transaction.overlays.clear();
+        self.two_phase.prepared.insert(id, timestamp);
+        self.transactions.insert(id, transaction);
+        self.ending.push_back(Ending { id, token });
+    }
+
+    /// Ends a transaction that is not listed any more without its writes, at once or slice by slice.
+    pub(crate) fn undo_transaction(&mut self, mut transaction: Box<Transaction>) {
+        let id = transaction.id;
+        if transaction.logged > 0 {
+            self.abandoned.push(id);
+        }
+        if transaction.writes.len().max(transaction.locks.len()) <= self.config.slice_writes {
+            let released = transaction.truncate(SavepointMark(0));
+            self.config.budget.release(released);
+            self.finish(transaction);
+            return;
+        }
+        transaction.state = State::Leaving;
+        self.end_waits(&mut transaction);
+        self.transactions.insert(id, transaction);
+        self.ending.push_back(Ending { id, token: None });
+    }
+
+    /// Large transactions have ended and are not gone yet: [`Partition::go_on`] wants to be called.
+    #[inline]
+    pub fn has_ending(&self) -> bool {
+        !self.ending.is_empty()
+    }
+
+    /// Does a slice of what large transactions that have ended leave to do. Call it until [`Partition::has_ending`] says no, and
+    /// release the partition in between.
+    pub fn go_on(&mut self) {
+        let Some(ending) = self.ending.front() else { return };
+        let id = ending.id;
+        let Some(mut transaction) = self.transactions.remove(&id) else {
+            self.ending.pop_front();
+            return;
+        };
+        let slice = self.config.slice_writes.max(1);
+        let has_writes = match transaction.state {
+            State::Applying { timestamp, next } => {
+                self.apply_writes(&mut transaction, slice, timestamp);
+                (next as usize) < transaction.writes.len()
+            }
+            _ => {
+                let staged = transaction.writes.len();
+                let released = transaction.truncate(SavepointMark(staged.saturating_sub(slice) as u32));
+                self.config.budget.release(released);
+                staged > 0
+            }
+        };
+        if has_writes || transaction.locks.len() > slice {
+            if !has_writes {
+                // Every row is there: whoever gets a lock finds it.
+                self.release_locks(&mut transaction, slice);
+            }
+            self.transactions.insert(id, transaction);
+            self.settle_grants();
+            return;
+        }
+        let token = self.ending.pop_front().and_then(|ending| ending.token);
+        self.two_phase.prepared.remove(&id);
+        self.finish(transaction);
+        self.outputs.committed.extend(token);
+    }
+
+    /// Does all that large transactions which have ended leave to do.
+    pub(crate) fn go_on_to_the_end(&mut self) {
+        while self.has_ending() {
+            self.go_on();
+        }
+    }
+
+    /// A committed transaction that has written to the table and is not applied, which a reader at `snapshot` would see. Scans wait
+    /// for all of it: looking where its writes are would take longer.
+    pub(crate) fn large_writer_of(&self, table: TableId, snapshot: Timestamp) -> Option<TransactionId> {
+        self.ending.iter().find_map(|ending| {
+            let transaction = self.transaction(ending.id)?;
+            match transaction.state {
+                State::Applying { timestamp, .. } if timestamp <= snapshot && transaction.writes_table(table) => {
+                    Some(ending.id)
+                }
+                _ => None,
+            }
+        })
+    }
+}
