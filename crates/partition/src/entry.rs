@@ -129,7 +129,7 @@ fn measure(transaction: &Transaction, writes: impl Iterator<Item = u32>) -> (u32
         let write = &transaction.writes[number as usize];
         let bytes = match &write.row {
             Some(row) => row.len(),
-            None => transaction.key(number).len() + 4 + write.name.len(),
+            None => transaction.key(number).len() + 4 + transaction.name(number).len(),
         };
         (count + 1, size + 9 + bytes)
     })
@@ -148,7 +148,7 @@ fn append_writes(transaction: &Transaction, count: u32, writes: impl Iterator<It
         out.extend_from_slice(&write.table.0.to_le_bytes());
         append_sized(bytes, out);
         if write.row.is_none() {
-            append_sized(&write.name, out);
+            append_sized(transaction.name(number), out);
         }
     }
 }
@@ -458,9 +458,9 @@ mod tests {
     fn transaction() -> Transaction {
         let mut transaction = Transaction::new(TransactionId(7));
         transaction.stage(TableId(1), 10, b"a", Some(b"row a".as_slice().into()), NO_ROW, 0);
-        transaction.stage_delete(TableId(1), 11, b"b", b"name b".as_slice().into(), 5);
+        transaction.stage_delete(TableId(1), 11, b"b", b"name b", 5);
         transaction.stage(TableId(2), 12, b"c", Some(b"row c".as_slice().into()), NO_ROW, 0);
-        transaction.stage_delete(TableId(2), 12, b"c", b"name c".as_slice().into(), NO_ROW);
+        transaction.stage_delete(TableId(2), 12, b"c", b"name c", NO_ROW);
         transaction.stage(TableId(3), 13, b"d", Some(b"row d".as_slice().into()), 6, 0);
         transaction
     }

@@ -38,6 +38,7 @@ mod prepared;
 mod ranges;
 mod read;
 mod scan;
+mod segments;
 mod slab;
 mod splice;
 mod tail;

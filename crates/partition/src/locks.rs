@@ -16,7 +16,9 @@ use shoal_types::{IndexId, TableId, TransactionId};
 
 use crate::api::{LockMode, WaitToken};
 
+/// Without gaps: there may be millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(Rust, packed(4))]
 pub(crate) struct LockKey {
     pub(crate) table: TableId,
     pub(crate) hash: u64,
@@ -41,11 +43,20 @@ impl LockKey {
 /// Room for so many locks is kept.
 const KEPT_ENTRIES: usize = 4096;
 
+#[derive(Clone, Copy)]
+#[repr(Rust, packed(4))]
 struct Holder {
     transaction: TransactionId,
     mode: LockMode,
     /// Granted to a waiter that has not come back yet.
     fresh: bool,
+}
+
+impl Holder {
+    fn is(&self, transaction: TransactionId) -> bool {
+        let holder = self.transaction;
+        holder == transaction
+    }
 }
 
 struct Waiter {
@@ -134,7 +145,7 @@ impl LockEntry {
 
     fn holder_mut(&mut self, transaction: TransactionId) -> Option<&mut Holder> {
         let others = self.contention.iter_mut().flat_map(|contention| &mut contention.other_holders);
-        std::iter::once(&mut self.holder).chain(others).find(|holder| holder.transaction == transaction)
+        std::iter::once(&mut self.holder).chain(others).find(|holder| holder.is(transaction))
     }
 
     fn all_shared(&self) -> bool {
@@ -146,7 +157,7 @@ impl LockEntry {
     }
 
     fn is_sole_holder(&self, transaction: TransactionId) -> bool {
-        self.other_holders().is_empty() && self.holder.transaction == transaction
+        self.other_holders().is_empty() && self.holder.is(transaction)
     }
 
     fn acquire(&mut self, transaction: TransactionId, mode: LockMode) -> Acquired {
@@ -176,7 +187,7 @@ impl LockEntry {
     ) -> impl Iterator<Item = TransactionId> {
         let conflicts = move |other: LockMode| mode == LockMode::Exclusive || other == LockMode::Exclusive;
         self.holders()
-            .filter(move |holder| conflicts(holder.mode) && holder.transaction != transaction)
+            .filter(move |holder| conflicts(holder.mode) && !holder.is(transaction))
             .map(|holder| holder.transaction)
     }
 
@@ -246,18 +257,18 @@ impl LockEntry {
     }
 
     fn holds(&self, transaction: TransactionId) -> bool {
-        self.holders().any(|holder| holder.transaction == transaction)
+        self.holders().any(|holder| holder.is(transaction))
     }
 
     /// Takes `transaction` off the holders; false if it was the last one and nobody can take its place.
     fn drop_holder(&mut self, transaction: TransactionId) -> bool {
-        if self.holder.transaction == transaction {
+        if self.holder.is(transaction) {
             match self.contention.as_mut().and_then(|contention| contention.other_holders.pop()) {
                 Some(other) => self.holder = other,
                 None => return false,
             }
         } else if let Some(contention) = &mut self.contention {
-            contention.other_holders.retain(|holder| holder.transaction != transaction);
+            contention.other_holders.retain(|holder| !holder.is(transaction));
         }
         true
     }

@@ -89,7 +89,7 @@ impl Partition {
         let row_id = old.map_or(NO_ROW, |(row_id, _)| row_id);
         match write {
             DecodedWrite::Put { row, .. } => transaction.stage(table, hash, key, Some(row.into()), row_id, charge),
-            DecodedWrite::Delete { name, .. } => transaction.stage_delete(table, hash, key, name.into(), row_id),
+            DecodedWrite::Delete { name, .. } => transaction.stage_delete(table, hash, key, name, row_id),
         }
         self.key_buffer = key_buffer;
     }
@@ -186,7 +186,7 @@ impl Partition {
 
     /// A table may have been altered while the transaction was prepared, and a version may cost something else now.
     fn recharge(&mut self, transaction: &mut Transaction) {
-        for write in &mut transaction.writes {
+        for write in transaction.writes.iter_mut() {
             let Some(fragment) = self.fragments.get(&write.table) else { continue };
             let charge = write.row.as_deref().map_or(0, |row| fragment.charge_of(row));
             if charge != write.charge {

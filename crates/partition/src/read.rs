@@ -59,7 +59,7 @@ impl Partition {
             && let Some(number) = transaction.find_before(view.own_writes_before, table, hash, key)
         {
             let write = &transaction.writes[number as usize];
-            if write.moved.is_some() {
+            if transaction.moved_of(number).is_some() {
                 return Err(Error::unknown("internal: a point read of what its transaction has changed since"));
             }
             staged = Some(write);

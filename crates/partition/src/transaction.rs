@@ -149,7 +149,8 @@ impl Partition {
     pub(crate) fn unlock(&mut self, id: TransactionId, key: LockKey) {
         if let Some(transaction) = self.transactions.get_mut(&id)
             && transaction.predecessors.is_empty()
-            && let Some(position) = transaction.locks.iter().rposition(|&held| held == key)
+            && let Some(position) =
+                (0..transaction.locks.len()).rev().find(|&place| transaction.locks[place] == key)
         {
             transaction.locks.swap_remove(position);
             self.locks.release(id, key, &mut self.grants);
@@ -297,7 +298,8 @@ impl Partition {
     /// Releases so many of its locks at most. The grants are to be settled.
     pub(crate) fn release_locks(&mut self, transaction: &mut Transaction, count_max: usize) {
         let first = transaction.locks.len().saturating_sub(count_max);
-        for &key in &transaction.locks[first..] {
+        for number in first..transaction.locks.len() {
+            let key = transaction.locks[number];
             if transaction.predecessors.is_empty() || !self.give_back(transaction, key) {
                 self.locks.release(transaction.id, key, &mut self.grants);
             }

@@ -14,12 +14,13 @@ use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::api::{SavepointMark, WaitToken};
 use crate::locks::LockKey;
+use crate::segments::Segments;
 
 pub(crate) const NO_ROW: u32 = u32::MAX;
 pub(crate) const NO_WRITE: u32 = u32::MAX;
 /// What a staged write and a lock take besides rows and keys: their lists, which grow by doubling, and the tables that find them.
-const WRITE_WORK_BYTES: usize = 176;
-const LOCK_WORK_BYTES: usize = 128;
+const WRITE_WORK_BYTES: usize = 88;
+const LOCK_WORK_BYTES: usize = 96;
 /// Less than this is not counted: buffers of this size are kept for the next transaction anyway.
 const UNCOUNTED_WORK_BYTES: usize = 32 << 10;
 /// Up to so many writes are searched one by one.
@@ -27,17 +28,16 @@ const LINEAR_MAX: usize = 8;
 
 pub(crate) struct StagedWrite {
     pub(crate) table: TableId,
-    /// `None` deletes, unless it has `moved`.
+    /// `None` deletes, unless the row has moved on to the write that supersedes this one: see `Transaction::moved`.
     pub(crate) row: Option<Box<[u8]>>,
-    /// The row is with the write that supersedes this one.
-    pub(crate) moved: Option<Box<Moved>>,
-    /// Of a deletion: the primary key's columns as a row of their own. Elsewhere empty.
-    pub(crate) name: Box<[u8]>,
     /// The committed row that this replaces, or `NO_ROW`. It stays where it is: it is locked.
     pub(crate) row_id: u32,
     pub(crate) hash: u64,
     key_start: u32,
     key_length: u32,
+    /// Of a deletion: the primary key's columns as a row of their own. Elsewhere empty.
+    name_start: u32,
+    name_length: u32,
     /// The write of the same key that this one supersedes.
     pub(crate) previous: u32,
     pub(crate) superseded_by: u32,
@@ -104,19 +104,22 @@ pub(crate) struct Overlay {
 pub(crate) struct Transaction {
     pub(crate) id: TransactionId,
     pub(crate) state: State,
-    pub(crate) writes: Vec<StagedWrite>,
+    pub(crate) writes: Segments<StagedWrite>,
+    /// Writes whose rows are with those that supersede them, and the ways back.
+    pub(crate) moved: HashMap<u32, Moved, foldhash::fast::FixedState>,
     /// Writes before this number are in the log, as parts of a commit to come: so many. See `large`.
     pub(crate) logged: u32,
     pub(crate) logged_writes: u32,
     /// The same of the parts that are applied.
     pub(crate) applied_parts: u32,
+    /// Keys and names, in the order of the writes.
     keys: Vec<u8>,
     /// Tables that were written to, even if that was undone.
     tables: Vec<TableId>,
     /// The newest write of each key, once there are more than `LINEAR_MAX` writes.
     newest: HashTable<u32>,
     pub(crate) overlays: Vec<Overlay>,
-    pub(crate) locks: Vec<LockKey>,
+    pub(crate) locks: Segments<LockKey>,
     /// Indexes in which the transaction holds range locks.
     pub(crate) ranges: Vec<(TableId, IndexId)>,
     pub(crate) waits: Vec<(WaitToken, WaitingFor)>,
@@ -135,7 +138,8 @@ impl Transaction {
         Transaction {
             id,
             state: State::Active,
-            writes: Vec::new(),
+            writes: Segments::default(),
+            moved: HashMap::with_hasher(foldhash::fast::FixedState::default()),
             logged: 0,
             logged_writes: 0,
             applied_parts: 0,
@@ -143,7 +147,7 @@ impl Transaction {
             tables: Vec::new(),
             newest: HashTable::new(),
             overlays: Vec::new(),
-            locks: Vec::new(),
+            locks: Segments::default(),
             ranges: Vec::new(),
             waits: Vec::new(),
             apply_waiters: Vec::new(),
@@ -157,6 +161,7 @@ impl Transaction {
     pub(crate) fn reset(&mut self) {
         self.state = State::Active;
         self.writes.clear();
+        self.moved.clear();
         (self.logged, self.logged_writes, self.applied_parts) = (0, 0, 0);
         self.keys.clear();
         self.tables.clear();
@@ -187,6 +192,18 @@ impl Transaction {
         &self.keys[write.key_start as usize..(write.key_start + write.key_length) as usize]
     }
 
+    /// The name of what a deletion deletes.
+    pub(crate) fn name(&self, write: u32) -> &[u8] {
+        let write = &self.writes[write as usize];
+        &self.keys[write.name_start as usize..(write.name_start + write.name_length) as usize]
+    }
+
+    /// Where the row of this write has moved.
+    #[inline]
+    pub(crate) fn moved_of(&self, write: u32) -> Option<&Moved> {
+        if self.moved.is_empty() { None } else { self.moved.get(&write) }
+    }
+
     fn is_write_of(&self, number: u32, table: TableId, hash: u64, key: &[u8]) -> bool {
         let write = &self.writes[number as usize];
         write.hash == hash && write.table == table && self.key(number) == key
@@ -203,11 +220,10 @@ impl Transaction {
 
     /// The writes of keys with this hash that nothing has superseded.
     pub(crate) fn newest_with_hash(&self, table: TableId, hash: u64) -> impl Iterator<Item = &StagedWrite> {
-        let linear = if self.writes.len() <= LINEAR_MAX { self.writes.as_slice() } else { &[] };
+        let linear = self.writes.iter().take(if self.writes.len() <= LINEAR_MAX { LINEAR_MAX } else { 0 });
         let indexed = (self.writes.len() > LINEAR_MAX).then(|| self.newest.iter_hash(hash));
         let indexed = indexed.into_iter().flatten().map(|&number| &self.writes[number as usize]);
         linear
-            .iter()
             .chain(indexed)
             .filter(move |write| write.hash == hash && write.table == table && write.superseded_by == NO_WRITE)
     }
@@ -259,12 +275,12 @@ impl Transaction {
         self.writes.push(StagedWrite {
             table,
             row,
-            moved: None,
-            name: Box::default(),
             row_id,
             hash,
             key_start,
             key_length: key.len() as u32,
+            name_start: 0,
+            name_length: 0,
             previous: previous.unwrap_or(NO_WRITE),
             superseded_by: NO_WRITE,
             charge,
@@ -276,11 +292,13 @@ impl Transaction {
         }
     }
 
-    /// Stages a deletion; see [`StagedWrite::name`].
-    pub(crate) fn stage_delete(&mut self, table: TableId, hash: u64, key: &[u8], name: Box<[u8]>, row_id: u32) {
+    /// Stages a deletion. `name`: the primary key's columns as a row of their own.
+    pub(crate) fn stage_delete(&mut self, table: TableId, hash: u64, key: &[u8], name: &[u8], row_id: u32) {
         self.stage(table, hash, key, None, row_id, 0);
         if let Some(write) = self.writes.last_mut() {
-            write.name = name;
+            write.name_start = self.keys.len() as u32;
+            write.name_length = name.len() as u32;
+            self.keys.extend_from_slice(name);
         }
     }
 
@@ -291,7 +309,7 @@ impl Transaction {
         let write = &mut self.writes[number as usize];
         let Some(row) = write.row.take() else { return };
         let (row, back) = splice.apply(row);
-        write.moved = Some(Box::new(Moved { back, charge: write.charge }));
+        self.moved.insert(number, Moved { back, charge: write.charge });
         write.charge = kept;
         let (table, hash, row_id) = (write.table, write.hash, write.row_id);
         self.stage(table, hash, &key, Some(row), row_id, charge);
@@ -300,11 +318,12 @@ impl Transaction {
     /// The row as this write has staged it; `None`: it has deleted it.
     pub(crate) fn version(&self, number: u32) -> Option<Cow<'_, [u8]>> {
         let mut ways = Vec::new();
-        let mut write = &self.writes[number as usize];
-        while let Some(moved) = &write.moved {
+        let mut number = number;
+        while let Some(moved) = self.moved_of(number) {
             ways.push(&moved.back);
-            write = &self.writes[write.superseded_by as usize];
+            number = self.writes[number as usize].superseded_by;
         }
+        let write = &self.writes[number as usize];
         let row = write.row.as_deref()?;
         if ways.is_empty() {
             return Some(Cow::Borrowed(row));
@@ -350,13 +369,17 @@ impl Transaction {
             let indexed = self.writes.len() > LINEAR_MAX;
             let Some(write) = self.writes.pop() else { break };
             released += write.charge;
+            if write.name_length > 0 {
+                self.keys.truncate(write.name_start as usize);
+            }
             match self.writes.get_mut(write.previous as usize) {
                 None => self.keys.truncate(write.key_start as usize),
                 Some(previous) => {
                     previous.superseded_by = NO_WRITE;
+                    let moved = if self.moved.is_empty() { None } else { self.moved.remove(&write.previous) };
                     // When nothing is to remain, nothing has to be restored.
                     if mark.0 > 0
-                        && let (Some(moved), Some(row)) = (previous.moved.take(), write.row)
+                        && let (Some(moved), Some(row)) = (moved, write.row)
                     {
                         previous.row = Some(moved.back.apply(row).0);
                         released += previous.charge;
@@ -423,8 +446,10 @@ impl Transaction {
             }
             // A row that has moved on has the same keys.
             let mut bearer = write;
-            while bearer.moved.is_some() {
-                bearer = &self.writes[bearer.superseded_by as usize];
+            let mut bearer_number = number;
+            while !self.moved.is_empty() && self.moved.contains_key(&bearer_number) {
+                bearer_number = bearer.superseded_by;
+                bearer = &self.writes[bearer_number as usize];
             }
             if let Some(row) = &bearer.row {
                 let mut key = Vec::with_capacity(16);

@@ -109,7 +109,7 @@ impl Partition {
             None => Box::default(),
         };
         let slot = self.slot_of(found);
-        self.active(transaction)?.stage_delete(table, target.hash, key, name, slot);
+        self.active(transaction)?.stage_delete(table, target.hash, key, &name, slot);
         Ok(Step::Ready(WriteOutcome::Done))
     }
 

@@ -17,9 +17,9 @@ use crate::pulse::snapshot_of_all_nodes;
 const LOCK_WAIT_TIMEOUT: Duration = Duration::from_secs(50);
 /// What the writes of one transaction may take in the log: half of what the log allows for a batch.
 const TRANSACTION_BYTES_MAX: u64 = 512 << 20;
-/// A commit that takes more in the log goes there in parts, a few partitions' at a time.
+/// A commit that takes more in the log goes there in parts, so many before they are waited for.
 const PARTS_FROM_BYTES: u64 = 2 << 20;
-const PARTS_AT_A_TIME: usize = 4;
+const PARTS_AT_A_TIME: u32 = 16;
 /// Rows that are counted exactly for an estimate lie in so many partitions; the others are taken to be alike.
 const ESTIMATE_PARTITIONS: usize = 8;
 
@@ -358,17 +358,22 @@ impl Transaction {
         }
         let mut left = writers.to_vec();
         while !left.is_empty() {
-            let together = left.len().min(PARTS_AT_A_TIME);
-            let token = self.waiter.arm(together as u32);
+            let token = self.waiter.arm(PARTS_AT_A_TIME);
             let mut last = None;
-            for turn in (0..together).rev() {
-                match self.node.append_part(id, left[turn], token)? {
-                    Some(appending) => last = Some(appending),
-                    None => {
-                        left.swap_remove(turn);
-                        self.node.waits().signal(token);
-                    }
-                }
+            let mut appended = 0;
+            while appended < PARTS_AT_A_TIME && !left.is_empty() {
+                // The partitions take turns.
+                let partition = left.remove(0);
+                let Some(appending) = self.node.append_part(id, partition, token)? else { continue };
+                left.push(partition);
+                last = Some(appending);
+                appended += 1;
+                // The disk has something to do meanwhile, and the other sessions of this thread as well.
+                self.node.wake_log_writer();
+                tokio::task::yield_now().await;
+            }
+            for _ in appended..PARTS_AT_A_TIME {
+                self.node.waits().signal(token);
             }
             if let Some(appending) = last {
                 wait_until_durable(&self.node, &self.waiter, appending).await?;

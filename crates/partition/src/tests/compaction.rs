@@ -110,7 +110,7 @@ fn a_transaction_that_finds_no_memory_for_its_locks_goes_on_with_what_it_has() {
     let mut bed = Bed::with(schema(IndexMethod::BTree), 8 << 20);
     bed.fill((0..500).map(|id| row(id, 1)));
     let budget = bed.partition.config().budget.clone();
-    let rest = budget.total_limit_bytes() - budget.used_bytes() - (64 << 10);
+    let rest = budget.total_limit_bytes() - budget.used_bytes() - (48 << 10);
     budget.reserve_work(rest).unwrap();
     let transaction = bed.begin();
     let refused = (0..500).find_map(|id| {

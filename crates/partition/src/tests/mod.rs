@@ -6,6 +6,7 @@ mod compaction;
 mod definition;
 mod early;
 mod follow;
+mod large;
 mod locking;
 mod model;
 mod network;
