@@ -15,6 +15,7 @@ mod handlersocket_mariadb;
 mod handlersocket_sql;
 mod interrupt;
 mod isolation;
+mod large_transactions;
 mod lifecycle;
 mod locking_reads;
 mod memory;
