@@ -200,7 +200,6 @@ impl Partition {
     fn apply_proposal(&mut self, proposal: Proposal) -> Result<()> {
         let token = proposal.token;
         match proposal.change {
-            // What may go on slice by slice hands its token back at its end.
             Change::Commit(id, timestamp) => {
                 self.apply_commit(id, timestamp, token);
                 return Ok(());

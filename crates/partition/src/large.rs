@@ -26,10 +26,13 @@ use crate::workspace::{State, Transaction};
 /// The default of [`PartitionConfig::slice_writes`]: some hundred microseconds of work.
 pub const SLICE_WRITES: usize = 512;
 
+/// A commit is told of before it is applied unless so many are behind: who writes faster than rows are made waits for them.
+const TOLD_EARLY_MAX: usize = 4;
+
 /// A transaction that has ended and is not gone yet.
 pub(crate) struct Ending {
     id: TransactionId,
-    /// Of its commit; handed back when it is applied.
+    /// Of whoever is told of the commit at its end.
     token: Option<CommitToken>,
 }
 
@@ -115,18 +118,21 @@ impl Partition {
 
     // ---- slices ----
 
-    /// Makes rows of what a transaction has written, at once or slice by slice, and ends it.
+    /// Makes rows of what a transaction has written, at once or slice by slice, and ends it. Its commit is told of at once: whoever would
+    /// see it waits.
     pub(crate) fn apply_transaction(
         &mut self,
         mut transaction: Box<Transaction>,
         timestamp: Timestamp,
-        token: Option<CommitToken>,
+        mut token: Option<CommitToken>,
     ) {
         self.applied = self.applied.max(timestamp);
+        if self.ending.len() < TOLD_EARLY_MAX || transaction.writes.len() <= self.config.slice_writes {
+            self.outputs.committed.extend(token.take());
+        }
         if transaction.writes.len() <= self.config.slice_writes {
             self.apply_writes(&mut transaction, usize::MAX, timestamp);
             self.finish(transaction);
-            self.outputs.committed.extend(token);
             return;
         }
         let id = transaction.id;
@@ -164,8 +170,7 @@ impl Partition {
     /// Does a slice of what large transactions that have ended leave to do. Call it until [`Partition::has_ending`] says no, and
     /// release the partition in between.
     pub fn go_on(&mut self) {
-        let Some(ending) = self.ending.front() else { return };
-        let id = ending.id;
+        let Some(&Ending { id, token }) = self.ending.front() else { return };
         let Some(mut transaction) = self.transactions.remove(&id) else {
             self.ending.pop_front();
             return;
@@ -192,7 +197,7 @@ impl Partition {
             self.settle_grants();
             return;
         }
-        let token = self.ending.pop_front().and_then(|ending| ending.token);
+        self.ending.pop_front();
         self.two_phase.prepared.remove(&id);
         self.finish(transaction);
         self.outputs.committed.extend(token);
@@ -208,11 +213,11 @@ impl Partition {
     /// A committed transaction that has written to the table and is not applied, which a reader at `snapshot` would see. Scans wait
     /// for all of it: looking where its writes are would take longer.
     pub(crate) fn large_writer_of(&self, table: TableId, snapshot: Timestamp) -> Option<TransactionId> {
-        self.ending.iter().find_map(|ending| {
-            let transaction = self.transaction(ending.id)?;
+        self.ending.iter().find_map(|&Ending { id, .. }| {
+            let transaction = self.transaction(id)?;
             match transaction.state {
                 State::Applying { timestamp, .. } if timestamp <= snapshot && transaction.writes_table(table) => {
-                    Some(ending.id)
+                    Some(id)
                 }
                 _ => None,
             }

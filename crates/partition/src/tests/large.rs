@@ -52,7 +52,7 @@ fn nobody_sees_half_of_a_commit_that_is_applied_in_slices() {
     bed.persist();
     bed.partition.go_on();
     bed.drain();
-    assert!(bed.partition.has_ending() && bed.committed.is_empty());
+    assert!(bed.partition.has_ending() && bed.committed == [CommitToken(writer.0)]);
     // Who sees the commit sees what is a row, and waits for the rest; who does not sees what was there before.
     for snapshot in [after, u64::MAX] {
         assert!(matches!(bed.get(&at(None, snapshot), 0, None), Step::Ready(Some(TestRow { k: Some(1), .. }))));
@@ -70,13 +70,12 @@ fn nobody_sees_half_of_a_commit_that_is_applied_in_slices() {
     let third = bed.begin();
     assert!(matches!(bed.insert(third, &row(11, 5)), Step::Ready(None)));
     bed.commit(third);
-    assert_eq!(bed.committed, [CommitToken(third.0)], "what comes later in the log need not wait");
+    assert_eq!(bed.committed[1..], [CommitToken(third.0)], "what comes later in the log need not wait");
     bed.woken.clear();
     while bed.partition.has_ending() {
         bed.partition.go_on();
         bed.drain();
     }
-    assert_eq!(bed.committed.last(), Some(&CommitToken(writer.0)));
     assert!(bed.woken.contains(&TOKEN) && bed.woken.contains(&WaitToken(other.0)));
     assert!(matches!(bed.update(other, &row(0, 7)), Step::Ready(true)));
     bed.partition.rollback(other);
