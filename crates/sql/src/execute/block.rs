@@ -24,10 +24,11 @@ pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut 
     let distinct = block.distinct.then(|| {
         block.projection[..block.visible].iter().map(|expression| expression.sql_type().clone()).collect()
     });
-    let mut output = Output::new(block.visible, distinct, &block.order, bounds, block.count_all_rows, consumer);
+    let mut output =
+        Output::new(block.visible, distinct, &block.order, bounds, block.count_all_rows, ctx.memory, consumer);
     let mut run = BlockRun {
         block,
-        aggregator: block.aggregation.as_ref().map(Aggregator::new),
+        aggregator: block.aggregation.as_ref().map(|plan| Aggregator::new(plan, ctx.memory)),
         subquery_states: Vec::new(),
         projected: Vec::new(),
     };

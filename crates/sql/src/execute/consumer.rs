@@ -3,7 +3,10 @@
 use shoal_types::row::RowRef;
 use shoal_types::{Result, TimeZone, Value};
 
+use std::rc::Rc;
+
 use super::LocalFuture;
+use super::memory::{Held, StatementMemory, row_bytes};
 use crate::frontend::{ResultColumn, ResultSink};
 
 /// Whether more rows are wanted.
@@ -80,16 +83,28 @@ impl<S: ResultSink> RowConsumer for ToSink<'_, S> {
 }
 
 /// Keeps rows in memory.
-#[derive(Debug, Default)]
 pub struct Collect {
     pub rows: Vec<Vec<Value>>,
     /// No more than this many are wanted.
     pub limit: Option<usize>,
+    /// What the rows take.
+    pub held: Held,
 }
+
+impl Collect {
+    pub fn new(memory: &Rc<StatementMemory>) -> Collect {
+        Collect { rows: Vec::new(), limit: None, held: Held::new(memory) }
+    }
+}
+
+/// What a row that is kept takes besides its values: its place in a list that grows.
+const ROW_PLACE_BYTES: usize = 2 * size_of::<Vec<Value>>();
 
 impl RowConsumer for Collect {
     fn push(&mut self, row: &[Value]) -> Result<Flow> {
-        self.rows.push(row.to_vec());
+        let row = row.to_vec();
+        self.held.add(row_bytes(&row) + ROW_PLACE_BYTES)?;
+        self.rows.push(row);
         Ok(if self.limit.is_some_and(|limit| self.rows.len() >= limit) { Flow::Stop } else { Flow::Continue })
     }
 }

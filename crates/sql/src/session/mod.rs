@@ -26,6 +26,7 @@ use shoal_types::{Error, ErrorCode, Outcome, Result, SqlType, Value};
 
 use crate::client_text;
 use crate::counters::{Counter, Counters};
+use crate::execute::memory::StatementMemory;
 use crate::frontend::{ConnectInfo, ResultSink, Summary};
 use crate::resolve::ResolveEnvironment;
 use crate::server::Server;
@@ -93,6 +94,8 @@ pub struct Session {
     again_until: Option<tokio::time::Instant>,
     /// Raised by everything that changes how statements resolve: settings that plans depend on.
     pub settings_version: u64,
+    /// What statements and cursors keep.
+    pub memory: Rc<StatementMemory>,
 }
 
 impl Session {
@@ -126,6 +129,7 @@ impl Session {
             &server.user_locks,
         );
         let transaction = Transaction::new(Arc::clone(&server.node));
+        let memory = StatementMemory::new(Arc::clone(server.node.memory_budget()));
         server.enter(&shared);
         Ok(Session {
             multi_statements: info.multi_statements,
@@ -151,6 +155,7 @@ impl Session {
             is_past_beginning: false,
             again_until: None,
             settings_version: 0,
+            memory,
         })
     }
 

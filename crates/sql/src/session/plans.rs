@@ -267,6 +267,8 @@ pub struct PreparedStatement {
 pub struct Cursor {
     pub columns: Vec<crate::frontend::ResultColumn>,
     pub rows: std::collections::VecDeque<Vec<shoal_types::Value>>,
+    /// What the rows take.
+    pub held: crate::execute::memory::Held,
 }
 
 fn query_locks_exclusively(query: &QueryPlan) -> bool {

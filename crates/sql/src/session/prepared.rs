@@ -149,7 +149,7 @@ impl Session {
         crate::account::check_plan(self, plan)?;
         self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         self.begin_statement(false, !plan.tables.is_empty())?;
-        let mut rows = crate::execute::consumer::Collect::default();
+        let mut rows = crate::execute::consumer::Collect::new(&self.memory);
         let outcome =
             self.with_context(parameters, false, async |ctx| run_query(query, ctx, &mut rows).await).await;
         if let Err(error) = outcome {
@@ -162,7 +162,7 @@ impl Session {
         let columns = query.columns.clone();
         sink.columns(&columns)?;
         if let Some(prepared) = self.statements.get_mut(&statement_id) {
-            prepared.cursor = Some(Cursor { columns, rows: rows.rows.into() });
+            prepared.cursor = Some(Cursor { columns, rows: rows.rows.into(), held: rows.held });
         }
         let summary = self.summary(0, 0, String::new(), false);
         sink.finish(&summary)

@@ -279,7 +279,7 @@ impl Session {
 
     /// Runs a query into memory.
     pub async fn collect(&mut self, query: &QueryPlan, parameters: &[Value]) -> Result<Vec<Vec<Value>>> {
-        let mut rows = Collect::default();
+        let mut rows = Collect::new(&self.memory);
         self.with_context(parameters, false, async |ctx| run_query(query, ctx, &mut rows).await).await?;
         Ok(rows.rows)
     }
@@ -302,6 +302,7 @@ impl Session {
             transaction: &mut self.transaction,
             eval,
             interrupt: &self.shared.interrupt,
+            memory: &self.memory,
             virtual_rows: &virtual_rows,
             user_locks: &self.server.user_locks,
             connection: self.shared.id,
