@@ -157,6 +157,8 @@ pub struct MemoryUsage {
     pub transactions_bytes: u64,
     /// What statements keep while they run.
     pub statements_bytes: u64,
+    /// What sessions keep of statements that may come again.
+    pub plans_bytes: u64,
     /// What tables were found to take last: about once a second.
     pub tables: FragmentMemory,
 }
@@ -322,6 +324,7 @@ impl Node {
             limit_bytes: self.budget.limit_bytes(),
             transactions_bytes: self.budget.work_bytes(),
             statements_bytes: self.budget.statement_bytes(),
+            plans_bytes: self.budget.plan_bytes(),
             tables: *crate::wait::lock(&self.measured),
         }
     }

@@ -4,10 +4,11 @@
 //! for want of memory. What is charged is a function of the row's bytes and its table's indexes alone
 //! (`Fragment::version_charge`), so that everything given back sums up to everything taken.
 //!
-//! Four sums grow with work:
+//! Five sums grow with work:
 //! - *used*: versions of rows and their places in indexes, staged ones included: at most `DataMemory`.
 //! - *work*: what transactions need besides: lists of writes, keys and locks, and log entries in the making.
 //! - *statements*: what statements keep while they run, and their texts: rows to be sorted, groups, hash tables of joins.
+//! - *plans*: what sessions keep of statements that may come again, at most a 32nd of `DataMemory` and 8 MiB.
 //! - *excess*: what tables really take beyond *used*: pages that have become sparse and are not compacted yet.
 //!
 //! Together they are at most `DataMemory` and a reserve ([`MemoryBudget::total_limit_bytes`]), so that rows can still be deleted
@@ -23,6 +24,9 @@ const RESERVE_PART: u64 = 8;
 const RESERVE_BYTES: u64 = 96 << 20;
 /// What of the reserve is not for statements.
 const NOT_FOR_STATEMENTS_PART: u64 = 2;
+/// What plans may take: this part of `DataMemory`, and so many bytes.
+const PLANS_PART: u64 = 32;
+const PLANS_BYTES: u64 = 8 << 20;
 /// Old versions, or what is no rows at all, are named in errors when they take this part of `DataMemory`.
 const NAMED_PART: u64 = 8;
 
@@ -32,6 +36,7 @@ pub struct MemoryBudget {
     used_bytes: AtomicU64,
     work_bytes: AtomicU64,
     statement_bytes: AtomicU64,
+    plan_bytes: AtomicU64,
     excess_bytes: AtomicU64,
     /// Of `used_bytes`: old versions, when tables were last measured.
     old_bytes: AtomicU64,
@@ -44,6 +49,7 @@ impl MemoryBudget {
             used_bytes: AtomicU64::new(0),
             work_bytes: AtomicU64::new(0),
             statement_bytes: AtomicU64::new(0),
+            plan_bytes: AtomicU64::new(0),
             excess_bytes: AtomicU64::new(0),
             old_bytes: AtomicU64::new(0),
         }
@@ -61,6 +67,11 @@ impl MemoryBudget {
     /// What statements keep while they run.
     pub fn statement_bytes(&self) -> u64 {
         self.statement_bytes.load(Ordering::Relaxed)
+    }
+
+    /// What sessions keep of statements that may come again.
+    pub fn plan_bytes(&self) -> u64 {
+        self.plan_bytes.load(Ordering::Relaxed)
     }
 
     pub fn limit_bytes(&self) -> u64 {
@@ -88,7 +99,7 @@ impl MemoryBudget {
 
     fn all_bytes(&self) -> u64 {
         let excess = self.excess_bytes.load(Ordering::Relaxed);
-        self.used_bytes() + self.work_bytes() + self.statement_bytes() + excess
+        self.used_bytes() + self.work_bytes() + self.statement_bytes() + self.plan_bytes() + excess
     }
 
     fn fits(&self) -> bool {
@@ -172,6 +183,21 @@ impl MemoryBudget {
     pub fn release_statement(&self, bytes: u64) {
         let before = self.statement_bytes.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(before >= bytes, "released {bytes} of {before} bytes of statements");
+    }
+
+    /// Takes `bytes` for a plan that may be wanted again, if there is room for that.
+    pub fn try_reserve_plan(&self, bytes: u64) -> bool {
+        let plans = self.plan_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let fits = plans <= self.limit_bytes() / PLANS_PART + PLANS_BYTES && self.fits();
+        if !fits {
+            self.release_plans(bytes);
+        }
+        fits
+    }
+
+    pub fn release_plans(&self, bytes: u64) {
+        let before = self.plan_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "released {bytes} of {before} bytes of plans");
     }
 
     /// Error 1114 with the figures and the way out. `old_bytes`: of old versions in the partition that is asked.
@@ -279,6 +305,18 @@ mod tests {
         assert!(message.contains("209715200 by transactions' changes and locks, 0 by statements"), "{message}");
         budget.set_measured(300 << 20, 100 << 20);
         assert!(budget.full("t", 0).message().contains("104857600 bytes are old versions"));
+    }
+
+    #[test]
+    fn plans_have_a_share_of_their_own() {
+        let budget = MemoryBudget::new(320 << 20);
+        assert!(budget.try_reserve_plan(18 << 20));
+        assert!(!budget.try_reserve_plan(1));
+        budget.release_plans(18 << 20);
+        budget.charge(320 << 20);
+        budget.reserve_work(136 << 20).unwrap();
+        assert!(!budget.try_reserve_plan(1));
+        assert_eq!(budget.plan_bytes(), 0);
     }
 
     #[test]

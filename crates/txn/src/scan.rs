@@ -189,7 +189,6 @@ impl<'a> Visitor<'a> {
     /// Sees a row where it lies, and pauses when enough rows were taken or the partition was held for long.
     fn see_in_place(&mut self, row: RowRef<'_>) -> shoal_partition::Visit {
         use shoal_partition::Visit as Answer;
-        self.bytes += row.bytes().len();
         let answer = self.see(row);
         self.takes_left -= u64::from(self.took);
         if self.rows.is_multiple_of(ROWS_PER_LOOK) {
@@ -205,6 +204,7 @@ impl<'a> Visitor<'a> {
     pub fn see(&mut self, row: RowRef<'_>) -> shoal_partition::Visit {
         use shoal_partition::Visit as Answer;
         self.rows += 1;
+        self.bytes += row.bytes().len();
         let answer = (self.visit)(row);
         self.took = matches!(answer, Ok(Visit::Take));
         match answer {
@@ -304,7 +304,7 @@ impl InPlaceScan {
                 transaction.counters.read_row_count += visitor.rows as u64;
                 return Ok(false);
             }
-            if visitor.paused {
+            if visitor.paused || visitor.bytes >= BYTES_PER_HOLD {
                 break;
             }
             if self.walk.is_done(request) {

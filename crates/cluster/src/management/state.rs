@@ -57,6 +57,7 @@ pub(crate) struct NodeState {
     pub memory_indexes_bytes: u64,
     #[prost(uint64, tag = "18")]
     pub memory_transactions_bytes: u64,
+    /// Plans that are kept included.
     #[prost(uint64, tag = "19")]
     pub memory_statements_bytes: u64,
     /// Of the pages of rows and of the indexes: old versions.
@@ -138,7 +139,7 @@ impl Node {
             memory_free_bytes: memory.tables.free_bytes,
             memory_indexes_bytes: memory.tables.index_bytes,
             memory_transactions_bytes: memory.transactions_bytes,
-            memory_statements_bytes: memory.statements_bytes,
+            memory_statements_bytes: memory.statements_bytes + memory.plans_bytes,
             memory_old_versions_bytes: memory.tables.old_bytes,
             catalog_version: self.catalog_version(),
             waits_for: if self.is_started() { String::new() } else { self.what_is_missing().unwrap_or_default() },

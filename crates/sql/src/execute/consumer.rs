@@ -46,7 +46,14 @@ pub struct ToSink<'a, S: ResultSink> {
     /// The definitions of the columns were sent: from then on the statement cannot begin again.
     pub begun: &'a mut bool,
     pub rows_sent: u64,
+    /// What large rows take in the reply until it is sent.
+    pub held: Held,
 }
+
+/// A row of more bytes is counted while it is in the reply.
+const LARGE_ROW_BYTES: usize = 64 << 10;
+/// A reply grows by doubling.
+const REPLY_FACTOR: usize = 2;
 
 impl<S: ResultSink> ToSink<'_, S> {
     /// Before the first row, or at the end when there was none.
@@ -56,12 +63,18 @@ impl<S: ResultSink> ToSink<'_, S> {
         }
         Ok(())
     }
+
+    #[inline]
+    fn hold(&mut self, bytes: usize) -> Result<()> {
+        if bytes > LARGE_ROW_BYTES { self.held.add(REPLY_FACTOR * bytes) } else { Ok(()) }
+    }
 }
 
 impl<S: ResultSink> RowConsumer for ToSink<'_, S> {
     fn push(&mut self, row: &[Value]) -> Result<Flow> {
         self.begin()?;
         self.rows_sent += 1;
+        self.hold(row.iter().map(Value::heap_bytes).sum())?;
         self.sink.row(row)?;
         Ok(Flow::Continue)
     }
@@ -69,6 +82,7 @@ impl<S: ResultSink> RowConsumer for ToSink<'_, S> {
     fn push_stored(&mut self, row: RowRef<'_>, projection: &[usize], zone: &TimeZone) -> Result<Flow> {
         self.begin()?;
         self.rows_sent += 1;
+        self.hold(row.bytes().len())?;
         self.sink.stored_row(row, projection, zone)?;
         Ok(Flow::Continue)
     }
@@ -78,7 +92,11 @@ impl<S: ResultSink> RowConsumer for ToSink<'_, S> {
     }
 
     fn flush(&mut self) -> LocalFuture<'_, Result<()>> {
-        Box::pin(self.sink.flush())
+        Box::pin(async {
+            self.sink.flush().await?;
+            self.held.shrink_to(0);
+            Ok(())
+        })
     }
 }
 

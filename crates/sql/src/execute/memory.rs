@@ -84,6 +84,20 @@ impl Held {
         Ok(())
     }
 
+    /// The structure keeps so many bytes from now on.
+    ///
+    /// # Errors
+    /// 1041: there is no memory for them; what was counted stays.
+    pub fn set(&mut self, bytes: usize) -> Result<()> {
+        match (bytes as u64).checked_sub(self.bytes) {
+            Some(more) => self.add(more as usize),
+            None => {
+                self.shrink_to(bytes);
+                Ok(())
+            }
+        }
+    }
+
     /// The structure keeps less than it did, or as much.
     pub fn shrink_to(&mut self, bytes: usize) {
         let bytes = self.bytes.min(bytes as u64);

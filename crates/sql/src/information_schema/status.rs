@@ -61,6 +61,7 @@ fn of_nodes(rows: &Rows<'_>) -> Vec<(String, String)> {
         ("Shoal_memory_indexes_bytes", memory.tables.index_bytes.to_string()),
         ("Shoal_memory_limit_bytes", memory.limit_bytes.to_string()),
         ("Shoal_memory_old_versions_bytes", memory.tables.old_bytes.to_string()),
+        ("Shoal_memory_plans_bytes", memory.plans_bytes.to_string()),
         ("Shoal_memory_rows_bytes", memory.tables.row_bytes.to_string()),
         ("Shoal_memory_rows_free_bytes", memory.tables.free_bytes.to_string()),
         ("Shoal_memory_statements_bytes", memory.statements_bytes.to_string()),

@@ -11,6 +11,7 @@ use super::{Session, syntax_error};
 use crate::client_text;
 use crate::counters::Counter;
 use crate::dml::Affected;
+use crate::execute::memory::Held;
 use crate::execute::query::run_query;
 use crate::frontend::{Prepared, ResultColumn, ResultSink};
 
@@ -56,6 +57,8 @@ impl Session {
             }
             crate::show::result_columns(self, &parsed.statement)?
         };
+        let mut held = Held::new(&self.memory);
+        held.add(plans::plan_bytes(sql.len()))?;
         let statement_id = self.next_statement_id;
         self.next_statement_id = self.next_statement_id.checked_add(1).unwrap_or(1);
         let statement = PreparedStatement {
@@ -64,6 +67,7 @@ impl Session {
             parameter_count,
             plan: None,
             cursor: None,
+            held,
         };
         self.statements.insert(statement_id, statement);
         let parameter = ResultColumn {
