@@ -98,7 +98,7 @@ impl KeptRows {
         KeptRows { width, batches: Vec::new(), held: Held::new(memory) }
     }
 
-    pub fn len(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.batches.last().map_or(0, |last| (self.batches.len() - 1) * ROWS_PER_BATCH + last.len())
     }
 
@@ -107,7 +107,7 @@ impl KeptRows {
     /// # Errors
     /// Those of `fill`; 1041: there is no memory for it.
     pub fn push(&mut self, fill: impl FnOnce(&mut [Value]) -> Result<()>) -> Result<()> {
-        if self.len().is_multiple_of(ROWS_PER_BATCH) {
+        if self.row_count().is_multiple_of(ROWS_PER_BATCH) {
             self.batches.push(RowBatch::new(self.width));
         }
         let Some(last) = self.batches.last_mut() else { return Ok(()) };

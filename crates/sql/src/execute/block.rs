@@ -88,10 +88,10 @@ impl BlockRun<'_> {
             }
         }
         let rows = read_input(first, ctx).await?;
-        for start in (0..rows.len()).step_by(BATCH_ROWS) {
+        for start in (0..rows.row_count()).step_by(BATCH_ROWS) {
             ctx.check_between_batches().await?;
             let mut batch = RowBatch::new(block.width);
-            for row in start..rows.len().min(start + BATCH_ROWS) {
+            for row in start..rows.row_count().min(start + BATCH_ROWS) {
                 let target = batch.push_empty();
                 for (value, &(_, position)) in rows.row(row).iter().zip(&first.columns) {
                     target[position] = value.clone();

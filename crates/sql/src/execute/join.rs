@@ -99,7 +99,7 @@ pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<Ke
             let mut found = run_collect(plan, ctx, None).await?;
             let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
             for mut row in std::mem::take(&mut found.rows) {
-                if kept.len().is_multiple_of(ROWS_PER_CHECK) {
+                if kept.row_count().is_multiple_of(ROWS_PER_CHECK) {
                     ctx.check_between_batches().await?;
                 }
                 found.held.give_back(row_bytes(&row));
@@ -144,7 +144,7 @@ async fn materialise(step: &JoinStep, state: &mut JoinState, ctx: &mut ExecConte
     let mut rows = read_input(step, ctx).await?;
     if !step.hash_keys.is_empty() {
         let mut key = Vec::new();
-        for position in 0..rows.len() {
+        for position in 0..rows.row_count() {
             if position.is_multiple_of(ROWS_PER_CHECK) {
                 ctx.check_between_batches().await?;
             }
@@ -209,7 +209,15 @@ fn join_with_kept_rows(
         let outer = batch.row(*done);
         let eval = &mut ctx.eval;
         let all_met = if step.hash_keys.is_empty() {
-            try_pairs(step, outer, rows.len(), |inner| rows.row(inner), (place, &mut pairs), &mut joined, eval)?
+            try_pairs(
+                step,
+                outer,
+                rows.row_count(),
+                |inner| rows.row(inner),
+                (place, &mut pairs),
+                &mut joined,
+                eval,
+            )?
         } else if hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer, eval, &mut key)? {
             let found = by_key.get(key.as_slice()).map_or(&[][..], |positions| positions);
             let row = |inner: usize| rows.row(found[inner] as usize);

@@ -4,7 +4,6 @@
 //! Results are kept for the whole execution of the block.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use shoal_expr::append_group_key;
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
@@ -33,7 +32,7 @@ struct Rows {
 
 /// Results of one subquery column by the bytes of its outer values.
 pub struct SubqueryState {
-    found: HashMap<Box<[u8]>, Arc<Found>>,
+    found: HashMap<Box<[u8]>, Rc<Found>>,
     /// What keys and values take.
     held: Held,
 }
@@ -76,7 +75,7 @@ async fn bind_and_run(
     state: &mut SubqueryState,
     row: &[Value],
     ctx: &mut ExecContext<'_>,
-) -> Result<Arc<Found>> {
+) -> Result<Rc<Found>> {
     let mut bindings = Vec::with_capacity(column.outer.len());
     let mut key = Vec::new();
     for (slot, expression) in &column.outer {
@@ -85,16 +84,16 @@ async fn bind_and_run(
         bindings.push((*slot, value));
     }
     if let Some(found) = state.found.get(key.as_slice()) {
-        return Ok(Arc::clone(found));
+        return Ok(Rc::clone(found));
     }
-    let found = Arc::new(run(column, bindings, ctx).await?);
+    let found = Rc::new(run(column, bindings, ctx).await?);
     if state.found.len() >= BINDINGS_KEPT {
         state.found.clear();
         state.held.shrink_to(0);
     }
     let value_bytes = if let Found::Value(value) = &*found { value.heap_bytes() } else { 0 };
     state.held.add(key.len() + value_bytes + BINDING_BYTES)?;
-    state.found.insert(key.into(), Arc::clone(&found));
+    state.found.insert(key.into(), Rc::clone(&found));
     Ok(found)
 }
 
