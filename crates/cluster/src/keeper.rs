@@ -26,9 +26,9 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// After a checkpoint that failed.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 const BLOCK_BYTES: usize = 64 << 10;
-/// Old versions that are dropped under one hold of a partition, and in one partition at one look.
+/// Old versions that are looked at under one hold of a partition, and in one partition at one look.
 const GARBAGE_PER_HOLD: usize = 256;
-const GARBAGE_HOLDS: usize = 64;
+const GARBAGE_HOLDS: usize = 256;
 /// Rows and nodes that are looked at under one hold of a partition to give memory back, and holds of one partition at one look.
 const COMPACTION_PER_HOLD: usize = 512;
 const COMPACTION_HOLDS: usize = 128;
@@ -138,7 +138,7 @@ impl Node {
     fn measure_memory(&self) {
         let all = self.hosted().map(|partition| self.partition(partition).memory());
         let sum = all.fold(FragmentMemory::default(), FragmentMemory::plus);
-        self.budget.set_measured_bytes(sum.bytes());
+        self.budget.set_measured(sum.bytes(), sum.old_bytes);
         *lock(&self.measured) = sum;
         if let Some(release) = self.options.release_memory {
             release();

@@ -75,6 +75,7 @@ pub use remote::{Call, CallError, Place, Remote};
 pub use router::Router;
 pub use sequence::Sequence;
 pub use shoal_log::Lsn;
+pub use shoal_partition::MemoryBudget;
 pub use shoal_partition::Timing;
 pub use shoal_transport::{LANES_MAX, Transporter, look_in_passing, spin};
 pub use snapshot::Snapshots;

@@ -164,6 +164,10 @@ pub struct MemoryUsage {
     pub limit_bytes: u64,
     /// Changes and locks of transactions besides rows, and log entries in the making.
     pub transactions_bytes: u64,
+    /// What statements keep while they run.
+    pub statements_bytes: u64,
+    /// What sessions keep of statements that may come again.
+    pub plans_bytes: u64,
     /// What tables were found to take last: about once a second.
     pub tables: FragmentMemory,
 }
@@ -328,8 +332,15 @@ impl Node {
             used_bytes: self.budget.used_bytes(),
             limit_bytes: self.budget.limit_bytes(),
             transactions_bytes: self.budget.work_bytes(),
+            statements_bytes: self.budget.statement_bytes(),
+            plans_bytes: self.budget.plan_bytes(),
             tables: *crate::wait::lock(&self.measured),
         }
+    }
+
+    /// What all that grows with work is counted at.
+    pub fn memory_budget(&self) -> &Arc<MemoryBudget> {
+        &self.budget
     }
 
     /// Changes the memory for rows and indexes.

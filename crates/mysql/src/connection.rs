@@ -25,6 +25,9 @@ use crate::result::{NET_TIMEOUT_S, flush};
 use crate::stream::Stream;
 use crate::worker::{Registration, Stopping, Worker, current_waker};
 
+/// The session counts the buffer of a packet that is larger.
+const LARGE_PACKET_BYTES: usize = 64 << 10;
+
 /// A connection counted against max_connections, until it is dropped.
 pub struct Admission<F: Frontend>(Arc<F>);
 
@@ -162,7 +165,7 @@ impl<F: Frontend> Connection<F> {
     }
 
     /// The next packet of the client: its payload's place in the input. Between commands the connection may expire.
-    async fn next_command(&mut self, session: &F::Session, signal: &KillSignal) -> Result<Range<usize>, End> {
+    async fn next_command(&mut self, session: &mut F::Session, signal: &KillSignal) -> Result<Range<usize>, End> {
         let limit = session.max_allowed_packet();
         let Connection { input, output, registration, stream, .. } = self;
         let worker = registration.worker();
@@ -191,6 +194,13 @@ impl<F: Frontend> Connection<F> {
                 if !input.has_buffer() {
                     worker.lend_input(input);
                 }
+                let bytes = input.room_bytes();
+                if bytes > LARGE_PACKET_BYTES
+                    && let Err(error) = session.hold_packet(bytes)
+                {
+                    output.sequence = input.sequence.wrapping_add(1);
+                    return Poll::Ready(Err(End::Refused(error.into())));
+                }
                 match stream.poll_read(context, input.room()) {
                     Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(End::Silent)),
                     Poll::Ready(Ok(count)) => {
@@ -201,6 +211,10 @@ impl<F: Frontend> Connection<F> {
                 }
             }
             if input.is_empty() {
+                if input.is_larger_than(LARGE_PACKET_BYTES) {
+                    // It can only be less.
+                    let _ = session.hold_packet(0);
+                }
                 worker.take_back_input(input);
             }
             if output.has_buffer() {

@@ -293,7 +293,8 @@ impl Partition {
         self.pins.iter().fold(self.horizon, |horizon, pin| horizon.min(pin.floor))
     }
 
-    /// Drops at most about `max_work` versions that no snapshot needs; returns how many it dropped.
+    /// Drops at most about `max_work` versions that no snapshot needs. 0: there is nothing left to do; many versions of one row
+    /// go with the first of them, and those of dropped tables have gone before.
     pub fn collect_garbage(&mut self, max_work: usize) -> usize {
         let horizon = self.effective_horizon();
         let mut dropped = 0;
@@ -311,7 +312,13 @@ impl Partition {
                 dropped += count;
             }
         }
-        dropped
+        dropped.max(looked_at)
+    }
+
+    /// Error 1114 for a table here.
+    pub(crate) fn full(&self, table: &str) -> Error {
+        let old = self.fragments.values().map(|fragment| fragment.memory_of_old_versions()).sum();
+        self.config.budget.full(table, old)
     }
 
     // ---- tables ----

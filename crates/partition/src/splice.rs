@@ -88,7 +88,7 @@ impl Partition {
         let kept = Moved::charge_of(splice).max(before.saturating_sub(charge));
         let (reserved, wanted) = (before, charge + kept);
         if wanted > reserved && !self.config.budget.try_reserve(wanted - reserved) {
-            return Err(self.config.budget.full(&fragment.schema.name));
+            return Err(self.full(&fragment.schema.name));
         }
         // The lock was taken in this very call, so the transaction is active.
         self.active(id)?.stage_splice(number, splice, charge, kept);

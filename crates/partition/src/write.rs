@@ -159,7 +159,7 @@ impl Partition {
         let fragment = self.fragment(target.table)?;
         let charge = fragment.charge_of(row);
         if !self.config.budget.try_reserve(charge) {
-            return Err(self.config.budget.full(&fragment.schema.name));
+            return Err(self.full(&fragment.schema.name));
         }
         // The lock was taken in this very call, so the transaction is active.
         let slot = self.slot_of(old);

@@ -193,6 +193,8 @@ pub trait FrontendSession {
     /// Runs every statement of `sql` (several only if multi-statements are on) into `sink`. Statement errors go to
     /// `sink.error`; `Err` means that the connection must be closed.
     async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()>;
+    /// The door is about to keep so many bytes of one packet; 0: it keeps none any more. Errors: there is no memory for them (1041).
+    fn hold_packet(&mut self, bytes: usize) -> Result<()>;
     async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared>;
     /// Runs a prepared statement. `cursor`: keep the result for `fetch` instead of sending rows: `columns` and `finish`
     /// only. A session that sends rows all the same has declined the cursor.

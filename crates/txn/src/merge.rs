@@ -14,7 +14,7 @@ use crate::api::*;
 use crate::interpret::Sifted;
 use crate::partition_scan::PartitionScan;
 use crate::remote::{Answer, Patience, map_version};
-use crate::scan::{HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
+use crate::scan::{BYTES_PER_HOLD, HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
 use crate::transaction::Transaction;
 
 /// Rows of a partition's first batch, when no limit says how many are wanted; later batches are larger.
@@ -124,6 +124,7 @@ impl MergedScan {
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
         let mut skipped: Vec<(u32, Vec<u8>)> = Vec::new();
+        let mut bytes = 0;
         let mut going_on = true;
         let mut since = None;
         while *shown < ROWS_PER_HOLD
@@ -134,7 +135,10 @@ impl MergedScan {
             let Some((row, rest)) = source.next_row() else { continue };
             let row = request.layout().row(row);
             *shown += 1;
-            if shown.is_multiple_of(ROWS_PER_LOOK) && since.get_or_insert_with(Instant::now).elapsed() >= HOLD_MAX
+            bytes += row.bytes().len();
+            if bytes >= BYTES_PER_HOLD
+                || shown.is_multiple_of(ROWS_PER_LOOK)
+                    && since.get_or_insert_with(Instant::now).elapsed() >= HOLD_MAX
             {
                 // Enough for one batch: the others have their turn.
                 *shown = ROWS_PER_HOLD;
@@ -308,7 +312,10 @@ impl Source {
             let (bytes, rows) = (&mut self.bytes, &mut self.rows);
             let held = self.walk.hold(request, transaction, &view, limit, &mut |row| {
                 keep(spec, row, bytes, rows);
-                shoal_partition::Visit::Continue
+                match bytes.len() < BYTES_PER_HOLD {
+                    true => shoal_partition::Visit::Continue,
+                    false => shoal_partition::Visit::Stop,
+                }
             })?;
             if let Held::Wait(blocked) = held {
                 // Rows before the blocked one can be shown already, but whoever waits may as well have them all.

@@ -20,6 +20,8 @@ use crate::transaction::Transaction;
 
 /// Rows that are shown under one hold of a partition.
 pub(crate) const ROWS_PER_HOLD: usize = 256;
+/// Bytes of rows that are: whoever keeps or sends them makes room first.
+pub(crate) const BYTES_PER_HOLD: usize = 1 << 20;
 
 /// A scan in progress; batches of rows under one hold of a partition each.
 pub struct TableScan {
@@ -151,6 +153,7 @@ pub(crate) struct Visitor<'a> {
     pub visit: &'a mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     pub unlock_skipped: bool,
     pub rows: usize,
+    bytes: usize,
     /// After so many taken rows it pauses, where rows lie.
     takes_left: u64,
     /// It took the last row.
@@ -173,6 +176,7 @@ impl<'a> Visitor<'a> {
             visit,
             unlock_skipped,
             rows: 0,
+            bytes: 0,
             takes_left: u64::MAX,
             took: false,
             since: None,
@@ -190,7 +194,7 @@ impl<'a> Visitor<'a> {
         if self.rows.is_multiple_of(ROWS_PER_LOOK) {
             self.paused |= self.since.get_or_insert_with(Instant::now).elapsed() >= HOLD_MAX;
         }
-        self.paused |= self.takes_left == 0;
+        self.paused |= self.takes_left == 0 || self.bytes >= BYTES_PER_HOLD;
         match answer {
             Answer::Continue if self.paused => Answer::Stop,
             other => other,
@@ -200,6 +204,7 @@ impl<'a> Visitor<'a> {
     pub fn see(&mut self, row: RowRef<'_>) -> shoal_partition::Visit {
         use shoal_partition::Visit as Answer;
         self.rows += 1;
+        self.bytes += row.bytes().len();
         let answer = (self.visit)(row);
         self.took = matches!(answer, Ok(Visit::Take));
         match answer {
@@ -225,7 +230,7 @@ impl TableScan {
         self.request.columns()
     }
 
-    /// Visits the next batch (at most 256 rows of one partition at a time). `false`: the scan is at its end.
+    /// Visits the next batch (at most 256 rows of one partition at a time, and fewer large ones). `false`: the scan is at its end.
     pub async fn next(
         &mut self,
         transaction: &mut Transaction,
@@ -299,7 +304,7 @@ impl InPlaceScan {
                 transaction.counters.read_row_count += visitor.rows as u64;
                 return Ok(false);
             }
-            if visitor.paused {
+            if visitor.paused || visitor.bytes >= BYTES_PER_HOLD {
                 break;
             }
             if self.walk.is_done(request) {

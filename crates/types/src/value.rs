@@ -75,6 +75,16 @@ impl Value {
         matches!(self, Value::Null)
     }
 
+    /// Bytes that the value has beyond its own size.
+    #[inline]
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Value::Str(text) => text.capacity(),
+            Value::Json(json) => json.as_bytes().len(),
+            _ => 0,
+        }
+    }
+
     pub fn str(text: impl Into<Vec<u8>>) -> Value {
         Value::Str(text.into())
     }

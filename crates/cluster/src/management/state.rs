@@ -57,6 +57,12 @@ pub(crate) struct NodeState {
     pub memory_indexes_bytes: u64,
     #[prost(uint64, tag = "18")]
     pub memory_transactions_bytes: u64,
+    /// Plans that are kept included.
+    #[prost(uint64, tag = "19")]
+    pub memory_statements_bytes: u64,
+    /// Of the pages of rows and of the indexes: old versions.
+    #[prost(uint64, tag = "20")]
+    pub memory_old_versions_bytes: u64,
 }
 
 /// A replica, or a witness, of a partition; the meta partition is one more than the last.
@@ -133,6 +139,8 @@ impl Node {
             memory_free_bytes: memory.tables.free_bytes,
             memory_indexes_bytes: memory.tables.index_bytes,
             memory_transactions_bytes: memory.transactions_bytes,
+            memory_statements_bytes: memory.statements_bytes + memory.plans_bytes,
+            memory_old_versions_bytes: memory.tables.old_bytes,
             catalog_version: self.catalog_version(),
             waits_for: if self.is_started() { String::new() } else { self.what_is_missing().unwrap_or_default() },
             single_user: self.single_user_node().map_or(0, |node| node.0),

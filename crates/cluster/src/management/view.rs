@@ -266,12 +266,14 @@ impl ClusterView {
             let _ = writeln!(text, "Node {}: Data usage is {percent}% ({used} of total {limit})", node.id);
             let _ = writeln!(
                 text,
-                "Node {}: pages of rows {} ({} free), indexes {}, transactions {}",
+                "Node {}: pages of rows {} ({} free), indexes {}, transactions {}, statements {}, old versions {} of it all",
                 node.id,
                 bytes_text(told.memory_rows_bytes),
                 bytes_text(told.memory_free_bytes),
                 bytes_text(told.memory_indexes_bytes),
-                bytes_text(told.memory_transactions_bytes)
+                bytes_text(told.memory_transactions_bytes),
+                bytes_text(told.memory_statements_bytes),
+                bytes_text(told.memory_old_versions_bytes)
             );
         }
         text
@@ -340,7 +342,9 @@ fn memory_json(node: &NodeView) -> Value {
             "rows_bytes": told.memory_rows_bytes,
             "free_bytes": told.memory_free_bytes,
             "indexes_bytes": told.memory_indexes_bytes,
+            "old_versions_bytes": told.memory_old_versions_bytes,
             "transactions_bytes": told.memory_transactions_bytes,
+            "statements_bytes": told.memory_statements_bytes,
         })
     })
 }

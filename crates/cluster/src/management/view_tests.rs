@@ -48,6 +48,8 @@ fn state(partitions: Vec<PartitionState>) -> NodeState {
         memory_free_bytes: 1 << 19,
         memory_indexes_bytes: 1 << 20,
         memory_transactions_bytes: 1 << 18,
+        memory_statements_bytes: 1 << 21,
+        memory_old_versions_bytes: 1 << 22,
         catalog_version: 5,
         partitions,
         ..NodeState::default()
@@ -159,7 +161,10 @@ fn memory_is_told_in_figures_and_in_percent() {
     assert_eq!(rows, "Node 1: Data usage is 25% (3.0 MB of total 12.0 MB)");
     assert!(others.starts_with("Node 1: pages of rows 2.0 MB ("), "{others}");
     assert!(others.contains(" free), indexes 1.0 MB, transactions "), "{others}");
+    assert!(others.contains(", statements 2.0 MB, old versions 4.0 MB"), "{others}");
     assert_eq!(view.memory_json(&ids)["nodes"][0]["memory"]["transactions_bytes"], 1 << 18);
+    assert_eq!(view.memory_json(&ids)["nodes"][0]["memory"]["statements_bytes"], 1 << 21);
+    assert_eq!(view.memory_json(&ids)["nodes"][0]["memory"]["old_versions_bytes"], 1 << 22);
     assert_eq!(view.memory_json(&ids)["nodes"][0]["memory"]["used_bytes"], 3 << 20);
 }
 

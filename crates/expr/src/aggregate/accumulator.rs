@@ -1,6 +1,7 @@
 //! The running state of an aggregate over the rows of one group.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use shoal_types::{Result, SqlType, Value};
 
@@ -22,7 +23,14 @@ pub struct Accumulator {
     /// With DISTINCT: the arguments seen, by their grouping key. They are added to the state at the end, so that
     /// accumulators with common values can be merged.
     distinct: Option<DistinctRows>,
+    /// What the values take that are kept.
+    kept_bytes: usize,
 }
+
+/// What a value that is kept takes besides its bytes: its place in a list or table, and its allocation.
+const KEPT_VALUE_BYTES: usize = 64;
+/// What a row of distinct arguments takes besides them.
+const DISTINCT_ROW_BYTES: usize = 144;
 
 /// By grouping key: the order of arrival, and the arguments with the sort keys.
 type DistinctRows = HashMap<Vec<u8>, (usize, Vec<Value>)>;
@@ -72,7 +80,14 @@ impl Accumulator {
             state,
             sql_type: aggregate.sql_type.clone(),
             distinct: aggregate.distinct.then(HashMap::new),
+            kept_bytes: 0,
         }
+    }
+
+    /// About what the accumulator takes beyond its own size.
+    #[inline]
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes
     }
 
     /// Takes in a row. `aggregate` is the one that the accumulator was made for.
@@ -137,7 +152,10 @@ impl Accumulator {
                     append_group_key(value, argument.sql_type(), &mut key);
                 }
                 let position = seen.len();
-                seen.entry(key).or_insert((position, values));
+                if let Entry::Vacant(place) = seen.entry(key) {
+                    self.kept_bytes += place.key().len() + values_bytes(&values) + DISTINCT_ROW_BYTES;
+                    place.insert((position, values));
+                }
                 Ok(())
             }
             None => self.add_values(values, ctx),
@@ -151,10 +169,13 @@ impl Accumulator {
                 Ok(())
             }
             State::Concatenation(concatenation) => {
-                concatenation.add(values, ctx.settings.group_concat_max_len);
+                self.kept_bytes += concatenation.add(values, ctx.settings.group_concat_max_len);
                 Ok(())
             }
-            State::Json(collection) => collection.add(values),
+            State::Json(collection) => {
+                self.kept_bytes += values_bytes(&values);
+                collection.add(values)
+            }
             _ => {
                 let value = if values.is_empty() { Value::Null } else { values.swap_remove(0) };
                 self.add_value(value, ctx)
@@ -166,6 +187,7 @@ impl Accumulator {
         match &mut self.state {
             State::Any { value: kept, seen } => {
                 if !*seen {
+                    self.kept_bytes = value.heap_bytes();
                     *kept = value;
                     *seen = true;
                 }
@@ -183,6 +205,7 @@ impl Accumulator {
                     if *maximum { ordering.is_gt() } else { ordering.is_lt() }
                 };
                 if is_better {
+                    self.kept_bytes = value.heap_bytes();
                     *best = value;
                 }
                 Ok(())
@@ -192,11 +215,7 @@ impl Accumulator {
                 moments.add(crate::convert::to_f64(&value, ctx)?);
                 Ok(())
             }
-            State::Concatenation(concatenation) => {
-                concatenation.add(vec![value], ctx.settings.group_concat_max_len);
-                Ok(())
-            }
-            State::Json(collection) => collection.add(vec![value]),
+            State::Concatenation(_) | State::Json(_) => self.add_values(vec![value], ctx),
         }
     }
 
@@ -248,4 +267,8 @@ impl Accumulator {
             State::Json(collection) => Ok(collection.finish()),
         }
     }
+}
+
+fn values_bytes(values: &[Value]) -> usize {
+    values.iter().map(|value| value.heap_bytes() + KEPT_VALUE_BYTES).sum()
 }

@@ -43,10 +43,10 @@ impl Concatenation {
     }
 
     /// `values`: the arguments, then the sort keys. Without an order nothing is kept beyond `limit` bytes but one row,
-    /// by which `finish` notices that there was more.
-    pub fn add(&mut self, mut values: Vec<Value>, limit: usize) {
+    /// by which `finish` notices that there was more. About what is kept of the row.
+    pub fn add(&mut self, mut values: Vec<Value>, limit: usize) -> usize {
         if self.order.is_empty() && self.bytes > limit.saturating_add(self.separator.len()) {
-            return;
+            return 0;
         }
         let keys = values.split_off(self.argument_types.len().min(values.len()));
         let mut text = Vec::new();
@@ -57,7 +57,10 @@ impl Concatenation {
             }
         }
         self.bytes += text.len() + self.separator.len();
+        let key_bytes: usize = keys.iter().map(|key| size_of::<Value>() + key.heap_bytes()).sum();
+        let kept = text.capacity() + key_bytes + 2 * size_of::<Row>();
         self.rows.push(Row { text, keys });
+        kept
     }
 
     pub fn merge(&mut self, other: Concatenation) {

@@ -54,3 +54,11 @@ pub struct Aggregate {
     pub nullable: bool,
     pub coercibility: Coercibility,
 }
+
+impl Aggregate {
+    /// Its accumulators keep values, so what they take grows with their rows.
+    pub fn keeps_values(&self) -> bool {
+        use AggregateKind::*;
+        self.distinct || matches!(self.kind, GroupConcat | JsonArray | JsonObject | Minimum | Maximum | AnyValue)
+    }
+}

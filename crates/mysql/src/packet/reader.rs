@@ -29,6 +29,9 @@ pub struct PacketReader {
 
 /// The least room that is offered to a read once there is a buffer.
 const ROOM_MIN: usize = 1024;
+/// Buffers that are as large do not grow by doubling any more, but by this part of theirs.
+const LARGE_BYTES: usize = 16 << 20;
+const LARGE_GROWTH_PART: usize = 4;
 
 impl PacketReader {
     /// The next payload (of at most `limit` bytes), if it is there in full: where it lies in [`PacketReader::bytes`].
@@ -76,6 +79,10 @@ impl PacketReader {
         self.start == self.filled
     }
 
+    pub fn is_larger_than(&self, bytes: usize) -> bool {
+        self.bytes.len() > bytes
+    }
+
     pub fn has_buffer(&self) -> bool {
         !self.bytes.is_empty()
     }
@@ -103,11 +110,23 @@ impl PacketReader {
             self.filled -= self.start;
             self.start = 0;
         }
-        if self.bytes.len() - self.filled < ROOM_MIN {
-            let size = (self.bytes.len() * 2).max(4 * ROOM_MIN);
+        let size = self.room_bytes();
+        if size > self.bytes.len() {
             self.bytes.resize(size, 0);
         }
         &mut self.bytes[self.filled..]
+    }
+
+    /// Bytes that the buffer will have when there is room.
+    pub fn room_bytes(&self) -> usize {
+        let size = self.bytes.len();
+        if size - (self.filled - self.start) >= ROOM_MIN {
+            return size;
+        }
+        match size < LARGE_BYTES {
+            true => (2 * size).max(4 * ROOM_MIN),
+            false => size + size / LARGE_GROWTH_PART,
+        }
     }
 
     /// `count` bytes were received into [`PacketReader::room`].

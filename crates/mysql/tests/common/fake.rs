@@ -317,6 +317,10 @@ impl FrontendSession for Session {
         self.run(sql, sink).await
     }
 
+    fn hold_packet(&mut self, _: usize) -> Result<()> {
+        Ok(())
+    }
+
     async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared> {
         if sql.starts_with(b"BAD") {
             return Err(Error::new(ErrorCode::Parse, "You have an error in your SQL syntax"));

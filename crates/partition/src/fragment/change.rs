@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_types::{IndexId, Result, TableSchema, Timestamp};
 
 use super::rows::{RowPlace, RowStore};
-use super::{Fragment, NO_UNDO, OrderedIndex, Slot, Undo, layout_of, names_of};
+use super::{Fragment, NO_UNDO, OrderedIndex, Slot, Undo, layout_of, names_of, old_version_bytes};
 use crate::hash_index::{HashIndex, short_hash};
 use crate::slab::Slab;
 
@@ -189,6 +189,7 @@ impl Fragment {
     }
 
     fn keep_old(&mut self, row_id: u32, row: RowPlace, timestamp: Timestamp) {
+        self.old_bytes += old_version_bytes(row);
         let next = self.slots[row_id].undo;
         let number = self.undo.insert(Undo { row, timestamp, next });
         self.slots[row_id].undo = number;
@@ -232,6 +233,7 @@ impl Fragment {
         while number != NO_UNDO {
             let empty = Undo { row: RowPlace::NONE, timestamp: Timestamp::ZERO, next: NO_UNDO };
             let undo = self.undo.remove(number, empty);
+            self.old_bytes -= old_version_bytes(undo.row);
             dead.extend(Some(undo.row).filter(|row| !row.is_none()));
             number = undo.next;
         }

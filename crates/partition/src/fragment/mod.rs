@@ -53,6 +53,11 @@ struct Undo {
     timestamp: Timestamp,
 }
 
+/// What an old version takes, its keys in indexes apart.
+fn old_version_bytes(row: RowPlace) -> u64 {
+    ROW_BYTES + if row.is_none() { 0 } else { paged_bytes(row.length()) }
+}
+
 /// How a stored row is compared with a primary key.
 #[derive(Clone, Copy)]
 enum PrimaryShape {
@@ -74,6 +79,8 @@ pub struct FragmentMemory {
     pub free_bytes: u64,
     /// Indexes, and what leads to rows.
     pub index_bytes: u64,
+    /// Old versions that snapshots need, of the first and the third.
+    pub old_bytes: u64,
 }
 
 impl FragmentMemory {
@@ -82,6 +89,7 @@ impl FragmentMemory {
             row_bytes: self.row_bytes + other.row_bytes,
             free_bytes: self.free_bytes + other.free_bytes,
             index_bytes: self.index_bytes + other.index_bytes,
+            old_bytes: self.old_bytes + other.old_bytes,
         }
     }
 
@@ -109,6 +117,8 @@ pub(crate) struct Fragment {
     pub(crate) primary_ordered: bool,
     rows: u64,
     bytes: u64,
+    /// Of old versions.
+    old_bytes: u64,
     /// Buffers for index keys in the making.
     key_buffers: (Vec<u8>, Vec<u8>),
 }
@@ -175,6 +185,7 @@ impl Fragment {
             primary_ordered,
             rows: 0,
             bytes: 0,
+            old_bytes: 0,
             key_buffers: Default::default(),
             schema,
         }
@@ -213,7 +224,13 @@ impl Fragment {
             row_bytes: self.store.page_bytes(),
             free_bytes: self.store.page_bytes() - self.store.live_bytes(),
             index_bytes: (trees + lists + self.hash.memory_bytes()) as u64,
+            old_bytes: self.memory_of_old_versions(),
         }
+    }
+
+    /// Keys of old versions in indexes are not in it.
+    pub(crate) fn memory_of_old_versions(&self) -> u64 {
+        self.old_bytes
     }
 
     /// What one version costs: a function of its bytes and the table's indexes alone.

@@ -46,6 +46,12 @@ impl RowPlace {
     pub(crate) fn is_none(self) -> bool {
         self.page == NONE
     }
+
+    /// Bytes of the row, 0 if there is none.
+    #[inline]
+    pub(crate) fn length(self) -> usize {
+        self.length as usize
+    }
 }
 
 struct Page {

@@ -124,3 +124,45 @@ fn a_transaction_that_finds_no_memory_for_its_locks_goes_on_with_what_it_has() {
     assert_eq!(bed.all().iter().filter(|row| row.k == Some(2)).count(), id as usize);
     assert_eq!(budget.work_bytes(), rest);
 }
+
+/// What had nothing to drop ended a round, so a list of a million entries went by a few hundred in a round.
+#[test]
+fn the_list_of_old_versions_is_done_in_one_go_when_many_are_of_one_row_or_their_table_is_dropped() {
+    let mut bed = Bed::new();
+    bed.fill([row(1, 0), row(2, 0)]);
+    for k in 1..100 {
+        let transaction = bed.begin();
+        for id in 1..3 {
+            assert!(matches!(bed.update(transaction, &row(id, k)), Step::Ready(true)));
+        }
+        bed.commit(transaction);
+    }
+    assert_eq!((bed.partition.garbage.len(), bed.partition.activity().old_versions), (198, 198));
+    bed.partition.set_gc_horizon(Timestamp(bed.clock));
+    while bed.partition.collect_garbage(10) > 0 {}
+    assert_eq!((bed.partition.garbage.len(), bed.partition.activity().old_versions), (0, 0));
+    assert_eq!(bed.partition.memory().old_bytes, 0);
+}
+
+#[test]
+fn a_table_that_is_full_of_old_versions_says_so() {
+    let mut bed = Bed::with(schema(IndexMethod::BTree), 1 << 20);
+    bed.fill((0..100).map(|id| row(id, 0)));
+    let error = (1..1000).find_map(|k| {
+        let transaction = bed.begin();
+        for id in 0..100 {
+            let key = bed.codec.encode(&row(id, k));
+            if let Err(error) = bed.partition.update(transaction, TABLE, &key, TOKEN) {
+                return Some(error);
+            }
+        }
+        bed.commit(transaction);
+        None
+    });
+    let error = error.unwrap();
+    assert_eq!(error.errno(), 1114, "{error}");
+    let old = bed.partition.memory().old_bytes;
+    assert!(old > 1 << 18, "{old}");
+    let text = format!("{old} bytes are old versions that open snapshots need: end transactions");
+    assert!(error.message().contains(&text), "{error}");
+}

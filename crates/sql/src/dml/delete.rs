@@ -8,15 +8,20 @@ use shoal_types::row::RowRef;
 use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
 use super::row::{RowBuilder, duplicate_entry};
-use super::rows::matching_rows;
+use super::rows::{found_bytes, matching_rows};
 use super::{Affected, DeletePlan, MultiPlan, MultiTarget, ROWS_PER_CHECK, RowFinder};
+use crate::execute::consumer::Collect;
 use crate::execute::fetch::TableReader;
 use crate::execute::lookup::{Lookup, lookup};
+use crate::execute::memory::Held;
 use crate::execute::query::run_collect;
 use crate::execute::{ExecContext, sleep_if_asked};
 
-/// Rows that are deleted at a time.
+/// Rows that are deleted at a time, and the bytes that do.
 const ROWS_PER_BATCH: usize = 512;
+const BYTES_PER_BATCH: usize = 1 << 20;
+/// What a key takes besides its bytes that a join has come to.
+const SEEN_BYTES: usize = 80;
 
 /// Runs a single-table DELETE.
 pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affected> {
@@ -41,11 +46,13 @@ pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affe
     if finder.order.is_empty() && finder.limit.is_none() && !finder.impossible {
         affected.rows = delete_as_found(finder, ctx).await?;
     } else {
-        for (number, row) in matching_rows(finder, ctx).await?.into_iter().enumerate() {
+        let mut found = matching_rows(finder, ctx).await?;
+        for (number, row) in found.rows.into_iter().enumerate() {
             if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
                 ctx.check_between_batches().await?;
             }
             ctx.transaction.delete_row(table, &row).await?;
+            found.held.give_back(found_bytes(&row));
             affected.rows += 1;
         }
     }
@@ -59,17 +66,19 @@ async fn delete_as_found(finder: &RowFinder, ctx: &mut ExecContext<'_>) -> Resul
     let table = &finder.input.table;
     let mut reader = TableReader::open(&finder.input, None, ctx).await?;
     let mut found: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
-    let mut deleted = 0;
+    let (mut deleted, mut bytes) = (0, 0);
     loop {
         let mut visit = |row: RowRef<'_>, _: &mut EvalContext<'_>| {
+            bytes += row.bytes().len();
             found.push((row.bytes().to_vec(), None));
             Ok(Visit::Take)
         };
         let has_more = reader.next(&finder.input, ctx, &mut visit).await?;
-        if !found.is_empty() && (found.len() >= ROWS_PER_BATCH || !has_more) {
+        if !found.is_empty() && (found.len() >= ROWS_PER_BATCH || bytes >= BYTES_PER_BATCH || !has_more) {
             ctx.transaction.replace_many(table, &found).await?;
             deleted += found.len() as u64;
             found.clear();
+            bytes = 0;
         }
         if !has_more {
             return Ok(deleted);
@@ -101,7 +110,7 @@ async fn delete_by_key(plan: &DeletePlan, key: &[u8], ctx: &mut ExecContext<'_>)
 pub async fn run_multi(plan: &MultiPlan, found_rows: bool, ctx: &mut ExecContext<'_>) -> Result<Affected> {
     ctx.eval.changes_data = true;
     ctx.eval.ignore_errors = plan.ignore;
-    let rows = run_collect(&plan.query, ctx, None).await?;
+    let Collect { rows, mut held, .. } = run_collect(&plan.query, ctx, None).await?;
     let mut affected = Affected::default();
     for target in &plan.targets {
         let mut seen: HashSet<Vec<u8>> = HashSet::new();
@@ -109,7 +118,7 @@ pub async fn run_multi(plan: &MultiPlan, found_rows: bool, ctx: &mut ExecContext
             if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
                 ctx.check_between_batches().await?;
             }
-            change_target(plan, target, row, &mut seen, &mut affected, ctx).await?;
+            change_target(plan, target, row, (&mut seen, &mut held), &mut affected, ctx).await?;
         }
     }
     if !plan.delete {
@@ -130,7 +139,7 @@ async fn change_target(
     plan: &MultiPlan,
     target: &MultiTarget,
     row: &[Value],
-    seen: &mut HashSet<Vec<u8>>,
+    (seen, held): (&mut HashSet<Vec<u8>>, &mut Held),
     affected: &mut Affected,
     ctx: &mut ExecContext<'_>,
 ) -> Result<()> {
@@ -145,6 +154,7 @@ async fn change_target(
     table.layout.encode(present, ctx.eval.zone, &mut old)?;
     let mut key = Vec::new();
     table.keys[0].append_from_row(table.layout.row(&old), &mut key);
+    held.add(key.len() + SEEN_BYTES)?;
     if !seen.insert(key) {
         return Ok(());
     }

@@ -45,7 +45,8 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
         }
         InsertSource::Query(query) => {
             let types: Vec<Collation> = query.columns.iter().map(|column| column.sql_type.collation).collect();
-            for row in run_collect(query, ctx, None).await? {
+            let found = run_collect(query, ctx, None).await?;
+            for row in found.rows {
                 run.have_numbers(NUMBERS_PER_QUERY, ctx).await?;
                 run.add_row(row, &types, ctx)?;
                 run.flush_if_full(ctx).await?;

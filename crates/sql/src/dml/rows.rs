@@ -7,30 +7,51 @@ use shoal_types::{Result, Value};
 
 use super::RowFinder;
 use crate::execute::fetch::TableReader;
+use crate::execute::memory::{Held, row_bytes};
 use crate::execute::set_operation::evaluate_limit;
 use crate::execute::sort::compare_rows;
 use crate::execute::sort_in_turns::sort_in_turns;
 use crate::execute::{ExecContext, query};
 
+/// The stored bytes of rows, and what they take.
+pub struct FoundRows {
+    pub rows: Vec<Vec<u8>>,
+    pub held: Held,
+}
+
+/// What a row that was found takes; it can be given back when the row is gone.
+pub fn found_bytes(row: &[u8]) -> usize {
+    row.len() + ROW_PLACE_BYTES
+}
+
+/// Its allocation, and its place in a list that grows.
+const ROW_PLACE_BYTES: usize = 64;
+
 /// Collects the stored bytes of every matching row, locked, in the statement's order and within its LIMIT.
-pub async fn matching_rows(finder: &RowFinder, ctx: &mut ExecContext<'_>) -> Result<Vec<Vec<u8>>> {
+pub async fn matching_rows(finder: &RowFinder, ctx: &mut ExecContext<'_>) -> Result<FoundRows> {
+    let mut held = Held::new(ctx.memory);
     if finder.impossible {
-        return Ok(Vec::new());
+        return Ok(FoundRows { rows: Vec::new(), held });
     }
     let (_, limit) = evaluate_limit(finder.limit.as_ref(), ctx)?;
     let wanted = if finder.order.is_empty() { limit } else { None };
     let mut found: Vec<Vec<u8>> = Vec::new();
     let mut keys: Vec<Vec<Value>> = Vec::new();
     if limit == Some(0) {
-        return Ok(found);
+        return Ok(FoundRows { rows: found, held });
     }
+    // Keys are only there for the sort.
+    let mut keys_held = Held::new(ctx.memory);
     let mut reader = TableReader::open(&finder.input, wanted, ctx).await?;
     loop {
         let mut visit = |row: RowRef<'_>, eval: &mut EvalContext<'_>| {
+            held.add(found_bytes(row.bytes()))?;
             found.push(row.bytes().to_vec());
             if !finder.order.is_empty() {
                 let values = finder.order_expressions.iter().map(|expression| expression.eval(&row, eval));
-                keys.push(values.collect::<Result<Vec<Value>>>()?);
+                let key = values.collect::<Result<Vec<Value>>>()?;
+                keys_held.add(row_bytes(&key) + ROW_PLACE_BYTES)?;
+                keys.push(key);
             }
             let full = wanted.is_some_and(|wanted| found.len() as u64 >= wanted);
             Ok(if full { Visit::TakeAndStop } else { Visit::Take })
@@ -48,7 +69,7 @@ pub async fn matching_rows(finder: &RowFinder, ctx: &mut ExecContext<'_>) -> Res
     if let Some(limit) = limit {
         found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     }
-    Ok(found)
+    Ok(FoundRows { rows: found, held })
 }
 
 /// Parameters with the results of the statement's constant subqueries behind them; `None` if it has none.

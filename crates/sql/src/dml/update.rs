@@ -9,7 +9,7 @@ use shoal_types::row::RowRef;
 use shoal_types::{ErrorCode, Result, TimeZone, Value, WarningLevel};
 
 use super::row::{RowBuilder, duplicate_entry};
-use super::rows::matching_rows;
+use super::rows::{found_bytes, matching_rows};
 use super::{Affected, ROWS_PER_CHECK, UpdatePlan};
 use crate::execute::lookup::{Lookup, lookup};
 use crate::execute::{ExecContext, sleep_if_asked};
@@ -33,12 +33,14 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
             }
         }
         None => {
-            for (number, row) in matching_rows(&plan.finder, ctx).await?.into_iter().enumerate() {
+            let mut found = matching_rows(&plan.finder, ctx).await?;
+            for (number, row) in found.rows.into_iter().enumerate() {
                 if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
                     ctx.check_between_batches().await?;
                 }
                 affected.found += 1;
                 update_row(plan, &row, &mut affected, ctx).await?;
+                found.held.give_back(found_bytes(&row));
             }
         }
     }

@@ -1,10 +1,12 @@
 //! GROUP BY: hash aggregation, groups in order of first appearance.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
-use shoal_expr::{Accumulator, EvalContext, RowSource, append_group_key, compare};
+use shoal_expr::{Accumulator, Aggregate, EvalContext, RowSource, append_group_key, compare};
 use shoal_types::{Result, Value};
 
+use super::memory::{Held, StatementMemory, row_bytes};
 use super::sort_in_turns::sort_in_turns;
 use super::{HashMap, RowBatch};
 use crate::plan::Aggregation;
@@ -12,6 +14,9 @@ use crate::session::Interrupt;
 
 /// Groups that go through the rest of the pipeline together.
 const GROUPS_PER_BATCH: usize = 256;
+
+/// What a group takes besides its keys and accumulators: its places in a list and in a table that grow by doubling.
+const GROUP_BYTES: usize = 2 * size_of::<Group>() + 64;
 
 struct Group {
     keys: Vec<Value>,
@@ -24,11 +29,21 @@ pub struct Aggregator<'a> {
     groups: Vec<Group>,
     by_key: HashMap<Box<[u8]>, usize>,
     key: Vec<u8>,
+    /// Some accumulators grow with their rows.
+    keeps_values: bool,
+    held: Held,
 }
 
 impl<'a> Aggregator<'a> {
-    pub fn new(plan: &'a Aggregation) -> Aggregator<'a> {
-        let mut aggregator = Aggregator { plan, groups: Vec::new(), by_key: HashMap::default(), key: Vec::new() };
+    pub fn new(plan: &'a Aggregation, memory: &Rc<StatementMemory>) -> Aggregator<'a> {
+        let mut aggregator = Aggregator {
+            plan,
+            groups: Vec::new(),
+            by_key: HashMap::default(),
+            key: Vec::new(),
+            keeps_values: plan.aggregates.iter().any(Aggregate::keeps_values),
+            held: Held::new(memory),
+        };
         if !plan.grouped {
             aggregator.groups.push(aggregator.new_group(Vec::new()));
         }
@@ -41,7 +56,7 @@ impl<'a> Aggregator<'a> {
 
     pub fn add<R: RowSource + ?Sized>(&mut self, row: &R, eval: &mut EvalContext<'_>) -> Result<()> {
         if !self.plan.grouped {
-            return add_to(&mut self.groups[0], self.plan, row, eval);
+            return self.add_to(0, row, eval);
         }
         let keys = self.plan.keys.iter().map(|key| key.eval(row, eval)).collect::<Result<Vec<Value>>>()?;
         if !self.plan.rollup {
@@ -73,13 +88,26 @@ impl<'a> Aggregator<'a> {
             None => {
                 let mut group_keys = keys.to_vec();
                 group_keys[level..].fill(Value::Null);
+                let accumulators = self.plan.aggregates.len() * size_of::<Accumulator>();
+                self.held.add(row_bytes(&group_keys) + accumulators + self.key.len() + GROUP_BYTES)?;
                 let group = self.new_group(group_keys);
                 self.groups.push(group);
                 self.by_key.insert(self.key.as_slice().into(), self.groups.len() - 1);
                 self.groups.len() - 1
             }
         };
-        add_to(&mut self.groups[group], self.plan, row, eval)
+        self.add_to(group, row, eval)
+    }
+
+    fn add_to<R: RowSource + ?Sized>(&mut self, group: usize, row: &R, eval: &mut EvalContext<'_>) -> Result<()> {
+        let accumulators = &mut self.groups[group].accumulators;
+        if !self.keeps_values {
+            return add_to_all(accumulators, self.plan, row, eval);
+        }
+        let kept = |accumulators: &[Accumulator]| accumulators.iter().map(Accumulator::kept_bytes).sum::<usize>();
+        let before = kept(accumulators);
+        add_to_all(accumulators, self.plan, row, eval)?;
+        self.held.add(kept(accumulators).saturating_sub(before))
     }
 
     /// The groups, in their order.
@@ -87,7 +115,7 @@ impl<'a> Aggregator<'a> {
         if self.plan.rollup {
             self.sort_for_rollup(interrupt).await?;
         }
-        Ok(Groups { groups: self.groups.into_iter(), width: self.plan.width })
+        Ok(Groups { groups: self.groups.into_iter(), width: self.plan.width, _held: self.held })
     }
 
     /// Every subtotal behind its groups.
@@ -120,6 +148,7 @@ impl<'a> Aggregator<'a> {
 pub struct Groups {
     groups: std::vec::IntoIter<Group>,
     width: usize,
+    _held: Held,
 }
 
 impl Groups {
@@ -140,13 +169,13 @@ impl Groups {
     }
 }
 
-fn add_to<R: RowSource + ?Sized>(
-    group: &mut Group,
+fn add_to_all<R: RowSource + ?Sized>(
+    accumulators: &mut [Accumulator],
     plan: &Aggregation,
     row: &R,
     eval: &mut EvalContext<'_>,
 ) -> Result<()> {
-    for (accumulator, aggregate) in group.accumulators.iter_mut().zip(&plan.aggregates) {
+    for (accumulator, aggregate) in accumulators.iter_mut().zip(&plan.aggregates) {
         accumulator.add(aggregate, row, eval)?;
     }
     Ok(())

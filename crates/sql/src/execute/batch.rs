@@ -1,6 +1,10 @@
 //! Rows in flight between the steps of a block.
 
-use shoal_types::Value;
+use std::rc::Rc;
+
+use shoal_types::{Result, Value};
+
+use super::memory::{Held, StatementMemory, row_bytes};
 
 /// Rows of one width, flat.
 #[derive(Debug, Default)]
@@ -58,7 +62,10 @@ impl RowBatch {
     }
 
     /// Keeps the rows for which `keep` holds. Errors end it.
-    pub fn retain<E>(&mut self, mut keep: impl FnMut(&[Value]) -> Result<bool, E>) -> Result<(), E> {
+    pub fn retain<E>(
+        &mut self,
+        mut keep: impl FnMut(&[Value]) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
         let mut kept = 0;
         for row in 0..self.count {
             if keep(&self.values[row * self.width..(row + 1) * self.width])? {
@@ -73,5 +80,48 @@ impl RowBatch {
         self.count = kept;
         self.values.truncate(kept * self.width);
         Ok(())
+    }
+}
+
+/// Rows of an input that are kept: in batches, so that more rows do not move those that are there, and counted.
+pub struct KeptRows {
+    width: usize,
+    batches: Vec<RowBatch>,
+    held: Held,
+}
+
+/// Rows of a batch that is kept.
+const ROWS_PER_BATCH: usize = 1024;
+
+impl KeptRows {
+    pub fn new(width: usize, memory: &Rc<StatementMemory>) -> KeptRows {
+        KeptRows { width, batches: Vec::new(), held: Held::new(memory) }
+    }
+
+    pub fn row_count(&self) -> usize {
+        self.batches.last().map_or(0, |last| (self.batches.len() - 1) * ROWS_PER_BATCH + last.len())
+    }
+
+    /// Adds a row that `fill` makes out of NULLs.
+    ///
+    /// # Errors
+    /// Those of `fill`; 1041: there is no memory for it.
+    pub fn push(&mut self, fill: impl FnOnce(&mut [Value]) -> Result<()>) -> Result<()> {
+        if self.row_count().is_multiple_of(ROWS_PER_BATCH) {
+            self.batches.push(RowBatch::new(self.width));
+        }
+        let Some(last) = self.batches.last_mut() else { return Ok(()) };
+        let row = last.push_empty();
+        fill(row)?;
+        self.held.add(row_bytes(row))
+    }
+
+    pub fn row(&self, row: usize) -> &[Value] {
+        self.batches[row / ROWS_PER_BATCH].row(row % ROWS_PER_BATCH)
+    }
+
+    /// The input keeps so much besides its rows.
+    pub fn hold(&mut self, bytes: usize) -> Result<()> {
+        self.held.add(bytes)
     }
 }

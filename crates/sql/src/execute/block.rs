@@ -24,10 +24,11 @@ pub async fn run_block(block: &Block, ctx: &mut ExecContext<'_>, consumer: &mut 
     let distinct = block.distinct.then(|| {
         block.projection[..block.visible].iter().map(|expression| expression.sql_type().clone()).collect()
     });
-    let mut output = Output::new(block.visible, distinct, &block.order, bounds, block.count_all_rows, consumer);
+    let mut output =
+        Output::new(block.visible, distinct, &block.order, bounds, block.count_all_rows, ctx.memory, consumer);
     let mut run = BlockRun {
         block,
-        aggregator: block.aggregation.as_ref().map(Aggregator::new),
+        aggregator: block.aggregation.as_ref().map(|plan| Aggregator::new(plan, ctx.memory)),
         subquery_states: Vec::new(),
         projected: Vec::new(),
     };
@@ -87,10 +88,10 @@ impl BlockRun<'_> {
             }
         }
         let rows = read_input(first, ctx).await?;
-        for start in (0..rows.len()).step_by(BATCH_ROWS) {
+        for start in (0..rows.row_count()).step_by(BATCH_ROWS) {
             ctx.check_between_batches().await?;
             let mut batch = RowBatch::new(block.width);
-            for row in start..rows.len().min(start + BATCH_ROWS) {
+            for row in start..rows.row_count().min(start + BATCH_ROWS) {
                 let target = batch.push_empty();
                 for (value, &(_, position)) in rows.row(row).iter().zip(&first.columns) {
                     target[position] = value.clone();

@@ -3,7 +3,10 @@
 use shoal_types::row::RowRef;
 use shoal_types::{Result, TimeZone, Value};
 
+use std::rc::Rc;
+
 use super::LocalFuture;
+use super::memory::{Held, StatementMemory, row_bytes};
 use crate::frontend::{ResultColumn, ResultSink};
 
 /// Whether more rows are wanted.
@@ -43,7 +46,14 @@ pub struct ToSink<'a, S: ResultSink> {
     /// The definitions of the columns were sent: from then on the statement cannot begin again.
     pub begun: &'a mut bool,
     pub rows_sent: u64,
+    /// What large rows take in the reply until it is sent.
+    pub held: Held,
 }
+
+/// A row of more bytes is counted while it is in the reply.
+const LARGE_ROW_BYTES: usize = 64 << 10;
+/// A reply grows by doubling.
+const REPLY_FACTOR: usize = 2;
 
 impl<S: ResultSink> ToSink<'_, S> {
     /// Before the first row, or at the end when there was none.
@@ -53,12 +63,18 @@ impl<S: ResultSink> ToSink<'_, S> {
         }
         Ok(())
     }
+
+    #[inline]
+    fn hold(&mut self, bytes: usize) -> Result<()> {
+        if bytes > LARGE_ROW_BYTES { self.held.add(REPLY_FACTOR * bytes) } else { Ok(()) }
+    }
 }
 
 impl<S: ResultSink> RowConsumer for ToSink<'_, S> {
     fn push(&mut self, row: &[Value]) -> Result<Flow> {
         self.begin()?;
         self.rows_sent += 1;
+        self.hold(row.iter().map(Value::heap_bytes).sum())?;
         self.sink.row(row)?;
         Ok(Flow::Continue)
     }
@@ -66,6 +82,7 @@ impl<S: ResultSink> RowConsumer for ToSink<'_, S> {
     fn push_stored(&mut self, row: RowRef<'_>, projection: &[usize], zone: &TimeZone) -> Result<Flow> {
         self.begin()?;
         self.rows_sent += 1;
+        self.hold(row.bytes().len())?;
         self.sink.stored_row(row, projection, zone)?;
         Ok(Flow::Continue)
     }
@@ -75,21 +92,37 @@ impl<S: ResultSink> RowConsumer for ToSink<'_, S> {
     }
 
     fn flush(&mut self) -> LocalFuture<'_, Result<()>> {
-        Box::pin(self.sink.flush())
+        Box::pin(async {
+            self.sink.flush().await?;
+            self.held.shrink_to(0);
+            Ok(())
+        })
     }
 }
 
 /// Keeps rows in memory.
-#[derive(Debug, Default)]
 pub struct Collect {
     pub rows: Vec<Vec<Value>>,
     /// No more than this many are wanted.
     pub limit: Option<usize>,
+    /// What the rows take.
+    pub held: Held,
 }
+
+impl Collect {
+    pub fn new(memory: &Rc<StatementMemory>) -> Collect {
+        Collect { rows: Vec::new(), limit: None, held: Held::new(memory) }
+    }
+}
+
+/// What a row that is kept takes besides its values: its place in a list that grows.
+const ROW_PLACE_BYTES: usize = 2 * size_of::<Vec<Value>>();
 
 impl RowConsumer for Collect {
     fn push(&mut self, row: &[Value]) -> Result<Flow> {
-        self.rows.push(row.to_vec());
+        let row = row.to_vec();
+        self.held.add(row_bytes(&row) + ROW_PLACE_BYTES)?;
+        self.rows.push(row);
         Ok(if self.limit.is_some_and(|limit| self.rows.len() >= limit) { Flow::Stop } else { Flow::Continue })
     }
 }

@@ -8,8 +8,9 @@ use shoal_txn::{ReadMode, ScanRequest, TableScan, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{Result, TimeZone, Value};
 
+use super::ExecContext;
+use super::batch::KeptRows;
 use super::lookup::{Lookup, lookup, pruning_key};
-use super::{ExecContext, RowBatch};
 use crate::plan::TableInput;
 
 /// A stored row seen through the positions of a joined row.
@@ -59,6 +60,10 @@ pub enum TableReader {
 
 /// Keys that go to the partitions in one round trip.
 const KEYS_PER_BATCH: usize = 1024;
+/// Bytes of rows that are shown at a time; more are read again, and then fewer at a time: whoever keeps or sends them makes room
+/// first.
+const BYTES_PER_BATCH: usize = 1 << 20;
+const KEYS_OF_LARGE_ROWS: usize = 8;
 
 /// Whether a row is likely to pass the filter when it will have been locked. Without a trace: the filter is evaluated again then,
 /// with what it has to say.
@@ -147,16 +152,25 @@ impl TableReader {
                 scan.next_probing(transaction, &mut probe, &mut see).await?
             }
             TableReader::Keys(keys, per_batch) => {
-                let mut batch: Vec<Vec<u8>> = keys.drain(..keys.len().min(*per_batch)).collect();
+                let mut wanted: Vec<Vec<u8>> = keys.drain(..keys.len().min(*per_batch)).collect();
+                let mut batch = Vec::new();
                 if input.access.index != 0 {
                     let mode = input.read_mode();
-                    let found = transaction.get_unique(&input.table, input.access.index, &batch, mode).await?;
-                    batch = found.into_iter().flatten().collect();
+                    let found = transaction.get_unique(&input.table, input.access.index, &wanted, mode).await?;
+                    let present = wanted.into_iter().zip(found).filter_map(|(key, found)| Some((key, found?)));
+                    (wanted, batch) = present.unzip();
                 }
-                let mut see = |_: usize, row: RowRef<'_>| {
+                let primary = if input.access.index == 0 { &wanted } else { &batch };
+                let (mut bytes, mut postponed) = (0, Vec::new());
+                let mut see = |position: usize, row: RowRef<'_>| {
                     if stopped {
                         return Ok(());
                     }
+                    if bytes >= BYTES_PER_BATCH {
+                        postponed.push(position);
+                        return Ok(());
+                    }
+                    bytes += row.bytes().len();
                     if let Some(filter) = filter
                         && filter.eval_bool(&row, eval)? != Some(true)
                     {
@@ -165,7 +179,13 @@ impl TableReader {
                     stopped = matches!(visit(row, eval)?, Visit::Stop | Visit::TakeAndStop);
                     Ok(())
                 };
-                transaction.get_many(&input.table, &batch, input.read_mode(), &mut see).await?;
+                transaction.get_many(&input.table, primary, input.read_mode(), &mut see).await?;
+                if !postponed.is_empty() {
+                    let again: Vec<_> =
+                        postponed.iter().map(|&place| std::mem::take(&mut wanted[place])).collect();
+                    keys.splice(..0, again);
+                    *per_batch = KEYS_OF_LARGE_ROWS;
+                }
                 !stopped && !keys.is_empty()
             }
         };
@@ -209,15 +229,17 @@ pub async fn read_all(
     input: &TableInput,
     columns: &[(usize, usize)],
     ctx: &mut ExecContext<'_>,
-) -> Result<RowBatch> {
-    let mut rows = RowBatch::new(columns.len());
+) -> Result<KeptRows> {
+    let mut rows = KeptRows::new(columns.len(), ctx.memory);
     let mut reader = TableReader::open(input, None, ctx).await?;
     loop {
         let mut visit = |row: RowRef<'_>, eval: &mut shoal_expr::EvalContext<'_>| {
-            let target = rows.push_empty();
-            for (place, &(column, _)) in target.iter_mut().zip(columns) {
-                *place = row.value(column, eval.zone);
-            }
+            rows.push(|target| {
+                for (place, &(column, _)) in target.iter_mut().zip(columns) {
+                    *place = row.value(column, eval.zone);
+                }
+                Ok(())
+            })?;
             Ok(Visit::Take)
         };
         if !reader.next(input, ctx, &mut visit).await? {

@@ -11,8 +11,10 @@ use shoal_txn::{ScanRequest, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{Result, Value};
 
+use super::batch::KeptRows;
 use super::fetch::read_all;
 use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
+use super::memory::{Held, row_bytes};
 use super::query::run_collect;
 use super::{ExecContext, HashMap, RowBatch};
 use crate::plan::{Input, JoinKind, JoinStep, TableInput};
@@ -21,7 +23,7 @@ use crate::plan::{Input, JoinKind, JoinStep, TableInput};
 #[derive(Default)]
 pub struct JoinState {
     /// The rows of an input that does not depend on the row, in input column order.
-    rows: Option<RowBatch>,
+    rows: Option<KeptRows>,
     /// Their positions by hash key; empty when there are no hash keys.
     by_key: HashMap<Box<[u8]>, Vec<u32>>,
     /// What was looked up for the rows of the batch from `place.outer` on.
@@ -33,7 +35,16 @@ pub struct JoinState {
 struct LookedUp {
     outers: Range<usize>,
     found: Vec<Vec<RowBatchRow>>,
+    /// What the rows take.
+    _held: Held,
 }
+
+/// What an inner row takes besides its values, and its place in the list of an outer row.
+const FOUND_BYTES: usize = 16;
+const FOUND_PLACE_BYTES: usize = 2 * size_of::<RowBatchRow>();
+/// What a key of kept rows takes besides its bytes, and a row's place in its list.
+const KEY_BYTES: usize = 144;
+const POSITION_BYTES: usize = 8;
 
 /// How far the pairs of the present outer row were tried.
 #[derive(Default)]
@@ -81,52 +92,59 @@ pub async fn join(
 }
 
 /// Reads an input that does not depend on other rows, in the order of `step.columns`.
-pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<RowBatch> {
+pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<KeptRows> {
     match &step.input {
         Input::Table(input) => read_all(input, &step.columns, ctx).await,
         Input::Derived(plan) => {
-            let rows = run_collect(plan, ctx, None).await?;
-            let mut batch = RowBatch::new(step.columns.len());
-            for mut row in rows {
-                if batch.len().is_multiple_of(ROWS_PER_CHECK) {
+            let mut found = run_collect(plan, ctx, None).await?;
+            let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
+            for mut row in std::mem::take(&mut found.rows) {
+                if kept.row_count().is_multiple_of(ROWS_PER_CHECK) {
                     ctx.check_between_batches().await?;
                 }
-                let target = batch.push_empty();
-                for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
-                    *place = std::mem::take(&mut row[column]);
-                }
+                found.held.give_back(row_bytes(&row));
+                kept.push(|target| {
+                    for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
+                        *place = std::mem::take(&mut row[column]);
+                    }
+                    Ok(())
+                })?;
             }
-            Ok(batch)
+            Ok(kept)
         }
         Input::Virtual(table) => {
-            let mut batch = RowBatch::new(step.columns.len());
+            let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
             for row in ctx.virtual_rows.rows(*table).await? {
-                let target = batch.push_empty();
-                for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
-                    *place = row[column].clone();
-                }
+                kept.push(|target| {
+                    for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
+                        *place = row[column].clone();
+                    }
+                    Ok(())
+                })?;
             }
-            Ok(batch)
+            Ok(kept)
         }
         Input::Rows(rows) => {
-            let mut batch = RowBatch::new(step.columns.len());
+            let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
             let no_row: &[Value] = &[];
             for row in rows {
-                let target = batch.push_empty();
-                for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
-                    *place = row[column].eval(no_row, &mut ctx.eval)?;
-                }
+                kept.push(|target| {
+                    for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
+                        *place = row[column].eval(no_row, &mut ctx.eval)?;
+                    }
+                    Ok(())
+                })?;
             }
-            Ok(batch)
+            Ok(kept)
         }
     }
 }
 
 async fn materialise(step: &JoinStep, state: &mut JoinState, ctx: &mut ExecContext<'_>) -> Result<()> {
-    let rows = read_input(step, ctx).await?;
+    let mut rows = read_input(step, ctx).await?;
     if !step.hash_keys.is_empty() {
         let mut key = Vec::new();
-        for position in 0..rows.len() {
+        for position in 0..rows.row_count() {
             if position.is_multiple_of(ROWS_PER_CHECK) {
                 ctx.check_between_batches().await?;
             }
@@ -137,8 +155,12 @@ async fn materialise(step: &JoinStep, state: &mut JoinState, ctx: &mut ExecConte
                 &mut key,
             )? {
                 match state.by_key.get_mut(key.as_slice()) {
-                    Some(positions) => positions.push(position as u32),
+                    Some(positions) => {
+                        rows.hold(POSITION_BYTES)?;
+                        positions.push(position as u32);
+                    }
                     None => {
+                        rows.hold(key.len() + KEY_BYTES)?;
                         state.by_key.insert(key.as_slice().into(), vec![position as u32]);
                     }
                 }
@@ -187,7 +209,15 @@ fn join_with_kept_rows(
         let outer = batch.row(*done);
         let eval = &mut ctx.eval;
         let all_met = if step.hash_keys.is_empty() {
-            try_pairs(step, outer, rows.len(), |inner| rows.row(inner), (place, &mut pairs), &mut joined, eval)?
+            try_pairs(
+                step,
+                outer,
+                rows.row_count(),
+                |inner| rows.row(inner),
+                (place, &mut pairs),
+                &mut joined,
+                eval,
+            )?
         } else if hash_key(step.hash_keys.iter().map(|(outer, _)| outer), outer, eval, &mut key)? {
             let found = by_key.get(key.as_slice()).map_or(&[][..], |positions| positions);
             let row = |inner: usize| rows.row(found[inner] as usize);
@@ -284,12 +314,13 @@ async fn look_up(
 ) -> Result<LookedUp> {
     let mut found: Vec<Vec<RowBatchRow>> = outers.clone().map(|_| Vec::new()).collect();
     let wanted = wanted_keys(input, batch, outers.clone(), &mut ctx.eval)?;
+    let mut held = Held::new(ctx.memory);
     if input.access.unique {
-        fetch_unique(step, input, wanted, &mut found, ctx).await?;
+        fetch_unique(step, input, wanted, (&mut found, &mut held), ctx).await?;
     } else {
-        fetch_equal(step, input, batch, outers.start, wanted, &mut found, ctx).await?;
+        fetch_equal(step, input, batch, outers.start, wanted, (&mut found, &mut held), ctx).await?;
     }
-    Ok(LookedUp { outers, found })
+    Ok(LookedUp { outers, found, _held: held })
 }
 
 fn join_with_looked_up(
@@ -302,7 +333,7 @@ fn join_with_looked_up(
 ) -> Result<RowBatch> {
     let JoinState { looked_up, place, .. } = state;
     let mut joined = RowBatch::new(width);
-    let Some(LookedUp { outers, found }) = looked_up else { return Ok(joined) };
+    let Some(LookedUp { outers, found, .. }) = looked_up else { return Ok(joined) };
     let mut pairs = PAIRS_TRIED;
     while *done < outers.end {
         let inner_rows = &found[*done - outers.start];
@@ -354,7 +385,7 @@ async fn fetch_unique(
     step: &JoinStep,
     input: &TableInput,
     wanted: Wanted,
-    found: &mut [Vec<RowBatchRow>],
+    (found, held): (&mut [Vec<RowBatchRow>], &mut Held),
     ctx: &mut ExecContext<'_>,
 ) -> Result<()> {
     let (mut keys, mut outers): (Vec<Vec<u8>>, Vec<Vec<u32>>) = wanted.into_iter().unzip();
@@ -369,6 +400,7 @@ async fn fetch_unique(
     let mut visit = |position: usize, row: RowRef<'_>| {
         if passes(input, row, eval)? {
             let values = take_row(step, row, eval);
+            held.add(row_bytes(&values) + FOUND_BYTES + outers[position].len() * FOUND_PLACE_BYTES)?;
             for &outer in &outers[position] {
                 found[outer as usize].push(Arc::clone(&values));
             }
@@ -385,7 +417,7 @@ async fn fetch_equal(
     batch: &RowBatch,
     start: usize,
     wanted: Wanted,
-    found: &mut [Vec<RowBatchRow>],
+    (found, held): (&mut [Vec<RowBatchRow>], &mut Held),
     ctx: &mut ExecContext<'_>,
 ) -> Result<()> {
     if wanted.is_empty() {
@@ -424,6 +456,7 @@ async fn fetch_equal(
             spec.append_from_row(row, &mut key);
             if let Some(outers) = wanted.get(&key) {
                 let values = take_row(step, row, eval);
+                held.add(row_bytes(&values) + FOUND_BYTES + outers.len() * FOUND_PLACE_BYTES)?;
                 for &outer in outers {
                     found[outer as usize].push(Arc::clone(&values));
                 }

@@ -14,10 +14,14 @@ use shoal_types::{IndexMethod, Result, Value};
 use super::ExecContext;
 use super::fetch::{MappedRow, position_map};
 use super::lookup::{Lookup, lookup, pruning_key};
+use super::memory::{Held, row_bytes};
 use super::output::Output;
 use super::sort::compare_rows;
 use super::sort_in_turns::sort_in_turns;
 use crate::plan::{Block, Input, TableInput};
+
+/// What a row takes besides its values and its key: places in lists that grow.
+const ROW_PLACE_BYTES: usize = 128;
 
 /// The table to be read this way, if the block is such a read.
 pub fn applies<'b>(block: &'b Block, ctx: &ExecContext<'_>) -> Option<&'b TableInput> {
@@ -120,6 +124,7 @@ async fn keys_in_order(projection: &Projection<'_>, ctx: &mut ExecContext<'_>) -
         row_limit: None,
     });
     let (mut rows, mut keys): (Vec<Vec<Value>>, Vec<Vec<u8>>) = (Vec::new(), Vec::new());
+    let mut held = Held::new(ctx.memory);
     loop {
         ctx.check_between_batches().await?;
         let ExecContext { transaction, eval, handlers, .. } = ctx;
@@ -128,6 +133,7 @@ async fn keys_in_order(projection: &Projection<'_>, ctx: &mut ExecContext<'_>) -
             let Some(values) = projection.row(row, eval)? else { return Ok(Visit::Skip) };
             let mut key = Vec::with_capacity(16);
             input.table.keys[0].append_from_row(row, &mut key);
+            held.add(row_bytes(&values) + key.capacity() + ROW_PLACE_BYTES)?;
             rows.push(values);
             keys.push(key);
             Ok(Visit::Take)

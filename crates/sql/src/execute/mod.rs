@@ -13,6 +13,7 @@ pub mod join;
 pub mod key_set;
 pub mod lock_in_order;
 pub mod lookup;
+pub mod memory;
 pub mod output;
 pub mod query;
 pub mod set_operation;
@@ -22,6 +23,7 @@ pub mod subquery;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 
 use shoal_expr::{EvalContext, Expr, LockRequest};
 use shoal_txn::Transaction;
@@ -29,6 +31,7 @@ use shoal_types::{Error, ErrorCode, Result, Value};
 
 pub use batch::RowBatch;
 pub use consumer::{Flow, RowConsumer};
+use memory::StatementMemory;
 
 /// Maps of keys that come from rows; their hash is seeded anew in every process.
 type HashMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::RandomState>;
@@ -42,6 +45,8 @@ pub struct ExecContext<'a> {
     pub eval: EvalContext<'a>,
     /// Set by KILL and by timeouts; looked at between batches.
     pub interrupt: &'a crate::session::Interrupt,
+    /// What counts all that is kept until the statement ends.
+    pub memory: &'a Rc<StatementMemory>,
     /// Rows of information_schema and the like.
     pub virtual_rows: &'a dyn crate::information_schema::VirtualSource,
     pub user_locks: &'a crate::user_locks::UserLockTable,

@@ -3,7 +3,10 @@
 use shoal_expr::append_group_key;
 use shoal_types::{Result, SqlType, Value};
 
+use std::rc::Rc;
+
 use super::key_set::KeySet;
+use super::memory::StatementMemory;
 use super::sort::Sorter;
 use super::{Flow, RowConsumer};
 use crate::plan::SortKey;
@@ -40,12 +43,13 @@ impl<'a> Output<'a> {
         order: &'a [SortKey],
         (offset, limit): (u64, Option<u64>),
         count_all_rows: bool,
+        memory: &Rc<StatementMemory>,
         consumer: &'a mut dyn RowConsumer,
     ) -> Output<'a> {
         Output {
             visible,
-            distinct: distinct.map(|types| (KeySet::default(), types)),
-            sorter: (!order.is_empty()).then(|| Sorter::new(order)),
+            distinct: distinct.map(|types| (KeySet::new(memory), types)),
+            sorter: (!order.is_empty()).then(|| Sorter::new(order, memory)),
             offset,
             limit,
             count_all_rows,
@@ -87,7 +91,7 @@ impl<'a> Output<'a> {
             for (value, sql_type) in row[..self.visible].iter().zip(types.iter()) {
                 append_group_key(value, sql_type, &mut self.key);
             }
-            if !seen.insert(&self.key) {
+            if !seen.insert(&self.key)? {
                 return Ok(Flow::Continue);
             }
         }

@@ -29,7 +29,7 @@ pub async fn run_constants(constants: &[ConstantSubquery], ctx: &mut ExecContext
         let limit = if constant.exists { 1 } else { 2 };
         let run = async |inner: &mut ExecContext<'_>| run_collect(&constant.plan, inner, Some(limit)).await;
         let mut rows = ctx.with_parameters(&parameters, run).await?;
-        let value = if constant.exists { Value::from(!rows.is_empty()) } else { scalar(&mut rows)? };
+        let value = if constant.exists { Value::from(!rows.rows.is_empty()) } else { scalar(&mut rows.rows)? };
         set_slot(&mut parameters, constant.slot, value);
     }
     Ok(parameters)
@@ -50,14 +50,10 @@ async fn run_body(plan: &QueryPlan, ctx: &mut ExecContext<'_>, consumer: &mut dy
 }
 
 /// Runs a query into memory; at most `limit` rows.
-pub async fn run_collect(
-    plan: &QueryPlan,
-    ctx: &mut ExecContext<'_>,
-    limit: Option<usize>,
-) -> Result<Vec<Vec<Value>>> {
-    let mut rows = Collect { rows: Vec::new(), limit };
+pub async fn run_collect(plan: &QueryPlan, ctx: &mut ExecContext<'_>, limit: Option<usize>) -> Result<Collect> {
+    let mut rows = Collect { limit, ..Collect::new(ctx.memory) };
     run_query(plan, ctx, &mut rows).await?;
-    Ok(rows.rows)
+    Ok(rows)
 }
 
 /// The same with some parameter slots set.
@@ -66,7 +62,7 @@ pub async fn run_collect_with(
     bindings: Vec<(usize, Value)>,
     ctx: &mut ExecContext<'_>,
     limit: Option<usize>,
-) -> Result<Vec<Vec<Value>>> {
+) -> Result<Collect> {
     if bindings.is_empty() {
         return run_collect(plan, ctx, limit).await;
     }
@@ -88,6 +84,7 @@ impl ExecContext<'_> {
             transaction: &mut *self.transaction,
             eval: self.eval.with_other_parameters(parameters),
             interrupt: self.interrupt,
+            memory: self.memory,
             virtual_rows: self.virtual_rows,
             user_locks: self.user_locks,
             connection: self.connection,

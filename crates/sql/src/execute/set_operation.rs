@@ -3,7 +3,11 @@
 use shoal_expr::convert_to;
 use shoal_types::{Result, SqlType, Value};
 
+use std::rc::Rc;
+
+use super::consumer::Collect;
 use super::key_set::KeySet;
+use super::memory::StatementMemory;
 use super::output::Output;
 use super::query::run_query;
 use super::subquery::key_of;
@@ -13,13 +17,15 @@ use crate::session::Interrupt;
 
 /// Rows that are worked on between two looks at the interrupt.
 const ROWS_PER_CHECK: usize = 1024;
+/// What a counted key takes besides its bytes.
+const COUNT_BYTES: usize = 112;
 
 /// Runs the terms from left to right. UNION ALL alone streams; everything else is collected.
 pub async fn run(plan: &SetOperation, ctx: &mut ExecContext<'_>, consumer: &mut dyn RowConsumer) -> Result<()> {
     let bounds = evaluate_limit(plan.limit.as_ref(), ctx)?;
     let visible = plan.types.len();
-    let mut output = Output::new(visible, None, &plan.order, bounds, false, consumer);
-    let rows = collect(plan, ctx).await?;
+    let mut output = Output::new(visible, None, &plan.order, bounds, false, ctx.memory, consumer);
+    let Collect { rows, held, .. } = collect(plan, ctx).await?;
     let mut projected = Vec::new();
     for (number, row) in rows.into_iter().enumerate() {
         if number.is_multiple_of(ROWS_PER_CHECK) {
@@ -38,6 +44,7 @@ pub async fn run(plan: &SetOperation, ctx: &mut ExecContext<'_>, consumer: &mut 
             output.flush().await?;
         }
     }
+    drop(held);
     output.finish(ctx.interrupt).await?;
     ctx.found_rows = output.rows_seen;
     Ok(())
@@ -57,20 +64,19 @@ pub fn evaluate_limit(limit: Option<&Limit>, ctx: &mut ExecContext<'_>) -> Resul
 
 type Row = Vec<Value>;
 
-async fn collect(plan: &SetOperation, ctx: &mut ExecContext<'_>) -> Result<Vec<Row>> {
+async fn collect(plan: &SetOperation, ctx: &mut ExecContext<'_>) -> Result<Collect> {
     let mut rows = term(&plan.first, &plan.types, ctx).await?;
     for next in &plan.rest {
         let other = term(&next.query, &plan.types, ctx).await?;
-        rows = combine(rows, other, (next.operator, next.distinct), &plan.types, ctx.interrupt).await?;
+        rows = combine(rows, other, (next.operator, next.distinct), &plan.types, ctx).await?;
     }
     Ok(rows)
 }
 
-async fn term(query: &crate::plan::QueryPlan, types: &[SqlType], ctx: &mut ExecContext<'_>) -> Result<Vec<Row>> {
-    let mut rows = super::consumer::Collect::default();
-    run_query(query, ctx, &mut rows).await?;
-    let mut rows = rows.rows;
-    for rows in rows.chunks_mut(ROWS_PER_CHECK) {
+async fn term(query: &crate::plan::QueryPlan, types: &[SqlType], ctx: &mut ExecContext<'_>) -> Result<Collect> {
+    let mut found = Collect::new(ctx.memory);
+    run_query(query, ctx, &mut found).await?;
+    for rows in found.rows.chunks_mut(ROWS_PER_CHECK) {
         ctx.check_between_batches().await?;
         for row in rows {
             for (value, (sql_type, column)) in row.iter_mut().zip(types.iter().zip(&query.columns)) {
@@ -80,56 +86,76 @@ async fn term(query: &crate::plan::QueryPlan, types: &[SqlType], ctx: &mut ExecC
             }
         }
     }
-    Ok(rows)
+    Ok(found)
 }
 
 async fn combine(
-    left: Vec<Row>,
-    right: Vec<Row>,
+    mut left: Collect,
+    right: Collect,
     (operator, distinct): (SetOperator, bool),
     types: &[SqlType],
-    interrupt: &Interrupt,
-) -> Result<Vec<Row>> {
+    ctx: &ExecContext<'_>,
+) -> Result<Collect> {
+    let (memory, interrupt) = (ctx.memory, ctx.interrupt);
+    left.held.take_over(right.held);
     if operator == SetOperator::Union {
-        let mut rows = left;
-        rows.extend(right);
-        return if distinct { unique(rows, types, interrupt).await } else { Ok(rows) };
+        left.rows.extend(right.rows);
+        if distinct {
+            left.rows = unique(left.rows, types, memory, interrupt).await?;
+        }
+        return Ok(left);
     }
     let mut counts: HashMap<Vec<u8>, usize> = HashMap::default();
-    for rows in right.chunks(ROWS_PER_CHECK) {
+    for rows in right.rows.chunks(ROWS_PER_CHECK) {
         interrupt.check_between_batches().await?;
         for row in rows {
-            *counts.entry(key_of(row, types)).or_default() += 1;
+            let key = key_of(row, types);
+            left.held.add(key.len() + COUNT_BYTES)?;
+            *counts.entry(key).or_default() += 1;
         }
     }
     let keep_present = operator == SetOperator::Intersect;
-    let left = if distinct { unique(left, types, interrupt).await? } else { left };
-    let is_kept = |row: &Row| match counts.get_mut(&key_of(row, types)) {
-        Some(count) if *count > 0 => {
-            if !distinct {
-                *count -= 1;
+    if distinct {
+        left.rows = unique(left.rows, types, memory, interrupt).await?;
+    }
+    let is_kept = |row: &Row| {
+        Ok(match counts.get_mut(&key_of(row, types)) {
+            Some(count) if *count > 0 => {
+                if !distinct {
+                    *count -= 1;
+                }
+                keep_present
             }
-            keep_present
-        }
-        _ => !keep_present,
+            _ => !keep_present,
+        })
     };
-    filter_in_turns(left, is_kept, interrupt).await
+    left.rows = filter_in_turns(left.rows, is_kept, interrupt).await?;
+    Ok(left)
 }
 
-async fn unique(rows: Vec<Row>, types: &[SqlType], interrupt: &Interrupt) -> Result<Vec<Row>> {
-    let mut seen = KeySet::default();
+async fn unique(
+    rows: Vec<Row>,
+    types: &[SqlType],
+    memory: &Rc<StatementMemory>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Row>> {
+    let mut seen = KeySet::new(memory);
     filter_in_turns(rows, |row| seen.insert(&key_of(row, types)), interrupt).await
 }
 
 async fn filter_in_turns(
     rows: Vec<Row>,
-    mut is_kept: impl FnMut(&Row) -> bool,
+    mut is_kept: impl FnMut(&Row) -> Result<bool>,
     interrupt: &Interrupt,
 ) -> Result<Vec<Row>> {
     let mut kept = Vec::new();
     let mut rows = rows.into_iter();
     while rows.len() > 0 {
-        kept.extend(rows.by_ref().take(ROWS_PER_CHECK).filter(&mut is_kept));
+        for row in rows.by_ref().take(ROWS_PER_CHECK) {
+            if is_kept(&row)? {
+                kept.push(row);
+            }
+        }
         interrupt.check_between_batches().await?;
     }
     Ok(kept)

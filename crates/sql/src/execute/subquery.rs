@@ -3,12 +3,14 @@
 //! A subquery that reads outer columns runs once for every distinct combination of them; one that does not runs once.
 //! Results are kept for the whole execution of the block.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use shoal_expr::append_group_key;
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 
+use super::consumer::Collect;
 use super::key_set::KeySet;
+use super::memory::{Held, StatementMemory};
 use super::query::run_collect_with;
 use super::{ExecContext, HashMap, RowBatch};
 use crate::plan::{SubqueryColumn, SubqueryKind};
@@ -24,13 +26,25 @@ struct Rows {
     keys: KeySet,
     rows: Vec<Vec<Value>>,
     has_null: bool,
+    /// What `rows` take.
+    _held: Held,
 }
 
 /// Results of one subquery column by the bytes of its outer values.
-#[derive(Default)]
 pub struct SubqueryState {
-    found: HashMap<Box<[u8]>, Arc<Found>>,
+    found: HashMap<Box<[u8]>, Rc<Found>>,
+    /// What keys and values take.
+    held: Held,
 }
+
+impl SubqueryState {
+    fn new(memory: &Rc<StatementMemory>) -> SubqueryState {
+        SubqueryState { found: HashMap::default(), held: Held::new(memory) }
+    }
+}
+
+/// What a binding takes besides its key and a value's bytes.
+const BINDING_BYTES: usize = 160;
 
 /// Distinct bindings whose results are kept.
 const BINDINGS_KEPT: usize = 100_000;
@@ -44,7 +58,7 @@ pub async fn fill_columns(
     batch: &mut RowBatch,
     ctx: &mut ExecContext<'_>,
 ) -> Result<()> {
-    states.resize_with(columns.len(), SubqueryState::default);
+    states.resize_with(columns.len(), || SubqueryState::new(ctx.memory));
     for (column, state) in columns.iter().zip(states) {
         for row in 0..batch.len() {
             ctx.check_between_batches().await?;
@@ -61,7 +75,7 @@ async fn bind_and_run(
     state: &mut SubqueryState,
     row: &[Value],
     ctx: &mut ExecContext<'_>,
-) -> Result<Arc<Found>> {
+) -> Result<Rc<Found>> {
     let mut bindings = Vec::with_capacity(column.outer.len());
     let mut key = Vec::new();
     for (slot, expression) in &column.outer {
@@ -70,13 +84,16 @@ async fn bind_and_run(
         bindings.push((*slot, value));
     }
     if let Some(found) = state.found.get(key.as_slice()) {
-        return Ok(Arc::clone(found));
+        return Ok(Rc::clone(found));
     }
-    let found = Arc::new(run(column, bindings, ctx).await?);
+    let found = Rc::new(run(column, bindings, ctx).await?);
     if state.found.len() >= BINDINGS_KEPT {
         state.found.clear();
+        state.held.shrink_to(0);
     }
-    state.found.insert(key.into(), Arc::clone(&found));
+    let value_bytes = if let Found::Value(value) = &*found { value.heap_bytes() } else { 0 };
+    state.held.add(key.len() + value_bytes + BINDING_BYTES)?;
+    state.found.insert(key.into(), Rc::clone(&found));
     Ok(found)
 }
 
@@ -86,14 +103,15 @@ async fn run(column: &SubqueryColumn, bindings: Vec<(usize, Value)>, ctx: &mut E
         SubqueryKind::Exists => Some(1),
         _ => None,
     };
-    let mut rows = run_collect_with(&column.plan, bindings, ctx, limit).await?;
+    let mut found = run_collect_with(&column.plan, bindings, ctx, limit).await?;
     Ok(match &column.kind {
-        SubqueryKind::Exists => Found::Value(Value::from(!rows.is_empty())),
-        SubqueryKind::Scalar => Found::Value(scalar(&mut rows)?),
-        SubqueryKind::In { types, .. } => Found::Rows(Rows::new(rows, types, ctx).await?),
-        SubqueryKind::Row { .. } if rows.len() > 1 => return Err(more_than_one_row()),
+        SubqueryKind::Exists => Found::Value(Value::from(!found.rows.is_empty())),
+        SubqueryKind::Scalar => Found::Value(scalar(&mut found.rows)?),
+        SubqueryKind::In { types, .. } => Found::Rows(Rows::new(found, types, ctx).await?),
+        SubqueryKind::Row { .. } if found.rows.len() > 1 => return Err(more_than_one_row()),
         SubqueryKind::Row { .. } | SubqueryKind::Quantified { .. } => {
-            Found::Rows(Rows { keys: Default::default(), rows, has_null: false })
+            let Collect { rows, held, .. } = found;
+            Found::Rows(Rows { keys: KeySet::new(ctx.memory), rows, has_null: false, _held: held })
         }
     })
 }
@@ -111,8 +129,10 @@ fn more_than_one_row() -> Error {
 }
 
 impl Rows {
-    async fn new(rows: Vec<Vec<Value>>, types: &[SqlType], ctx: &ExecContext<'_>) -> Result<Rows> {
-        let mut kept = Rows { keys: Default::default(), rows: Vec::new(), has_null: false };
+    async fn new(found: Collect, types: &[SqlType], ctx: &ExecContext<'_>) -> Result<Rows> {
+        let Collect { rows, held, .. } = found;
+        let keys = KeySet::new(ctx.memory);
+        let mut kept = Rows { keys, rows: Vec::new(), has_null: false, _held: Held::new(ctx.memory) };
         for (number, row) in rows.into_iter().enumerate() {
             if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
                 ctx.check_between_batches().await?;
@@ -121,8 +141,11 @@ impl Rows {
                 kept.has_null = true;
                 kept.rows.push(row);
             } else {
-                kept.keys.insert(&key_of(&row, types));
+                kept.keys.insert(&key_of(&row, types))?;
             }
+        }
+        if kept.has_null {
+            kept._held = held;
         }
         Ok(kept)
     }

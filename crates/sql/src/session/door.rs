@@ -7,12 +7,23 @@ use shoal_types::{Charset, Collation, Result, Value};
 use super::Session;
 use super::state::SessionState;
 use crate::counters::Counter;
+use crate::execute::memory::Held;
 use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink, Summary};
 use crate::variables::SessionVariables;
 
 impl FrontendSession for Session {
     async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()> {
         self.run_text(sql, sink).await
+    }
+
+    fn hold_packet(&mut self, bytes: usize) -> Result<()> {
+        match &mut self.packet_held {
+            None if bytes == 0 => Ok(()),
+            held => {
+                let held = held.get_or_insert_with(|| Held::new(&self.memory));
+                held.set(bytes)
+            }
+        }
     }
 
     async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared> {
@@ -39,7 +50,11 @@ impl FrontendSession for Session {
             let text = self.statements.get(&statement_id).map_or(&b""[..], |prepared| &prepared.text);
             self.begin_activity("Execute", text);
         }
-        if let Err(error) = self.run_prepared(statement_id, parameters, cursor, false, sink).await {
+        let outcome = match self.hold_values(parameters) {
+            Ok(_held) => self.run_prepared(statement_id, parameters, cursor, false, sink).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = outcome {
             self.fail(&error);
             sink.error(&error);
         }

@@ -26,12 +26,13 @@ use shoal_types::{Error, ErrorCode, Outcome, Result, SqlType, Value};
 
 use crate::client_text;
 use crate::counters::{Counter, Counters};
+use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::{ConnectInfo, ResultSink, Summary};
 use crate::resolve::ResolveEnvironment;
 use crate::server::Server;
 use crate::variables::SessionVariables;
 pub use interrupt::Interrupt;
-use plans::{Plan, PlanCache, PlanKey, PreparedStatement};
+use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
 use state::SessionState;
 
 /// What others may see of a session, and how they reach it.
@@ -59,6 +60,13 @@ const ACTIVITY_TEXT_MAX: usize = 65_536;
 /// How long a statement that has done nothing begins again because partitions have no leaders, and how soon.
 const AGAIN_FOR: Duration = Duration::from_secs(10);
 const AGAIN_AFTER: Duration = Duration::from_millis(10);
+
+/// Texts and values of statements that are not counted.
+const UNCOUNTED_TEXT_BYTES: usize = 64 << 10;
+/// What becomes of a literal on its way to a row: a parameter, a value, an encoded row.
+const COPIES_OF_VALUES: usize = 3;
+/// What a literal takes besides its bytes, as a token and a parameter.
+const LITERAL_BYTES: usize = size_of::<LiteralToken>() + size_of::<Value>();
 
 /// One client's session.
 pub struct Session {
@@ -93,6 +101,10 @@ pub struct Session {
     again_until: Option<tokio::time::Instant>,
     /// Raised by everything that changes how statements resolve: settings that plans depend on.
     pub settings_version: u64,
+    /// What statements and cursors keep.
+    pub memory: Rc<StatementMemory>,
+    /// What the door keeps of a large packet.
+    packet_held: Option<Held>,
 }
 
 impl Session {
@@ -126,6 +138,8 @@ impl Session {
             &server.user_locks,
         );
         let transaction = Transaction::new(Arc::clone(&server.node));
+        let budget = Arc::clone(server.node.memory_budget());
+        let memory = StatementMemory::new(Arc::clone(&budget));
         server.enter(&shared);
         Ok(Session {
             multi_statements: info.multi_statements,
@@ -143,7 +157,7 @@ impl Session {
             statements: HashMap::default(),
             named_statements: HashMap::new(),
             next_statement_id: 1,
-            plans: PlanCache::default(),
+            plans: PlanCache::new(budget),
             digester: Digester::default(),
             literals: Vec::new(),
             parameters: Vec::new(),
@@ -151,6 +165,8 @@ impl Session {
             is_past_beginning: false,
             again_until: None,
             settings_version: 0,
+            memory,
+            packet_held: None,
         })
     }
 
@@ -217,6 +233,7 @@ impl Session {
         let mut literals = std::mem::take(&mut self.literals);
         let mode = self.variables.parser_mode;
         let digest = self.digester.digest(sql, start, mode, &mut literals);
+        let _held = self.hold_text(sql.len() - start, digest.cacheable.then_some(literals.len()))?;
         let mut parameters = std::mem::take(&mut self.parameters);
         parameters.clear();
         let mut cacheable = digest.cacheable && (digest.next.is_none() || self.multi_statements);
@@ -264,6 +281,27 @@ impl Session {
         Ok(next)
     }
 
+    /// Counts what a long text becomes besides rows: parameters, so many of them, or a syntax tree and a plan.
+    ///
+    /// # Errors
+    /// 1041: there is no memory for them.
+    fn hold_text(&self, bytes: usize, parameters: Option<usize>) -> Result<Option<Held>> {
+        if bytes <= UNCOUNTED_TEXT_BYTES {
+            return Ok(None);
+        }
+        let mut held = Held::new(&self.memory);
+        held.add(match parameters {
+            Some(count) => COPIES_OF_VALUES * bytes + count * LITERAL_BYTES,
+            None => plan_bytes(bytes),
+        })?;
+        Ok(Some(held))
+    }
+
+    /// The same of a prepared statement's parameters.
+    fn hold_values(&self, parameters: &[Value]) -> Result<Option<Held>> {
+        self.hold_text(parameters.iter().map(Value::heap_bytes).sum(), Some(0))
+    }
+
     fn convert_strings(&self, literals: &mut [Value]) {
         for literal in literals {
             if let Value::Str(text) = literal {
@@ -307,7 +345,7 @@ impl Session {
         self.count(Counter::PlanCacheMisses);
         let plan = Rc::new(plan);
         if plan.reusable {
-            self.plans.put(key, Rc::clone(&plan), parameters.len());
+            self.plans.put(key, Rc::clone(&plan), parameters.len(), sql.len() - start);
         }
         let outcome = self.run_plan(&plan, parameters, more, sink).await;
         self.unless_again(outcome).await

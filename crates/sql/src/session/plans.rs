@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_cluster::Table;
+use shoal_cluster::{MemoryBudget, Table};
 use shoal_expr::Expr;
 use shoal_parser::ast::{self, Statement};
 use shoal_types::{Result, SqlType};
@@ -219,12 +219,24 @@ pub struct PlanKey {
     pub settings: u64,
 }
 
-/// Plans of text statements, for one session.
-#[derive(Default)]
+/// Plans of text statements, for one session. All sessions' share what the memory budget has for plans; who finds no more there
+/// forgets his.
 pub struct PlanCache {
     plans: HashMap<PlanKey, Rc<Plan>, foldhash::fast::RandomState>,
     /// Parameters of all plans: what bulk loads fill memory with.
     parameters: usize,
+    budget: Arc<MemoryBudget>,
+    /// Reserved for the plans.
+    bytes: u64,
+}
+
+/// What a plan takes, about: so much, and so much for a byte of its text.
+const PLAN_BYTES: usize = 4 << 10;
+pub const TREE_BYTES_PER_BYTE: usize = 8;
+
+/// What a plan of a text takes, about, with its syntax tree.
+pub fn plan_bytes(text_bytes: usize) -> usize {
+    PLAN_BYTES + TREE_BYTES_PER_BYTE * text_bytes
 }
 
 /// Plans that one session keeps.
@@ -233,15 +245,27 @@ const PLANS_MAX: usize = 256;
 const PARAMETERS_MAX: usize = 1 << 17;
 
 impl PlanCache {
+    pub fn new(budget: Arc<MemoryBudget>) -> PlanCache {
+        PlanCache { plans: HashMap::default(), parameters: 0, budget, bytes: 0 }
+    }
+
     pub fn get(&self, key: &PlanKey, catalog_version: u64) -> Option<&Rc<Plan>> {
         self.plans.get(key).filter(|plan| plan.catalog_version == catalog_version)
     }
 
-    /// Keeps a plan with so many parameters.
-    pub fn put(&mut self, key: PlanKey, plan: Rc<Plan>, parameters: usize) {
+    /// Keeps the plan of a text with so many parameters, if there is memory for it.
+    pub fn put(&mut self, key: PlanKey, plan: Rc<Plan>, parameters: usize, text_bytes: usize) {
         if self.plans.len() >= PLANS_MAX || self.parameters + parameters > PARAMETERS_MAX {
             self.clear();
         }
+        let bytes = plan_bytes(text_bytes) as u64;
+        if !self.budget.try_reserve_plan(bytes) {
+            self.clear();
+            if !self.budget.try_reserve_plan(bytes) {
+                return;
+            }
+        }
+        self.bytes += bytes;
         self.parameters += parameters;
         self.plans.insert(key, plan);
     }
@@ -249,6 +273,13 @@ impl PlanCache {
     pub fn clear(&mut self) {
         self.plans.clear();
         self.parameters = 0;
+        self.budget.release_plans(std::mem::take(&mut self.bytes));
+    }
+}
+
+impl Drop for PlanCache {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -261,12 +292,16 @@ pub struct PreparedStatement {
     pub plan: Option<(Vec<SqlType>, u64, Rc<Plan>)>,
     /// Rows of an open cursor that were not fetched yet.
     pub cursor: Option<Cursor>,
+    /// What the statement takes.
+    pub held: crate::execute::memory::Held,
 }
 
 /// The result of a statement that is fetched in pieces.
 pub struct Cursor {
     pub columns: Vec<crate::frontend::ResultColumn>,
     pub rows: std::collections::VecDeque<Vec<shoal_types::Value>>,
+    /// What the rows take.
+    pub held: crate::execute::memory::Held,
 }
 
 fn query_locks_exclusively(query: &QueryPlan) -> bool {

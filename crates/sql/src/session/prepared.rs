@@ -11,6 +11,7 @@ use super::{Session, syntax_error};
 use crate::client_text;
 use crate::counters::Counter;
 use crate::dml::Affected;
+use crate::execute::memory::Held;
 use crate::execute::query::run_query;
 use crate::frontend::{Prepared, ResultColumn, ResultSink};
 
@@ -56,6 +57,8 @@ impl Session {
             }
             crate::show::result_columns(self, &parsed.statement)?
         };
+        let mut held = Held::new(&self.memory);
+        held.add(plans::plan_bytes(sql.len()))?;
         let statement_id = self.next_statement_id;
         self.next_statement_id = self.next_statement_id.checked_add(1).unwrap_or(1);
         let statement = PreparedStatement {
@@ -64,6 +67,7 @@ impl Session {
             parameter_count,
             plan: None,
             cursor: None,
+            held,
         };
         self.statements.insert(statement_id, statement);
         let parameter = ResultColumn {
@@ -149,7 +153,7 @@ impl Session {
         crate::account::check_plan(self, plan)?;
         self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         self.begin_statement(false, !plan.tables.is_empty())?;
-        let mut rows = crate::execute::consumer::Collect::default();
+        let mut rows = crate::execute::consumer::Collect::new(&self.memory);
         let outcome =
             self.with_context(parameters, false, async |ctx| run_query(query, ctx, &mut rows).await).await;
         if let Err(error) = outcome {
@@ -162,7 +166,7 @@ impl Session {
         let columns = query.columns.clone();
         sink.columns(&columns)?;
         if let Some(prepared) = self.statements.get_mut(&statement_id) {
-            prepared.cursor = Some(Cursor { columns, rows: rows.rows.into() });
+            prepared.cursor = Some(Cursor { columns, rows: rows.rows.into(), held: rows.held });
         }
         let summary = self.summary(0, 0, String::new(), false);
         sink.finish(&summary)

@@ -18,6 +18,7 @@ use crate::dml::insert::InsertSettings;
 use crate::dml::row::AutoIncrementSettings;
 use crate::dml::{Affected, delete, insert, rows, update};
 use crate::execute::consumer::{Collect, ToSink};
+use crate::execute::memory::Held;
 use crate::execute::query::run_query;
 use crate::execute::{ExecContext, RowConsumer};
 use crate::frontend::{ResultColumn, ResultSink, Summary};
@@ -198,7 +199,13 @@ impl Session {
             PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => {
                 let limit = self.variables.sql_select_limit;
                 let mut begun = false;
-                let to_sink = ToSink { sink, columns: &query.columns, begun: &mut begun, rows_sent: 0 };
+                let to_sink = ToSink {
+                    sink,
+                    columns: &query.columns,
+                    begun: &mut begun,
+                    rows_sent: 0,
+                    held: Held::new(&self.memory),
+                };
                 let mut consumer = Limited { inner: to_sink, left: limit };
                 let found = self
                     .with_context(parameters, false, async |ctx| {
@@ -279,7 +286,7 @@ impl Session {
 
     /// Runs a query into memory.
     pub async fn collect(&mut self, query: &QueryPlan, parameters: &[Value]) -> Result<Vec<Vec<Value>>> {
-        let mut rows = Collect::default();
+        let mut rows = Collect::new(&self.memory);
         self.with_context(parameters, false, async |ctx| run_query(query, ctx, &mut rows).await).await?;
         Ok(rows.rows)
     }
@@ -302,6 +309,7 @@ impl Session {
             transaction: &mut self.transaction,
             eval,
             interrupt: &self.shared.interrupt,
+            memory: &self.memory,
             virtual_rows: &virtual_rows,
             user_locks: &self.server.user_locks,
             connection: self.shared.id,

@@ -1,4 +1,5 @@
-//! Resident memory: what was promised while tables fill, shrink and go, and what is given back afterwards.
+//! Resident memory: what was promised while tables fill, shrink and go and statements sort and join, and what is given back
+//! afterwards.
 //!
 //! The bound on a process is 1.25 times `DataMemory` and 256 MiB. With little `DataMemory` the fixed part would hide most
 //! faults, so these tests look at what the process takes beyond what it took when it was empty.
@@ -140,8 +141,97 @@ fn old_versions_that_a_snapshot_needs_end_in_1114_and_go_when_it_ends() {
         assert!(watched.grown() <= DATA_MEMORY * 5 / 4 + BUFFERS + 32 * MIB, "{} MiB", watched.grown() / MIB);
     };
     assert_eq!(error.errno(), 1114, "{error}");
+    assert!(error.to_string().contains("are old versions that open snapshots need"), "{error}");
     assert_eq!(reader.text("SELECT SUM(k) FROM t").unwrap(), ["0"], "the snapshot is still whole");
     reader.execute("COMMIT").unwrap();
     wait_until("old versions are gone", || watched.used() == used);
     watched.expect_freed_to("the snapshot has ended", used + DATA_MEMORY / 4 + BUFFERS);
+}
+
+#[test]
+fn statements_that_need_more_memory_than_there_is_end_in_an_error_that_says_so_and_others_go_on() {
+    if target_is_mariadb() {
+        return skip("DataMemory is Shoal's");
+    }
+    let mut watched = Watched::start();
+    watched.client.execute("CREATE TABLE t (id INT PRIMARY KEY, k INT, pad VARCHAR(400), KEY (k))").unwrap();
+    let rows: Vec<String> = (0..2000).map(|id| format!("({id},{},REPEAT('x',300))", id % 50)).collect();
+    watched.client.execute(&format!("INSERT INTO t VALUES {}", rows.join(","))).unwrap();
+    watched.client.execute("SET group_concat_max_len = 4000000000, max_execution_time = 120000").unwrap();
+    let pairs = "(SELECT a.id AS one, b.id AS other, CONCAT(a.pad,b.id) AS pad FROM t a, t b)";
+    for statement in [
+        "SELECT a.id, b.id, a.pad FROM t a, t b ORDER BY b.k, a.k",
+        "SELECT a.id, b.id, a.pad FROM t a, t b ORDER BY a.pad",
+        "SELECT DISTINCT a.id, b.id, a.pad FROM t a, t b",
+        "SELECT a.id, b.id, COUNT(*) FROM t a, t b GROUP BY a.id, b.id, a.pad",
+        "SELECT COUNT(DISTINCT a.pad, a.id, b.id) FROM t a, t b",
+        "SELECT LENGTH(GROUP_CONCAT(a.pad)) FROM t a, t b",
+        "SELECT JSON_LENGTH(JSON_ARRAYAGG(a.pad)) FROM t a, t b",
+        "SELECT a.id, a.pad FROM t a, t b UNION ALL SELECT id, pad FROM t",
+        "SELECT a.id, b.id, a.pad FROM t a, t b UNION SELECT id, k, pad FROM t",
+        &format!("SELECT COUNT(*) FROM t JOIN {pairs} p ON p.one = t.id AND p.pad <> t.pad"),
+        &format!("WITH p AS {pairs} SELECT COUNT(*) FROM p x, p y WHERE x.one < y.other"),
+        &format!("SELECT COUNT(*) FROM t WHERE pad NOT IN (SELECT p.pad FROM {pairs} p)"),
+        &format!("DELETE t FROM t JOIN {pairs} p ON p.one = t.id"),
+    ] {
+        let error = watched.client.run(statement).and_then(|mut replies| replies.remove(0).rows()).err();
+        let error = error.unwrap_or_else(|| panic!("{statement} had room"));
+        assert_eq!(error.errno(), 1041, "{statement}: {error}");
+        assert!(error.to_string().contains("DataMemory 64M"), "{statement}: {error}");
+        assert!(
+            watched.grown() <= DATA_MEMORY * 5 / 4 + BUFFERS + 96 * MIB,
+            "{statement}: {} MiB",
+            watched.grown() / MIB
+        );
+        assert_eq!(TestServer::counter(&mut watched.client, "Shoal_memory_statements_bytes"), 0, "{statement}");
+    }
+    let top = watched.client.text("SELECT a.id, b.id FROM t a, t b ORDER BY a.pad, a.id, b.id LIMIT 1").unwrap();
+    assert_eq!(top, ["0,0"], "what a LIMIT does not want is not kept");
+    assert_eq!(watched.client.text("SELECT COUNT(*) FROM t").unwrap(), ["2000"]);
+}
+
+#[test]
+fn what_a_cursor_keeps_is_counted_until_it_is_closed() {
+    if target_is_mariadb() {
+        return skip("DataMemory is Shoal's");
+    }
+    let mut watched = Watched::start();
+    watched.create("t");
+    let rows: Vec<String> = (0..5000).map(|id| format!("({id},{id},REPEAT('x',300))")).collect();
+    watched.client.execute(&format!("INSERT INTO t VALUES {}", rows.join(","))).unwrap();
+    let mut client = watched.server.client();
+    let statement = client.prepare("SELECT * FROM t").unwrap();
+    client.open_cursor(&statement, &[]).unwrap();
+    let counted =
+        |watched: &mut Watched| TestServer::counter(&mut watched.client, "Shoal_memory_statements_bytes");
+    assert!(counted(&mut watched) > 5000 * 300);
+    drop(client);
+    wait_until("the cursor has gone with its session", || counted(&mut watched) == 0);
+}
+
+#[test]
+fn packets_that_do_not_fit_memory_are_refused_before_they_are_there() {
+    if target_is_mariadb() {
+        return skip("DataMemory is Shoal's");
+    }
+    let mut watched = Watched::start();
+    watched.client.execute("SET GLOBAL max_allowed_packet = 1073741824").unwrap();
+    watched.client.execute("CREATE TABLE t (id INT PRIMARY KEY, v LONGTEXT)").unwrap();
+    let mut client = watched.server.client();
+    for mib in [20, 300] {
+        let insert = format!("INSERT INTO t VALUES ({mib},'{}')", "x".repeat(mib << 20));
+        match client.execute(&insert) {
+            Ok(_) => assert_eq!(mib, 20),
+            Err(error) => assert!(mib == 300 && !matches!(error.errno(), 1114 | 1206), "{mib} MiB: {error}"),
+        }
+        assert!(
+            watched.grown() <= DATA_MEMORY * 5 / 4 + BUFFERS + 96 * MIB,
+            "{mib} MiB: {} MiB",
+            watched.grown() / MIB
+        );
+    }
+    let counted =
+        |watched: &mut Watched| TestServer::counter(&mut watched.client, "Shoal_memory_statements_bytes");
+    wait_until("the packet is not counted any more", || counted(&mut watched) == 0);
+    assert_eq!(watched.client.text("SELECT id, LENGTH(v) FROM t").unwrap(), [format!("20,{}", 20 << 20)]);
 }

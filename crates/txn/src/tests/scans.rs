@@ -137,3 +137,35 @@ fn many_keys_are_read_in_one_round_trip() {
         assert_eq!(transaction.counters.primary_key_operations, 667);
     });
 }
+
+/// Up to 256 rows were shown at a time, of whatever size.
+#[test]
+fn large_rows_are_shown_a_few_at_a_time() {
+    const ROW_BYTES: usize = 60_000;
+    let node = TestNode::new(3);
+    run(async {
+        let table = node.create("t", Shape::IndexedK).await;
+        let mut transaction = node.transaction();
+        let text = "x".repeat(ROW_BYTES);
+        let rows: Vec<_> = (0..200).map(|id| row(&table, id, Some(id), &text)).collect();
+        transaction.insert_many(&table, &rows, false).await.unwrap();
+        transaction.commit().await.unwrap();
+        for (ordered, mode) in [(false, SNAPSHOT), (true, SNAPSHOT), (false, FOR_UPDATE), (true, FOR_UPDATE)] {
+            let mut transaction = node.begun(Isolation::RepeatableRead);
+            let mut scan = transaction.scan(scan_all(&table, 1, ordered, mode));
+            let (mut all, mut more) = (Vec::new(), true);
+            while more {
+                let mut shown = 0;
+                let mut visit = |row: shoal_types::row::RowRef<'_>| {
+                    shown += row.bytes().len();
+                    all.push(read(row).0);
+                    Ok(Visit::Take)
+                };
+                more = scan.next(&mut transaction, &mut visit).await.unwrap();
+                assert!(shown < 3 << 20, "{shown} bytes at a time, ordered {ordered}");
+            }
+            all.sort_unstable();
+            assert!(all.into_iter().eq(0..200), "ordered {ordered}");
+        }
+    });
+}
