@@ -202,6 +202,7 @@ impl Session {
                 let mut consumer = Limited { inner: to_sink, left: limit };
                 let found = self
                     .with_context(parameters, false, async |ctx| {
+                        ctx.survives_kill_in_sleep = query.reads_no_rows();
                         run_query(query, ctx, &mut consumer).await?;
                         consumer.inner.begin()?;
                         Ok(ctx.found_rows)
@@ -307,6 +308,7 @@ impl Session {
             connection: self.shared.id,
             handlers: &mut handlers,
             found_rows: 0,
+            survives_kill_in_sleep: false,
         };
         let outcome = self.shared.interrupt.guard(work(&mut ctx)).await;
         let warnings = std::mem::take(&mut ctx.eval.warnings);
