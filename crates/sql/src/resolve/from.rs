@@ -9,7 +9,7 @@ use shoal_types::schema::HIDDEN_KEY_COLUMN;
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::scope::{Found, Scope, ScopeTable};
-use super::{Clause, Resolver, TableTarget};
+use super::{Clause, ResolvedQuery, Resolver, TableTarget};
 use crate::plan::QueryPlan;
 
 /// The shape of a FROM clause. Leaves are positions in `Scope::tables`.
@@ -227,12 +227,8 @@ impl Resolver<'_> {
                         self.leaf(scoped, Source::Virtual(table), from)
                     }
                     TableTarget::Common(common) => {
-                        let plan = self.apart(|resolver| resolver.common_table_query(&common))?;
-                        self.leaf(
-                            ScopeTable::of_columns(&shown, &plan.columns),
-                            Source::Derived(Arc::new(plan)),
-                            from,
-                        )
+                        let resolved = self.apart(|resolver| resolver.common_table_query(&common))?;
+                        self.derived_leaf(&shown, resolved, from)
                     }
                 }
             }
@@ -244,14 +240,10 @@ impl Resolver<'_> {
                     let message = "Every derived table must have its own alias";
                     return Err(Error::new(ErrorCode::DerivedMustHaveAlias, message));
                 };
-                let mut plan = self.apart(|resolver| resolver.derived_query(query))?;
-                rename_columns(&mut plan, columns.iter().map(|column| column.value.as_str()))?;
-                check_unique_names(&plan)?;
-                self.leaf(
-                    ScopeTable::of_columns(&alias.value, &plan.columns),
-                    Source::Derived(Arc::new(plan)),
-                    from,
-                )
+                let mut resolved = self.apart(|resolver| resolver.derived_query(query))?;
+                rename_columns(&mut resolved.plan, columns.iter().map(|column| column.value.as_str()))?;
+                check_unique_names(&resolved.plan)?;
+                self.derived_leaf(&alias.value, resolved, from)
             }
             TableFactor::JsonTable(_) => Err(Error::unsupported("JSON_TABLE")),
             TableFactor::Nested(references) => {
@@ -278,6 +270,12 @@ impl Resolver<'_> {
         let resolved = resolve(self);
         self.changed = changed;
         resolved
+    }
+
+    fn derived_leaf(&mut self, name: &str, resolved: ResolvedQuery, from: &mut From) -> Result<Joined> {
+        let mut table = ScopeTable::of_columns(name, &resolved.plan.columns);
+        table.dependences = resolved.dependences;
+        self.leaf(table, Source::Derived(Arc::new(resolved.plan)), from)
     }
 
     fn leaf(&mut self, table: ScopeTable, source: Source, from: &mut From) -> Result<Joined> {

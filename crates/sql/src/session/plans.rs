@@ -128,7 +128,7 @@ pub fn is_planned(statement: &Statement) -> bool {
     matches!(statement, Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_))
 }
 
-/// Resolves a statement that reads or changes rows.
+/// Resolves a statement that reads or changes rows, or the expressions of one that does neither (DO).
 pub fn make(statement: &Statement, parameter_count: usize, environment: &ResolveEnvironment<'_>) -> Result<Plan> {
     let mut resolver = Resolver::new(environment, parameter_count);
     let limit_ms = time_limit_of(statement);
@@ -142,6 +142,10 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
                 }
                 _ => PlanKind::Select { query: plan, into },
             }
+        }
+        Statement::Do(expressions) => {
+            resolver.no_aggregates = true;
+            PlanKind::Select { query: resolver.query(&select_list(expressions))?.plan, into: None }
         }
         Statement::Insert(insert) => PlanKind::Insert(resolver.insert(insert)?),
         Statement::Update(update) => resolver.update(update)?,
@@ -158,6 +162,31 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
         system_tables: resolver.system_tables_used,
         limit_ms,
     })
+}
+
+/// Expressions that stand alone, as a SELECT without tables.
+fn select_list(expressions: &[ast::Expr]) -> ast::Query {
+    let item =
+        |expr: &ast::Expr| ast::SelectItem::Expression { expr: expr.clone(), alias: None, text: Vec::new() };
+    let select = ast::Select {
+        hints: None,
+        options: Default::default(),
+        items: expressions.iter().map(item).collect(),
+        from: Vec::new(),
+        from_dual: false,
+        selection: None,
+        group_by: None,
+        having: None,
+        windows: Vec::new(),
+    };
+    ast::Query {
+        with: None,
+        body: ast::QueryBody::Select(Box::new(select)),
+        order_by: Vec::new(),
+        limit: None,
+        locking: Vec::new(),
+        into: None,
+    }
 }
 
 /// The MAX_EXECUTION_TIME hint of a SELECT, milliseconds.
