@@ -11,6 +11,7 @@ use shoal_txn::Transaction;
 use shoal_types::{Decimal, Error, ErrorCode, Result, Value};
 
 use super::plans::{Plan, PlanKind, PointSelect};
+use super::transaction::NextTransaction;
 use super::{Interrupt, Session};
 use crate::convert;
 use crate::counters::HandlerCounters;
@@ -167,6 +168,7 @@ impl Session {
             sink.columns(&query.columns)?;
         }
         self.key = key;
+        self.next_transaction = NextTransaction::default();
         self.shared.counters.add(crate::counters::Counter::HandlerReadKey, 1);
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
         self.state.found_rows = rows;
