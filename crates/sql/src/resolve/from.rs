@@ -12,6 +12,9 @@ use super::scope::{Found, Scope, ScopeTable};
 use super::{Clause, ResolvedQuery, Resolver, TableTarget};
 use crate::plan::QueryPlan;
 
+/// Tables of one FROM clause (manual, "Join Clause").
+const TABLES_MAX: usize = 61;
+
 /// The shape of a FROM clause. Leaves are positions in `Scope::tables`.
 #[derive(Debug)]
 pub enum JoinTree {
@@ -279,6 +282,10 @@ impl Resolver<'_> {
     }
 
     fn leaf(&mut self, table: ScopeTable, source: Source, from: &mut From) -> Result<Joined> {
+        if from.sources.len() >= TABLES_MAX {
+            let message = format!("Too many tables; MySQL can only use {TABLES_MAX} tables in a join");
+            return Err(Error::new(ErrorCode::TooManyTables, message));
+        }
         let position = self.scope().add_table(table)?;
         from.sources.push(source);
         let columns = 0..self.scope().tables[position].columns.len();
