@@ -13,11 +13,11 @@ use shoal_types::{IndexMethod, Result, Value};
 
 use super::ExecContext;
 use super::fetch::{MappedRow, position_map};
-use super::lookup::{Lookup, lookup, pruning_key};
+use super::lookup::{Lookup, lookup, prefix_range, pruning_key};
 use super::output::Output;
 use super::sort::compare_rows;
 use super::sort_in_turns::sort_in_turns;
-use crate::plan::{Block, Input, TableInput};
+use crate::plan::{AccessPath, Block, Input, PartAccess, TableInput};
 
 /// The table to be read this way, if the block is such a read.
 pub fn applies<'b>(block: &'b Block, ctx: &ExecContext<'_>) -> Option<&'b TableInput> {
@@ -35,10 +35,19 @@ pub fn applies<'b>(block: &'b Block, ctx: &ExecContext<'_>) -> Option<&'b TableI
         && is_sorted
         && has_order
         && is_repeatable
-        && !input.access.unique
+        && !is_one_row(&input.access)
         && block.aggregation.is_none()
         && block.subqueries.is_empty())
     .then_some(input)
+}
+
+/// At most one key is looked for.
+fn is_one_row(access: &AccessPath) -> bool {
+    let is_one = |part: &PartAccess| match part {
+        PartAccess::Equal { alternatives, .. } => alternatives.len() == 1,
+        _ => false,
+    };
+    access.unique && access.parts.iter().all(is_one)
 }
 
 fn filters<'b>(block: &'b Block, input: &'b TableInput) -> impl Iterator<Item = &'b Expr> {
@@ -105,7 +114,7 @@ async fn keys_in_order(projection: &Projection<'_>, ctx: &mut ExecContext<'_>) -
     let no_row: &[Value] = &[];
     let ranges = match lookup(&input.table, &input.access, no_row, &mut ctx.eval)? {
         Lookup::Ranges(ranges) => ranges,
-        Lookup::Keys(keys) => return Ok(keys),
+        Lookup::Keys(keys) => keys.into_iter().map(prefix_range).collect(),
     };
     ctx.handlers.read_key += ranges.len() as u64;
     let partition_key = pruning_key(&input.table, &input.access, no_row, &mut ctx.eval)?;
