@@ -15,23 +15,23 @@ use crate::plan::{AccessPath, SortKey, TableInput};
 use crate::resolve::scope::{SUBQUERY_BASE, ScopeColumn, ScopeTable};
 use crate::resolve::values::NEW_ROW;
 use crate::resolve::{BlockState, Clause, Resolver};
+use crate::session::Interrupt;
 use crate::session::plans::PlanKind;
+
+/// Rows of VALUES that are resolved between two looks at the interrupt.
+const ROWS_PER_TURN: usize = 500;
 
 impl Resolver<'_> {
     pub fn insert(&mut self, statement: &ast::Insert) -> Result<InsertPlan> {
-        if !statement.partitions.is_empty() {
-            return Err(Error::unsupported("PARTITION (...) selection"));
-        }
-        let table = self.base_table(&statement.table)?;
-        self.open_block();
+        let (table, targets) = self.insert_target(statement)?;
         let name = statement.table.name.value.as_str();
-        let targets = insert_targets(&table, statement.columns.as_deref())?;
         let mut source_columns = Vec::new();
         let source = match &statement.source {
             ast::InsertSource::Values(rows) => {
-                self.scope().add_table(ScopeTable::of_base(&table, name))?;
-                self.changed = vec![(table.id(), name.to_owned())];
-                InsertSource::Values(self.insert_rows(&table, rows, &targets, statement.columns.is_none())?)
+                self.open_values(&table, name)?;
+                let mut resolved = Vec::with_capacity(rows.len());
+                self.insert_rows(&table, rows, &targets, statement.columns.is_none(), &mut resolved)?;
+                InsertSource::Values(resolved)
             }
             ast::InsertSource::Query(query) => {
                 let outside = (self.scopes.pop(), self.blocks.pop());
@@ -50,8 +50,53 @@ impl Resolver<'_> {
                 InsertSource::Query(Arc::new(plan))
             }
         };
+        self.insert_plan(statement, table, targets, source, &source_columns)
+    }
+
+    /// The same for VALUES of many rows; other sessions have their turns in between.
+    pub async fn insert_in_turns(
+        &mut self,
+        statement: &ast::Insert,
+        rows: &[Vec<ast::Expr>],
+        interrupt: &Interrupt,
+    ) -> Result<InsertPlan> {
+        let (table, targets) = self.insert_target(statement)?;
+        self.open_values(&table, statement.table.name.value.as_str())?;
+        let mut resolved = Vec::with_capacity(rows.len());
+        for part in rows.chunks(ROWS_PER_TURN) {
+            self.insert_rows(&table, part, &targets, statement.columns.is_none(), &mut resolved)?;
+            interrupt.check_between_batches().await?;
+        }
+        self.insert_plan(statement, table, targets, InsertSource::Values(resolved), &[])
+    }
+
+    /// The table and the columns that get values; their block is open then.
+    fn insert_target(&mut self, statement: &ast::Insert) -> Result<(Arc<Table>, Vec<usize>)> {
+        if !statement.partitions.is_empty() {
+            return Err(Error::unsupported("PARTITION (...) selection"));
+        }
+        let table = self.base_table(&statement.table)?;
+        self.open_block();
+        let targets = insert_targets(&table, statement.columns.as_deref())?;
+        Ok((table, targets))
+    }
+
+    fn open_values(&mut self, table: &Arc<Table>, name: &str) -> Result<()> {
+        self.scope().add_table(ScopeTable::of_base(table, name))?;
+        self.changed = vec![(table.id(), name.to_owned())];
+        Ok(())
+    }
+
+    fn insert_plan(
+        &mut self,
+        statement: &ast::Insert,
+        table: Arc<Table>,
+        targets: Vec<usize>,
+        source: InsertSource,
+        source_columns: &[crate::frontend::ResultColumn],
+    ) -> Result<InsertPlan> {
         let defaults = self.defaults(&table)?;
-        let on_duplicate = self.on_duplicate(statement, &table, &source_columns)?;
+        let on_duplicate = self.on_duplicate(statement, &table, source_columns)?;
         let state = self.close_block();
         if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
             return Err(Error::unsupported("a correlated subquery in INSERT"));
@@ -91,17 +136,18 @@ impl Resolver<'_> {
         Ok(expression)
     }
 
+    /// Adds rows of VALUES to those before them.
     fn insert_rows(
         &mut self,
         table: &Table,
         rows: &[Vec<ast::Expr>],
         targets: &[usize],
         all_columns: bool,
-    ) -> Result<Vec<Vec<Option<Expr>>>> {
-        let mut resolved = Vec::with_capacity(rows.len());
-        for (position, row) in rows.iter().enumerate() {
+        resolved: &mut Vec<Vec<Option<Expr>>>,
+    ) -> Result<()> {
+        for row in rows {
             if row.len() != targets.len() && !(row.is_empty() && all_columns) {
-                return Err(super::insert::wrong_value_count(position + 1));
+                return Err(super::insert::wrong_value_count(resolved.len() + 1));
             }
             let values = row.iter().zip(targets).map(|(value, &column)| match value {
                 ast::Expr::Default(None) => Ok(None),
@@ -111,7 +157,7 @@ impl Resolver<'_> {
             values.resize_with(targets.len(), || None);
             resolved.push(values);
         }
-        Ok(resolved)
+        Ok(())
     }
 
     fn defaults(&mut self, table: &Table) -> Result<Vec<DefaultValue>> {

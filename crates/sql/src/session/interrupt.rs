@@ -100,12 +100,17 @@ impl Interrupt {
     /// The same, between batches of rows. When its turn is over, the worker's other sessions have theirs: a long statement
     /// neither keeps them waiting nor keeps out the KILL that is meant for it. Call it at least once in a millisecond or so.
     pub async fn check_between_batches(&self) -> Result<()> {
+        self.give_way().await;
+        self.check()
+    }
+
+    /// Other sessions have their turn if it is over; for what is to be done to its end.
+    pub async fn give_way(&self) {
         look_in_passing();
         if self.is_turn_over() {
             tokio::task::yield_now().await;
             self.turn_began_us.store(0, Ordering::Relaxed);
         }
-        self.check()
     }
 
     /// Waits until the pause is over or the statement was killed.

@@ -9,6 +9,7 @@ use shoal_expr::Expr;
 use shoal_parser::ast::{self, Statement};
 use shoal_types::{Result, SqlType};
 
+use super::Interrupt;
 use crate::counters::Counter;
 use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, UpdatePlan};
 use crate::information_schema::VirtualTable;
@@ -152,16 +153,32 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
         Statement::Delete(delete) => resolver.delete(delete)?,
         _ => return Err(shoal_types::Error::unsupported("this statement here")),
     };
-    Ok(Plan {
+    Ok(finish(resolver, kind, limit_ms))
+}
+
+/// The same for an INSERT of many rows of VALUES; other sessions have their turns in between.
+pub async fn make_bulk_insert(
+    insert: &ast::Insert,
+    rows: &[Vec<ast::Expr>],
+    environment: &ResolveEnvironment<'_>,
+    interrupt: &Interrupt,
+) -> Result<Plan> {
+    let mut resolver = Resolver::new(environment, 0);
+    let kind = PlanKind::Insert(resolver.insert_in_turns(insert, rows, interrupt).await?);
+    Ok(finish(resolver, kind, None))
+}
+
+fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> Plan {
+    Plan {
         kind,
-        catalog_version: environment.catalog.version,
+        catalog_version: resolver.environment.catalog.version,
         reusable: !resolver.uncacheable,
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
         warnings: std::mem::take(&mut resolver.warnings),
         tables: resolver.tables_used,
         system_tables: resolver.system_tables_used,
         limit_ms,
-    })
+    }
 }
 
 /// Expressions that stand alone, as a SELECT without tables.
