@@ -214,7 +214,7 @@ impl Resolver<'_> {
         let columns = table.schema.columns.len();
         let mut assignments = Vec::with_capacity(statement.on_duplicate.len());
         for assignment in &statement.on_duplicate {
-            let column = assigned_column(table, &assignment.column)?;
+            let column = column_of(table, &table.schema.name, &assignment.column)?;
             let value = match &assignment.value {
                 ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
                 value => self.expression_for(table, column, value)?,
@@ -271,7 +271,7 @@ impl Resolver<'_> {
         self.block().clause = Clause::FieldList;
         let mut assignments = Vec::with_capacity(statement.assignments.len());
         for assignment in &statement.assignments {
-            let column = self.assigned(&table, &shown, &assignment.column)?;
+            let column = column_of(&table, &shown, &assignment.column)?;
             let value = match &assignment.value {
                 ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
                 value => self.expression_for(&table, column, value)?,
@@ -293,13 +293,6 @@ impl Resolver<'_> {
             assignments,
             ignore: statement.ignore,
         }))
-    }
-
-    fn assigned(&mut self, table: &Table, shown: &str, name: &ast::ColumnName) -> Result<usize> {
-        if name.table.as_ref().is_some_and(|table| table.value != shown) {
-            return Err(unknown_assigned(name));
-        }
-        assigned_column(table, name)
     }
 
     /// The rows that a single-table statement works on. `None`: a condition holds a subquery that depends on the row.
@@ -578,7 +571,7 @@ fn insert_targets(table: &Table, columns: Option<&[ast::ColumnName]>) -> Result<
     let Some(columns) = columns else { return Ok(table.schema.visible_columns().collect()) };
     let mut targets = Vec::with_capacity(columns.len());
     for name in columns {
-        let column = assigned_column(table, name)?;
+        let column = column_of(table, &table.schema.name, name)?;
         if targets.contains(&column) {
             let message = format!("Column '{}' specified twice", name.column.value);
             return Err(Error::new(ErrorCode::FieldSpecifiedTwice, message));
@@ -586,6 +579,13 @@ fn insert_targets(table: &Table, columns: Option<&[ast::ColumnName]>) -> Result<
         targets.push(column);
     }
     Ok(targets)
+}
+
+/// The column of a table that goes by its own name or by `shown`.
+fn column_of(table: &Table, shown: &str, name: &ast::ColumnName) -> Result<usize> {
+    let is_of_table = name.table.as_ref().is_none_or(|table| table.value == shown)
+        && name.schema.as_ref().is_none_or(|database| database.value == table.schema.database);
+    if is_of_table { assigned_column(table, name) } else { Err(unknown_assigned(name)) }
 }
 
 fn assigned_column(table: &Table, name: &ast::ColumnName) -> Result<usize> {

@@ -43,7 +43,11 @@ impl Resolver<'_> {
         if with.recursive {
             return Err(Error::unsupported("WITH RECURSIVE"));
         }
-        for table in &with.tables {
+        for (place, table) in with.tables.iter().enumerate() {
+            if with.tables[..place].iter().any(|other| other.name.value == table.name.value) {
+                let message = format!("Not unique table/alias: '{}'", table.name.value);
+                return Err(Error::new(ErrorCode::NonUniqTable, message));
+            }
             let common = CommonTable {
                 name: table.name.value.clone(),
                 columns: table.columns.iter().map(|column| column.value.clone()).collect(),
