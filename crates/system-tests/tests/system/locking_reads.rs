@@ -57,7 +57,7 @@ fn an_ordered_locking_read_with_a_limit_locks_what_it_returns() {
     let server = TestServer::start();
     forty_rows(&server);
     // The statement, what it returns (empty: any row), and the rows that it may lock besides: those that it has examined.
-    let cases: [(&str, &str, &[usize]); 10] = [
+    let cases: [(&str, &str, &[usize]); 12] = [
         ("SELECT n FROM l ORDER BY n LIMIT 1 FOR UPDATE", "1", &[]),
         ("SELECT n FROM l ORDER BY n DESC LIMIT 2 FOR UPDATE", "40 39", &[]),
         ("SELECT n FROM l WHERE n > 10 ORDER BY n LIMIT 3 FOR UPDATE", "11 12 13", &[]),
@@ -67,7 +67,9 @@ fn an_ordered_locking_read_with_a_limit_locks_what_it_returns() {
         // A condition that is not evaluated where the rows lie.
         ("SELECT n FROM l WHERE n > IFNULL(@never, 5) ORDER BY n LIMIT 1 FOR UPDATE", "6", &[1, 2, 3, 4, 5]),
         ("SELECT p FROM l FORCE INDEX (by_p) WHERE p = 4 ORDER BY p LIMIT 1 FOR UPDATE", "4", &[40]),
-        ("SELECT n FROM l WHERE n IN (7, 8, 9) ORDER BY n LIMIT 1 FOR UPDATE", "7", &[8, 9]),
+        ("SELECT n FROM l WHERE n IN (9, 7, 8) ORDER BY n LIMIT 1 FOR UPDATE", "7", &[]),
+        ("SELECT n FROM l WHERE n IN (9, 7, 8) ORDER BY n DESC LIMIT 2 FOR UPDATE", "9 8", &[]),
+        ("SELECT n FROM l WHERE n IN (9, 7, 99, 8) AND g < 2 ORDER BY n LIMIT 1 FOR UPDATE", "8", &[7]),
         ("SELECT a.n FROM l a JOIN l b ON b.n = a.n LIMIT 1 FOR UPDATE", "", &[]),
     ];
     for level in LEVELS {
