@@ -253,6 +253,8 @@ pub struct EvalContext<'a> {
     pub session: Option<&'a mut dyn SessionValues>,
     /// SLEEP() asks for a pause here and yields 0; the executor awaits it (and clears it) after the row.
     pub pending_sleep: Option<Duration>,
+    /// A pause was cut short where that is an answer and no error: SLEEP() yields 1 and asks for nothing.
+    pub is_sleep_interrupted: bool,
     /// GET_LOCK() failed because it has to wait for this; an executor that can wait there does, and tries again.
     pub pending_lock: Option<LockRequest>,
     pub lock_calls: LockCalls,
@@ -280,6 +282,7 @@ impl<'a> EvalContext<'a> {
             warnings: Warnings::default(),
             session: None,
             pending_sleep: None,
+            is_sleep_interrupted: false,
             pending_lock: None,
             lock_calls: LockCalls::default(),
             random: HashMap::new(),
@@ -307,6 +310,7 @@ impl<'a> EvalContext<'a> {
             warnings: Warnings::with_limit(self.warnings.room()),
             session: self.session.as_mut().map(|session| &mut **session as &mut dyn SessionValues),
             pending_sleep: None,
+            is_sleep_interrupted: self.is_sleep_interrupted,
             pending_lock: None,
             lock_calls: LockCalls::default(),
             random: HashMap::new(),

@@ -316,7 +316,7 @@ impl From<Interruption> for End {
 async fn interruptible<T>(
     registration: &Registration,
     signal: Option<&KillSignal>,
-    mut watched: Option<&Stream>,
+    watched: Option<&Stream>,
     cut_off: Stopping,
     future: impl Future<Output = T>,
 ) -> Result<T, Interruption> {
@@ -335,11 +335,9 @@ async fn interruptible<T>(
             return Poll::Ready(Err(Interruption::Stopping));
         }
         match watched.map(|stream| stream.poll_closed(context)) {
-            Some(Poll::Ready(true)) => return Poll::Ready(Err(Interruption::ClientGone)),
-            Some(Poll::Ready(false)) => watched = None,
-            Some(Poll::Pending) | None => {}
+            Some(Poll::Ready(())) => Poll::Ready(Err(Interruption::ClientGone)),
+            Some(Poll::Pending) | None => Poll::Pending,
         }
-        Poll::Pending
     })
     .await
 }

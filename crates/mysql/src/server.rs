@@ -26,7 +26,7 @@ use crate::constants::Capabilities;
 use crate::login::Door;
 use crate::packet::PacketWriter;
 use crate::refusal::Refusal;
-use crate::stream::Stream;
+use crate::stream::{AsyncSocket, Stream};
 use crate::worker::{Stopping, TICK, Worker};
 
 /// The host of clients on a loopback address or a Unix socket, as a reverse look-up would name it.
@@ -245,14 +245,19 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
     }
 
     fn welcome(&self, arrival: Arrival<F>, worker: &Rc<Worker>, connections: &mut JoinSet<()>) {
-        let stream = match arrival.socket {
-            Socketed::Tcp(socket) => tokio::net::TcpStream::from_std(socket).map(Stream::Tcp),
-            Socketed::Unix(socket) => tokio::net::UnixStream::from_std(socket).map(Stream::Unix),
+        let socket = match arrival.socket {
+            Socketed::Tcp(socket) => tokio::net::TcpStream::from_std(socket).map(AsyncSocket::Tcp),
+            Socketed::Unix(socket) => tokio::net::UnixStream::from_std(socket).map(AsyncSocket::Unix),
         };
         // A socket that the poller does not take is already broken.
-        if let Ok(stream) = stream {
-            let connection =
-                connection::serve(self.door.clone(), stream, arrival.peer, Rc::clone(worker), arrival.admission);
+        if let Ok(socket) = socket {
+            let connection = connection::serve(
+                self.door.clone(),
+                Stream::new(socket),
+                arrival.peer,
+                Rc::clone(worker),
+                arrival.admission,
+            );
             connections.spawn_local(connection);
         }
     }

@@ -24,6 +24,8 @@ pub const CLIENT_FOUND_ROWS: u32 = 1 << 1;
 const CLIENT_LONG_PASSWORD: u32 = 1;
 const CLIENT_LONG_FLAG: u32 = 1 << 2;
 const CLIENT_CONNECT_WITH_DB: u32 = 1 << 3;
+/// The client answers requests for files: whoever sends LOAD DATA LOCAL takes the request from the channel.
+const CLIENT_LOCAL_FILES: u32 = 1 << 7;
 const CLIENT_PROTOCOL_41: u32 = 1 << 9;
 const CLIENT_TRANSACTIONS: u32 = 1 << 13;
 const CLIENT_SECURE_CONNECTION: u32 = 1 << 15;
@@ -205,6 +207,7 @@ impl Client {
         let greeting = auth::read_greeting(&mut channel)?;
         let mut capabilities = CLIENT_LONG_PASSWORD
             | CLIENT_LONG_FLAG
+            | CLIENT_LOCAL_FILES
             | CLIENT_PROTOCOL_41
             | CLIENT_TRANSACTIONS
             | CLIENT_SECURE_CONNECTION

@@ -46,27 +46,8 @@ impl Report<'_> {
                 page.push_str(&line(row, cell, number == row.cells.len() - 1));
             }
         }
-        self.details(&mut page);
+        details(&mut page, self.rows);
         page
-    }
-
-    fn details(&self, page: &mut String) {
-        page.push('\n');
-        for (row, cell) in self.rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (row, cell))) {
-            let name = format!("{}, {}", row.load, cell.who.name());
-            for complaint in cell.failure.iter().chain(&cell.wrong) {
-                let _ = writeln!(page, "- {name}: {complaint}");
-            }
-            for (errno, message) in &cell.messages {
-                let _ = writeln!(page, "- {name}, error {errno}: {message}");
-            }
-            let mut names: Vec<&str> = cell.notes.iter().map(|(name, _)| name.as_str()).collect();
-            names.dedup();
-            for note in names {
-                let value = row.note(cell.who, note).unwrap_or_default();
-                let _ = writeln!(page, "- {name}, {note}: {}", number(Some(value)));
-            }
-        }
     }
 
     pub fn json(&self) -> Value {
@@ -76,6 +57,24 @@ impl Report<'_> {
             "facts": facts_json(self.facts),
             "rows": self.rows.iter().map(row_json).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// Complaints, messages of errors and notes: one line each.
+fn details(page: &mut String, rows: &[Row]) {
+    page.push('\n');
+    for (row, cell) in rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (row, cell))) {
+        let name = format!("{}, {}", row.load, cell.who.name());
+        for complaint in cell.failure.iter().chain(&cell.wrong) {
+            let _ = writeln!(page, "- {name}: {complaint}");
+        }
+        for (errno, message) in &cell.messages {
+            let _ = writeln!(page, "- {name}, error {errno}: {message}");
+        }
+        for note in cell.note_names() {
+            let value = row.note(cell.who, note).unwrap_or_default();
+            let _ = writeln!(page, "- {name}, {note}: {}", number(Some(value)));
+        }
     }
 }
 
@@ -120,17 +119,21 @@ fn number(value: Option<f64>) -> String {
 fn row_json(row: &Row) -> Value {
     let goals: Vec<Value> =
         row.goals.iter().map(|goal| json!({"goal": goal.text, "is_met": goal.is_met})).collect();
-    let cells: Vec<Value> = row.cells.iter().map(cell_json).collect();
+    let cells: Vec<Value> = row.cells.iter().map(|cell| cell_json(row, cell)).collect();
     json!({"load": row.load, "unit": row.unit, "goals": goals, "verdict": row.verdict(), "servers": cells})
 }
 
-fn cell_json(cell: &Cell) -> Value {
+fn cell_json(row: &Row, cell: &Cell) -> Value {
     let errors: Vec<Value> = cell
         .errors
         .iter()
         .map(|(errno, count)| json!({"errno": errno, "count": count, "message": cell.messages.get(errno)}))
         .collect();
-    let notes: Vec<Value> = cell.notes.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    let notes: Vec<Value> = cell
+        .note_names()
+        .into_iter()
+        .map(|name| json!({"name": name, "value": row.note(cell.who, name), "values": cell.note_values(name).collect::<Vec<_>>()}))
+        .collect();
     json!({
         "server": cell.who.name(),
         "figure": cell.figure(),
@@ -145,4 +148,31 @@ fn cell_json(cell: &Cell) -> Value {
         "failure": cell.failure,
         "notes": notes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rough::target::Who;
+
+    #[test]
+    fn a_note_of_several_rounds_is_printed_once_with_its_median() {
+        let mut row = Row::new("pareto", "/s");
+        for round in [3.0, 1.0, 2.0] {
+            let cell = row.cell_mut(Who::Shoal);
+            cell.note("errors a transaction", round);
+            cell.note("p95 ms", round + 10.0);
+        }
+        let mut page = String::new();
+        details(&mut page, std::slice::from_ref(&row));
+        assert_eq!(page, "\n- pareto, Shoal, errors a transaction: 2\n- pareto, Shoal, p95 ms: 12\n");
+        let notes = &row_json(&row)["servers"][0]["notes"];
+        assert_eq!(
+            *notes,
+            json!([
+                {"name": "errors a transaction", "value": 2.0, "values": [3.0, 1.0, 2.0]},
+                {"name": "p95 ms", "value": 12.0, "values": [13.0, 11.0, 12.0]},
+            ])
+        );
+    }
 }

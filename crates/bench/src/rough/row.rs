@@ -71,8 +71,7 @@ impl Row {
     }
 
     pub fn note(&self, who: Who, name: &str) -> Option<f64> {
-        let notes = &self.cell(who)?.notes;
-        results::median(notes.iter().filter(|(own, _)| own == name).map(|(_, value)| *value))
+        results::median(self.cell(who)?.note_values(name))
     }
 
     /// What `who` reaches of `peer`.
@@ -181,6 +180,22 @@ impl Cell {
 
     pub fn note(&mut self, name: &str, value: f64) {
         self.notes.push((name.to_string(), value));
+    }
+
+    /// Every name once, in the order of the first round.
+    pub fn note_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in &self.notes {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Of all rounds.
+    pub fn note_values(&self, name: &str) -> impl Iterator<Item = f64> {
+        self.notes.iter().filter(move |(own, _)| own == name).map(|(_, value)| *value)
     }
 }
 

@@ -150,6 +150,9 @@ fn sleep(_call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Resul
     if values[0].is_null() || seconds < 0.0 {
         return Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to sleep."));
     }
+    if ctx.is_sleep_interrupted {
+        return Ok(Value::Int(1));
+    }
     let pause = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     ctx.pending_sleep = Some(ctx.pending_sleep.unwrap_or_default().saturating_add(pause));
     Ok(Value::Int(0))

@@ -7,6 +7,7 @@ use shoal_types::{
 use super::draft::{DraftKey, DraftKeyKind, NAME_LENGTH_MAX, PRIMARY, TableDraft};
 use super::{build, engine, errors};
 
+/// The primary key among them.
 const KEYS_MAX: usize = 64;
 const KEY_PARTS_MAX: usize = 16;
 /// Bytes of a key.
@@ -60,8 +61,7 @@ pub fn hidden_key(column: usize) -> BuiltKey {
 
 /// All keys of a draft, in their order there.
 pub fn build_keys(draft: &TableDraft, notes: &mut Vec<Warning>) -> Result<Vec<BuiltKey>> {
-    let secondary = draft.keys.iter().filter(|key| key.kind != DraftKeyKind::Primary).count();
-    if secondary > KEYS_MAX {
+    if draft.keys.len() > KEYS_MAX {
         let message = format!("Too many keys specified; max {KEYS_MAX} keys allowed");
         return Err(Error::new(ErrorCode::TooManyKeys, message));
     }

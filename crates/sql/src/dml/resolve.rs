@@ -15,23 +15,23 @@ use crate::plan::{AccessPath, SortKey, TableInput};
 use crate::resolve::scope::{SUBQUERY_BASE, ScopeColumn, ScopeTable};
 use crate::resolve::values::NEW_ROW;
 use crate::resolve::{BlockState, Clause, Resolver};
+use crate::session::Interrupt;
 use crate::session::plans::PlanKind;
+
+/// Rows of VALUES that are resolved between two looks at the interrupt.
+const ROWS_PER_TURN: usize = 500;
 
 impl Resolver<'_> {
     pub fn insert(&mut self, statement: &ast::Insert) -> Result<InsertPlan> {
-        if !statement.partitions.is_empty() {
-            return Err(Error::unsupported("PARTITION (...) selection"));
-        }
-        let table = self.base_table(&statement.table)?;
-        self.open_block();
+        let (table, targets) = self.insert_target(statement)?;
         let name = statement.table.name.value.as_str();
-        let targets = insert_targets(&table, statement.columns.as_deref())?;
         let mut source_columns = Vec::new();
         let source = match &statement.source {
             ast::InsertSource::Values(rows) => {
-                self.scope().add_table(ScopeTable::of_base(&table, name))?;
-                self.changed = vec![(table.id(), name.to_owned())];
-                InsertSource::Values(self.insert_rows(&table, rows, &targets, statement.columns.is_none())?)
+                self.open_values(&table, name)?;
+                let mut resolved = Vec::with_capacity(rows.len());
+                self.insert_rows(&table, rows, &targets, statement.columns.is_none(), &mut resolved)?;
+                InsertSource::Values(resolved)
             }
             ast::InsertSource::Query(query) => {
                 let outside = (self.scopes.pop(), self.blocks.pop());
@@ -50,8 +50,53 @@ impl Resolver<'_> {
                 InsertSource::Query(Arc::new(plan))
             }
         };
+        self.insert_plan(statement, table, targets, source, &source_columns)
+    }
+
+    /// The same for VALUES of many rows; other sessions have their turns in between.
+    pub async fn insert_in_turns(
+        &mut self,
+        statement: &ast::Insert,
+        rows: &[Vec<ast::Expr>],
+        interrupt: &Interrupt,
+    ) -> Result<InsertPlan> {
+        let (table, targets) = self.insert_target(statement)?;
+        self.open_values(&table, statement.table.name.value.as_str())?;
+        let mut resolved = Vec::with_capacity(rows.len());
+        for part in rows.chunks(ROWS_PER_TURN) {
+            self.insert_rows(&table, part, &targets, statement.columns.is_none(), &mut resolved)?;
+            interrupt.check_between_batches().await?;
+        }
+        self.insert_plan(statement, table, targets, InsertSource::Values(resolved), &[])
+    }
+
+    /// The table and the columns that get values; their block is open then.
+    fn insert_target(&mut self, statement: &ast::Insert) -> Result<(Arc<Table>, Vec<usize>)> {
+        if !statement.partitions.is_empty() {
+            return Err(Error::unsupported("PARTITION (...) selection"));
+        }
+        let table = self.base_table(&statement.table)?;
+        self.open_block();
+        let targets = insert_targets(&table, statement.columns.as_deref())?;
+        Ok((table, targets))
+    }
+
+    fn open_values(&mut self, table: &Arc<Table>, name: &str) -> Result<()> {
+        self.scope().add_table(ScopeTable::of_base(table, name))?;
+        self.changed = vec![(table.id(), name.to_owned())];
+        Ok(())
+    }
+
+    fn insert_plan(
+        &mut self,
+        statement: &ast::Insert,
+        table: Arc<Table>,
+        targets: Vec<usize>,
+        source: InsertSource,
+        source_columns: &[crate::frontend::ResultColumn],
+    ) -> Result<InsertPlan> {
         let defaults = self.defaults(&table)?;
-        let on_duplicate = self.on_duplicate(statement, &table, &source_columns)?;
+        let on_duplicate = self.on_duplicate(statement, &table, source_columns)?;
         let state = self.close_block();
         if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
             return Err(Error::unsupported("a correlated subquery in INSERT"));
@@ -91,17 +136,18 @@ impl Resolver<'_> {
         Ok(expression)
     }
 
+    /// Adds rows of VALUES to those before them.
     fn insert_rows(
         &mut self,
         table: &Table,
         rows: &[Vec<ast::Expr>],
         targets: &[usize],
         all_columns: bool,
-    ) -> Result<Vec<Vec<Option<Expr>>>> {
-        let mut resolved = Vec::with_capacity(rows.len());
-        for (position, row) in rows.iter().enumerate() {
+        resolved: &mut Vec<Vec<Option<Expr>>>,
+    ) -> Result<()> {
+        for row in rows {
             if row.len() != targets.len() && !(row.is_empty() && all_columns) {
-                return Err(super::insert::wrong_value_count(position + 1));
+                return Err(super::insert::wrong_value_count(resolved.len() + 1));
             }
             let values = row.iter().zip(targets).map(|(value, &column)| match value {
                 ast::Expr::Default(None) => Ok(None),
@@ -111,7 +157,7 @@ impl Resolver<'_> {
             values.resize_with(targets.len(), || None);
             resolved.push(values);
         }
-        Ok(resolved)
+        Ok(())
     }
 
     fn defaults(&mut self, table: &Table) -> Result<Vec<DefaultValue>> {
@@ -168,7 +214,7 @@ impl Resolver<'_> {
         let columns = table.schema.columns.len();
         let mut assignments = Vec::with_capacity(statement.on_duplicate.len());
         for assignment in &statement.on_duplicate {
-            let column = assigned_column(table, &assignment.column)?;
+            let column = column_of(table, &table.schema.name, &assignment.column)?;
             let value = match &assignment.value {
                 ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
                 value => self.expression_for(table, column, value)?,
@@ -225,7 +271,7 @@ impl Resolver<'_> {
         self.block().clause = Clause::FieldList;
         let mut assignments = Vec::with_capacity(statement.assignments.len());
         for assignment in &statement.assignments {
-            let column = self.assigned(&table, &shown, &assignment.column)?;
+            let column = column_of(&table, &shown, &assignment.column)?;
             let value = match &assignment.value {
                 ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
                 value => self.expression_for(&table, column, value)?,
@@ -247,13 +293,6 @@ impl Resolver<'_> {
             assignments,
             ignore: statement.ignore,
         }))
-    }
-
-    fn assigned(&mut self, table: &Table, shown: &str, name: &ast::ColumnName) -> Result<usize> {
-        if name.table.as_ref().is_some_and(|table| table.value != shown) {
-            return Err(unknown_assigned(name));
-        }
-        assigned_column(table, name)
     }
 
     /// The rows that a single-table statement works on. `None`: a condition holds a subquery that depends on the row.
@@ -532,7 +571,7 @@ fn insert_targets(table: &Table, columns: Option<&[ast::ColumnName]>) -> Result<
     let Some(columns) = columns else { return Ok(table.schema.visible_columns().collect()) };
     let mut targets = Vec::with_capacity(columns.len());
     for name in columns {
-        let column = assigned_column(table, name)?;
+        let column = column_of(table, &table.schema.name, name)?;
         if targets.contains(&column) {
             let message = format!("Column '{}' specified twice", name.column.value);
             return Err(Error::new(ErrorCode::FieldSpecifiedTwice, message));
@@ -540,6 +579,13 @@ fn insert_targets(table: &Table, columns: Option<&[ast::ColumnName]>) -> Result<
         targets.push(column);
     }
     Ok(targets)
+}
+
+/// The column of a table that goes by its own name or by `shown`.
+fn column_of(table: &Table, shown: &str, name: &ast::ColumnName) -> Result<usize> {
+    let is_of_table = name.table.as_ref().is_none_or(|table| table.value == shown)
+        && name.schema.as_ref().is_none_or(|database| database.value == table.schema.database);
+    if is_of_table { assigned_column(table, name) } else { Err(unknown_assigned(name)) }
 }
 
 fn assigned_column(table: &Table, name: &ast::ColumnName) -> Result<usize> {

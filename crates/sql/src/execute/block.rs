@@ -246,10 +246,14 @@ impl BlockRun<'_> {
         output: &mut Output<'_>,
         ctx: &mut ExecContext<'_>,
     ) -> Result<Flow> {
+        let sleeps_alone = ctx.survives_kill_in_sleep && self.block.reads_no_rows();
         for row in 0..batch.len() {
             self.projected.clear();
             for expression in &self.block.projection {
-                let value = super::eval_with_locks(expression, batch.row(row), ctx).await?;
+                let value = match sleeps_alone {
+                    true => super::eval_with_sleep(expression, batch.row(row), ctx).await?,
+                    false => super::eval_with_locks(expression, batch.row(row), ctx).await?,
+                };
                 self.projected.push(value);
             }
             super::sleep_if_asked(ctx).await?;

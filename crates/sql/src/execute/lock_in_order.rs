@@ -3,6 +3,9 @@
 //!
 //! Whoever locked while reading would have locked all rows before the first one is chosen. That is what REPEATABLE READ asks for, since a
 //! range that was examined must not change; but not READ COMMITTED, and not SKIP LOCKED: workers that share a queue would find nothing free.
+//!
+//! Primary keys of a list, sorted as ORDER BY says, are locked one after the other under every isolation level: what comes behind the last
+//! row that is wanted need not be looked at.
 
 use std::sync::Arc;
 
@@ -13,12 +16,12 @@ use shoal_types::{IndexMethod, Result, Value};
 
 use super::ExecContext;
 use super::fetch::{MappedRow, position_map};
-use super::lookup::{Lookup, lookup, pruning_key};
+use super::lookup::{Lookup, lookup, prefix_range, pruning_key};
 use super::memory::{Held, row_bytes};
 use super::output::Output;
 use super::sort::compare_rows;
 use super::sort_in_turns::sort_in_turns;
-use crate::plan::{Block, Input, TableInput};
+use crate::plan::{AccessPath, Block, Input, PartAccess, TableInput};
 
 /// What a row takes besides its values and its key: places in lists that grow.
 const ROW_PLACE_BYTES: usize = 128;
@@ -28,8 +31,8 @@ pub fn applies<'b>(block: &'b Block, ctx: &ExecContext<'_>) -> Option<&'b TableI
     let [step] = &block.steps[..] else { return None };
     let Input::Table(input) = &step.input else { return None };
     input.lock?;
-    let locks_results_alone =
-        input.wait == LockWait::SkipLocked || ctx.transaction.isolation() == Isolation::ReadCommitted;
+    let by_keys = descending_keys(block, input).is_some();
+    let locks_results_alone = by_keys || may_look_ahead(input, ctx);
     let is_sorted = !block.order.is_empty() && block.limit.is_some() && !block.distinct && !block.count_all_rows;
     let has_order = input.table.schema.indexes[input.access.index].method == IndexMethod::BTree;
     // What is evaluated is evaluated again under the lock.
@@ -37,12 +40,52 @@ pub fn applies<'b>(block: &'b Block, ctx: &ExecContext<'_>) -> Option<&'b TableI
     let is_repeatable = filters.chain(&block.projection).all(|expression| !expression.needs_session());
     (locks_results_alone
         && is_sorted
-        && has_order
+        && (has_order || by_keys)
         && is_repeatable
-        && !input.access.unique
+        && !is_one_row(&input.access)
         && block.aggregation.is_none()
         && block.subqueries.is_empty())
     .then_some(input)
+}
+
+/// Rows that are looked at and not chosen need not be locked.
+fn may_look_ahead(input: &TableInput, ctx: &ExecContext<'_>) -> bool {
+    input.wait == LockWait::SkipLocked || ctx.transaction.isolation() == Isolation::ReadCommitted
+}
+
+/// ORDER BY sorts a list of primary keys; whether from the last to the first.
+fn descending_keys(block: &Block, input: &TableInput) -> Option<bool> {
+    if !input.access.unique || input.access.index != 0 {
+        return None;
+    }
+    let fixed =
+        |part: &PartAccess| matches!(part, PartAccess::Equal { alternatives, .. } if alternatives.len() == 1);
+    let parts = input.table.schema.primary_key().columns.iter().zip(&input.access.parts);
+    let (fixed, listed): (Vec<_>, Vec<_>) = parts.partition(|(_, access)| fixed(access));
+    let mut listed = listed.iter();
+    let mut backwards = None;
+    for key in &block.order {
+        let position = block.projection[key.position].as_column()?;
+        let (column, _) = block.steps[0].columns.iter().find(|(_, place)| *place == position)?;
+        if fixed.iter().any(|(part, _)| part.column == *column) {
+            continue;
+        }
+        let (part, _) = listed.next()?;
+        let opposite = part.descending != key.descending;
+        if part.column != *column || *backwards.get_or_insert(opposite) != opposite {
+            return None;
+        }
+    }
+    backwards
+}
+
+/// At most one key is looked for.
+fn is_one_row(access: &AccessPath) -> bool {
+    let is_one = |part: &PartAccess| match part {
+        PartAccess::Equal { alternatives, .. } => alternatives.len() == 1,
+        _ => false,
+    };
+    access.unique && access.parts.iter().all(is_one)
 }
 
 fn filters<'b>(block: &'b Block, input: &'b TableInput) -> impl Iterator<Item = &'b Expr> {
@@ -87,7 +130,11 @@ pub async fn run(
 ) -> Result<()> {
     let projection = Projection { block, input, columns: position_map(&block.steps[0].columns, block.width) };
     let mut taken = 0;
-    for key in keys_in_order(&projection, ctx).await? {
+    let keys = match descending_keys(block, input).filter(|_| !may_look_ahead(input, ctx)) {
+        Some(descending) => sorted_keys(input, descending, ctx)?,
+        None => keys_in_order(&projection, ctx).await?,
+    };
+    for key in keys {
         if taken == wanted {
             break;
         }
@@ -103,13 +150,27 @@ pub async fn run(
     Ok(())
 }
 
+/// The keys of the list in their order.
+fn sorted_keys(input: &TableInput, descending: bool, ctx: &mut ExecContext<'_>) -> Result<Vec<Vec<u8>>> {
+    let no_row: &[Value] = &[];
+    let Lookup::Keys(mut keys) = lookup(&input.table, &input.access, no_row, &mut ctx.eval)? else {
+        return Ok(Vec::new());
+    };
+    ctx.handlers.read_key += keys.len() as u64;
+    keys.sort_unstable();
+    if descending {
+        keys.reverse();
+    }
+    Ok(keys)
+}
+
 /// The primary keys of the rows that the read would return without its LIMIT, in order; no row is locked.
 async fn keys_in_order(projection: &Projection<'_>, ctx: &mut ExecContext<'_>) -> Result<Vec<Vec<u8>>> {
     let input = projection.input;
     let no_row: &[Value] = &[];
     let ranges = match lookup(&input.table, &input.access, no_row, &mut ctx.eval)? {
         Lookup::Ranges(ranges) => ranges,
-        Lookup::Keys(keys) => return Ok(keys),
+        Lookup::Keys(keys) => keys.into_iter().map(prefix_range).collect(),
     };
     ctx.handlers.read_key += ranges.len() as u64;
     let partition_key = pruning_key(&input.table, &input.access, no_row, &mut ctx.eval)?;

@@ -55,6 +55,8 @@ pub struct ExecContext<'a> {
     /// Handler_* counters of the session.
     pub handlers: &'a mut crate::counters::HandlerCounters,
     pub found_rows: u64,
+    /// A SELECT without tables: SLEEP() that is told to stop yields 1, and the statement goes on.
+    pub survives_kill_in_sleep: bool,
 }
 
 impl ExecContext<'_> {
@@ -87,6 +89,17 @@ pub async fn sleep_if_asked(ctx: &mut ExecContext<'_>) -> Result<()> {
         ctx.check_interrupt()?;
     }
     Ok(())
+}
+
+/// Evaluates a column of a result without tables: SLEEP() pauses here, and yields 1 if it was told to stop.
+pub async fn eval_with_sleep(expression: &Expr, row: &[Value], ctx: &mut ExecContext<'_>) -> Result<Value> {
+    let value = eval_with_locks(expression, row, ctx).await?;
+    let Some(pause) = ctx.eval.pending_sleep.take() else { return Ok(value) };
+    if !ctx.interrupt.sleep_and_survive(pause).await? {
+        return Ok(value);
+    }
+    ctx.eval.is_sleep_interrupted = true;
+    eval_with_locks(expression, row, ctx).await
 }
 
 /// Evaluates an expression where GET_LOCK() can wait.

@@ -90,6 +90,7 @@ impl ExecContext<'_> {
             connection: self.connection,
             handlers: &mut *self.handlers,
             found_rows: 0,
+            survives_kill_in_sleep: self.survives_kill_in_sleep,
         };
         let mut result = run(&mut inner).await;
         if result.is_ok()
@@ -98,8 +99,10 @@ impl ExecContext<'_> {
             result = Err(killed);
         }
         self.found_rows = inner.found_rows;
+        let is_sleep_interrupted = inner.eval.is_sleep_interrupted;
         let warnings = std::mem::take(&mut inner.eval.warnings);
         self.eval.warnings.append(warnings);
+        self.eval.is_sleep_interrupted = is_sleep_interrupted;
         result
     }
 }

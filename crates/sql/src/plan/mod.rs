@@ -85,6 +85,20 @@ pub struct Block {
     pub impossible: bool,
 }
 
+impl Block {
+    /// There is nothing but the select list.
+    pub fn reads_no_rows(&self) -> bool {
+        self.steps.is_empty() && self.aggregation.is_none()
+    }
+}
+
+impl QueryPlan {
+    /// One SELECT without tables.
+    pub fn reads_no_rows(&self) -> bool {
+        matches!(&self.body, QueryBody::Block(block) if block.reads_no_rows())
+    }
+}
+
 #[derive(Debug)]
 pub struct Aggregation {
     pub keys: Vec<Expr>,

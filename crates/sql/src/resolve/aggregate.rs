@@ -16,49 +16,65 @@ impl Resolver<'_> {
         if !Aggregate::is_aggregate(name) {
             return Ok(None);
         }
-        if let Some(outer) = self.aggregate_around(name, call)? {
-            return Ok(Some(outer));
+        if call.star {
+            self.enter_aggregate()?;
+            self.block().inside_aggregate = false;
+            return Ok(Some(self.register_aggregate(Aggregate::count_rows())));
         }
-        self.enter_aggregate()?;
-        let arguments = if call.star { Ok(Vec::new()) } else { self.expressions(&call.arguments) };
-        self.block().inside_aggregate = false;
-        let aggregate = match call.star {
-            true => Aggregate::count_rows(),
-            false => Aggregate::new(name, arguments?, call.distinct, self.build())?,
-        };
-        Ok(Some(self.register_aggregate(aggregate)))
+        let arguments: Vec<&ast::Expr> = call.arguments.iter().collect();
+        self.aggregate_of(&arguments, |resolver| {
+            resolver.enter_aggregate()?;
+            let arguments = resolver.expressions(&call.arguments);
+            resolver.block().inside_aggregate = false;
+            let aggregate = Aggregate::new(name, arguments?, call.distinct, resolver.build())?;
+            Ok(resolver.register_aggregate(aggregate))
+        })
+        .map(Some)
     }
 
-    /// An aggregate whose arguments read columns of the queries around alone is theirs: it is computed over the rows of the
-    /// innermost of them, if its clause allows aggregates, and is a constant here (manual, "Aggregate Function Descriptions").
-    fn aggregate_around(&mut self, name: &str, call: &ast::FunctionCall) -> Result<Option<Expr>> {
-        if self.scopes.len() < 2 || self.blocks.len() != self.scopes.len() || call.star || self.is_trial {
-            return Ok(None);
-        }
-        let Some(depth) = self.depth_of_arguments(call) else { return Ok(None) };
-        let block = &self.blocks[depth];
-        if !block.takes_aggregates() || self.scopes[depth].hidden {
-            return Ok(None);
-        }
+    /// Resolves an aggregate in the query that it belongs to. One whose arguments read columns of the queries around alone is
+    /// theirs: it is computed over the rows of the innermost of them, if its clause allows aggregates, and is a constant
+    /// here (manual, "Aggregate Function Descriptions").
+    fn aggregate_of(
+        &mut self,
+        arguments: &[&ast::Expr],
+        resolve: impl FnOnce(&mut Self) -> Result<Expr>,
+    ) -> Result<Expr> {
+        let Some(depth) = self.depth_of_aggregate(arguments)? else { return resolve(self) };
         let (scopes, blocks) = (self.scopes.split_off(depth + 1), self.blocks.split_off(depth + 1));
-        let aggregate = self.aggregate_call(name, call);
+        let aggregate = resolve(self);
         self.scopes.extend(scopes);
         self.blocks.extend(blocks);
-        let Some(mut aggregate) = aggregate? else { return Ok(None) };
+        let mut aggregate = aggregate?;
         for scope in &mut self.scopes[depth + 1..] {
             aggregate = scope.import(aggregate, &mut self.next_slot);
         }
-        Ok(Some(aggregate))
+        Ok(aggregate)
+    }
+
+    /// The query around that an aggregate of these arguments belongs to; `None`: to this one. Errors: 1111, it would stand in
+    /// another aggregate there.
+    fn depth_of_aggregate(&mut self, arguments: &[&ast::Expr]) -> Result<Option<usize>> {
+        if self.scopes.len() < 2 || self.blocks.len() != self.scopes.len() || self.is_trial {
+            return Ok(None);
+        }
+        let depth = self.depth_of_arguments(arguments).filter(|&depth| !self.scopes[depth].hidden);
+        let Some(depth) = depth else { return Ok(None) };
+        let block = &self.blocks[depth];
+        if block.inside_aggregate && block.clause.allows_aggregates() {
+            return Err(invalid_use());
+        }
+        Ok(block.takes_aggregates().then_some(depth))
     }
 
     /// The innermost of the scopes around whose columns the arguments read; `None` if they read this query's, or none.
-    fn depth_of_arguments(&mut self, call: &ast::FunctionCall) -> Option<usize> {
+    fn depth_of_arguments(&mut self, arguments: &[&ast::Expr]) -> Option<usize> {
         let known: Vec<usize> = self.scopes.iter().map(|scope| scope.outer.len()).collect();
         let (next_slot, warnings) = (self.next_slot, self.warnings.len());
         let block = std::mem::take(self.block());
         self.block().inside_aggregate = true;
         self.is_trial = true;
-        let arguments = self.expressions(&call.arguments);
+        let arguments: Result<Vec<Expr>> = arguments.iter().map(|argument| self.expression(argument)).collect();
         self.is_trial = false;
         *self.block() = block;
         let depth = arguments
@@ -79,6 +95,12 @@ impl Resolver<'_> {
     }
 
     pub fn group_concat(&mut self, concat: &ast::GroupConcat) -> Result<Expr> {
+        let ordered = concat.order_by.iter().map(|item| &item.expr);
+        let arguments: Vec<&ast::Expr> = concat.arguments.iter().chain(ordered).collect();
+        self.aggregate_of(&arguments, |resolver| resolver.own_group_concat(concat))
+    }
+
+    fn own_group_concat(&mut self, concat: &ast::GroupConcat) -> Result<Expr> {
         self.enter_aggregate()?;
         let arguments = self.expressions(&concat.arguments);
         let order: Result<Vec<(Expr, bool)>> = concat
@@ -106,7 +128,7 @@ impl Resolver<'_> {
     fn enter_aggregate(&mut self) -> Result<()> {
         let block = self.block();
         if !block.takes_aggregates() {
-            return Err(Error::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
+            return Err(invalid_use());
         }
         block.inside_aggregate = true;
         Ok(())
@@ -138,6 +160,10 @@ impl Resolver<'_> {
             _ => None,
         }
     }
+}
+
+fn invalid_use() -> Error {
+    Error::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function")
 }
 
 /// Turns expressions over the joined row into expressions over groups.

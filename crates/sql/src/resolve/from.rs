@@ -9,8 +9,11 @@ use shoal_types::schema::HIDDEN_KEY_COLUMN;
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::scope::{Found, Scope, ScopeTable};
-use super::{Clause, Resolver, TableTarget};
+use super::{Clause, ResolvedQuery, Resolver, TableTarget};
 use crate::plan::QueryPlan;
+
+/// Tables of one FROM clause (manual, "Join Clause").
+const TABLES_MAX: usize = 61;
 
 /// The shape of a FROM clause. Leaves are positions in `Scope::tables`.
 #[derive(Debug)]
@@ -227,12 +230,8 @@ impl Resolver<'_> {
                         self.leaf(scoped, Source::Virtual(table), from)
                     }
                     TableTarget::Common(common) => {
-                        let plan = self.apart(|resolver| resolver.common_table_query(&common))?;
-                        self.leaf(
-                            ScopeTable::of_columns(&shown, &plan.columns),
-                            Source::Derived(Arc::new(plan)),
-                            from,
-                        )
+                        let resolved = self.apart(|resolver| resolver.common_table_query(&common))?;
+                        self.derived_leaf(&shown, resolved, from)
                     }
                 }
             }
@@ -244,14 +243,10 @@ impl Resolver<'_> {
                     let message = "Every derived table must have its own alias";
                     return Err(Error::new(ErrorCode::DerivedMustHaveAlias, message));
                 };
-                let mut plan = self.apart(|resolver| resolver.derived_query(query))?;
-                rename_columns(&mut plan, columns.iter().map(|column| column.value.as_str()))?;
-                check_unique_names(&plan)?;
-                self.leaf(
-                    ScopeTable::of_columns(&alias.value, &plan.columns),
-                    Source::Derived(Arc::new(plan)),
-                    from,
-                )
+                let mut resolved = self.apart(|resolver| resolver.derived_query(query))?;
+                rename_columns(&mut resolved.plan, columns.iter().map(|column| column.value.as_str()))?;
+                check_unique_names(&resolved.plan)?;
+                self.derived_leaf(&alias.value, resolved, from)
             }
             TableFactor::JsonTable(_) => Err(Error::unsupported("JSON_TABLE")),
             TableFactor::Nested(references) => {
@@ -280,7 +275,17 @@ impl Resolver<'_> {
         resolved
     }
 
+    fn derived_leaf(&mut self, name: &str, resolved: ResolvedQuery, from: &mut From) -> Result<Joined> {
+        let mut table = ScopeTable::of_columns(name, &resolved.plan.columns);
+        table.dependences = resolved.dependences;
+        self.leaf(table, Source::Derived(Arc::new(resolved.plan)), from)
+    }
+
     fn leaf(&mut self, table: ScopeTable, source: Source, from: &mut From) -> Result<Joined> {
+        if from.sources.len() >= TABLES_MAX {
+            let message = format!("Too many tables; MySQL can only use {TABLES_MAX} tables in a join");
+            return Err(Error::new(ErrorCode::TooManyTables, message));
+        }
         let position = self.scope().add_table(table)?;
         from.sources.push(source);
         let columns = 0..self.scope().tables[position].columns.len();

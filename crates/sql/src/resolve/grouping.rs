@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 
 use shoal_expr::Expr;
-use shoal_expr::analysis::{as_column_equality, as_column_pair, conjuncts};
 use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::aggregate::GroupRewriter;
-use super::from::JoinTree;
+use super::dependence::{self, Dependence, ResultRows};
 use super::names::{NamedItem, reads_aggregate};
-use super::scope::{AGGREGATE_BASE, SUBQUERY_BASE, Scope};
+use super::scope::{AGGREGATE_BASE, SUBQUERY_BASE};
 use super::select::BlockParts;
 use super::{BlockState, Clause, Resolver};
 use crate::plan::{Aggregation, SubqueryColumn, SubqueryKind};
@@ -75,7 +74,7 @@ impl Resolver<'_> {
         let scope = &self.scopes[self.scopes.len() - 1];
         let mut rewriter = GroupRewriter {
             context: self.build(),
-            determined: determined_columns(scope, &keys.named, parts),
+            determined: determined_columns(&parts.dependences, &keys.named),
             keys: keys.named,
             aggregates: std::mem::take(&mut parts.state.aggregates),
             scope,
@@ -225,105 +224,38 @@ impl SubqueryColumn {
     }
 }
 
-/// What a condition says about columns: if all of `needs` have one value in a group, so has `column`.
-struct Dependence {
-    column: usize,
-    needs: Vec<usize>,
-}
+impl Resolver<'_> {
+    /// What holds of the rows of a block, where anybody asks for it.
+    pub(super) fn dependences_of_rows(&mut self, parts: &BlockParts<'_>, is_aggregated: bool) -> Vec<Dependence> {
+        let is_read = is_aggregated || self.is_in_derived_table();
+        if !is_read || !self.environment.only_full_group_by {
+            return Vec::new();
+        }
+        dependence::of_rows(self.scope(), parts.from.tree.as_ref(), parts.selection.as_ref())
+    }
 
-/// Columns that have one value in every group: the keys, what conditions make equal to them, and all columns of a table whose
-/// unique key is among them (manual, "Detection of Functional Dependence").
-fn determined_columns(scope: &Scope, keys: &[Expr], parts: &BlockParts<'_>) -> HashSet<usize> {
-    let mut dependences = Vec::new();
-    if let Some(selection) = &parts.selection {
-        equalities(selection, &|_| true, &[], &mut dependences);
+    /// What holds of the result of a block. With ROLLUP, the NULL of a super-aggregate row looks like that of a group.
+    pub(super) fn dependences_of_result(
+        &self,
+        parts: &BlockParts<'_>,
+        columns: &[Expr],
+        is_aggregated: bool,
+    ) -> Vec<Dependence> {
+        let has_rollup = parts.select.group_by.as_ref().is_some_and(|group_by| group_by.with_rollup);
+        if has_rollup || !self.is_in_derived_table() || !self.environment.only_full_group_by {
+            return Vec::new();
+        }
+        let keys = is_aggregated.then_some(&parts.keys.named[..]);
+        dependence::of_result(parts.dependences.clone(), &ResultRows { columns, keys })
     }
-    if let Some(tree) = &parts.from.tree {
-        join_equalities(scope, tree, &mut dependences);
-    }
-    let mut determined: HashSet<usize> = keys.iter().filter_map(Expr::as_column).collect();
-    loop {
-        let before = determined.len();
-        for dependence in &dependences {
-            if dependence.needs.iter().all(|need| determined.contains(need)) {
-                determined.insert(dependence.column);
-            }
-        }
-        for table in &scope.tables {
-            if has_determined_key(table, &determined) {
-                determined.extend(table.first..table.first + table.columns.len());
-            }
-        }
-        if determined.len() == before {
-            return determined;
-        }
+
+    /// The block is that of a derived table, or stands in one.
+    fn is_in_derived_table(&self) -> bool {
+        self.scopes.iter().any(|scope| scope.hidden)
     }
 }
 
-fn has_determined_key(table: &super::scope::ScopeTable, determined: &HashSet<usize>) -> bool {
-    let Some(base) = &table.base else { return false };
-    base.schema.indexes.iter().any(|index| {
-        index.unique
-            && index.columns.iter().all(|part| {
-                part.prefix_length == 0
-                    && !base.schema.columns[part.column].nullable
-                    && determined.contains(&(table.first + part.column))
-            })
-    })
-}
-
-/// Equalities among the conjuncts of a condition, for the columns that `may_follow` accepts; `needs` must be determined too.
-fn equalities(
-    condition: &Expr,
-    may_follow: &dyn Fn(usize) -> bool,
-    needs: &[usize],
-    dependences: &mut Vec<Dependence>,
-) {
-    let mut add = |column: usize, from: Vec<usize>| {
-        if may_follow(column) {
-            dependences.push(Dependence { column, needs: [&from[..], needs].concat() });
-        }
-    };
-    for conjunct in conjuncts(condition) {
-        if let Some((left, right)) = as_column_pair(conjunct) {
-            add(left, vec![right]);
-            add(right, vec![left]);
-            continue;
-        }
-        if let Some((column, value)) = as_column_equality(conjunct)
-            && value.is_deterministic()
-            && value.columns_used().iter().all(|&position| position < SUBQUERY_BASE)
-        {
-            add(column, value.columns_used());
-        }
-    }
-}
-
-/// Those of ON conditions. What an outer join's condition says holds for the columns that it may make NULL, as long as
-/// everything that it reads of the other side is determined.
-fn join_equalities(scope: &Scope, tree: &JoinTree, dependences: &mut Vec<Dependence>) {
-    let JoinTree::Join { outer, left, right, condition, .. } = tree else { return };
-    join_equalities(scope, left, dependences);
-    join_equalities(scope, right, dependences);
-    let Some(condition) = condition else { return };
-    if !outer {
-        return equalities(condition, &|_| true, &[], dependences);
-    }
-    let mut inner = Vec::new();
-    leaves(right, &mut inner);
-    let is_inner = |position: usize| scope.at_position(position).is_some_and(|found| inner.contains(&found.table));
-    let needs: Vec<usize> = condition.columns_used().into_iter().filter(|&position| !is_inner(position)).collect();
-    if needs.iter().all(|&position| position < SUBQUERY_BASE) && condition.is_deterministic() {
-        equalities(condition, &is_inner, &needs, dependences);
-    }
-}
-
-fn leaves(tree: &JoinTree, tables: &mut Vec<usize>) {
-    match tree {
-        JoinTree::Leaf(table) => tables.push(*table),
-        JoinTree::Join { left, right, .. } => {
-            leaves(left, tables);
-            leaves(right, tables);
-        }
-    }
+/// Columns that have one value in every group.
+fn determined_columns(dependences: &[Dependence], keys: &[Expr]) -> HashSet<usize> {
+    dependence::closure(keys.iter().filter_map(Expr::as_column).collect(), dependences)
 }

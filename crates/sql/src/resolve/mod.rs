@@ -3,6 +3,7 @@
 //! A [`Resolver`] serves one statement. It reads the dictionary and the session's settings and touches no data.
 
 pub mod aggregate;
+pub mod dependence;
 pub mod expression;
 pub mod from;
 pub mod grouping;
@@ -22,6 +23,7 @@ use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 
 use crate::information_schema::{self, VirtualTable};
 use crate::plan::QueryPlan;
+use dependence::Dependence;
 use scope::Scope;
 
 /// Limits the nesting of subqueries, so that planning and running them cannot exhaust the stack.
@@ -240,6 +242,8 @@ impl<'a> Resolver<'a> {
 pub struct ResolvedQuery {
     pub plan: QueryPlan,
     pub outer: Vec<(usize, Expr)>,
+    /// What determines what in its result; empty where nobody asks.
+    pub dependences: Vec<Dependence>,
 }
 
 pub fn no_such_table(database: &str, name: &str) -> Error {

@@ -11,6 +11,7 @@ use shoal_expr::{Coercibility, Expr};
 use shoal_types::schema::HIDDEN_KEY_COLUMN;
 use shoal_types::{Error, ErrorCode, Result, SqlType};
 
+use super::dependence::Dependence;
 use super::names::NamedItem;
 
 /// Virtual positions of subquery results begin here.
@@ -33,6 +34,8 @@ pub struct ScopeTable {
     pub base: Option<Arc<Table>>,
     /// On the inner side of an outer join: its columns may be NULL whatever they were declared.
     pub nullable: bool,
+    /// Of a derived table: what determines what in it, by the numbers of its columns and those behind them.
+    pub dependences: Vec<Dependence>,
 }
 
 #[derive(Clone, Debug)]
@@ -200,6 +203,7 @@ impl ScopeTable {
             first: 0,
             base: Some(Arc::clone(table)),
             nullable: false,
+            dependences: Vec::new(),
         }
     }
 
@@ -222,6 +226,7 @@ impl ScopeTable {
             first: 0,
             base: None,
             nullable: false,
+            dependences: Vec::new(),
         }
     }
 }

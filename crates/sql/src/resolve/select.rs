@@ -6,6 +6,7 @@ use shoal_expr::{Expr, build};
 use shoal_parser::ast::{self, SelectItem};
 use shoal_types::{Error, ErrorCode, Result};
 
+use super::dependence::Dependence;
 use super::from::From;
 use super::grouping::GroupKeys;
 use super::names::{ColumnPath, NamedItem, reads_aggregate};
@@ -42,7 +43,11 @@ impl Resolver<'_> {
         if with.recursive {
             return Err(Error::unsupported("WITH RECURSIVE"));
         }
-        for table in &with.tables {
+        for (place, table) in with.tables.iter().enumerate() {
+            if with.tables[..place].iter().any(|other| other.name.value == table.name.value) {
+                let message = format!("Not unique table/alias: '{}'", table.name.value);
+                return Err(Error::new(ErrorCode::NonUniqTable, message));
+            }
             let common = CommonTable {
                 name: table.name.value.clone(),
                 columns: table.columns.iter().map(|column| column.value.clone()).collect(),
@@ -121,7 +126,9 @@ impl Resolver<'_> {
         let locking = tail.map_or(&[][..], |tail| &tail.locking);
         let lock = self.lock_of(locking)?;
         let state = std::mem::take(self.block());
-        let parts = BlockParts { select, from, selection, items, keys, having, order, limit, lock, state };
+        let dependences = Vec::new();
+        let parts =
+            BlockParts { select, from, selection, items, keys, having, order, limit, lock, state, dependences };
         self.finish_block(parts)
     }
 
@@ -302,6 +309,8 @@ impl Resolver<'_> {
             order.push(SortKey { position, descending, sql_type: projection[position].sql_type().clone() });
         }
         let aggregated = parts.select.group_by.is_some() || !parts.state.aggregates.is_empty();
+        parts.dependences = self.dependences_of_rows(&parts, aggregated);
+        let dependences = self.dependences_of_result(&parts, &projection[..visible], aggregated);
         let aggregation = if aggregated {
             Some(self.aggregation(&mut parts, &mut projection, visible)?)
         } else {
@@ -353,7 +362,7 @@ impl Resolver<'_> {
         let block =
             crate::plan::joins::plan_block(block, request, &scope, self.build(), self.environment.statistics)?;
         let plan = QueryPlan { columns, body: QueryBody::Block(Box::new(block)), constants: state.constants };
-        Ok(ResolvedQuery { plan, outer })
+        Ok(ResolvedQuery { plan, outer, dependences })
     }
 }
 
@@ -425,6 +434,8 @@ pub(super) struct BlockParts<'a> {
     limit: Option<plan::Limit>,
     lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
     pub(super) state: BlockState,
+    /// What determines what in the joined row; empty where nobody asks.
+    pub(super) dependences: Vec<Dependence>,
 }
 
 fn has_tail(query: &ast::Query) -> bool {

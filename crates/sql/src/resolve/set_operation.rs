@@ -73,7 +73,7 @@ impl Resolver<'_> {
         let limit = self.limit(tail.limit.as_ref())?;
         let operation = plan::SetOperation { first, rest: terms, types, order, order_expressions, limit };
         let plan = QueryPlan { columns, body: QueryBody::SetOperation(Box::new(operation)), constants };
-        Ok(ResolvedQuery { plan, outer })
+        Ok(ResolvedQuery { plan, outer, dependences: Vec::new() })
     }
 
     /// ORDER BY of a set operation: over the result's columns.

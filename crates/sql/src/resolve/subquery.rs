@@ -21,29 +21,29 @@ impl Resolver<'_> {
     }
 
     /// A derived table: it sees nothing of the query whose FROM clause it stands in, but what is around that.
-    pub fn derived_query(&mut self, query: &ast::Query) -> Result<QueryPlan> {
+    pub fn derived_query(&mut self, query: &ast::Query) -> Result<ResolvedQuery> {
         self.hiding_from(self.scopes.len().saturating_sub(1), query)
     }
 
     /// Resolves a query that sees nothing of the scopes from `depth` on.
-    fn hiding_from(&mut self, depth: usize, query: &ast::Query) -> Result<QueryPlan> {
+    fn hiding_from(&mut self, depth: usize, query: &ast::Query) -> Result<ResolvedQuery> {
         let seen: Vec<bool> =
             self.scopes[depth..].iter_mut().map(|scope| std::mem::replace(&mut scope.hidden, true)).collect();
         let resolved = self.nested(query);
         for (scope, hidden) in self.scopes[depth..].iter_mut().zip(seen) {
             scope.hidden = hidden;
         }
-        Ok(resolved?.plan)
+        resolved
     }
 
     /// The query of a WITH table, which sees the WITH tables before it.
-    pub fn common_table_query(&mut self, common: &CommonTable) -> Result<QueryPlan> {
+    pub fn common_table_query(&mut self, common: &CommonTable) -> Result<ResolvedQuery> {
         let hidden = self.common_tables.split_off(common.depth);
-        let plan = self.hiding_from(common.scopes.min(self.scopes.len()), &common.query);
+        let resolved = self.hiding_from(common.scopes.min(self.scopes.len()), &common.query);
         self.common_tables.extend(hidden);
-        let mut plan = plan?;
-        super::from::rename_columns(&mut plan, common.columns.iter().map(String::as_str))?;
-        Ok(plan)
+        let mut resolved = resolved?;
+        super::from::rename_columns(&mut resolved.plan, common.columns.iter().map(String::as_str))?;
+        Ok(resolved)
     }
 
     pub fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {

@@ -23,6 +23,8 @@ pub struct Interrupt {
     epoch: Instant,
     /// When the running statement's turn began, microseconds after `epoch`; 0 = it has not looked at the clock yet.
     turn_began_us: AtomicU64,
+    /// What the statement waits for is to be told of a KILL QUERY and of the deadline instead of the statement.
+    is_kill_survived: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
@@ -34,6 +36,7 @@ impl Default for Interrupt {
             deadline_ms: AtomicU64::new(0),
             epoch: Instant::now(),
             turn_began_us: AtomicU64::new(0),
+            is_kill_survived: AtomicBool::new(false),
             waker: Mutex::new(None),
         }
     }
@@ -66,6 +69,7 @@ impl Interrupt {
         let deadline = if limit_ms == 0 { 0 } else { self.epoch.elapsed().as_millis() as u64 + limit_ms };
         self.deadline_ms.store(deadline, Ordering::Relaxed);
         self.turn_began_us.store(0, Ordering::Relaxed);
+        self.is_kill_survived.store(false, Ordering::Relaxed);
     }
 
     /// The statement has worked for so long that others should have their turn. The first question begins the turn.
@@ -96,12 +100,17 @@ impl Interrupt {
     /// The same, between batches of rows. When its turn is over, the worker's other sessions have theirs: a long statement
     /// neither keeps them waiting nor keeps out the KILL that is meant for it. Call it at least once in a millisecond or so.
     pub async fn check_between_batches(&self) -> Result<()> {
+        self.give_way().await;
+        self.check()
+    }
+
+    /// Other sessions have their turn if it is over; for what is to be done to its end.
+    pub async fn give_way(&self) {
         look_in_passing();
         if self.is_turn_over() {
             tokio::task::yield_now().await;
             self.turn_began_us.store(0, Ordering::Relaxed);
         }
-        self.check()
     }
 
     /// Waits until the pause is over or the statement was killed.
@@ -115,6 +124,20 @@ impl Interrupt {
             () = tokio::time::sleep(pause) => {}
             () = self.deadline() => {}
         }
+    }
+
+    /// The same for a statement that survives a KILL QUERY and the end of max_execution_time here, once. Returns whether there
+    /// was one. Errors: 1317, the connection was killed.
+    pub async fn sleep_and_survive(&self, pause: Duration) -> Result<bool> {
+        self.is_kill_survived.store(true, Ordering::Relaxed);
+        self.sleep(pause).await;
+        self.is_kill_survived.store(false, Ordering::Relaxed);
+        if self.check().is_ok() {
+            return Ok(false);
+        }
+        self.query_killed.store(false, Ordering::Release);
+        self.deadline_ms.store(0, Ordering::Relaxed);
+        self.check().map(|()| true)
     }
 
     /// Ready when max_execution_time is over.
@@ -138,6 +161,10 @@ impl Interrupt {
             let _ = deadline.as_mut().poll(context);
             match self.check() {
                 Ok(()) => std::task::Poll::Pending,
+                Err(_) if self.is_kill_survived.load(Ordering::Relaxed) => {
+                    context.waker().wake_by_ref();
+                    std::task::Poll::Pending
+                }
                 Err(error) => std::task::Poll::Ready(Err(error)),
             }
         })

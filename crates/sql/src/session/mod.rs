@@ -19,16 +19,19 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use shoal_cluster::Catalog;
 use shoal_expr::BuildContext;
-use shoal_parser::{Digester, LiteralToken, ParseErrorKind, Parsed};
+use shoal_parser::ast::{self, Statement};
+use shoal_parser::{Digester, LiteralToken, ParseError, ParseErrorKind, Parsed};
 use shoal_txn::Transaction;
 use shoal_types::{Error, ErrorCode, Outcome, Result, SqlType, Value};
 
 use crate::client_text;
 use crate::counters::{Counter, Counters};
+use crate::dml::InsertSource;
 use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::{ConnectInfo, ResultSink, Summary};
-use crate::resolve::ResolveEnvironment;
+use crate::resolve::{ResolveEnvironment, Statistics, SystemVariables};
 use crate::server::Server;
 use crate::variables::SessionVariables;
 pub use interrupt::Interrupt;
@@ -67,6 +70,10 @@ const UNCOUNTED_TEXT_BYTES: usize = 64 << 10;
 const COPIES_OF_VALUES: usize = 3;
 /// What a literal takes besides its bytes, as a token and a parameter.
 const LITERAL_BYTES: usize = size_of::<LiteralToken>() + size_of::<Value>();
+/// Statements that are parsed on a thread of their own.
+const LONG_TEXT_BYTES: usize = 256 << 10;
+/// Rows of VALUES that are resolved, and freed, in turns.
+const BULK_ROWS_MIN: usize = 1000;
 
 /// One client's session.
 pub struct Session {
@@ -258,7 +265,7 @@ impl Session {
         } else {
             self.parameters = parameters;
         }
-        let parsed = match shoal_parser::parse_first(sql, start, self.variables.parser_mode) {
+        let parsed = match self.parse(sql, start).await? {
             Ok(parsed) => parsed,
             Err(error) if error.kind == ParseErrorKind::EmptyQuery && start > 0 => return Ok(None),
             Err(error) if error.kind == ParseErrorKind::EmptyQuery && has_comment(sql) => {
@@ -277,8 +284,12 @@ impl Session {
             return Err(syntax_error(&shoal_parser::ParseError::new(ParseErrorKind::Syntax, sql, parsed.start)));
         }
         let next = parsed.next;
-        self.run_parsed(&parsed, next.is_some(), sink).await?;
-        Ok(next)
+        let outcome = self.run_parsed(&parsed, next.is_some(), sink).await;
+        if bulk_rows(&parsed.statement).is_some() {
+            // Nobody waits for that.
+            tokio::task::spawn_blocking(move || drop(parsed));
+        }
+        outcome.map(|()| next)
     }
 
     /// Counts what a long text becomes besides rows: parameters, so many of them, or a syntax tree and a plan.
@@ -389,8 +400,12 @@ impl Session {
     async fn run_parsed<S: ResultSink>(&mut self, parsed: &Parsed, more: bool, sink: &mut S) -> Result<()> {
         if plans::is_planned(&parsed.statement) {
             loop {
-                let plan = Rc::new(self.make_plan(&parsed.statement, 0, Some(&[]))?);
+                let plan = Rc::new(match bulk_rows(&parsed.statement) {
+                    Some((insert, rows)) => self.plan_bulk_insert(insert, rows).await?,
+                    None => self.make_plan(&parsed.statement, 0, Some(&[]))?,
+                });
                 let outcome = self.run_plan(&plan, &[], more, sink).await;
+                self.discard(plan).await;
                 if self.unless_again(outcome).await? {
                     return Ok(());
                 }
@@ -409,17 +424,61 @@ impl Session {
         let catalog = self.server.node.catalog();
         let variables = self.variable_reader();
         let statistics = run::NodeStatistics(&self.transaction);
-        let environment = ResolveEnvironment {
-            catalog: &catalog,
-            database: self.state.database.as_deref(),
-            build: BuildContext { settings: self.variables.settings, database: self.state.database.as_deref() },
-            parameter_types: types,
-            variables: &variables,
+        let environment = self.environment(&catalog, &variables, &statistics, types);
+        plans::make(statement, parameter_count, &environment)
+    }
+
+    fn environment<'e>(
+        &'e self,
+        catalog: &'e Arc<Catalog>,
+        variables: &'e dyn SystemVariables,
+        statistics: &'e dyn Statistics,
+        parameter_types: Option<&'e [SqlType]>,
+    ) -> ResolveEnvironment<'e> {
+        let database = self.state.database.as_deref();
+        ResolveEnvironment {
+            catalog,
+            database,
+            build: BuildContext { settings: self.variables.settings, database },
+            parameter_types,
+            variables,
             only_full_group_by: self.variables.only_full_group_by,
             lock_reads: self.locks_reads(),
-            statistics: &statistics,
-        };
-        plans::make(statement, parameter_count, &environment)
+            statistics,
+        }
+    }
+
+    async fn plan_bulk_insert(&self, insert: &ast::Insert, rows: &[Vec<ast::Expr>]) -> Result<Plan> {
+        let catalog = self.server.node.catalog();
+        let variables = self.variable_reader();
+        let statistics = run::NodeStatistics(&self.transaction);
+        let environment = self.environment(&catalog, &variables, &statistics, Some(&[]));
+        self.shared.interrupt.start_statement(0);
+        Box::pin(plans::make_bulk_insert(insert, rows, &environment, &self.shared.interrupt)).await
+    }
+
+    /// Frees a plan that is not kept. That of a bulk load has so many parts that others have their turns in between.
+    async fn discard(&self, plan: Rc<Plan>) {
+        let Ok(plan) = Rc::try_unwrap(plan) else { return };
+        let plans::PlanKind::Insert(insert) = plan.kind else { return };
+        let InsertSource::Values(mut rows) = insert.source else { return };
+        while rows.len() > BULK_ROWS_MIN {
+            rows.truncate(rows.len() - BULK_ROWS_MIN);
+            self.shared.interrupt.give_way().await;
+        }
+    }
+
+    /// Parses the statement at `start`: a long text on a thread of its own, so that other sessions do not wait for that.
+    async fn parse(&self, sql: &[u8], start: usize) -> Result<std::result::Result<Parsed, ParseError>> {
+        let mode = self.variables.parser_mode;
+        if sql.len() - start < LONG_TEXT_BYTES {
+            return Ok(shoal_parser::parse_first(sql, start, mode));
+        }
+        self.shared.interrupt.start_statement(0);
+        let text = sql.to_vec();
+        let parsing = tokio::task::spawn_blocking(move || shoal_parser::parse_first(&text, start, mode));
+        let parsed = async { parsing.await.map_err(|_| Error::unknown("the parser ended early")) };
+        self.shared.interrupt.guard(parsed).await
     }
 
     /// Forgets plans: settings that they depend on have changed.
@@ -479,6 +538,15 @@ fn dates_are_dates(plan: &Plan, parameters: &[Value], zone: &shoal_types::TimeZo
         Some(number @ (Value::Int(_) | Value::UInt(_))) => number.to_datetime(&context).value.is_some(),
         _ => true,
     })
+}
+
+/// An INSERT of so many rows of VALUES that they are resolved in turns.
+fn bulk_rows(statement: &Statement) -> Option<(&ast::Insert, &[Vec<ast::Expr>])> {
+    let Statement::Insert(insert) = statement else { return None };
+    match &insert.source {
+        ast::InsertSource::Values(rows) if rows.len() >= BULK_ROWS_MIN => Some((insert, rows)),
+        _ => None,
+    }
 }
 
 /// A text without a statement that is more than blanks: it is a comment.

@@ -9,6 +9,7 @@ use shoal_expr::Expr;
 use shoal_parser::ast::{self, Statement};
 use shoal_types::{Result, SqlType};
 
+use super::Interrupt;
 use crate::counters::Counter;
 use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, UpdatePlan};
 use crate::information_schema::VirtualTable;
@@ -128,7 +129,7 @@ pub fn is_planned(statement: &Statement) -> bool {
     matches!(statement, Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_))
 }
 
-/// Resolves a statement that reads or changes rows.
+/// Resolves a statement that reads or changes rows, or the expressions of one that does neither (DO).
 pub fn make(statement: &Statement, parameter_count: usize, environment: &ResolveEnvironment<'_>) -> Result<Plan> {
     let mut resolver = Resolver::new(environment, parameter_count);
     let limit_ms = time_limit_of(statement);
@@ -143,21 +144,66 @@ pub fn make(statement: &Statement, parameter_count: usize, environment: &Resolve
                 _ => PlanKind::Select { query: plan, into },
             }
         }
+        Statement::Do(expressions) => {
+            resolver.no_aggregates = true;
+            PlanKind::Select { query: resolver.query(&select_list(expressions))?.plan, into: None }
+        }
         Statement::Insert(insert) => PlanKind::Insert(resolver.insert(insert)?),
         Statement::Update(update) => resolver.update(update)?,
         Statement::Delete(delete) => resolver.delete(delete)?,
         _ => return Err(shoal_types::Error::unsupported("this statement here")),
     };
-    Ok(Plan {
+    Ok(finish(resolver, kind, limit_ms))
+}
+
+/// The same for an INSERT of many rows of VALUES; other sessions have their turns in between.
+pub async fn make_bulk_insert(
+    insert: &ast::Insert,
+    rows: &[Vec<ast::Expr>],
+    environment: &ResolveEnvironment<'_>,
+    interrupt: &Interrupt,
+) -> Result<Plan> {
+    let mut resolver = Resolver::new(environment, 0);
+    let kind = PlanKind::Insert(resolver.insert_in_turns(insert, rows, interrupt).await?);
+    Ok(finish(resolver, kind, None))
+}
+
+fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> Plan {
+    Plan {
         kind,
-        catalog_version: environment.catalog.version,
+        catalog_version: resolver.environment.catalog.version,
         reusable: !resolver.uncacheable,
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
         warnings: std::mem::take(&mut resolver.warnings),
         tables: resolver.tables_used,
         system_tables: resolver.system_tables_used,
         limit_ms,
-    })
+    }
+}
+
+/// Expressions that stand alone, as a SELECT without tables.
+fn select_list(expressions: &[ast::Expr]) -> ast::Query {
+    let item =
+        |expr: &ast::Expr| ast::SelectItem::Expression { expr: expr.clone(), alias: None, text: Vec::new() };
+    let select = ast::Select {
+        hints: None,
+        options: Default::default(),
+        items: expressions.iter().map(item).collect(),
+        from: Vec::new(),
+        from_dual: false,
+        selection: None,
+        group_by: None,
+        having: None,
+        windows: Vec::new(),
+    };
+    ast::Query {
+        with: None,
+        body: ast::QueryBody::Select(Box::new(select)),
+        order_by: Vec::new(),
+        limit: None,
+        locking: Vec::new(),
+        into: None,
+    }
 }
 
 /// The MAX_EXECUTION_TIME hint of a SELECT, milliseconds.

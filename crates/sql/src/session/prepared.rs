@@ -154,8 +154,12 @@ impl Session {
         self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         self.begin_statement(false, !plan.tables.is_empty())?;
         let mut rows = crate::execute::consumer::Collect::new(&self.memory);
-        let outcome =
-            self.with_context(parameters, false, async |ctx| run_query(query, ctx, &mut rows).await).await;
+        let outcome = self
+            .with_context(parameters, false, async |ctx| {
+                ctx.survives_kill_in_sleep = query.reads_no_rows();
+                run_query(query, ctx, &mut rows).await
+            })
+            .await;
         if let Err(error) = outcome {
             self.undo_statement(&error, None);
             return Err(error);

@@ -11,6 +11,7 @@ use shoal_txn::Transaction;
 use shoal_types::{Decimal, Error, ErrorCode, Result, Value};
 
 use super::plans::{Plan, PlanKind, PointSelect};
+use super::transaction::NextTransaction;
 use super::{Interrupt, Session};
 use crate::convert;
 use crate::counters::HandlerCounters;
@@ -168,6 +169,7 @@ impl Session {
             sink.columns(&query.columns)?;
         }
         self.key = key;
+        self.next_transaction = NextTransaction::default();
         self.shared.counters.add(crate::counters::Counter::HandlerReadKey, 1);
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
         self.state.found_rows = rows;
@@ -209,6 +211,7 @@ impl Session {
                 let mut consumer = Limited { inner: to_sink, left: limit };
                 let found = self
                     .with_context(parameters, false, async |ctx| {
+                        ctx.survives_kill_in_sleep = query.reads_no_rows();
                         run_query(query, ctx, &mut consumer).await?;
                         consumer.inner.begin()?;
                         Ok(ctx.found_rows)
@@ -315,6 +318,7 @@ impl Session {
             connection: self.shared.id,
             handlers: &mut handlers,
             found_rows: 0,
+            survives_kill_in_sleep: false,
         };
         let outcome = self.shared.interrupt.guard(work(&mut ctx)).await;
         let warnings = std::mem::take(&mut ctx.eval.warnings);

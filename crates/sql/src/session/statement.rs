@@ -188,31 +188,7 @@ impl Session {
         &mut self,
         expressions: &[ast::Expr],
     ) -> Result<Vec<(shoal_types::Value, shoal_types::SqlType)>> {
-        let items = expressions.iter().map(|expr| ast::SelectItem::Expression {
-            expr: expr.clone(),
-            alias: None,
-            text: Vec::new(),
-        });
-        let select = ast::Select {
-            hints: None,
-            options: Default::default(),
-            items: items.collect(),
-            from: Vec::new(),
-            from_dual: false,
-            selection: None,
-            group_by: None,
-            having: None,
-            windows: Vec::new(),
-        };
-        let query = ast::Query {
-            with: None,
-            body: ast::QueryBody::Select(Box::new(select)),
-            order_by: Vec::new(),
-            limit: None,
-            locking: Vec::new(),
-            into: None,
-        };
-        let plan = self.make_plan(&Statement::Query(Box::new(query)), 0, Some(&[]))?;
+        let plan = self.make_plan(&Statement::Do(expressions.to_vec()), 0, Some(&[]))?;
         let (super::plans::PlanKind::Select { query, .. } | super::plans::PlanKind::PointSelect { query, .. }) =
             &plan.kind
         else {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use shoal_system_tests::{Client, Error, TestServer, target_is_mariadb, wait_until};
+use shoal_system_tests::{Client, Error, TestServer, skip, target_is_mariadb, wait_until};
 
 /// Long enough for an answer that is on its way; a statement without one by then is taken to wait for a lock.
 const BLOCKED: Duration = Duration::from_millis(150);
@@ -57,15 +57,19 @@ fn an_ordered_locking_read_with_a_limit_locks_what_it_returns() {
     let server = TestServer::start();
     forty_rows(&server);
     // The statement, what it returns (empty: any row), and the rows that it may lock besides: those that it has examined.
-    let cases: [(&str, &str, &[usize]); 9] = [
+    let cases: [(&str, &str, &[usize]); 12] = [
         ("SELECT n FROM l ORDER BY n LIMIT 1 FOR UPDATE", "1", &[]),
         ("SELECT n FROM l ORDER BY n DESC LIMIT 2 FOR UPDATE", "40 39", &[]),
         ("SELECT n FROM l WHERE n > 10 ORDER BY n LIMIT 3 FOR UPDATE", "11 12 13", &[]),
         ("SELECT n FROM l ORDER BY n LIMIT 2, 1 FOR UPDATE", "3", &[1, 2]),
         ("SELECT n FROM l WHERE s = 'new' ORDER BY n LIMIT 1 FOR UPDATE", "4", &[1, 2, 3]),
         ("SELECT n FROM l WHERE g = 0 ORDER BY n DESC LIMIT 1 FOR UPDATE", "40", &[]),
+        // A condition that is not evaluated where the rows lie.
+        ("SELECT n FROM l WHERE n > IFNULL(@never, 5) ORDER BY n LIMIT 1 FOR UPDATE", "6", &[1, 2, 3, 4, 5]),
         ("SELECT p FROM l FORCE INDEX (by_p) WHERE p = 4 ORDER BY p LIMIT 1 FOR UPDATE", "4", &[40]),
-        ("SELECT n FROM l WHERE n IN (7, 8, 9) ORDER BY n LIMIT 1 FOR UPDATE", "7", &[8, 9]),
+        ("SELECT n FROM l WHERE n IN (9, 7, 8) ORDER BY n LIMIT 1 FOR UPDATE", "7", &[]),
+        ("SELECT n FROM l WHERE n IN (9, 7, 8) ORDER BY n DESC LIMIT 2 FOR UPDATE", "9 8", &[]),
+        ("SELECT n FROM l WHERE n IN (9, 7, 99, 8) AND g < 2 ORDER BY n LIMIT 1 FOR UPDATE", "8", &[7]),
         ("SELECT a.n FROM l a JOIN l b ON b.n = a.n LIMIT 1 FOR UPDATE", "", &[]),
     ];
     for level in LEVELS {
@@ -85,6 +89,41 @@ fn an_ordered_locking_read_with_a_limit_locks_what_it_returns() {
             run(&mut a, &["ROLLBACK"]);
         }
     }
+}
+
+/// InnoDB locks the whole list: it reads all of it before it sorts. Workers would find nothing free.
+#[test]
+fn workers_that_share_a_list_of_keys_get_one_each() {
+    if target_is_mariadb() {
+        return skip("InnoDB locks the whole list");
+    }
+    let server = TestServer::start();
+    forty_rows(&server);
+    run(
+        &mut server.client(),
+        &["ALTER TABLE l ADD COLUMN u INT, ADD UNIQUE KEY by_u (u)", "UPDATE l SET u = n + 100"],
+    );
+    for (list, order) in [
+        ("n IN (12, 9, 7, 3)", "g DESC, n"),
+        ("n IN (12, 9, 7, 3) AND s <> 'none'", "g DESC, n"),
+        ("u IN (112, 109, 107, 103)", "g DESC, n"),
+    ] {
+        for level in LEVELS {
+            let mut workers: Vec<Client> = (0..5).map(|_| session(&server, level)).collect();
+            let sql = format!("SELECT n FROM l WHERE {list} ORDER BY {order} LIMIT 1 FOR UPDATE SKIP LOCKED");
+            for (worker, expected) in workers.iter_mut().zip(["3", "7", "9", "12", ""]) {
+                run(worker, &["BEGIN"]);
+                assert_eq!(text(worker, &sql), expected, "{level}: {sql}");
+            }
+        }
+    }
+    let (mut a, mut b) = (session(&server, "READ COMMITTED"), session(&server, "READ COMMITTED"));
+    run(&mut a, &["BEGIN"]);
+    assert_eq!(text(&mut a, "SELECT n FROM l WHERE n IN (12, 9, 7, 3) ORDER BY g LIMIT 2 FOR UPDATE"), "12 9");
+    assert_eq!(locked_rows(&mut b, 40), BTreeSet::from([9, 12]));
+    run(&mut a, &["ROLLBACK", "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", "BEGIN"]);
+    assert_eq!(text(&mut a, "SELECT n FROM l WHERE n IN (12, 9, 7, 3) ORDER BY g LIMIT 2 FOR UPDATE"), "12 9");
+    assert_eq!(locked_rows(&mut b, 40), BTreeSet::from([3, 7, 9, 12]));
 }
 
 #[test]

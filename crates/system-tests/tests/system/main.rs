@@ -8,6 +8,7 @@ mod crash;
 mod ddl_alter;
 mod ddl_load;
 mod ddl_privileges;
+mod disconnects;
 mod golden;
 mod handlersocket;
 mod handlersocket_abuse;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use shoal_system_tests::{Client, Error, TestServer, wait_until};
+use shoal_system_tests::{Client, Error, Reply, TestServer, wait_until};
 
 /// What the statements of these tests sleep at least.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -52,13 +52,31 @@ fn every_statement_that_evaluates_sleep_waits() {
     assert_eq!(client.text("SELECT v FROM t WHERE id=1").unwrap(), ["8"]);
 }
 
+/// Runs a statement that sleeps for 60 seconds and kills it when it shows; returns how it ended.
+fn killed(sleeper: &mut Client, other: &mut Client, sql: &str) -> Result<Reply, Error> {
+    let id = sleeper.connection_id();
+    sleeper.send_query(sql).unwrap();
+    let running =
+        format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID={id} AND INFO LIKE '%60%'");
+    wait_until("the statement runs", || other.text(&running).unwrap() == ["1"]);
+    let mut told = Instant::now();
+    other.execute(&format!("KILL QUERY {id}")).unwrap();
+    if !sleeper.answers_within(ENDS_WITHIN).unwrap() {
+        // The first came before the statement had begun in earnest.
+        told = Instant::now();
+        other.execute(&format!("KILL QUERY {id}")).unwrap();
+    }
+    let outcome = sleeper.receive_reply();
+    assert!(told.elapsed() < ENDS_WITHIN, "{sql} ended after {:?}", told.elapsed());
+    outcome
+}
+
 #[test]
 fn sleep_ends_when_its_statement_is_told_to() {
     let server = TestServer::start();
     let (mut sleeper, mut other) = (server.client(), server.client());
     other.execute("CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB").unwrap();
     other.execute("INSERT INTO t VALUES (1,1)").unwrap();
-    let id = sleeper.connection_id();
     for sql in [
         "INSERT INTO t VALUES (2, SLEEP(60))",
         "UPDATE t SET v=SLEEP(60) WHERE id=1",
@@ -67,20 +85,8 @@ fn sleep_ends_when_its_statement_is_told_to() {
         "SELECT id FROM t WHERE SLEEP(60)",
         "SELECT (SELECT SLEEP(60) FROM t)",
     ] {
-        sleeper.send_query(sql).unwrap();
-        let running =
-            format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID={id} AND INFO LIKE '%60%'");
-        wait_until("the statement runs", || other.text(&running).unwrap() == ["1"]);
-        let mut told = Instant::now();
-        other.execute(&format!("KILL QUERY {id}")).unwrap();
-        if !sleeper.answers_within(ENDS_WITHIN).unwrap() {
-            // The first came before the statement had begun in earnest.
-            told = Instant::now();
-            other.execute(&format!("KILL QUERY {id}")).unwrap();
-        }
-        let outcome = sleeper.receive_reply();
+        let outcome = killed(&mut sleeper, &mut other, sql);
         assert!(matches!(outcome, Err(Error::Server { errno: 1317, .. })), "{sql}: {outcome:?}");
-        assert!(told.elapsed() < ENDS_WITHIN, "{sql} ended after {:?}", told.elapsed());
     }
     assert_eq!(other.text("SELECT * FROM t").unwrap(), ["1,1"]);
     sleeper.execute("SET max_execution_time=50").unwrap();
@@ -88,4 +94,40 @@ fn sleep_ends_when_its_statement_is_told_to() {
     let outcome = sleeper.query("SELECT id FROM t WHERE SLEEP(60)");
     assert!(matches!(outcome, Err(Error::Server { errno: 3024, .. })), "{outcome:?}");
     assert!(started.elapsed() < Duration::from_millis(50) + ENDS_WITHIN);
+}
+
+/// MySQL: SLEEP() that is the only thing invoked by a statement returns 1 when it is interrupted, whatever interrupts it.
+#[test]
+fn a_select_without_tables_survives_a_kill_of_its_sleep() {
+    let server = TestServer::start();
+    let (mut sleeper, mut other) = (server.client(), server.client());
+    for (sql, row) in [
+        ("SELECT SLEEP(60)", "1"),
+        ("SELECT 5, SLEEP(60), SLEEP(60)+1", "5,1,2"),
+        ("SELECT (SELECT SLEEP(60)), SLEEP(60)", "1,1"),
+        ("SELECT SLEEP(60) ORDER BY 1 LIMIT 1", "1"),
+    ] {
+        match killed(&mut sleeper, &mut other, sql) {
+            Ok(Reply::Rows(rows)) => assert_eq!(rows.text(), [row], "{sql}"),
+            outcome => panic!("{sql}: {outcome:?}"),
+        }
+    }
+    for sql in
+        ["SELECT * FROM (SELECT SLEEP(60)) d", "SELECT 1 WHERE SLEEP(60)=0", "SELECT SLEEP(60) UNION SELECT 2"]
+    {
+        let outcome = killed(&mut sleeper, &mut other, sql);
+        assert!(matches!(outcome, Err(Error::Server { errno: 1317, .. })), "{sql}: {outcome:?}");
+    }
+    assert_eq!(sleeper.text("SELECT SLEEP(0.01)").unwrap(), ["0"]);
+    assert_eq!(sleeper.text("SELECT /*+ MAX_EXECUTION_TIME(20) */ SLEEP(60)").unwrap(), ["1"]);
+    sleeper.execute("SET max_execution_time=20").unwrap();
+    assert_eq!(sleeper.text("SELECT SLEEP(60)").unwrap(), ["1"]);
+    sleeper.execute("SET max_execution_time=0").unwrap();
+    sleeper.send_query("SELECT SLEEP(61)").unwrap();
+    let id = sleeper.connection_id();
+    let running =
+        format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID={id} AND INFO LIKE '%61%'");
+    wait_until("the statement runs", || other.text(&running).unwrap() == ["1"]);
+    other.execute(&format!("KILL {id}")).unwrap();
+    assert!(sleeper.receive_reply().is_err());
 }

@@ -35,6 +35,21 @@ fn statements_are_counted_by_kind() {
 }
 
 #[test]
+fn a_server_without_a_cluster_is_its_one_data_node() {
+    if target_is_mariadb() {
+        return skip("the Ndb counters are Shoal's");
+    }
+    let server = TestServer::start();
+    let mut client = server.client();
+    for (name, value) in
+        [("Ndb_number_of_data_nodes", "1"), ("Ndb_number_of_ready_data_nodes", "1"), ("Ndb_cluster_node_id", "1")]
+    {
+        let rows = client.text(&format!("SHOW GLOBAL STATUS LIKE '{name}'")).unwrap();
+        assert_eq!(rows, [format!("{name},{value}")]);
+    }
+}
+
+#[test]
 fn handler_counters_tell_key_reads_from_scans() {
     let server = TestServer::start();
     let mut client = server.client();

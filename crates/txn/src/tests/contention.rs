@@ -66,6 +66,27 @@ fn sessions_that_change_one_row_by_itself_never_meet_a_deadlock() {
     }
 }
 
+/// The same without its consequences, which depend on who comes in between: a wait under a token that has had its signal ends before it
+/// has begun.
+#[test]
+fn a_session_waits_in_every_transaction_under_a_token_of_its_own() {
+    let node = TestNode::new(2);
+    run(async {
+        let table = node.create("t", Shape::Plain).await;
+        load(&node, &table, [(1, Some(0))]).await;
+        let mut transaction = node.transaction();
+        for _ in 0..3 {
+            add_one(&mut transaction, &table, 1).await.unwrap();
+            transaction.commit().await.unwrap();
+            let of_commit = transaction.token();
+            transaction.start_statement();
+            transaction.begin_writing();
+            assert_ne!(transaction.token(), of_commit);
+        }
+        transaction.rollback();
+    });
+}
+
 /// Transactions of two rows in both orders: real deadlocks, each of which has one victim and ends at once.
 #[test]
 fn deadlocks_end_by_one_victim_long_before_the_lock_wait_timeout() {

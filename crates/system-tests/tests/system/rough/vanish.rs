@@ -39,9 +39,8 @@ fn leave(server: &TestServer, way: usize) -> Client {
         _ => {
             client.send_query("LOAD DATA LOCAL INFILE 'rows' INTO TABLE t").unwrap();
             let packet = client.channel().receive().unwrap();
-            if packet.first() == Some(&0xfb) {
-                client.channel().send(b"100002\t1\n100003\t1\n").unwrap();
-            }
+            assert_eq!(packet.first(), Some(&0xfb), "no file was asked for");
+            client.channel().send(b"100002\t1\n100003\t1\n").unwrap();
         }
     }
     client
