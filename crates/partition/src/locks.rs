@@ -15,6 +15,7 @@ use hashbrown::hash_table::Entry;
 use shoal_types::{IndexId, TableId, TransactionId};
 
 use crate::api::{LockMode, WaitToken};
+use crate::segments::Segments;
 
 /// Without gaps: there may be millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,10 +116,20 @@ pub(crate) struct Grant {
 
 #[derive(Default)]
 pub(crate) struct LockTable {
-    entries: HashTable<LockEntry>,
+    /// Where the entries of keys are. Numbers, because what a hash table has moves whenever it grows.
+    places: HashTable<u32>,
+    entries: Segments<LockEntry>,
+    /// Entries that nobody uses.
+    free: Vec<u32>,
 }
 
 impl LockEntry {
+    const NOBODYS: LockEntry = LockEntry {
+        key: LockKey { table: TableId(0), hash: 0 },
+        holder: Holder { transaction: TransactionId(0), mode: LockMode::Shared, fresh: false },
+        contention: None,
+    };
+
     fn contention(&mut self) -> &mut Contention {
         self.contention.get_or_insert_default()
     }
@@ -305,21 +316,36 @@ impl LockTable {
     /// Takes the lock if nobody is in the way or ahead.
     #[inline]
     pub(crate) fn acquire(&mut self, transaction: TransactionId, key: LockKey, mode: LockMode) -> Acquired {
-        match self.entries.entry(key.place(), |entry| entry.key == key, |entry| entry.key.place()) {
+        let LockTable { places, entries, free } = self;
+        let is_it = |&number: &u32| entries[number as usize].key == key;
+        match places.entry(key.place(), is_it, |&number| entries[number as usize].key.place()) {
             Entry::Vacant(vacant) => {
-                vacant.insert(LockEntry {
-                    key,
-                    holder: Holder { transaction, mode, fresh: false },
-                    contention: None,
-                });
+                let entry =
+                    LockEntry { key, holder: Holder { transaction, mode, fresh: false }, contention: None };
+                match free.pop() {
+                    Some(number) => {
+                        vacant.insert(number);
+                        entries[number as usize] = entry;
+                    }
+                    None => {
+                        vacant.insert(entries.len() as u32);
+                        entries.push(entry);
+                    }
+                }
                 Acquired::New
             }
-            Entry::Occupied(mut occupied) => occupied.get_mut().acquire(transaction, mode),
+            Entry::Occupied(occupied) => entries[*occupied.get() as usize].acquire(transaction, mode),
         }
     }
 
+    fn entry(&self, key: LockKey) -> Option<&LockEntry> {
+        let number = self.places.find(key.place(), |&number| self.entries[number as usize].key == key)?;
+        self.entries.get(*number as usize)
+    }
+
     fn entry_mut(&mut self, key: LockKey) -> Option<&mut LockEntry> {
-        self.entries.find_mut(key.place(), |entry| entry.key == key)
+        let number = *self.places.find(key.place(), |&number| self.entries[number as usize].key == key)?;
+        self.entries.get_mut(number as usize)
     }
 
     /// Queues a request that `acquire` refused and says who is directly in its way. `queued`: the transaction waits for this lock
@@ -355,8 +381,7 @@ impl LockTable {
     }
 
     pub(crate) fn is_waited_for(&self, key: LockKey) -> bool {
-        let entry = self.entries.find(key.place(), |entry| entry.key == key);
-        entry.is_some_and(|entry| !entry.nobody_waits())
+        self.entry(key).is_some_and(|entry| !entry.nobody_waits())
     }
 
     /// The holder of an exclusive lock that nobody waits for gives it to another transaction.
@@ -393,26 +418,27 @@ impl LockTable {
 
     /// Whoever holds this lock exclusively.
     pub(crate) fn exclusive_holder(&self, key: LockKey) -> Option<TransactionId> {
-        let holder = &self.entries.find(key.place(), |entry| entry.key == key)?.holder;
+        let holder = &self.entry(key)?.holder;
         (holder.mode == LockMode::Exclusive).then_some(holder.transaction)
     }
 
     pub(crate) fn holders_of(&self, key: LockKey) -> Vec<TransactionId> {
-        let entry = self.entries.find(key.place(), |entry| entry.key == key);
-        entry.into_iter().flat_map(|entry| entry.holders()).map(|holder| holder.transaction).collect()
+        self.entry(key).into_iter().flat_map(|entry| entry.holders()).map(|holder| holder.transaction).collect()
     }
 
     /// Lets go of a lock, whatever its mode.
     #[inline]
     pub(crate) fn release(&mut self, transaction: TransactionId, key: LockKey, granted: &mut Vec<Grant>) {
-        let Ok(mut occupied) = self.entries.find_entry(key.place(), |entry| entry.key == key) else {
+        let LockTable { places, entries, free } = self;
+        let Ok(place) = places.find_entry(key.place(), |&number| entries[number as usize].key == key) else {
             return;
         };
-        let entry = occupied.get_mut();
+        let entry = &mut entries[*place.get() as usize];
         let vacant = !entry.drop_holder(transaction);
         let in_use = if entry.nobody_waits() { !vacant } else { entry.grant(vacant, granted) };
         if !in_use {
-            occupied.remove();
+            entry.contention = None;
+            free.push(place.remove().0);
         }
     }
 
@@ -426,20 +452,28 @@ impl LockTable {
 
     /// The (waiter, blocker) pairs of one lock, about as many as it has waiters.
     pub(crate) fn append_edges(&self, key: LockKey, edges: &mut Vec<(TransactionId, TransactionId)>) {
-        if let Some(entry) = self.entries.find(key.place(), |entry| entry.key == key) {
+        if let Some(entry) = self.entry(key) {
             entry.append_edges(edges);
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.places.len()
     }
 
     /// Gives memory back that a transaction with many locks has left.
     pub(crate) fn shrink(&mut self) {
-        let kept = (self.entries.len() * 2).max(KEPT_ENTRIES);
-        if self.entries.capacity() > 4 * kept {
-            self.entries.shrink_to(kept, |entry| entry.key.place());
+        let kept = (self.places.len() * 2).max(KEPT_ENTRIES);
+        if self.entries.len() > 4 * kept {
+            let LockTable { places, entries, .. } = std::mem::take(self);
+            let mut old = entries;
+            for number in places {
+                let entry = std::mem::replace(&mut old[number as usize], LockEntry::NOBODYS);
+                self.places.insert_unique(entry.key.place(), self.entries.len() as u32, |&number| {
+                    self.entries[number as usize].key.place()
+                });
+                self.entries.push(entry);
+            }
         }
     }
 }

@@ -19,8 +19,8 @@ use crate::segments::Segments;
 pub(crate) const NO_ROW: u32 = u32::MAX;
 pub(crate) const NO_WRITE: u32 = u32::MAX;
 /// What a staged write and a lock take besides rows and keys: their lists, which grow by doubling, and the tables that find them.
-const WRITE_WORK_BYTES: usize = 88;
-const LOCK_WORK_BYTES: usize = 96;
+const WRITE_WORK_BYTES: usize = 80;
+const LOCK_WORK_BYTES: usize = 64;
 /// Less than this is not counted: buffers of this size are kept for the next transaction anyway.
 const UNCOUNTED_WORK_BYTES: usize = 32 << 10;
 /// Up to so many writes are searched one by one.
