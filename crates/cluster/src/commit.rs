@@ -38,7 +38,7 @@ pub const ENTRY_BYTES_MAX: usize = shoal_transport::PAYLOAD_BYTES_MAX - (1 << 20
 const COMMIT_BYTES_MAX: usize = BATCH_LIMIT_BYTES - (16 << 20);
 
 /// What is written at a time of a transaction that is larger.
-pub const PART_BYTES: usize = 256 << 10;
+const PART_BYTES: usize = 64 << 10;
 
 /// What the order of the log is made under.
 #[derive(Default)]
@@ -262,12 +262,12 @@ impl Node {
             let room = {
                 let mut guard = self.partition(partition);
                 guard.expect_joined(transaction)?;
-                let Some(bytes) = guard.next_part_bytes(transaction, PART_BYTES) else { return Ok(None) };
-                let room = Node::log_room_for(std::iter::once(bytes));
+                let Some(part) = guard.next_part(transaction, PART_BYTES) else { return Ok(None) };
+                let room = Node::log_room_for(std::iter::once(part.bytes()));
                 let mut sequencer = lock(&self.sequencer);
                 sequencer.check_open()?;
                 if self.log().has_room(room) {
-                    guard.propose_part(transaction, PART_BYTES, CommitToken(token))?;
+                    guard.propose_part(transaction, part, CommitToken(token))?;
                     sequencer.collect(partition, &mut guard, Timestamp::ZERO, token);
                     return Ok(Some(Appending { signals: 1, ..self.append_batch(&mut sequencer)? }));
                 }
@@ -404,6 +404,15 @@ impl Node {
                 FLUSH_BEFORE_SLEEP.set(FlushBeforeSleep::Due);
                 Ok(())
             }
+        }
+    }
+
+    /// For a long statement, whenever the other sessions of its thread have had their turn: what they have appended is flushed by the
+    /// log's writer, because this thread does not sleep.
+    pub fn flush_in_passing(&self) {
+        if FLUSH_BEFORE_SLEEP.get() == FlushBeforeSleep::Due {
+            FLUSH_BEFORE_SLEEP.set(FlushBeforeSleep::Clean);
+            self.wake_log_writer();
         }
     }
 

@@ -29,6 +29,21 @@ pub const SLICE_WRITES: usize = 512;
 /// A commit is told of before it is applied unless so many are behind: who writes faster than rows are made waits for them.
 const TOLD_EARLY_MAX: usize = 4;
 
+/// Part of a commit to come, as a log entry.
+pub struct CommitPart {
+    data: Vec<u8>,
+    /// The writes before this number are in it or in parts before.
+    end: u32,
+    writes: u32,
+}
+
+impl CommitPart {
+    /// The entry's length.
+    pub fn bytes(&self) -> usize {
+        self.data.len()
+    }
+}
+
 /// A transaction that has ended and is not gone yet.
 pub(crate) struct Ending {
     id: TransactionId,
@@ -39,33 +54,36 @@ pub(crate) struct Ending {
 impl Partition {
     // ---- parts ----
 
-    /// About what the next part of the transaction's commit would take in the log, if there is more to write than `bytes_max`, or some
-    /// of it is in parts already. `None`: the rest goes with the commit itself.
-    pub fn next_part_bytes(&self, id: TransactionId, bytes_max: usize) -> Option<usize> {
+    /// The next part of the transaction's commit, of about `bytes_max`, if there is more to write than that or some of it is in parts
+    /// already. `None`: the rest goes with the commit itself.
+    pub fn next_part(&self, id: TransactionId, bytes_max: usize) -> Option<CommitPart> {
         let transaction = self.transaction(id)?;
         if !self.group.is_single() {
             return None;
         }
-        let (end, count, bytes) = entry::next_part(transaction, bytes_max);
+        let (end, writes, _) = entry::next_part(transaction, bytes_max);
         let is_all = end as usize == transaction.writes.len();
-        (count > 0 && (transaction.logged > 0 || !is_all)).then_some(bytes)
+        (writes > 0 && (transaction.logged > 0 || !is_all)).then(|| CommitPart {
+            data: entry::encode_part(transaction, transaction.logged..end),
+            end,
+            writes,
+        })
     }
 
-    /// Proposes the next part of the transaction's commit, of about `bytes_max`: to be called as long as
-    /// [`Partition::next_part_bytes`] yields something. The transaction may do nothing more than commit or roll back from then on. The
-    /// token comes back when the part is durable. An error has changed nothing.
-    pub fn propose_part(&mut self, id: TransactionId, bytes_max: usize, token: CommitToken) -> Result<()> {
+    /// Proposes what [`Partition::next_part`] has yielded under the same hold: to be done as long as that yields something. The
+    /// transaction may do nothing more than commit or roll back from then on. The token comes back when the part is durable. An error
+    /// has changed nothing.
+    pub fn propose_part(&mut self, id: TransactionId, part: CommitPart, token: CommitToken) -> Result<()> {
         let lost = || transaction_lost(id, self.config.id);
         let transaction = self.transaction(id).filter(|one| one.state == State::Active).ok_or_else(lost)?;
         if self.is_overtaken(transaction) {
             return Err(lost());
         }
-        let (end, count, _) = entry::next_part(transaction, bytes_max);
-        let data = entry::encode_part(transaction, transaction.logged..end);
+        let CommitPart { data, end, writes } = part;
         self.propose(data, token, Change::Part(id, end))?;
         if let Some(transaction) = self.transactions.get_mut(&id) {
             transaction.logged = end;
-            transaction.logged_writes += count;
+            transaction.logged_writes += writes;
         }
         self.pump()
     }

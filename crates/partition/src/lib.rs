@@ -57,7 +57,7 @@ pub use budget::MemoryBudget;
 pub use changes::{ChangeKind, Followed, Gap, LoggedChange, LoggedWrite};
 pub use checkpoint::{CheckpointCursor, CheckpointHead};
 pub use fragment::FragmentMemory;
-pub use large::SLICE_WRITES;
+pub use large::{CommitPart, SLICE_WRITES};
 pub use message::{decode_message, encode_message};
 pub use outputs::{HardState, Leadership, LogEntry, LogStart, Outputs, ReadState};
 pub use partition::{Activity, Partition};

@@ -20,10 +20,16 @@ fn changing_all() -> (Bed, TransactionId) {
     (bed, writer)
 }
 
+fn log_part(bed: &mut Bed, transaction: TransactionId) -> bool {
+    let part = bed.partition.next_part(transaction, 60);
+    let is_one = part.is_some();
+    part.into_iter().for_each(|part| bed.partition.propose_part(transaction, part, CommitToken(77)).unwrap());
+    is_one
+}
+
 fn log_parts(bed: &mut Bed, transaction: TransactionId) -> usize {
     let mut parts = 0;
-    while bed.partition.next_part_bytes(transaction, 60).is_some() {
-        bed.partition.propose_part(transaction, 60, CommitToken(77)).unwrap();
+    while log_part(bed, transaction) {
         parts += 1;
         bed.persist();
     }
@@ -103,11 +109,11 @@ fn parts_are_a_commit_only_with_their_commit() {
 fn a_checkpoint_between_two_parts_has_the_first_ones() {
     let (mut bed, writer) = changing_all();
     for _ in 0..2 {
-        bed.partition.propose_part(writer, 60, CommitToken(77)).unwrap();
+        assert!(log_part(&mut bed, writer));
     }
     bed.persist();
     // One more is in the log and not applied: it is none of the checkpoint's.
-    bed.partition.propose_part(writer, 60, CommitToken(77)).unwrap();
+    assert!(log_part(&mut bed, writer));
     let mut cursor = bed.partition.begin_checkpoint();
     let mut block = Vec::new();
     while bed.partition.next_checkpoint_block(&mut cursor, 1 << 20, &mut block).unwrap() {}
@@ -127,7 +133,7 @@ fn a_checkpoint_between_two_parts_has_the_first_ones() {
 #[test]
 fn parts_of_what_is_rolled_back_are_void_from_the_next_entry_on() {
     let (mut bed, writer) = changing_all();
-    bed.partition.propose_part(writer, 60, CommitToken(77)).unwrap();
+    assert!(log_part(&mut bed, writer));
     bed.partition.rollback(writer);
     bed.partition.go_on_to_the_end();
     assert_eq!(bed.partition.activity(), Activity { proposals: 1, ..Activity::default() });

@@ -377,8 +377,10 @@ impl Model {
     fn log_parts(&mut self, slot: usize, count: usize) -> bool {
         let transaction = self.client(slot).transaction;
         let mut logged = 0;
-        while logged < count && self.bed.partition.next_part_bytes(transaction, 20).is_some() {
-            self.bed.partition.propose_part(transaction, 20, NOBODY).unwrap();
+        while logged < count
+            && let Some(part) = self.bed.partition.next_part(transaction, 20)
+        {
+            self.bed.partition.propose_part(transaction, part, NOBODY).unwrap();
             logged += 1;
             if logged % 2 == 0 {
                 self.persist();

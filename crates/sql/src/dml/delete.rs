@@ -18,7 +18,7 @@ use crate::execute::query::run_collect;
 use crate::execute::{ExecContext, sleep_if_asked};
 
 /// Rows that are deleted at a time, and the bytes that do.
-const ROWS_PER_BATCH: usize = 512;
+const ROWS_PER_BATCH: usize = 256;
 const BYTES_PER_BATCH: usize = 1 << 20;
 /// What a key takes besides its bytes that a join has come to.
 const SEEN_BYTES: usize = 80;

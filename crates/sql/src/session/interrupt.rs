@@ -5,16 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use shoal_cluster::look_in_passing;
+use shoal_cluster::{Node, look_in_passing};
 use shoal_types::{Error, ErrorCode, Result};
 
 use crate::frontend::KillSignal;
 
 /// How long a statement works before its worker's other sessions have their turn.
-const TURN_US: u64 = 2_000;
+const TURN_US: u64 = 500;
 
 /// Shared by the session and whoever may kill it.
-#[derive(Debug)]
 pub struct Interrupt {
     pub connection: Arc<KillSignal>,
     query_killed: AtomicBool,
@@ -26,6 +25,8 @@ pub struct Interrupt {
     /// What the statement waits for is to be told of a KILL QUERY and of the deadline instead of the statement.
     is_kill_survived: AtomicBool,
     waker: Mutex<Option<Waker>>,
+    /// Whose log the worker's other sessions append to.
+    node: Option<Arc<Node>>,
 }
 
 impl Default for Interrupt {
@@ -38,11 +39,16 @@ impl Default for Interrupt {
             turn_began_us: AtomicU64::new(0),
             is_kill_survived: AtomicBool::new(false),
             waker: Mutex::new(None),
+            node: None,
         }
     }
 }
 
 impl Interrupt {
+    pub fn of(node: &Arc<Node>) -> Interrupt {
+        Interrupt { node: Some(Arc::clone(node)), ..Interrupt::default() }
+    }
+
     /// Ends the running statement; the connection stays.
     pub fn kill_query(&self) {
         self.query_killed.store(true, Ordering::Release);
@@ -110,6 +116,9 @@ impl Interrupt {
         if self.is_turn_over() {
             tokio::task::yield_now().await;
             self.turn_began_us.store(0, Ordering::Relaxed);
+            if let Some(node) = &self.node {
+                node.flush_in_passing();
+            }
         }
     }
 

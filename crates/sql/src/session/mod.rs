@@ -126,7 +126,7 @@ impl Session {
             user: info.user.clone(),
             host: info.host.clone(),
             database: Mutex::new(info.database.clone()),
-            interrupt: Interrupt::default(),
+            interrupt: Interrupt::of(&server.node),
             counters: Counters::default(),
             activity: Mutex::new(Activity {
                 command: "Sleep",
