@@ -5,7 +5,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
 use shoal_log::checkpoint::CheckpointStore;
@@ -40,7 +40,8 @@ const TABLE_IDS_PER_BLOCK: u32 = 256;
 /// A partition on cache lines of its own.
 #[repr(align(128))]
 pub(crate) struct PartitionCell {
-    pub(crate) partition: Mutex<Partition>,
+    /// Whoever waits gets it in the end, and soon (parking_lot's eventual fairness): a long statement takes it again and again.
+    pub(crate) partition: parking_lot::Mutex<Partition>,
     /// This node is a voter of the partition's group.
     pub(crate) hosted: bool,
     /// The term in which this replica leads and serves: its clock has been moved beyond the snapshots that its predecessor
@@ -104,7 +105,7 @@ pub struct Node {
 
 /// A partition, held. What it wants woken is woken when it has been released.
 pub struct PartitionGuard<'a> {
-    guard: MutexGuard<'a, Partition>,
+    guard: parking_lot::MutexGuard<'a, Partition>,
     woken: Woken<'a>,
 }
 
@@ -176,7 +177,7 @@ impl Node {
     /// Holds a partition.
     #[inline]
     pub fn partition(&self, partition: u32) -> PartitionGuard<'_> {
-        let guard = lock(&self.partitions[partition as usize].partition);
+        let guard = self.partitions[partition as usize].partition.lock();
         PartitionGuard { guard, woken: Woken { node: self, partition, has_ending: false, tokens: Vec::new() } }
     }
 

@@ -284,7 +284,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         Leading::new(&placement.map_or(Vec::new(), |placement| placement.replicas))
     };
     let cells = partitions.into_iter().enumerate().map(|(number, partition)| PartitionCell {
-        partition: Mutex::new(partition),
+        partition: parking_lot::Mutex::new(partition),
         hosted: is_hosted(number as u32),
         serving_term: AtomicU64::new(0),
         unsent: Mutex::default(),
@@ -293,7 +293,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
     });
     let cells: Box<[PartitionCell]> = cells.collect();
     let newest =
-        cells.iter().map(|cell| lock(&cell.partition).newest_timestamp()).max().unwrap_or(Timestamp::ZERO);
+        cells.iter().map(|cell| cell.partition.lock().newest_timestamp()).max().unwrap_or(Timestamp::ZERO);
     let snapshots = Snapshots::default();
     snapshots.set_visible(newest);
     let completed = AtomicU64::new(log.durable_lsn().0);
