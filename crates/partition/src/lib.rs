@@ -31,6 +31,7 @@ mod leadership;
 mod lease;
 mod locks;
 mod message;
+mod numbers;
 mod outputs;
 mod partition;
 mod planted;

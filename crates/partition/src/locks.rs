@@ -10,11 +10,10 @@
 
 use std::collections::VecDeque;
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use shoal_types::{IndexId, TableId, TransactionId};
 
 use crate::api::{LockMode, WaitToken};
+use crate::numbers::Numbers;
 use crate::segments::Segments;
 
 /// Without gaps: there may be millions.
@@ -116,8 +115,8 @@ pub(crate) struct Grant {
 
 #[derive(Default)]
 pub(crate) struct LockTable {
-    /// Where the entries of keys are. Numbers, because what a hash table has moves whenever it grows.
-    places: HashTable<u32>,
+    /// Where the entries of keys are.
+    places: Numbers,
     entries: Segments<LockEntry>,
     /// Entries that nobody uses.
     free: Vec<u32>,
@@ -317,34 +316,33 @@ impl LockTable {
     #[inline]
     pub(crate) fn acquire(&mut self, transaction: TransactionId, key: LockKey, mode: LockMode) -> Acquired {
         let LockTable { places, entries, free } = self;
-        let is_it = |&number: &u32| entries[number as usize].key == key;
-        match places.entry(key.place(), is_it, |&number| entries[number as usize].key.place()) {
-            Entry::Vacant(vacant) => {
+        match places.find(key.place(), |number| entries[number as usize].key == key) {
+            None => {
                 let entry =
                     LockEntry { key, holder: Holder { transaction, mode, fresh: false }, contention: None };
                 match free.pop() {
                     Some(number) => {
-                        vacant.insert(number);
+                        places.insert(key.place(), number);
                         entries[number as usize] = entry;
                     }
                     None => {
-                        vacant.insert(entries.len() as u32);
+                        places.insert(key.place(), entries.len() as u32);
                         entries.push(entry);
                     }
                 }
                 Acquired::New
             }
-            Entry::Occupied(occupied) => entries[*occupied.get() as usize].acquire(transaction, mode),
+            Some(number) => entries[number as usize].acquire(transaction, mode),
         }
     }
 
     fn entry(&self, key: LockKey) -> Option<&LockEntry> {
-        let number = self.places.find(key.place(), |&number| self.entries[number as usize].key == key)?;
-        self.entries.get(*number as usize)
+        let number = self.places.find(key.place(), |number| self.entries[number as usize].key == key)?;
+        self.entries.get(number as usize)
     }
 
     fn entry_mut(&mut self, key: LockKey) -> Option<&mut LockEntry> {
-        let number = *self.places.find(key.place(), |&number| self.entries[number as usize].key == key)?;
+        let number = self.places.find(key.place(), |number| self.entries[number as usize].key == key)?;
         self.entries.get_mut(number as usize)
     }
 
@@ -430,15 +428,16 @@ impl LockTable {
     #[inline]
     pub(crate) fn release(&mut self, transaction: TransactionId, key: LockKey, granted: &mut Vec<Grant>) {
         let LockTable { places, entries, free } = self;
-        let Ok(place) = places.find_entry(key.place(), |&number| entries[number as usize].key == key) else {
+        let Some(number) = places.find(key.place(), |number| entries[number as usize].key == key) else {
             return;
         };
-        let entry = &mut entries[*place.get() as usize];
+        let entry = &mut entries[number as usize];
         let vacant = !entry.drop_holder(transaction);
         let in_use = if entry.nobody_waits() { !vacant } else { entry.grant(vacant, granted) };
         if !in_use {
             entry.contention = None;
-            free.push(place.remove().0);
+            places.remove(key.place(), number);
+            free.push(number);
         }
     }
 
@@ -467,11 +466,9 @@ impl LockTable {
         if self.entries.len() > 4 * kept {
             let LockTable { places, entries, .. } = std::mem::take(self);
             let mut old = entries;
-            for number in places {
+            for number in places.iter() {
                 let entry = std::mem::replace(&mut old[number as usize], LockEntry::NOBODYS);
-                self.places.insert_unique(entry.key.place(), self.entries.len() as u32, |&number| {
-                    self.entries[number as usize].key.place()
-                });
+                self.places.insert(entry.key.place(), self.entries.len() as u32);
                 self.entries.push(entry);
             }
         }

@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 
 use std::borrow::Cow;
 
-use hashbrown::{HashMap, HashTable};
+use hashbrown::HashMap;
 use shoal_types::row::Splice;
 use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::api::{SavepointMark, WaitToken};
 use crate::locks::LockKey;
+use crate::numbers::Numbers;
 use crate::segments::Segments;
 
 pub(crate) const NO_ROW: u32 = u32::MAX;
@@ -117,7 +118,7 @@ pub(crate) struct Transaction {
     /// Tables that were written to, even if that was undone.
     tables: Vec<TableId>,
     /// The newest write of each key, once there are more than `LINEAR_MAX` writes.
-    newest: HashTable<u32>,
+    newest: Numbers,
     pub(crate) overlays: Vec<Overlay>,
     pub(crate) locks: Segments<LockKey>,
     /// Indexes in which the transaction holds range locks.
@@ -145,7 +146,7 @@ impl Transaction {
             applied_parts: 0,
             keys: Vec::new(),
             tables: Vec::new(),
-            newest: HashTable::new(),
+            newest: Numbers::default(),
             overlays: Vec::new(),
             locks: Segments::default(),
             ranges: Vec::new(),
@@ -214,15 +215,15 @@ impl Transaction {
         if self.writes.len() <= LINEAR_MAX {
             (0..self.writes.len() as u32).rev().find(|&number| self.is_write_of(number, table, hash, key))
         } else {
-            self.newest.find(hash, |&number| self.is_write_of(number, table, hash, key)).copied()
+            self.newest.find(hash, |number| self.is_write_of(number, table, hash, key))
         }
     }
 
     /// The writes of keys with this hash that nothing has superseded.
     pub(crate) fn newest_with_hash(&self, table: TableId, hash: u64) -> impl Iterator<Item = &StagedWrite> {
         let linear = self.writes.iter().take(if self.writes.len() <= LINEAR_MAX { LINEAR_MAX } else { 0 });
-        let indexed = (self.writes.len() > LINEAR_MAX).then(|| self.newest.iter_hash(hash));
-        let indexed = indexed.into_iter().flatten().map(|&number| &self.writes[number as usize]);
+        let indexed = (self.writes.len() > LINEAR_MAX).then(|| self.newest.with_hash(hash));
+        let indexed = indexed.into_iter().flatten().map(|number| &self.writes[number as usize]);
         linear
             .chain(indexed)
             .filter(move |write| write.hash == hash && write.table == table && write.superseded_by == NO_WRITE)
@@ -344,12 +345,9 @@ impl Transaction {
     /// Makes `number` the newest write of its key, in the place of `previous`.
     fn index_one(&mut self, number: u32, previous: Option<u32>) {
         let hash = self.writes[number as usize].hash;
-        if let Some(place) = previous.and_then(|previous| self.newest.find_mut(hash, |&found| found == previous)) {
-            *place = number;
-            return;
+        if !previous.is_some_and(|previous| self.newest.replace(hash, previous, number)) {
+            self.newest.insert(hash, number);
         }
-        let writes = &self.writes;
-        self.newest.insert_unique(hash, number, |&other| writes[other as usize].hash);
     }
 
     /// Nothing of its commit has been applied, and nobody has decided against it.
@@ -388,11 +386,10 @@ impl Transaction {
                     }
                 }
             }
-            if indexed && let Ok(entry) = self.newest.find_entry(write.hash, |&found| found == number) {
-                if write.previous == NO_WRITE {
-                    entry.remove();
-                } else {
-                    *entry.into_mut() = write.previous;
+            if indexed {
+                match write.previous {
+                    NO_WRITE => self.newest.remove(write.hash, number),
+                    previous => _ = self.newest.replace(write.hash, number, previous),
                 }
             }
         }
