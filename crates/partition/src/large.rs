@@ -177,6 +177,8 @@ impl Partition {
         self.end_waits(&mut transaction);
         self.transactions.insert(id, transaction);
         self.ending.push_back(Ending { id, token: None });
+        // Who was behind it in a queue may have been granted the lock.
+        self.settle_grants();
     }
 
     /// Large transactions have ended and are not gone yet: [`Partition::go_on`] wants to be called.

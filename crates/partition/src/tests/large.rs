@@ -185,3 +185,24 @@ fn who_follows_the_log_is_told_of_parts_as_of_a_commit() {
     bed.partition.follow(place, &[TABLE], 1 << 20, &mut see).unwrap();
     assert_eq!((prepared, writes, decided), (parts, 10, Some(Timestamp(bed.clock))));
 }
+
+#[test]
+fn who_was_behind_a_large_transaction_in_a_queue_holds_what_it_gets() {
+    let (mut bed, writer) = changing_all();
+    bed.fill([row(20, 0)]);
+    let (reader, other) = (bed.begin(), bed.begin());
+    let shared = LockRequest { mode: LockMode::Shared, ..EXCLUSIVE };
+    assert!(!is_wait(&bed.get(&newest(reader), 20, Some(shared))));
+    assert!(is_wait(&bed.update(writer, &row(20, 1))));
+    assert!(is_wait(&bed.get(&newest(other), 20, Some(shared))));
+    bed.woken.clear();
+    bed.partition.rollback(writer);
+    assert!(bed.partition.has_ending(), "it goes away in slices");
+    bed.drain();
+    assert!(bed.woken.contains(&WaitToken(other.0)), "nobody is in its way any more");
+    for transaction in [other, reader] {
+        bed.partition.rollback(transaction);
+    }
+    bed.partition.go_on_to_the_end();
+    assert_eq!(bed.partition.activity(), Activity::default());
+}
