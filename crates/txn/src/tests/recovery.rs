@@ -203,7 +203,10 @@ fn memory_that_a_dropped_table_used_is_free_again_and_the_budget_is_error_1114()
         let error = transaction.insert_many(&table, &rows, false).await.unwrap_err();
         assert_eq!(error.errno(), 1114);
         transaction.rollback();
-        assert_eq!(node.node.memory_usage().used_bytes, empty);
+        // So much is undone in slices.
+        while node.node.memory_usage().used_bytes != empty {
+            tokio::task::yield_now().await;
+        }
         load(&node, &table, (0..1000).map(|id| (id, None))).await;
         assert!(node.node.memory_usage().used_bytes > empty);
         node.node.change(vec![Change::DropTable(table.id())]).await.unwrap();
