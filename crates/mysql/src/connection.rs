@@ -149,6 +149,7 @@ impl<F: Frontend> Connection<F> {
             self.send(&signal).await?;
             let packet = self.next_command(session, &signal).await?;
             self.registration.clear_deadline();
+            self.registration.let_lock_holders_pass().await;
             look_in_passing();
             let (code, body) = match self.input.payload(packet.clone()).first() {
                 Some(code) => (*code, packet.start + 1..packet.end),
@@ -161,6 +162,7 @@ impl<F: Frontend> Connection<F> {
                 command::CHANGE_USER => self.change_user(body, session, &signal).await?,
                 _ => self.run_command(code, body, session, &signal).await?,
             }
+            self.registration.set_holds_locks(session.may_hold_locks());
         }
     }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use shoal_sql::frontend::Frontend;
 use shoal_transport::spin::{self, Eagerness};
+use shoal_transport::time_slice;
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
@@ -207,6 +208,8 @@ struct WorkerThread<F: Frontend> {
 
 impl<F: Frontend + Send + Sync> WorkerThread<F> {
     fn run(self) {
+        // A system that does not let it only serves a little later.
+        let _ = time_slice::shorten();
         match worker_runtime(&self.door.frontend) {
             Ok(runtime) => runtime.block_on(self.serve()),
             Err(error) => eprintln!("mysql: worker {} cannot start: {error}", self.number),

@@ -5,8 +5,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::packet::{PacketReader, PacketWriter};
@@ -37,6 +38,8 @@ pub struct Worker {
     stopping: Cell<Stopping>,
     connections: RefCell<HashMap<u64, Rc<Control>>>,
     next_key: Cell<u64>,
+    /// Connections whose transactions hold locks.
+    lock_holders: Cell<u32>,
     input_buffers: RefCell<Vec<Vec<u8>>>,
     output_buffers: RefCell<Vec<Vec<u8>>>,
     received: Cell<u64>,
@@ -49,6 +52,7 @@ pub struct Control {
     waker: Waker,
     deadline: Cell<u64>,
     expired: Cell<bool>,
+    holds_locks: Cell<bool>,
 }
 
 /// A connection's place in its worker's list; leaves it when dropped.
@@ -66,6 +70,7 @@ impl Worker {
             stopping: Cell::new(Stopping::No),
             connections: RefCell::default(),
             next_key: Cell::new(0),
+            lock_holders: Cell::new(0),
             input_buffers: RefCell::default(),
             output_buffers: RefCell::default(),
             received: Cell::new(0),
@@ -74,7 +79,12 @@ impl Worker {
     }
 
     pub fn register(self: &Rc<Worker>, waker: Waker) -> Registration {
-        let control = Rc::new(Control { waker, deadline: Cell::new(NO_DEADLINE), expired: Cell::new(false) });
+        let control = Rc::new(Control {
+            waker,
+            deadline: Cell::new(NO_DEADLINE),
+            expired: Cell::new(false),
+            holds_locks: Cell::new(false),
+        });
         let key = self.next_key.get();
         self.next_key.set(key + 1);
         self.connections.borrow_mut().insert(key, Rc::clone(&control));
@@ -171,17 +181,41 @@ impl Registration {
     pub fn is_expired(&self) -> bool {
         self.control.expired.get()
     }
+
+    /// Between two statements: whether the connection's transaction keeps others waiting.
+    pub fn set_holds_locks(&self, holds_locks: bool) {
+        if self.control.holds_locks.replace(holds_locks) != holds_locks {
+            let holders = self.worker.lock_holders.get();
+            self.worker.lock_holders.set(if holds_locks { holders + 1 } else { holders - 1 });
+        }
+    }
+
+    /// Lets the worker's connections that hold locks go first, unless this is one of them: the sooner they are done, the fewer wait
+    /// for them, and the fewer meet crosswise.
+    pub async fn let_lock_holders_pass(&self) {
+        let mut may_go = self.worker.lock_holders.get() == 0 || self.control.holds_locks.get();
+        // Not the runtime's `yield_now`, which looks for events first, and not for what the worker does before it sleeps.
+        poll_fn(|context| {
+            if std::mem::replace(&mut may_go, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
+        self.set_holds_locks(false);
         self.worker.connections.borrow_mut().remove(&self.key);
     }
 }
 
 /// The waker of the task that runs.
 pub async fn current_waker() -> Waker {
-    std::future::poll_fn(|context: &mut Context<'_>| std::task::Poll::Ready(context.waker().clone())).await
+    poll_fn(|context: &mut Context<'_>| Poll::Ready(context.waker().clone())).await
 }
 
 #[cfg(test)]

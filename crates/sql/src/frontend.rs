@@ -227,6 +227,8 @@ pub trait FrontendSession {
     /// session is doing at its next await point and calls `close`; the same happens when the client goes away.
     fn kill_signal(&self) -> Arc<KillSignal>;
     fn wait_timeout_s(&self) -> u64;
+    /// A transaction is open that has locked or written something.
+    fn may_hold_locks(&self) -> bool;
     fn max_allowed_packet(&self) -> usize;
     /// How the texts among a prepared statement's parameters are converted: from character_set_client, to
     /// character_set_connection.

@@ -29,6 +29,7 @@ mod ring;
 mod shared;
 mod socket;
 pub mod spin;
+pub mod time_slice;
 mod transport;
 
 pub use calls::{Call, CallError, Reply};

@@ -437,6 +437,10 @@ impl FrontendSession for Session {
         Arc::clone(&self.signal)
     }
 
+    fn may_hold_locks(&self) -> bool {
+        false
+    }
+
     fn wait_timeout_s(&self) -> u64 {
         self.fake.wait_timeout_s
     }

@@ -171,6 +171,10 @@ impl FrontendSession for Session {
         Arc::clone(&self.shared.interrupt.connection)
     }
 
+    fn may_hold_locks(&self) -> bool {
+        self.transaction.id().is_some()
+    }
+
     fn wait_timeout_s(&self) -> u64 {
         self.variables.wait_timeout_s
     }
