@@ -9,15 +9,11 @@
 //!
 //! Lock order: `completion`, then partitions by id, then `sequencer`. The log's locks come last.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use shoal_log::{
-    AppendClass, BATCH_LIMIT_BYTES, Durability, InlineFlush, LogBatch, LogError, Lsn, RECORD_HEADER_BYTES,
-    RecordHeader,
+    AppendClass, BATCH_LIMIT_BYTES, Durability, LogBatch, LogError, Lsn, RECORD_HEADER_BYTES, RecordHeader,
 };
 use shoal_partition::{CommitStart, CommitToken, Partition};
 use shoal_types::{Error, ErrorCode, Outcome, Result, Timestamp, TransactionId};
@@ -27,7 +23,6 @@ use crate::meta::{
     KIND_ENTRY, KIND_LOG_START, KIND_SEQUENCE, KIND_VOTE, META_GROUP, group_of, sequence_record, vote_record,
 };
 use crate::node::{Node, PartitionGuard};
-use crate::options::FlushBy;
 use crate::services::temporary;
 use crate::table::Table;
 use crate::wait::lock;
@@ -101,40 +96,6 @@ impl Appending {
     pub(crate) const NOTHING: Appending = Appending { end: Lsn::ZERO, signals: 0, needs_flush: false };
 }
 
-/// How long flushes in sessions' own threads have taken of late. All sessions of the thread wait meanwhile.
-#[derive(Default)]
-pub(crate) struct InlineFlushes {
-    average_us: AtomicU64,
-    asked: AtomicU64,
-}
-
-/// Slower flushes are left to the log's writer: two thread switches count for little beside them, and a thread's other sessions
-/// would wait too long.
-const INLINE_FLUSH_US_MAX: u64 = 2000;
-/// One in so many is tried nevertheless.
-const INLINE_FLUSH_TRIAL: u64 = 64;
-
-impl InlineFlushes {
-    fn is_worthwhile(&self) -> bool {
-        self.average_us.load(Ordering::Relaxed) <= INLINE_FLUSH_US_MAX
-            || self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(INLINE_FLUSH_TRIAL)
-    }
-
-    fn took(&self, time: Duration) {
-        let average = self.average_us.load(Ordering::Relaxed);
-        self.average_us.store((average * 7 + time.as_micros() as u64) / 8, Ordering::Relaxed);
-    }
-}
-
-/// Whether this thread calls [`Node::flush_before_sleep`], and what for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FlushBeforeSleep {
-    No,
-    Clean,
-    /// Sessions of the thread have appended.
-    Due,
-}
-
 /// What became of a commit.
 enum Sequenced {
     Done(Appending),
@@ -144,10 +105,6 @@ enum Sequenced {
 
 /// The log room that is asked for around each batch: a few entries that Raft adds of its own, and sequences.
 const BATCH_EXTRA_BYTES: u64 = 512;
-
-thread_local! {
-    static FLUSH_BEFORE_SLEEP: Cell<FlushBeforeSleep> = const { Cell::new(FlushBeforeSleep::No) };
-}
 
 impl Sequencer {
     pub(crate) fn after(meta_index: u64) -> Sequencer {
@@ -393,78 +350,6 @@ impl Node {
                 Err(log_error(error).with_outcome(Outcome::Unknown))
             }
         }
-    }
-
-    /// For the session whose batch has to be flushed: does it in this thread if the disk is quick, or has the log's writer do it.
-    /// Nothing is to be done in a thread that flushes before it sleeps.
-    pub fn flush_inline(&self) -> Result<()> {
-        match FLUSH_BEFORE_SLEEP.get() {
-            FlushBeforeSleep::No => self.flush_now(),
-            FlushBeforeSleep::Clean | FlushBeforeSleep::Due => {
-                FLUSH_BEFORE_SLEEP.set(FlushBeforeSleep::Due);
-                Ok(())
-            }
-        }
-    }
-
-    /// For a long statement, whenever the other sessions of its thread have had their turn: what they have appended is flushed by the
-    /// log's writer, because this thread does not sleep.
-    pub fn flush_in_passing(&self) {
-        if FLUSH_BEFORE_SLEEP.get() == FlushBeforeSleep::Due {
-            FLUSH_BEFORE_SLEEP.set(FlushBeforeSleep::Clean);
-            self.wake_log_writer();
-        }
-    }
-
-    /// For threads that serve many sessions, whenever they have nothing left to do: flushes what the sessions have appended since,
-    /// all of it at once. From the first call on sessions in this thread rely on it.
-    pub fn flush_before_sleep(&self) {
-        let transport = self.cluster.as_ref().and_then(|cluster| cluster.transport.get());
-        // What others have to make durable leaves before this node blocks for its own disk.
-        if let Some(transport) = transport {
-            transport.flush();
-        }
-        if FLUSH_BEFORE_SLEEP.replace(FlushBeforeSleep::Clean) == FlushBeforeSleep::Due {
-            // What went wrong has stopped the node; that is how the sessions learn it.
-            let _ = self.flush_now();
-            if let Some(transport) = transport {
-                transport.flush();
-            }
-        }
-        if let Some(transport) = transport {
-            transport.look();
-        }
-    }
-
-    /// A thread that serves sessions does sleep now.
-    pub fn fall_asleep(&self) {
-        if let Some(transport) = self.cluster.as_ref().and_then(|cluster| cluster.transport.get()) {
-            transport.fall_asleep();
-        }
-    }
-
-    /// A thread that serves sessions goes on after it has slept.
-    pub fn wake(&self) {
-        if let Some(transport) = self.cluster.as_ref().and_then(|cluster| cluster.transport.get()) {
-            transport.wake();
-        }
-    }
-
-    fn flush_now(&self) -> Result<()> {
-        if self.options().flush_by == FlushBy::Writer || !self.inline_flushes.is_worthwhile() {
-            self.wake_log_writer();
-            return Ok(());
-        }
-        let start = Instant::now();
-        if let InlineFlush::Flushed(_) = self.log().try_flush_inline().map_err(log_error)? {
-            self.inline_flushes.took(start.elapsed());
-        }
-        Ok(())
-    }
-
-    /// Has the log's writer flush.
-    pub fn wake_log_writer(&self) {
-        self.log().wake_writer();
     }
 
     /// Hands everything before `end` back to the partitions. Called when the log reports it durable, or at once when

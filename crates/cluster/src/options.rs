@@ -23,8 +23,8 @@ const FREE_NODE_SEGMENT: u64 = 1 << 20;
 /// Which thread writes and syncs the log when a commit waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlushBy {
-    /// The session's own, as long as the disk is quick: it saves two thread switches. Worker threads do it for all their
-    /// sessions, before they sleep.
+    /// A thread that has one session does it itself as long as the disk is quick, which saves two thread switches; for one that has several
+    /// the writer does it, while the thread goes on (`flush.rs`).
     #[default]
     Worker,
     /// The log's writer thread.

@@ -17,9 +17,10 @@ use shoal_types::{Error, PartitionId, Result, Timestamp};
 
 use crate::background::{Company, Pace, stand_back};
 use crate::clock::{HybridClock, RowIds, wall_micros};
-use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
+use crate::commit::{Completion, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
 use crate::dictionary::{Catalog, Change};
+use crate::flush::InlineFlushes;
 use crate::hand_over::Leading;
 use crate::identity::Identity;
 use crate::live::Cluster;

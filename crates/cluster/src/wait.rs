@@ -106,6 +106,12 @@ impl WaitSlots {
 }
 
 impl Waiter {
+    /// Names the waiter among all of this process that live.
+    #[inline]
+    pub fn session(&self) -> u32 {
+        self.index
+    }
+
     /// The token of the present wait.
     #[inline]
     pub fn token(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_cluster::{Appending, Node, Waiter};
+use shoal_cluster::{Appending, Node, Waiter, note_turn};
 use shoal_types::{Error, Outcome, Result};
 
 /// A batch was appended without waking the writer: somebody must see to its flush, even if the session goes away.
@@ -39,9 +39,10 @@ pub(crate) fn never_durable() -> Error {
     Error::unknown(message).with_outcome(Outcome::Unknown)
 }
 
-/// Has the log flushed, in this thread if no other session of it has something to add.
+/// Has the log flushed.
 async fn flush(node: &Arc<Node>, waiter: &Waiter) -> Result<()> {
     let mut promise = FlushPromise { node: Some(node) };
+    note_turn(waiter.session());
     // Sessions of this worker that are ready go first, and append what they have.
     tokio::task::yield_now().await;
     if !waiter.is_done() {

@@ -182,6 +182,7 @@ impl Session {
     }
 
     fn begin_activity(&self, command: &'static str, text: &[u8]) {
+        self.transaction.note_turn();
         let mut activity = self.shared.activity.lock().unwrap_or_else(PoisonError::into_inner);
         self.shared.interrupt.forget_kill();
         activity.command = command;
