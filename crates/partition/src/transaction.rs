@@ -163,9 +163,7 @@ impl Partition {
             transaction.gathered -= 1;
             return;
         }
-        if let Some(position) =
-            (0..transaction.locks.len()).rev().find(|&place| transaction.locks[place] == key)
-        {
+        if let Some(position) = (0..transaction.locks.len()).rev().find(|&place| transaction.locks[place] == key) {
             transaction.locks.swap_remove(position);
             self.locks.release(id, key, &mut self.grants);
             self.settle_grants();
