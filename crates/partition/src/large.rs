@@ -26,6 +26,9 @@ use crate::workspace::{State, Transaction};
 /// The default of [`PartitionConfig::slice_writes`]: some hundred microseconds of work.
 pub const SLICE_WRITES: usize = 512;
 
+/// Writes that are freed in a slice, for each that would be applied.
+const REMAINS_PER_WRITE: usize = 8;
+
 /// A commit is told of before it is applied unless so many are behind: who writes faster than rows are made waits for them.
 const TOLD_EARLY_MAX: usize = 4;
 
@@ -184,13 +187,13 @@ impl Partition {
     /// Large transactions have ended and are not gone yet: [`Partition::go_on`] wants to be called.
     #[inline]
     pub fn has_ending(&self) -> bool {
-        !self.ending.is_empty()
+        !self.ending.is_empty() || !self.remains.is_empty()
     }
 
     /// Does a slice of what large transactions that have ended leave to do. Call it until [`Partition::has_ending`] says no, and
     /// release the partition in between.
     pub fn go_on(&mut self) {
-        let Some(&Ending { id, token }) = self.ending.front() else { return };
+        let Some(&Ending { id, token }) = self.ending.front() else { return self.free_remains() };
         let Some(mut transaction) = self.transactions.remove(&id) else {
             self.ending.pop_front();
             return;
@@ -221,6 +224,15 @@ impl Partition {
         self.two_phase.prepared.remove(&id);
         self.finish(transaction);
         self.outputs.committed.extend(token);
+    }
+
+    /// Frees some of the memory that large transactions have left.
+    fn free_remains(&mut self) {
+        if let Some(transaction) = self.remains.last_mut()
+            && transaction.free_some(self.config.slice_writes * REMAINS_PER_WRITE)
+        {
+            self.remains.pop();
+        }
     }
 
     /// Does all that large transactions which have ended leave to do.

@@ -5,6 +5,9 @@
 //! what is listed by the transactions (`Transaction::locks`); waiters are granted in the order they came, except that
 //! a holder that wants more (shared to exclusive) goes first.
 //!
+//! A transaction with many exclusive locks gathers them ([`LockTable::gather`]): of each one only the hash is kept then, in a set of the
+//! transaction's. Such a lock becomes an entry when somebody else comes for it. Only the lock table lists these.
+//!
 //! An exclusive lock may pass to the next transaction before its holder has ended (early lock release): `early` says who may
 //! decide on that. The table only swaps the holders.
 
@@ -15,6 +18,7 @@ use shoal_types::{IndexId, TableId, TransactionId};
 use crate::api::{LockMode, WaitToken};
 use crate::numbers::Numbers;
 use crate::segments::Segments;
+use crate::shards::Shards;
 
 /// Without gaps: there may be millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,6 +89,8 @@ struct Contention {
 pub(crate) enum Acquired {
     /// The caller did not hold the lock before.
     New,
+    /// The same, and the caller is not to list it.
+    Gathered,
     /// The caller was granted the lock while it waited, and asks for the first time since.
     Granted,
     /// The caller held it already, perhaps in the weaker mode.
@@ -120,6 +126,28 @@ pub(crate) struct LockTable {
     entries: Segments<LockEntry>,
     /// Entries that nobody uses.
     free: Vec<u32>,
+    /// Mostly none.
+    gathered: Vec<Gathered>,
+}
+
+/// Exclusive locks of one transaction for which nobody else has come.
+struct Gathered {
+    transaction: TransactionId,
+    /// `LockKey::place` of each. Different keys have different ones as surely as they have different hashes.
+    places: Shards<u64>,
+    /// Those for which somebody has come: they have entries.
+    opened: Vec<LockKey>,
+}
+
+impl Gathered {
+    #[inline]
+    fn has(&self, place: u64) -> bool {
+        self.places.find(place, |&other| other == place).is_some()
+    }
+
+    fn remove(&mut self, place: u64) -> bool {
+        self.places.remove(place, |&other| other == place).is_some()
+    }
 }
 
 impl LockEntry {
@@ -315,40 +343,119 @@ impl LockTable {
     /// Takes the lock if nobody is in the way or ahead.
     #[inline]
     pub(crate) fn acquire(&mut self, transaction: TransactionId, key: LockKey, mode: LockMode) -> Acquired {
-        let LockTable { places, entries, free } = self;
+        if !self.gathered.is_empty()
+            && let Some(acquired) = self.acquire_beside_gathered(transaction, key, mode)
+        {
+            return acquired;
+        }
+        let LockTable { places, entries, .. } = self;
         match places.find(key.place(), |number| entries[number as usize].key == key) {
             None => {
-                let entry =
-                    LockEntry { key, holder: Holder { transaction, mode, fresh: false }, contention: None };
-                match free.pop() {
-                    Some(number) => {
-                        places.insert(key.place(), number);
-                        entries[number as usize] = entry;
-                    }
-                    None => {
-                        places.insert(key.place(), entries.len() as u32);
-                        entries.push(entry);
-                    }
-                }
+                self.add(LockEntry { key, holder: Holder { transaction, mode, fresh: false }, contention: None });
                 Acquired::New
             }
             Some(number) => entries[number as usize].acquire(transaction, mode),
         }
     }
 
+    #[inline]
+    fn add(&mut self, entry: LockEntry) {
+        let LockTable { places, entries, free, .. } = self;
+        let place = entry.key.place();
+        match free.pop() {
+            Some(number) => {
+                places.insert(place, number);
+                entries[number as usize] = entry;
+            }
+            None => {
+                places.insert(place, entries.len() as u32);
+                entries.push(entry);
+            }
+        }
+    }
+
+    // ---- gathered locks ----
+
+    /// From now on exclusive locks of this transaction for which nobody else comes are kept as hashes alone.
+    #[cold]
+    pub(crate) fn gather(&mut self, transaction: TransactionId) {
+        if !self.gathered.iter().any(|one| one.transaction == transaction) {
+            self.gathered.push(Gathered { transaction, places: Shards::default(), opened: Vec::new() });
+        }
+    }
+
+    /// `None`: it goes on as if no locks were gathered.
+    fn acquire_beside_gathered(
+        &mut self,
+        transaction: TransactionId,
+        key: LockKey,
+        mode: LockMode,
+    ) -> Option<Acquired> {
+        let place = key.place();
+        let own = self.gathered.iter().position(|one| one.transaction == transaction);
+        if own.is_some_and(|own| self.gathered[own].has(place)) {
+            return Some(Acquired::Held);
+        }
+        self.open(key);
+        let own = own.filter(|_| mode == LockMode::Exclusive && self.number_of(key).is_none())?;
+        self.gathered[own].places.insert(place, place, |&place| place);
+        Some(Acquired::Gathered)
+    }
+
+    /// Makes an entry of a gathered lock.
+    fn open(&mut self, key: LockKey) {
+        let place = key.place();
+        let holder = self.gathered.iter_mut().find_map(|one| {
+            let is_there = one.remove(place);
+            is_there.then(|| {
+                one.opened.push(key);
+                one.transaction
+            })
+        });
+        if let Some(transaction) = holder {
+            let holder = Holder { transaction, mode: LockMode::Exclusive, fresh: false };
+            self.add(LockEntry { key, holder, contention: None });
+        }
+    }
+
+    fn gatherer_of(&self, key: LockKey) -> Option<TransactionId> {
+        self.gathered.iter().find(|one| one.has(key.place())).map(|one| one.transaction)
+    }
+
+    /// Releases a lock that the transaction has gathered. False: it has not, or somebody has come for it.
+    pub(crate) fn release_one_gathered(&mut self, transaction: TransactionId, key: LockKey) -> bool {
+        let own = self.gathered.iter_mut().find(|one| one.transaction == transaction);
+        own.is_some_and(|own| own.remove(key.place()))
+    }
+
+    /// Releases the locks that the transaction has gathered.
+    pub(crate) fn release_gathered(&mut self, transaction: TransactionId, granted: &mut Vec<Grant>) {
+        let Some(number) = self.gathered.iter().position(|one| one.transaction == transaction) else { return };
+        for key in self.gathered.swap_remove(number).opened {
+            self.release(transaction, key, granted);
+        }
+    }
+
+    // ---- entries ----
+
+    #[inline]
+    fn number_of(&self, key: LockKey) -> Option<u32> {
+        self.places.find(key.place(), |number| self.entries[number as usize].key == key)
+    }
+
     fn entry(&self, key: LockKey) -> Option<&LockEntry> {
-        let number = self.places.find(key.place(), |number| self.entries[number as usize].key == key)?;
-        self.entries.get(number as usize)
+        self.entries.get(self.number_of(key)? as usize)
     }
 
     fn entry_mut(&mut self, key: LockKey) -> Option<&mut LockEntry> {
-        let number = self.places.find(key.place(), |number| self.entries[number as usize].key == key)?;
+        let number = self.number_of(key)?;
         self.entries.get_mut(number as usize)
     }
 
     /// Queues a request that `acquire` refused and says who is directly in its way. `queued`: the transaction waits for this lock
     /// already, and comes with another token.
     pub(crate) fn enqueue(&mut self, key: LockKey, request: Request, queued: bool) -> Vec<TransactionId> {
+        self.open(key);
         let Some(entry) = self.entry_mut(key) else {
             return Vec::new();
         };
@@ -416,18 +523,19 @@ impl LockTable {
 
     /// Whoever holds this lock exclusively.
     pub(crate) fn exclusive_holder(&self, key: LockKey) -> Option<TransactionId> {
-        let holder = &self.entry(key)?.holder;
-        (holder.mode == LockMode::Exclusive).then_some(holder.transaction)
+        let Some(entry) = self.entry(key) else { return self.gatherer_of(key) };
+        (entry.holder.mode == LockMode::Exclusive).then_some(entry.holder.transaction)
     }
 
     pub(crate) fn holders_of(&self, key: LockKey) -> Vec<TransactionId> {
-        self.entry(key).into_iter().flat_map(|entry| entry.holders()).map(|holder| holder.transaction).collect()
+        let holders = self.entry(key).into_iter().flat_map(|entry| entry.holders());
+        holders.map(|holder| holder.transaction).chain(self.gatherer_of(key)).collect()
     }
 
     /// Lets go of a lock, whatever its mode.
     #[inline]
     pub(crate) fn release(&mut self, transaction: TransactionId, key: LockKey, granted: &mut Vec<Grant>) {
-        let LockTable { places, entries, free } = self;
+        let LockTable { places, entries, free, .. } = self;
         let Some(number) = places.find(key.place(), |number| entries[number as usize].key == key) else {
             return;
         };
@@ -457,14 +565,16 @@ impl LockTable {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.places.len()
+        self.places.len() + self.gathered.iter().map(|one| one.places.len()).sum::<usize>()
     }
 
     /// Gives memory back that a transaction with many locks has left.
     pub(crate) fn shrink(&mut self) {
         let kept = (self.places.len() * 2).max(KEPT_ENTRIES);
         if self.entries.len() > 4 * kept {
+            let gathered = std::mem::take(&mut self.gathered);
             let LockTable { places, entries, .. } = std::mem::take(self);
+            self.gathered = gathered;
             let mut old = entries;
             for number in places.iter() {
                 let entry = std::mem::replace(&mut old[number as usize], LockEntry::NOBODYS);
@@ -620,5 +730,42 @@ mod tests {
         assert!(locks.take_over(KEY, transaction(3), transaction(4)));
         assert_eq!(release(&mut locks, 4), [0u64; 0]);
         assert_eq!(locks.len(), 0);
+    }
+
+    #[test]
+    fn gathered_locks_are_locks_and_become_entries_when_somebody_comes() {
+        let key = |number: u64| LockKey { table: TableId(1), hash: number * 77 };
+        let (one, other) = (transaction(1), transaction(2));
+        let mut locks = LockTable::default();
+        assert_eq!(locks.acquire(other, key(0), LockMode::Exclusive), Acquired::New);
+        assert_eq!(locks.acquire(one, key(1), LockMode::Shared), Acquired::New);
+        locks.gather(one);
+        assert_eq!(locks.acquire(one, key(0), LockMode::Exclusive), Acquired::Conflict);
+        assert_eq!(locks.acquire(one, key(1), LockMode::Exclusive), Acquired::Held);
+        assert_eq!(locks.acquire(one, key(2), LockMode::Shared), Acquired::New);
+        for number in 3..20_000 {
+            assert_eq!(locks.acquire(one, key(number), LockMode::Exclusive), Acquired::Gathered);
+            assert_eq!(locks.acquire(one, key(number), LockMode::Shared), Acquired::Held);
+        }
+        assert_eq!((locks.len(), locks.entries.len()), (20_000, 3));
+        // Who looks sees them, and who wants one waits.
+        assert_eq!((locks.exclusive_holder(key(9)), locks.holders_of(key(9))), (Some(one), vec![one]));
+        assert_eq!(locks.acquire(other, key(9), LockMode::Shared), Acquired::Conflict);
+        assert_eq!(locks.enqueue(key(9), request(2, LockMode::Shared), false), [one]);
+        assert_eq!(locks.enqueue(key(10), request(2, LockMode::Exclusive), false), [one]);
+        assert_eq!((locks.len(), locks.entries.len()), (20_000, 5));
+        assert_eq!(locks.acquire(one, key(9), LockMode::Exclusive), Acquired::Held);
+        // One can be given up, unless somebody has come for it.
+        assert!(locks.release_one_gathered(one, key(11)) && !locks.release_one_gathered(one, key(9)));
+        assert_eq!(locks.acquire(other, key(11), LockMode::Exclusive), Acquired::New);
+        locks.shrink();
+        assert_eq!(locks.acquire(other, key(12), LockMode::Exclusive), Acquired::Conflict);
+        let mut granted = Vec::new();
+        locks.release_gathered(one, &mut granted);
+        assert_eq!(granted.iter().map(|grant| grant.key).collect::<Vec<_>>(), [key(9), key(10)]);
+        let (held, free) = ([0, 1, 2, 9, 10, 11], [3, 12, 19_999]);
+        assert_eq!(locks.len(), held.len());
+        assert!(held.iter().all(|&number| !locks.holders_of(key(number)).is_empty()));
+        assert!(free.iter().all(|&number| locks.holders_of(key(number)).is_empty()));
     }
 }

@@ -1,7 +1,7 @@
 //! Finds things in a list by their hashes. Only their numbers are kept, and half of each hash: so the table grows without looking at
 //! the things themselves, which would miss the cache once for each of a million.
 
-use hashbrown::HashTable;
+use crate::shards::Shards;
 
 #[derive(Clone, Copy)]
 struct Place {
@@ -11,7 +11,7 @@ struct Place {
 
 #[derive(Default)]
 pub(crate) struct Numbers {
-    table: HashTable<Place>,
+    table: Shards<Place>,
 }
 
 /// Half of a hash.
@@ -41,19 +41,17 @@ impl Numbers {
     #[inline]
     pub(crate) fn insert(&mut self, hash: u64, number: u32) {
         let hash = half(hash);
-        self.table.insert_unique(whole(hash), Place { hash, number }, |place| whole(place.hash));
+        self.table.insert(whole(hash), Place { hash, number }, |place| whole(place.hash));
     }
 
     #[inline]
     pub(crate) fn remove(&mut self, hash: u64, number: u32) {
-        if let Ok(place) = self.table.find_entry(whole(half(hash)), |place| place.number == number) {
-            place.remove();
-        }
+        self.table.remove(whole(half(hash)), |place| place.number == number);
     }
 
     /// The numbers with this hash, and perhaps others.
     pub(crate) fn with_hash(&self, hash: u64) -> impl Iterator<Item = u32> {
-        self.table.iter_hash(whole(half(hash))).map(|place| place.number)
+        self.table.with_hash(whole(half(hash))).map(|place| place.number)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
@@ -77,20 +75,20 @@ mod tests {
     fn numbers_are_found_by_hash_while_the_table_grows_and_shrinks() {
         let hash = |number: u32| u64::from(number / 2).wrapping_mul(0x2545_f491_4f6c_dd1d);
         let mut numbers = Numbers::default();
-        for number in 0..10_000 {
+        for number in 0..40_000 {
             numbers.insert(hash(number), number);
         }
-        for number in 0..10_000 {
+        for number in 0..40_000 {
             assert_eq!(numbers.find(hash(number), |found| found == number), Some(number));
             assert!(numbers.with_hash(hash(number)).filter(|found| found / 2 == number / 2).count() == 2);
         }
-        assert!(numbers.replace(hash(7), 7, 10_007) && !numbers.replace(hash(7), 7, 1));
-        assert_eq!(numbers.find(hash(7), |found| found > 6), Some(10_007));
-        (0..10_000).filter(|number| number % 3 != 0).for_each(|number| numbers.remove(hash(number), number));
-        numbers.remove(hash(7), 10_007);
+        assert!(numbers.replace(hash(7), 7, 40_007) && !numbers.replace(hash(7), 7, 1));
+        assert_eq!(numbers.find(hash(7), |found| found > 6), Some(40_007));
+        (0..40_000).filter(|number| number % 3 != 0).for_each(|number| numbers.remove(hash(number), number));
+        numbers.remove(hash(7), 40_007);
         let mut left: Vec<u32> = numbers.iter().collect();
         left.sort_unstable();
-        assert!(left.iter().copied().eq((0..10_000).step_by(3)) && numbers.len() == left.len());
+        assert!(left.iter().copied().eq((0..40_000).step_by(3)) && numbers.len() == left.len());
         numbers.clear();
         assert_eq!(numbers.find(hash(3), |_| true), None);
     }

@@ -63,6 +63,9 @@ pub struct Partition {
     pub(crate) two_phase: TwoPhase,
     /// Large transactions that have ended and are not gone yet.
     pub(crate) ending: VecDeque<Ending>,
+    /// What large transactions have left: nothing but memory.
+    #[allow(clippy::vec_box)]
+    pub(crate) remains: Vec<Box<Transaction>>,
     /// Parts, read from the log, of commits to come.
     pub(crate) parts: BTreeMap<TransactionId, Vec<Box<[u8]>>>,
     /// Transactions that were rolled back with parts in the log, which does not say so yet.
@@ -126,6 +129,7 @@ impl Partition {
             newest_definition: 0,
             two_phase: TwoPhase::default(),
             ending: VecDeque::new(),
+            remains: Vec::new(),
             parts: BTreeMap::new(),
             abandoned: Vec::new(),
             newest: Timestamp::ZERO,

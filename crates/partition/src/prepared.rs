@@ -100,7 +100,7 @@ impl Partition {
         loop {
             match self.locks.acquire(id, key, LockMode::Exclusive) {
                 Acquired::New => return Ok(true),
-                Acquired::Granted | Acquired::Held => return Ok(false),
+                Acquired::Gathered | Acquired::Granted | Acquired::Held => return Ok(false),
                 Acquired::Conflict => {
                     for holder in self.locks.holders_of(key) {
                         self.evict(holder)?;

@@ -149,6 +149,9 @@ struct Walk<'a> {
     grants: &'a mut Vec<Grant>,
     /// Locks taken by this call.
     taken: Vec<LockKey>,
+    /// And so many that only the table of locks lists; the last of these.
+    gathered: usize,
+    last_gathered: Option<LockKey>,
     view: &'a ReadView,
     snapshot: Timestamp,
     access: Access,
@@ -156,6 +159,13 @@ struct Walk<'a> {
     /// Rows shown by this call.
     shown: usize,
     /// Locks granted before this call that the visitor does not need.
+    unlocked: Vec<LockKey>,
+}
+
+/// What a walk did about locks.
+struct Took {
+    taken: Vec<LockKey>,
+    gathered: usize,
     unlocked: Vec<LockKey>,
 }
 
@@ -167,6 +177,10 @@ enum Admit {
 }
 
 impl<'a> Walk<'a> {
+    fn took(self) -> Took {
+        Took { taken: self.taken, gathered: self.gathered, unlocked: self.unlocked }
+    }
+
     /// Locks a committed row, if this is a locking scan.
     fn admit(&mut self, bytes: &[u8]) -> Admit {
         let access = self.access;
@@ -181,6 +195,11 @@ impl<'a> Walk<'a> {
         match self.locks.acquire(id, key, request.mode) {
             Acquired::New => {
                 self.taken.push(key);
+                Admit::Show { unlockable: Some(key) }
+            }
+            Acquired::Gathered => {
+                self.gathered += 1;
+                self.last_gathered = Some(key);
                 Admit::Show { unlockable: Some(key) }
             }
             Acquired::Granted => Admit::Show { unlockable: Some(key) },
@@ -206,6 +225,8 @@ impl<'a> Walk<'a> {
                     if self.taken.last() == Some(&key) {
                         self.taken.pop();
                         self.locks.release(id, key, self.grants);
+                    } else if self.last_gathered == Some(key) && self.locks.release_one_gathered(id, key) {
+                        self.gathered -= 1;
                     } else {
                         self.unlocked.push(key);
                     }
@@ -478,6 +499,8 @@ impl Partition {
             locks,
             grants,
             taken: Vec::new(),
+            gathered: 0,
+            last_gathered: None,
             view,
             snapshot,
             access,
@@ -488,10 +511,19 @@ impl Partition {
     }
 
     /// Lists the locks that a walk took, and wakes those that its unlocking let through.
-    fn settle_walk(&mut self, id: Option<TransactionId>, taken: Vec<LockKey>, unlocked: Vec<LockKey>) {
+    fn settle_walk(&mut self, id: Option<TransactionId>, table: TableId, took: Took) {
+        let Took { taken, gathered, unlocked } = took;
         if let Some(id) = id {
             if let Some(transaction) = self.transactions.get_mut(&id) {
+                let before = transaction.locks.len();
                 transaction.locks.extend(taken);
+                if gathered > 0 {
+                    transaction.note_gathered(table, gathered);
+                }
+                let many = self.config.slice_writes;
+                if before < many && transaction.locks.len() >= many {
+                    self.locks.gather(id);
+                }
             }
             for key in unlocked {
                 self.unlock(id, key);
@@ -552,8 +584,8 @@ impl Partition {
         if position.is_some() {
             cursor.position = position;
         }
-        let (taken, unlocked) = (std::mem::take(&mut walk.taken), std::mem::take(&mut walk.unlocked));
-        self.settle_walk(access.locker(), taken, unlocked);
+        let took = walk.took();
+        self.settle_walk(access.locker(), cursor.table, took);
         Ok(end)
     }
 
@@ -612,8 +644,8 @@ impl Partition {
                 end = (visit(fragment.row(&bytes)) == Visit::Stop).then_some(End::Stopped);
             }
         }
-        let (taken, unlocked) = (std::mem::take(&mut walk.taken), std::mem::take(&mut walk.unlocked));
-        self.settle_walk(access.locker(), taken, unlocked);
+        let took = walk.took();
+        self.settle_walk(access.locker(), cursor.table, took);
         Ok(end.unwrap_or(End::Exhausted))
     }
 }

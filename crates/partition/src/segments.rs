@@ -74,6 +74,14 @@ impl<T> Segments<T> {
         }
     }
 
+    /// The same, a segment at a time where that is shorter.
+    pub(crate) fn drop_behind(&mut self, length: usize) {
+        while self.segments.len() > 1 && (self.segments.len() - 1) * SEGMENT >= length {
+            self.segments.pop();
+        }
+        self.truncate(length);
+    }
+
     /// Takes an entry out; the last one takes its place.
     pub(crate) fn swap_remove(&mut self, number: usize) {
         if let Some(last) = self.pop()
@@ -146,6 +154,11 @@ mod tests {
             assert!(list.get(length).is_none() && list.last_mut() == model.last_mut());
         }
         assert!(list.is_empty() && list.pop().is_none());
+        list.extend(0..4 * SEGMENT);
+        for length in [3 * SEGMENT + 5, 2 * SEGMENT, SEGMENT + 3, SEGMENT - 1, 0] {
+            list.drop_behind(length);
+            assert!(list.iter().copied().eq(0..length));
+        }
         list.extend(0..SEGMENT + 1);
         list.clear();
         assert!(list.is_empty() && list.capacity() == SEGMENT);

@@ -116,7 +116,16 @@ impl Partition {
         let id = request.transaction;
         match self.locks.acquire(id, key, request.mode) {
             Acquired::New => {
-                self.active(id)?.locks.push(key);
+                let many = self.config.slice_writes;
+                let transaction = self.active(id)?;
+                transaction.locks.push(key);
+                if transaction.locks.len() == many {
+                    self.locks.gather(id);
+                }
+                Ok(Locked::Yes(true))
+            }
+            Acquired::Gathered => {
+                self.active(id)?.note_gathered(key.table, 1);
                 Ok(Locked::Yes(true))
             }
             // Listed when it was granted.
@@ -147,11 +156,14 @@ impl Partition {
     /// Releases a lock that this operation took and does not need. One that has come early may have to go back: that is left to
     /// the end of the transaction.
     pub(crate) fn unlock(&mut self, id: TransactionId, key: LockKey) {
-        if let Some(transaction) = self.transactions.get_mut(&id)
-            && transaction.predecessors.is_empty()
-            && let Some(position) =
-                (0..transaction.locks.len()).rev().find(|&place| transaction.locks[place] == key)
-        {
+        let Some(transaction) = self.transactions.get_mut(&id).filter(|one| one.predecessors.is_empty()) else {
+            return;
+        };
+        if transaction.gathered > 0 && self.locks.release_one_gathered(id, key) {
+            transaction.gathered -= 1;
+            return;
+        }
+        if let Some(position) = (0..transaction.locks.len()).rev().find(|&place| transaction.locks[place] == key) {
             transaction.locks.swap_remove(position);
             self.locks.release(id, key, &mut self.grants);
             self.settle_grants();
@@ -305,6 +317,9 @@ impl Partition {
             }
         }
         transaction.locks.truncate(first);
+        if first == 0 {
+            self.locks.release_gathered(transaction.id, &mut self.grants);
+        }
     }
 
     /// Releases all that a transaction (already taken out of the map) holds. Operations of it that still wait run again, and
@@ -326,7 +341,9 @@ impl Partition {
         }
         self.outputs.woken.append(&mut transaction.apply_waiters);
         self.settle_grants();
-        if self.idle.len() < IDLE_TRANSACTIONS_MAX && transaction.is_small() {
+        if transaction.writes.len() > self.config.slice_writes {
+            self.remains.push(transaction);
+        } else if self.idle.len() < IDLE_TRANSACTIONS_MAX && transaction.is_small() {
             transaction.reset();
             self.idle.push(transaction);
         }

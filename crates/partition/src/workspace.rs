@@ -13,6 +13,7 @@ use shoal_types::row::Splice;
 use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::api::{SavepointMark, WaitToken};
+use crate::key_bytes::KeyBytes;
 use crate::locks::LockKey;
 use crate::numbers::Numbers;
 use crate::segments::Segments;
@@ -22,6 +23,7 @@ pub(crate) const NO_WRITE: u32 = u32::MAX;
 /// What a staged write and a lock take besides rows and keys: their lists, which grow by doubling, and the tables that find them.
 const WRITE_WORK_BYTES: usize = 80;
 const LOCK_WORK_BYTES: usize = 64;
+const GATHERED_WORK_BYTES: usize = 24;
 /// Less than this is not counted: buffers of this size are kept for the next transaction anyway.
 const UNCOUNTED_WORK_BYTES: usize = 32 << 10;
 /// Up to so many writes are searched one by one.
@@ -114,13 +116,16 @@ pub(crate) struct Transaction {
     /// The same of the parts that are applied.
     pub(crate) applied_parts: u32,
     /// Keys and names, in the order of the writes.
-    keys: Vec<u8>,
+    keys: KeyBytes,
     /// Tables that were written to, even if that was undone.
     tables: Vec<TableId>,
     /// The newest write of each key, once there are more than `LINEAR_MAX` writes.
     newest: Numbers,
     pub(crate) overlays: Vec<Overlay>,
     pub(crate) locks: Segments<LockKey>,
+    /// Exclusive locks that only the table of locks lists, and whose they may be: see `locks`.
+    pub(crate) gathered: usize,
+    gathered_tables: Vec<TableId>,
     /// Indexes in which the transaction holds range locks.
     pub(crate) ranges: Vec<(TableId, IndexId)>,
     pub(crate) waits: Vec<(WaitToken, WaitingFor)>,
@@ -144,11 +149,13 @@ impl Transaction {
             logged: 0,
             logged_writes: 0,
             applied_parts: 0,
-            keys: Vec::new(),
+            keys: KeyBytes::default(),
             tables: Vec::new(),
             newest: Numbers::default(),
             overlays: Vec::new(),
             locks: Segments::default(),
+            gathered: 0,
+            gathered_tables: Vec::new(),
             ranges: Vec::new(),
             waits: Vec::new(),
             apply_waiters: Vec::new(),
@@ -169,6 +176,8 @@ impl Transaction {
         self.newest.clear();
         self.overlays.clear();
         self.locks.clear();
+        self.gathered = 0;
+        self.gathered_tables.clear();
         self.ranges.clear();
         self.waits.clear();
         self.apply_waiters.clear();
@@ -181,22 +190,38 @@ impl Transaction {
         self.writes.capacity() <= 256 && self.keys.capacity() <= 16 << 10 && self.locks.capacity() <= 1024
     }
 
+    /// Frees memory of a transaction that is no more: so many writes, and all else with the last. True: that was all.
+    pub(crate) fn free_some(&mut self, writes: usize) -> bool {
+        self.writes.drop_behind(self.writes.len().saturating_sub(writes));
+        self.writes.is_empty()
+    }
+
     /// What the transaction takes besides rows, when that is much.
     #[inline]
     pub(crate) fn work_bytes(&self) -> u64 {
-        let bytes = self.writes.len() * WRITE_WORK_BYTES + self.locks.len() * LOCK_WORK_BYTES + self.keys.len();
+        let locks = self.locks.len() * LOCK_WORK_BYTES + self.gathered * GATHERED_WORK_BYTES;
+        let bytes = self.writes.len() * WRITE_WORK_BYTES + locks + self.keys.len();
         bytes.saturating_sub(UNCOUNTED_WORK_BYTES) as u64
+    }
+
+    /// So many locks of this table were taken that only the table of locks lists.
+    #[inline]
+    pub(crate) fn note_gathered(&mut self, table: TableId, count: usize) {
+        self.gathered += count;
+        if !self.gathered_tables.contains(&table) {
+            self.gathered_tables.push(table);
+        }
     }
 
     pub(crate) fn key(&self, write: u32) -> &[u8] {
         let write = &self.writes[write as usize];
-        &self.keys[write.key_start as usize..(write.key_start + write.key_length) as usize]
+        self.keys.get(write.key_start, write.key_length)
     }
 
     /// The name of what a deletion deletes.
     pub(crate) fn name(&self, write: u32) -> &[u8] {
         let write = &self.writes[write as usize];
-        &self.keys[write.name_start as usize..(write.name_start + write.name_length) as usize]
+        self.keys.get(write.name_start, write.name_length)
     }
 
     /// Where the row of this write has moved.
@@ -267,11 +292,7 @@ impl Transaction {
                 previous.superseded_by = number;
                 (previous.key_start, previous.row_id)
             }
-            None => {
-                let start = self.keys.len() as u32;
-                self.keys.extend_from_slice(key);
-                (start, row_id)
-            }
+            None => (self.keys.push(key), row_id),
         };
         self.writes.push(StagedWrite {
             table,
@@ -297,9 +318,8 @@ impl Transaction {
     pub(crate) fn stage_delete(&mut self, table: TableId, hash: u64, key: &[u8], name: &[u8], row_id: u32) {
         self.stage(table, hash, key, None, row_id, 0);
         if let Some(write) = self.writes.last_mut() {
-            write.name_start = self.keys.len() as u32;
+            write.name_start = self.keys.push(name);
             write.name_length = name.len() as u32;
-            self.keys.extend_from_slice(name);
         }
     }
 
@@ -368,10 +388,10 @@ impl Transaction {
             let Some(write) = self.writes.pop() else { break };
             released += write.charge;
             if write.name_length > 0 {
-                self.keys.truncate(write.name_start as usize);
+                self.keys.truncate(write.name_start);
             }
             match self.writes.get_mut(write.previous as usize) {
-                None => self.keys.truncate(write.key_start as usize),
+                None => self.keys.truncate(write.key_start),
                 Some(previous) => {
                     previous.superseded_by = NO_WRITE;
                     let moved = if self.moved.is_empty() { None } else { self.moved.remove(&write.previous) };
@@ -410,6 +430,7 @@ impl Transaction {
         };
         self.writes_table(table)
             || self.locks.iter().any(|key| key.table == table)
+            || self.gathered_tables.contains(&table)
             || self.ranges.iter().any(|&(other, _)| other == table)
             || self.waits.iter().any(waits_for)
     }
@@ -496,7 +517,7 @@ mod tests {
             }
             assert_eq!(transaction.truncate(SavepointMark(0)), u64::from(count) * 10);
             assert_eq!(value(&transaction, 0), None);
-            assert!(transaction.keys.is_empty());
+            assert_eq!(transaction.keys.len(), 0);
         }
     }
 

@@ -44,6 +44,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    allocator::use_small_pages();
     let outcome = match CommandLine::parse().command {
         Command::Dev(arguments) => dev::run(&arguments),
         Command::Start(arguments) => start::run(&arguments),

@@ -19,7 +19,7 @@ const LOCK_WAIT_TIMEOUT: Duration = Duration::from_secs(50);
 const TRANSACTION_BYTES_MAX: u64 = 512 << 20;
 /// A commit that takes more in the log goes there in parts, so many before they are waited for.
 const PARTS_FROM_BYTES: u64 = 2 << 20;
-const PARTS_AT_A_TIME: u32 = 16;
+const PARTS_AT_A_TIME: u32 = 4;
 /// Rows that are counted exactly for an estimate lie in so many partitions; the others are taken to be alike.
 const ESTIMATE_PARTITIONS: usize = 8;
 

@@ -310,6 +310,8 @@ impl Transaction {
                 let mut guard =
                     Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, true)?;
                 let hold_end = run.len().min(*at + ROWS_PER_HOLD);
+                let deleted = run[*at..hold_end].iter().filter(|one| one.kind == WriteKind::Delete);
+                guard.warm(table.id(), deleted.map(|one| &*one.bytes));
                 while *at < hold_end {
                     let one = &run[*at];
                     match stage(&mut guard, id, one.write(), token)? {

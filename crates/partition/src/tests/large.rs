@@ -206,3 +206,46 @@ fn who_was_behind_a_large_transaction_in_a_queue_holds_what_it_gets() {
     bed.partition.go_on_to_the_end();
     assert_eq!(bed.partition.activity(), Activity::default());
 }
+
+#[test]
+fn locks_of_which_only_hashes_are_kept_are_locks_until_their_transaction_is_gone() {
+    let (mut bed, writer) = changing_all();
+    assert_eq!(bed.partition.transaction(writer).unwrap().locks.len(), 4);
+    assert_eq!(bed.partition.activity().row_locks, 10);
+    // Whoever comes for one waits for its holder, or goes past it.
+    let (other, third) = (bed.begin(), bed.begin());
+    assert!(is_wait(&bed.update(other, &row(9, 2))));
+    let skip = LockRequest { policy: LockPolicy::SkipLocked, ..EXCLUSIVE };
+    let (mut cursor, mut rows) = (Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward), Vec::new());
+    assert!(!is_wait(&bed.scan(&newest(third), &mut cursor, Some(skip), 100, &mut rows)));
+    assert!(rows.is_empty());
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Backward);
+    assert!(is_wait(&bed.scan(&newest(third), &mut cursor, Some(EXCLUSIVE), 100, &mut rows)));
+    let mut edges = bed.partition.wait_edges();
+    edges.sort_unstable();
+    assert_eq!(edges, [(other, writer), (third, other)]);
+    // What is undone stays locked.
+    bed.partition.rollback_to(writer, SavepointMark(2));
+    for id in 2..8 {
+        assert!(is_wait(&bed.update(bed_waiter(id), &row(id, 3))));
+    }
+    bed.partition.rollback(writer);
+    bed.partition.go_on_to_the_end();
+    bed.drain();
+    assert!(bed.woken.contains(&WaitToken(other.0)));
+    assert!(matches!(bed.update(other, &row(9, 2)), Step::Ready(true)));
+    bed.commit(other);
+    for id in 2..8 {
+        assert!(matches!(bed.update(bed_waiter(id), &row(id, 3)), Step::Ready(true)));
+        bed.partition.rollback(bed_waiter(id));
+    }
+    bed.partition.rollback(third);
+    bed.partition.go_on_to_the_end();
+    assert_eq!(bed.partition.activity(), Activity { old_versions: 1, ..Activity::default() });
+    assert_eq!(ks(&bed.all()), [0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+}
+
+/// Transactions that none of the bed's own are.
+fn bed_waiter(id: i32) -> TransactionId {
+    TransactionId(1000 + id as u64)
+}

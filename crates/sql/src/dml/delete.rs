@@ -9,7 +9,9 @@ use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
 use super::row::{RowBuilder, duplicate_entry};
 use super::rows::{found_bytes, matching_rows};
-use super::{Affected, DeletePlan, MultiPlan, MultiTarget, ROWS_PER_CHECK, RowFinder};
+use super::{
+    Affected, BYTES_PER_BATCH, DeletePlan, MultiPlan, MultiTarget, ROWS_PER_BATCH, ROWS_PER_CHECK, RowFinder,
+};
 use crate::execute::consumer::Collect;
 use crate::execute::fetch::TableReader;
 use crate::execute::lookup::{Lookup, lookup};
@@ -17,9 +19,6 @@ use crate::execute::memory::Held;
 use crate::execute::query::run_collect;
 use crate::execute::{ExecContext, sleep_if_asked};
 
-/// Rows that are deleted at a time, and the bytes that do.
-const ROWS_PER_BATCH: usize = 256;
-const BYTES_PER_BATCH: usize = 1 << 20;
 /// What a key takes besides its bytes that a join has come to.
 const SEEN_BYTES: usize = 80;
 

@@ -17,6 +17,9 @@ use crate::plan::{Limit, QueryPlan, SortKey, TableInput};
 
 /// Rows that a statement changes one by one between two looks at the interrupt.
 const ROWS_PER_CHECK: usize = 64;
+/// Rows that are changed or deleted at a time while more are looked for, and the bytes that do.
+const ROWS_PER_BATCH: usize = 256;
+const BYTES_PER_BATCH: usize = 1 << 20;
 
 /// What a statement did, for the OK packet.
 #[derive(Clone, Debug, Default)]

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::{EvalContext, RowSource};
-use shoal_txn::{Inserted, Modification};
+use shoal_txn::{Inserted, Modification, Visit};
 use shoal_types::row::RowRef;
-use shoal_types::{ErrorCode, Result, TimeZone, Value, WarningLevel};
+use shoal_types::{Error, ErrorCode, Index, Result, TimeZone, Value, WarningLevel};
 
 use super::row::{RowBuilder, duplicate_entry};
 use super::rows::{found_bytes, matching_rows};
-use super::{Affected, ROWS_PER_CHECK, UpdatePlan};
+use super::{Affected, BYTES_PER_BATCH, ROWS_PER_BATCH, ROWS_PER_CHECK, UpdatePlan};
+use crate::execute::fetch::TableReader;
 use crate::execute::lookup::{Lookup, lookup};
 use crate::execute::{ExecContext, sleep_if_asked};
 
@@ -32,6 +33,7 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
                 update_by_key(plan, &key, &mut affected, ctx).await?;
             }
         }
+        None if is_changed_as_found(plan) => update_as_found(plan, &mut affected, ctx).await?,
         None => {
             let mut found = matching_rows(&plan.finder, ctx).await?;
             for (number, row) in found.rows.into_iter().enumerate() {
@@ -51,6 +53,54 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
     affected.info =
         format!("Rows matched: {}  Changed: {changed}  Warnings: {}", affected.found, ctx.eval.warnings.count());
     Ok(affected)
+}
+
+/// What is changed early in the statement makes no difference to what it finds later, nor to what it may do with that.
+fn is_changed_as_found(plan: &UpdatePlan) -> bool {
+    let finder = &plan.finder;
+    let schema = &finder.input.table.schema;
+    let assigned = || plan.assignments.iter().map(|(column, _)| column).chain(&plan.on_update_now);
+    let concerns_index = |number: usize, index: &Index| {
+        let is_in_it = |column: &usize| index.columns.iter().any(|part| part.column == *column);
+        (index.unique || number == finder.input.access.index) && assigned().any(is_in_it)
+    };
+    let concerns_any = schema.indexes.iter().enumerate().any(|(number, index)| concerns_index(number, index));
+    let needs_session = plan.assignments.iter().any(|(_, value)| value.needs_session());
+    let is_all = finder.order.is_empty() && finder.limit.is_none() && !finder.impossible;
+    is_all && !plan.moves_rows && !concerns_any && !needs_session
+}
+
+/// Changes rows while more are looked for: see `delete_as_found`.
+async fn update_as_found(plan: &UpdatePlan, affected: &mut Affected, ctx: &mut ExecContext<'_>) -> Result<()> {
+    let finder = &plan.finder;
+    let table = &finder.input.table;
+    let mut reader = TableReader::open(&finder.input, None, ctx).await?;
+    let mut changed: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+    let mut bytes = 0;
+    loop {
+        let mut visit = |row: RowRef<'_>, eval: &mut EvalContext<'_>| {
+            affected.found += 1;
+            if let Some(new) = changed_row(plan, row, affected.found, eval)? {
+                bytes += row.bytes().len() + new.len();
+                changed.push((row.bytes().to_vec(), Some(new)));
+            }
+            Ok(Visit::Take)
+        };
+        let has_more = reader.next(&finder.input, ctx, &mut visit).await?;
+        if !changed.is_empty() && (changed.len() >= ROWS_PER_BATCH || bytes >= BYTES_PER_BATCH || !has_more) {
+            let end = ctx.transaction.replace_many(table, &changed).await?;
+            if end.duplicate.is_some() {
+                return Err(Error::unknown("internal: an update of no unique column has met a duplicate"));
+            }
+            affected.rows += changed.len() as u64;
+            ctx.handlers.update += changed.len() as u64;
+            changed.clear();
+            bytes = 0;
+        }
+        if !has_more {
+            return Ok(());
+        }
+    }
 }
 
 /// The primary keys if that is all there is to find, and rows stay where they are.

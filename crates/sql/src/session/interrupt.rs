@@ -115,6 +115,8 @@ impl Interrupt {
         look_in_passing();
         if self.is_turn_over() {
             tokio::task::yield_now().await;
+            // Other threads that want this core have theirs: the system would let them wait for some milliseconds.
+            std::thread::yield_now();
             self.turn_began_us.store(0, Ordering::Relaxed);
             if let Some(node) = &self.node {
                 node.flush_in_passing();
