@@ -41,6 +41,7 @@ mod read;
 mod scan;
 mod segments;
 mod slab;
+mod sparse_slab;
 mod splice;
 mod tail;
 mod time;
