@@ -34,6 +34,8 @@ const COMPACTION_PER_HOLD: usize = 512;
 const COMPACTION_HOLDS: usize = 128;
 /// How often what tables take is summed up, and freed memory given back to the system.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(1);
+/// Threads look for memory of theirs that others have freed when so much less is in use than a second before.
+const SHRUNK_BYTES_MIN: u64 = 1 << 20;
 /// A checkpoint is worth its while when the log has grown to this part of the data.
 const DATA_SHARE: u64 = 4;
 
@@ -58,14 +60,14 @@ impl Keeper {
 
     fn run(&self, node: &Weak<Node>) {
         let mut not_before = Instant::now();
-        let mut measured = Instant::now();
+        let (mut measured, mut in_use) = (Instant::now(), 0);
         while !self.sleep() {
             let Some(node) = node.upgrade() else { return };
             node.drop_old_versions();
             node.compact();
             if measured.elapsed() >= MEASURE_INTERVAL {
                 measured = Instant::now();
-                node.measure_memory();
+                in_use = node.measure_memory(in_use);
             }
             if node.wants_checkpoint()
                 && Instant::now() >= not_before
@@ -134,8 +136,9 @@ impl Node {
         }
     }
 
-    /// Tells the budget and the status variables what tables take, and has the allocator give back what is free.
-    fn measure_memory(&self) {
+    /// Tells the budget and the status variables what tables take, and has the allocator give back what is free. `before`: what was in use
+    /// last time; returns what is now.
+    fn measure_memory(&self, before: u64) -> u64 {
         let all = self.hosted().map(|partition| self.partition(partition).memory());
         let sum = all.fold(FragmentMemory::default(), FragmentMemory::plus);
         self.budget.set_measured(sum.bytes(), sum.old_bytes);
@@ -143,6 +146,24 @@ impl Node {
         if let Some(release) = self.options.release_memory {
             release();
         }
+        let in_use = sum.bytes() + self.budget.work_bytes();
+        if in_use + SHRUNK_BYTES_MIN <= before {
+            self.shrunk.fetch_add(1, Ordering::Release);
+            self.slices.wake();
+        }
+        in_use
+    }
+
+    /// Memory that one thread has allocated and another one has freed stays with the first until that looks: the allocator cannot do it
+    /// for it. So threads that fill tables ask when memory in use has become less. `seen`: what the thread's last call returned.
+    pub fn release_memory(&self, seen: u64) -> u64 {
+        let shrunk = self.shrunk.load(Ordering::Acquire);
+        if shrunk != seen
+            && let Some(release) = self.options.release_memory
+        {
+            release();
+        }
+        shrunk
     }
 
     /// Writes a checkpoint of everything and cuts the log behind it. One at a time; others wait.

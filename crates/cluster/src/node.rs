@@ -85,6 +85,8 @@ pub struct Node {
     pub(crate) checkpointing: Mutex<()>,
     /// What tables were found to take.
     pub(crate) measured: Mutex<FragmentMemory>,
+    /// How often memory in use was found to have become less.
+    pub(crate) shrunk: AtomicU64,
     /// Held while a checkpoint file becomes the newest.
     pub(crate) checkpoint_files: Mutex<()>,
     pub(crate) company: Arc<Company>,

@@ -67,7 +67,8 @@ pub struct NodeOptions {
     pub cluster: Option<ClusterOptions>,
     /// Where a management node writes the cluster's log; `None`: into the data directory.
     pub cluster_log_dir: Option<PathBuf>,
-    /// Gives memory that the allocator has free back to the system. Called every second.
+    /// Gives memory that the allocator holds free for the calling thread, or for nobody, back to the system. Called every second, and by
+    /// threads that hold memory when others have freed it.
     pub release_memory: Option<fn()>,
     /// Called once. By default it says why on stderr and ends the process.
     pub on_fatal: FatalHook,

@@ -324,6 +324,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         checkpointed: AtomicU64::new(log.first_lsn().0),
         checkpointing: Mutex::default(),
         measured: Mutex::default(),
+        shrunk: AtomicU64::new(0),
         checkpoint_files: Mutex::default(),
         company: Company::new(),
         checkpoints: store,

@@ -42,12 +42,14 @@ impl Slices {
     /// Starts the thread, which ends when the node is gone or [`Slices::stop`] is called.
     pub(crate) fn start(&self, node: Weak<Node>) -> Result<()> {
         let work = move || {
+            let mut memory_seen = 0;
             while let Some(node) = node.upgrade() {
                 if node.slices.stopping.load(Ordering::Acquire) {
                     return;
                 }
                 let next = lock(&node.slices.wanted).pop_front();
                 let Some(partition) = next else {
+                    memory_seen = node.release_memory(memory_seen);
                     drop(node);
                     std::thread::park();
                     continue;
@@ -69,6 +71,13 @@ impl Slices {
         thread.thread().unpark();
         *lock(&self.thread) = Some(thread);
         Ok(())
+    }
+
+    /// Has the thread give back memory that it holds free.
+    pub(crate) fn wake(&self) {
+        if let Some(thread) = self.handle.get() {
+            thread.unpark();
+        }
     }
 
     /// Ends the thread, and waits for it if this is another one. What is left is done by whoever needs it.

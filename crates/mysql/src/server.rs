@@ -225,6 +225,7 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
             frontend.before_sleep()
         }));
         let worker = Worker::new();
+        let mut memory_seen = 0;
         let mut connections = JoinSet::new();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -236,6 +237,7 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
                 _ = ticks.tick() => {
                     worker.tick();
                     self.publish_traffic(&worker);
+                    memory_seen = self.door.frontend.release_memory(memory_seen);
                 }
                 changed = self.stopping.changed() => worker.stop(match changed {
                     Ok(()) => *self.stopping.borrow_and_update(),

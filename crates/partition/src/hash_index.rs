@@ -1,7 +1,8 @@
 //! The hash index of a primary key: 64-bit key hashes to row ids.
 //!
 //! Extendible hashing: a directory over the leading bits of a 32-bit hash points to segments, and a segment that is
-//! full splits in two. So growth costs a few thousand entries at a time, never the whole index. A segment is an array
+//! full splits in two. One that has become sparse keeps its place with fewer buckets. So growing and shrinking cost a few
+//! thousand entries at a time, never the whole index. A segment is an array
 //! of buckets of one cache line each, so that a search as a rule costs one cache miss; entries that do not fit their
 //! bucket go to the next one that has room. Entries keep their 32-bit hash: neither growing nor splitting looks at
 //! rows. The caller compares keys.
@@ -140,9 +141,18 @@ impl Segment {
     }
 
     fn grow(&mut self) {
-        let mut larger = Segment::new(self.depth, self.buckets.len() * 2);
-        self.entries().for_each(|entry| larger.insert(entry));
-        *self = larger;
+        self.resize(self.buckets.len() * 2);
+    }
+
+    /// Half as many buckets would be three quarters full at most.
+    fn is_sparse(&self) -> bool {
+        self.buckets.len() > 1 && self.len <= self.buckets.len() / 2 * BUCKET_ENTRIES * 3 / 4
+    }
+
+    fn resize(&mut self, buckets: usize) {
+        let mut resized = Segment::new(self.depth, buckets);
+        self.entries().for_each(|entry| resized.insert(entry));
+        *self = resized;
     }
 }
 
@@ -200,6 +210,9 @@ impl HashIndex {
         match segment.find(hash, |found| found == row) {
             Some((bucket, at)) => {
                 segment.remove(bucket, at);
+                if segment.is_sparse() {
+                    segment.resize(segment.buckets.len() / 2);
+                }
                 true
             }
             None => false,
@@ -289,6 +302,25 @@ mod tests {
             assert_eq!(index.find(spread(u64::from(key)), |row| row == key), Some(key));
         }
         assert_eq!(index.find(spread(100_000), |_| true), None);
+    }
+
+    #[test]
+    fn an_index_that_has_lost_most_keys_gives_their_memory_back_and_can_grow_again() {
+        let mut index = HashIndex::default();
+        (0..100_000u32).for_each(|key| index.insert(spread(u64::from(key)), key));
+        let full = index.memory_bytes();
+        let goes = |key: &u32| !key.is_multiple_of(10);
+        for key in (0..100_000u32).filter(goes) {
+            assert!(index.remove(short_hash(spread(u64::from(key))), key));
+        }
+        assert!(index.memory_bytes() * 6 < full, "{} of {full}", index.memory_bytes());
+        for key in 0..100_000u32 {
+            let found = index.find(spread(u64::from(key)), |row| row == key);
+            assert_eq!(found, Some(key).filter(|key| !goes(key)));
+        }
+        (0..100_000u32).filter(goes).for_each(|key| index.insert(spread(u64::from(key)), key));
+        assert_eq!((index.len(), index.memory_bytes()), (100_000, full));
+        assert!((0..100_000u32).all(|key| index.find(spread(u64::from(key)), |row| row == key).is_some()));
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod scan;
 mod segments;
 mod shards;
 mod slab;
+mod sparse_slab;
 mod splice;
 mod tail;
 mod time;

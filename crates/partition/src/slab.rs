@@ -1,4 +1,5 @@
-//! Numbered places for values, grown a chunk at a time so that growth never moves what is there.
+//! Numbered places for values, grown a chunk at a time so that growth never moves what is there; values can be moved to the lowest numbers.
+//! Where numbers must not change there is [`crate::sparse_slab`].
 
 /// Values a chunk.
 const CHUNK: usize = 1024;

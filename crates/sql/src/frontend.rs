@@ -154,6 +154,10 @@ pub trait Frontend: 'static {
     fn fall_asleep(&self) {}
     /// It goes on after `fall_asleep`.
     fn wake(&self) {}
+    /// Called by every such thread once a second, with what its last call returned, at first 0: memory that the thread holds free goes back.
+    fn release_memory(&self, seen: u64) -> u64 {
+        seen
+    }
 }
 
 /// How one connection is told from any thread that it has been killed. Looking at it costs one load, so the door can

@@ -187,6 +187,10 @@ impl Frontend for SharedServer {
         self.0.node.fall_asleep();
     }
 
+    fn release_memory(&self, seen: u64) -> u64 {
+        self.0.node.release_memory(seen)
+    }
+
     fn wake(&self) {
         self.0.node.wake();
     }

@@ -5,12 +5,19 @@ use std::sync::Arc;
 use shoal_types::{IndexId, Result, TableSchema, Timestamp};
 
 use super::rows::{RowPlace, RowStore};
-use super::{Fragment, NO_UNDO, OrderedIndex, Slot, Undo, layout_of, names_of, old_version_bytes};
+use super::{
+    Fragment, NO_UNDO, OrderedIndex, Slot, Undo, VACANT_SLOT, VACANT_UNDO, layout_of, names_of, old_version_bytes,
+};
 use crate::hash_index::{HashIndex, short_hash};
-use crate::slab::Slab;
+use crate::sparse_slab::SparseSlab;
 
 /// Keys that are sorted at a time when an index is built.
 const SORTED_BYTES_MAX: usize = 64 << 20;
+
+/// Steps of a compaction: moving a row is one; so many slots are looked at ...
+const LOOKS_PER_STEP: usize = 16;
+/// ... in the time of one step, and a chunk of slots is packed in the time of so many.
+const STEPS_PER_CHUNK: usize = 64;
 
 /// A version on its way into a fragment.
 pub(crate) enum NewRow<'a> {
@@ -231,8 +238,7 @@ impl Fragment {
     fn take_chain(&mut self, mut number: u32) -> Vec<RowPlace> {
         let mut dead = Vec::new();
         while number != NO_UNDO {
-            let empty = Undo { row: RowPlace::NONE, timestamp: Timestamp::ZERO, next: NO_UNDO };
-            let undo = self.undo.remove(number, empty);
+            let undo = self.undo.remove(number);
             self.old_bytes -= old_version_bytes(undo.row);
             dead.extend(Some(undo.row).filter(|row| !row.is_none()));
             number = undo.next;
@@ -280,8 +286,7 @@ impl Fragment {
             }
         }
         self.hash.remove(self.slots[row_id].short_hash, row_id);
-        let empty = Slot { row: RowPlace::NONE, timestamp: Timestamp::ZERO, undo: NO_UNDO, short_hash: 0 };
-        self.slots.remove(row_id, empty);
+        self.slots.remove(row_id);
         self.discharge(dead)
     }
 
@@ -292,9 +297,13 @@ impl Fragment {
         released
     }
 
-    /// Moves rows out of pages that have become sparse, and nodes of indexes out of the way of memory that is free behind them.
-    /// Looks at so many of them at most; false: there is nothing left to do.
-    pub(crate) fn compact(&mut self, mut steps: usize) -> bool {
+    /// Packs slots where few are left, moves rows out of pages that have become sparse, and nodes of indexes out of the way of memory
+    /// that is free behind them. Does so many steps at most; false: there is nothing left to do.
+    pub(crate) fn compact(&mut self, steps: usize) -> bool {
+        let chunks = (steps / STEPS_PER_CHUNK).max(1);
+        if self.slots.pack(chunks) || self.undo.pack(chunks) {
+            return true;
+        }
         if !self.store.is_compacting() {
             self.compacted = 0;
             self.forget_unused();
@@ -303,22 +312,26 @@ impl Fragment {
             }
         }
         let slots = self.slots.end();
-        while self.store.is_compacting() && steps > 0 {
+        let mut looks = steps * LOOKS_PER_STEP;
+        while self.store.is_compacting() && looks > 0 {
             let at = self.compacted;
             let place = match at.checked_sub(slots) {
-                None => &mut self.slots[at].row,
-                Some(old) if old < self.undo.end() => &mut self.undo[old].row,
+                None => self.slots.get_mut(at).map(|slot| &mut slot.row),
+                Some(old) if old < self.undo.end() => self.undo.get_mut(old).map(|undo| &mut undo.row),
                 // Versions were put before the place meanwhile: chains grow at any number.
                 Some(_) => {
                     self.compacted = 0;
                     return true;
                 }
             };
-            if self.store.is_leaving(*place) {
+            if let Some(place) = place
+                && self.store.is_leaving(*place)
+            {
                 *place = self.store.relocate(*place);
+                looks = looks.saturating_sub(LOOKS_PER_STEP - 1);
             }
             self.compacted += 1;
-            steps -= 1;
+            looks = looks.saturating_sub(1);
         }
         true
     }
@@ -326,10 +339,10 @@ impl Fragment {
     /// Lists that nothing is in any more begin anew.
     fn forget_unused(&mut self) {
         if self.undo.len() == 0 && self.undo.end() > 0 {
-            self.undo = Slab::default();
+            self.undo = SparseSlab::new(VACANT_UNDO);
         }
         if self.slots.len() == 0 && self.slots.end() > 0 {
-            self.slots = Slab::default();
+            self.slots = SparseSlab::new(VACANT_SLOT);
             self.hash = HashIndex::default();
         }
     }

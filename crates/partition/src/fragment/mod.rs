@@ -9,7 +9,8 @@
 //! it back to the budget when the version is forgotten.
 //!
 //! The bytes of versions lie in pages of the fragment's own ([`rows`]), which [`Fragment::compact`] gives back when rows have gone.
-//! Slots do not move: cursors, workspaces and indexes know rows by their numbers.
+//! Slots keep their numbers, by which cursors, workspaces and indexes know rows; where few of them are left they lie packed
+//! ([`crate::sparse_slab`]).
 
 mod change;
 mod index;
@@ -27,9 +28,11 @@ use rows::{RowPlace, RowStore, paged_bytes};
 
 use crate::api::FragmentUsage;
 use crate::hash_index::HashIndex;
-use crate::slab::Slab;
+use crate::sparse_slab::SparseSlab;
 
 const NO_UNDO: u32 = u32::MAX;
+/// Slots come in chunks of 1,024; in tests of 64, so that few rows make several.
+const CHUNK_WORDS: usize = if cfg!(test) { 1 } else { 16 };
 /// A slot (for an old version: its place in the chain and in the list of garbage), and a place in the hash index at an average
 /// load.
 const ROW_BYTES: u64 = 32 + 14;
@@ -38,6 +41,7 @@ const CACHE_LINE: usize = 64;
 /// Lines of a row that are worth fetching before it is known whether all of it is wanted.
 const WARM_LINES: usize = 4;
 
+#[derive(Clone, Copy)]
 pub(crate) struct Slot {
     /// None: deleted at `timestamp` (or the slot is free).
     row: RowPlace,
@@ -47,11 +51,15 @@ pub(crate) struct Slot {
 }
 
 /// A version that has been superseded.
+#[derive(Clone, Copy)]
 struct Undo {
     row: RowPlace,
     next: u32,
     timestamp: Timestamp,
 }
+
+const VACANT_SLOT: Slot = Slot { row: RowPlace::NONE, undo: NO_UNDO, timestamp: Timestamp::ZERO, short_hash: 0 };
+const VACANT_UNDO: Undo = Undo { row: RowPlace::NONE, next: NO_UNDO, timestamp: Timestamp::ZERO };
 
 /// What an old version takes, its keys in indexes apart.
 fn old_version_bytes(row: RowPlace) -> u64 {
@@ -107,8 +115,8 @@ pub(crate) struct Fragment {
     /// The primary key's columns, and rows of these alone.
     names: (Vec<usize>, RowLayout),
     store: RowStore,
-    slots: Slab<Slot>,
-    undo: Slab<Undo>,
+    slots: SparseSlab<Slot, CHUNK_WORDS>,
+    undo: SparseSlab<Undo, CHUNK_WORDS>,
     /// The next slot, or old version behind all slots, whose bytes a compaction looks at.
     compacted: u32,
     hash: HashIndex,
@@ -177,8 +185,8 @@ impl Fragment {
             primary,
             names: names_of(&schema),
             store: RowStore::default(),
-            slots: Slab::default(),
-            undo: Slab::default(),
+            slots: SparseSlab::new(VACANT_SLOT),
+            undo: SparseSlab::new(VACANT_UNDO),
             compacted: 0,
             hash: HashIndex::default(),
             ordered,

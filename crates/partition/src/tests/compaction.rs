@@ -55,6 +55,7 @@ fn compaction_gives_memory_back_and_changes_no_row_and_no_old_version() {
     assert!(sparse.row_bytes > full.row_bytes * 9 / 10, "{full:?}, then {sparse:?}");
     assert!(compacted.row_bytes * 2 < full.row_bytes, "{full:?}, then {compacted:?}");
     assert!(compacted.index_bytes < sparse.index_bytes, "{sparse:?}, then {compacted:?}");
+    assert!(compacted.index_bytes * 4 < full.index_bytes, "{full:?}, then {compacted:?}");
     delete_where(&mut bed, |_| true);
     forget_old_versions(&mut bed);
     compact(&mut bed);
@@ -83,6 +84,40 @@ fn rows_that_are_written_while_others_move_stay_what_they_are() {
         .map(|id| row(id, if id < 1000 { 7 } else { 1 }))
         .chain((0..200).map(|round| row(ROWS + round, 8)));
     assert!(bed.all().into_iter().eq(expected));
+}
+
+/// Row numbers are in the transaction's workspace and the cursor's position while the slots around them are packed.
+#[test]
+fn a_transaction_and_a_cursor_go_on_with_rows_whose_slots_have_been_packed() {
+    let mut bed = Bed::new();
+    bed.fill((0..ROWS).map(|id| row(id, 1)));
+    let kept = |id: i32| id % 10 == 0;
+    let writer = bed.begin();
+    for id in (0..ROWS).step_by(20) {
+        assert!(matches!(bed.update(writer, &row(id, 2)), Step::Ready(true)));
+    }
+    let snapshot = bed.clock;
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    let mut seen = Vec::new();
+    assert!(bed.scan(&at(None, snapshot), &mut cursor, None, 10_000, &mut seen).is_ready());
+    delete_where(&mut bed, |id| !kept(id));
+    bed.partition.set_gc_horizon(Timestamp(snapshot));
+    while bed.partition.collect_garbage(1000) > 0 {}
+    compact(&mut bed);
+    while !cursor.is_finished() {
+        assert!(bed.scan(&at(None, snapshot), &mut cursor, None, 1000, &mut seen).is_ready());
+    }
+    assert!(seen.into_iter().eq((0..ROWS).map(|id| row(id, 1))), "the snapshot is older than the deletion");
+    forget_old_versions(&mut bed);
+    compact(&mut bed);
+    let packed = bed.partition.measured_memory(TABLE);
+    bed.commit(writer);
+    let expected = (0..ROWS).step_by(10).map(|id| row(id, if id % 20 == 0 { 2 } else { 1 }));
+    assert!(bed.all().into_iter().eq(expected));
+    forget_old_versions(&mut bed);
+    compact(&mut bed);
+    let after = bed.partition.measured_memory(TABLE);
+    assert!(after.bytes() < packed.bytes() * 11 / 10, "{packed:?}, then {after:?}");
 }
 
 #[test]

@@ -17,6 +17,9 @@ use super::*;
 /// Parts are told of as well.
 const NOBODY: CommitToken = CommitToken(0);
 
+/// More than slots in a chunk.
+const WAVE_ROWS: i32 = 70;
+
 type Rows = BTreeMap<i32, TestRow>;
 
 /// One random instruction.
@@ -282,12 +285,13 @@ impl Model {
         let slot = usize::from(slot) % self.clients.len();
         let name = NAMES[usize::from(choice) % NAMES.len()];
         let row = TestRow { id, k: (k < 6).then_some(k), name };
-        match what % 24 {
+        match what % 27 {
             20 => self.persist(),
             21 => self.bed.partition.set_gc_horizon(Timestamp(self.oldest_snapshot())),
             22 => drop(self.bed.partition.collect_garbage(usize::from(choice) % 8)),
             18 if choice & 4 == 0 => self.go_on(),
             23 => self.advance_checkpoint(),
+            24 => drop(self.bed.partition.compact(1 + usize::from(choice))),
             _ => {}
         }
         let client = self.client(slot);
@@ -296,7 +300,7 @@ impl Model {
             return;
         }
         let (transaction, snapshot) = (client.transaction, client.snapshot);
-        match what % 24 {
+        match what % 27 {
             0..=3 => self.run(slot, Work::Insert(row)),
             4..=6 => self.run(slot, Work::Update(row)),
             7..=8 => self.run(slot, Work::Delete(id)),
@@ -335,10 +339,25 @@ impl Model {
                 }
             }
             19 => self.rollback(slot),
+            25 => self.wave(slot, choice % 2, |id, name| Work::Insert(TestRow { id, k: Some(id % 6), name })),
+            26 => self.wave(slot, choice % 2, |id, name| match id % 8 {
+                0 => Work::Update(TestRow { id, k: Some(7), name }),
+                _ => Work::Delete(id),
+            }),
             _ => {}
         }
         self.wake();
         self.resolve_deadlock();
+    }
+
+    /// Work on so many rows that their slots take more than a chunk, until something is in the way.
+    fn wave(&mut self, slot: usize, number: u8, work: impl Fn(i32, &'static str) -> Work) {
+        let first = 100 + WAVE_ROWS * i32::from(number);
+        for id in first..first + WAVE_ROWS {
+            if self.client(slot).blocked.is_none() {
+                self.run(slot, work(id, NAMES[id as usize % NAMES.len()]));
+            }
+        }
     }
 
     fn oldest_snapshot(&self) -> u64 {
