@@ -25,7 +25,7 @@ use crate::keeper::Keeper;
 use crate::live::Cluster;
 use crate::mesh::Operations;
 use crate::metadata_lock::MetadataLocks;
-use crate::options::NodeOptions;
+use crate::options::{Durability, NodeOptions};
 use crate::remote::{Peers, Remote};
 use crate::replication::Unsent;
 use crate::router::Router;
@@ -349,9 +349,52 @@ impl Node {
         self.budget.set_limit_bytes(bytes);
     }
 
-    /// When commits are acknowledged from now on.
-    pub fn set_durability(&self, durability: crate::options::Durability) {
-        self.log.set_durability(durability);
+    /// When commits are acknowledged from now on. The directory says durably that acknowledgements come from memory before the
+    /// first one does, and no longer when everything that was acknowledged so is on the disk.
+    ///
+    /// # Errors
+    /// The directory or the log cannot be written; a node that acknowledges from memory already goes on so.
+    pub fn set_durability(&self, durability: Durability) -> Result<()> {
+        let mut identity = lock(&self.identity);
+        if durability == Durability::Replicated {
+            if let Some(identity) = identity.as_mut().filter(|identity| !identity.replicated) {
+                identity.replicated = true;
+                identity.write()?;
+            }
+            self.log.set_durability(durability);
+            return Ok(());
+        }
+        {
+            // Whoever appends decides under this lock whether that is acknowledged from memory.
+            let _sequencer = lock(&self.sequencer);
+            self.log.set_durability(durability);
+        }
+        self.log.sync().map_err(log_error)?;
+        match &mut *identity {
+            Some(identity) if identity.replicated && self.is_whole() => {
+                identity.replicated = false;
+                identity.write()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// No replica here lacks what an earlier process has promised.
+    fn is_whole(&self) -> bool {
+        self.hosted().all(|partition| !self.partition(partition).is_amnesiac())
+    }
+
+    /// The replicas have caught up with whatever an earlier process has promised.
+    pub(crate) fn note_whole(&self) -> Result<()> {
+        let mut identity = lock(&self.identity);
+        let Some(identity) = &mut *identity else { return Ok(()) };
+        // Under this lock the log is not between two modes: in `disk` all that was acknowledged is on the disk.
+        let replicated = self.log.durability() == Durability::Replicated;
+        if identity.initialised && identity.replicated == replicated {
+            return Ok(());
+        }
+        (identity.initialised, identity.replicated) = (true, replicated);
+        identity.write()
     }
 
     pub fn options(&self) -> &NodeOptions {
@@ -394,7 +437,7 @@ impl Node {
         self.write_exact_sequences()?;
         self.log.close().map_err(log_error)?;
         // Whoever has not caught up with what an earlier process has lost leaves that to the next one.
-        let is_whole = self.hosted().all(|partition| !self.partition(partition).is_amnesiac());
+        let is_whole = self.is_whole();
         match &mut *lock(&self.identity) {
             Some(identity) => {
                 identity.clean = is_whole;
