@@ -77,6 +77,8 @@ pub(crate) struct Peer {
     lanes: RwLock<Vec<Option<Arc<Link>>>>,
     /// The incarnation whose link through shared memory ended before anything came: it may be unable to map it.
     refuses_memory: AtomicU64,
+    /// The newest link did not go through a network.
+    is_near: AtomicBool,
     is_inbound_blocked: AtomicBool,
     is_outbound_blocked: AtomicBool,
     block: watch::Sender<Block>,
@@ -113,6 +115,7 @@ impl Peer {
             }),
             lanes: RwLock::default(),
             refuses_memory: AtomicU64::new(0),
+            is_near: AtomicBool::new(false),
             is_inbound_blocked: AtomicBool::new(false),
             is_outbound_blocked: AtomicBool::new(false),
             block: watch::Sender::default(),
@@ -159,6 +162,7 @@ impl Peer {
         }
         state.dead_since = None;
         state.refusal = None;
+        self.is_near.store(link.transporter() != Transporter::Tcp, Ordering::Relaxed);
         if state.links == 0 {
             state.since = Instant::now();
             state.last_trouble = None;
@@ -202,12 +206,12 @@ impl Peer {
         self.changed();
     }
 
-    /// The peer's address refuses connections. With no link up that proves that the process is gone: it listens for as
-    /// long as it lives. Returns whether nothing is left to be found out.
-    pub(crate) fn connection_was_refused(&self) -> bool {
+    /// The process is gone, as `proof` has found by an attempt that began at `changes`. What was learnt of an earlier
+    /// state of the links proves nothing.
+    pub(crate) fn is_proven_dead(&self, changes: u64) {
         let mut state = self.state();
-        if state.links > 0 {
-            return false;
+        if state.links > 0 || *self.changes.borrow() != changes {
+            return;
         }
         if state.incarnation != 0 && state.dead_since.is_none() {
             state.dead_since = Some(Instant::now());
@@ -216,7 +220,16 @@ impl Peer {
             drop(state);
             self.changed();
         }
-        true
+    }
+
+    /// The links that there were last did not go through a network.
+    pub(crate) fn is_near(&self) -> bool {
+        self.is_near.load(Ordering::Relaxed)
+    }
+
+    /// Counts changes of links and deaths.
+    pub(crate) fn change_count(&self) -> u64 {
+        *self.changes.borrow()
     }
 
     /// One side refused the other.

@@ -38,8 +38,8 @@ pub trait Handler: Send + Sync + 'static {
     /// The last link to this incarnation broke. It may live, unreachable; it may come back.
     fn on_down(&self, peer: NodeId, incarnation: u64);
 
-    /// Proof that the process is gone: its address refuses connections while no link is up, or a newer incarnation has
-    /// come. Once an incarnation, after `on_down`.
+    /// Proof that the process is gone: on this host its address refuses connections while no link is up (see `proof`), or a newer
+    /// incarnation has come. Once an incarnation, after `on_down`.
     fn on_dead(&self, peer: NodeId, incarnation: u64);
 
     /// One side refused the other. Told again only when the reason changes.
