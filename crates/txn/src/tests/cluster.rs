@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_cluster::{Place, Table};
-use shoal_types::{NodeId, Outcome, Result};
+use shoal_types::{NodeId, Outcome, Result, Timestamp};
 
 use super::all_here::support::{self, Shape, TestNode, key, newest_k, read, row, rows_of, run, scan_all, set_k};
 use super::loopback::{Fault, Loopback, Network};
@@ -154,6 +154,29 @@ fn a_snapshot_is_the_same_on_both_nodes_whatever_is_committed_after_it() {
             transaction.rollback();
         }
         cluster.assert_idle();
+    });
+}
+
+/// A leader that begins asks who reads which snapshots, and does not wait long for the answers. Those that had come were thrown away
+/// when one peer was silent.
+#[test]
+fn what_peers_tell_in_a_pulse_counts_although_another_peer_is_silent() {
+    let cluster = Cluster::new();
+    cluster.network.add_silent(NodeId(3));
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let id = cluster.ids_at(&table, 1, 1)[0];
+        load(&cluster.nodes[1], &table, &[id]).await;
+        let [asker, peer] = &cluster.nodes;
+        let ahead = Timestamp(peer.node.clock().tick().0 + (3_600_000_000 << 16));
+        peer.node.clock().observe(ahead);
+        let mut writer = cluster.begun(1);
+        set_k(&mut writer, &table, id, Some(1)).await.unwrap();
+        writer.commit().await.unwrap();
+        assert!(asker.node.clock().latest() < ahead);
+        let pulse = exchange_pulses(&asker.node);
+        assert!(tokio::time::timeout(Duration::from_millis(100), pulse).await.is_err());
+        assert!(asker.node.clock().latest() > ahead, "the answer was lost");
     });
 }
 

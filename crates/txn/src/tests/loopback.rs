@@ -54,6 +54,8 @@ pub struct Network {
     version: AtomicU64,
     /// Nothing arrives.
     is_cut: AtomicBool,
+    /// Peers of everybody that never answer: they come first.
+    silent: Mutex<Vec<NodeId>>,
 }
 
 impl Network {
@@ -73,6 +75,10 @@ impl Network {
 
     pub fn heal(&self) {
         *self.fault.lock().unwrap() = None;
+    }
+
+    pub fn add_silent(&self, node: NodeId) {
+        self.silent.lock().unwrap().push(node);
     }
 
     pub fn is_cut(&self) -> bool {
@@ -118,7 +124,7 @@ impl Remote for Loopback {
     }
 
     fn peers(&self) -> Vec<NodeId> {
-        self.peers.clone()
+        [self.network.silent.lock().unwrap().clone(), self.peers.clone()].concat()
     }
 
     fn has_single_groups(&self) -> bool {
@@ -126,6 +132,9 @@ impl Remote for Loopback {
     }
 
     fn call(&self, to: NodeId, request: &[u8]) -> Call {
+        if self.network.silent.lock().unwrap().contains(&to) {
+            return Box::pin(std::future::pending());
+        }
         let number = self.network.calls.fetch_add(1, Ordering::Relaxed);
         let fault = self.network.fault.lock().unwrap().filter(|&(at, _)| at == number).map(|(_, fault)| fault);
         let running = match fault {
