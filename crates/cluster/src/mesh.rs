@@ -380,7 +380,8 @@ impl Node {
                 continue;
             }
             if let Err(error) = guard.peer_died(u64::from(peer.0)) {
-                tracing::warn!(partition, %error, "a dead leader could not be followed by another");
+                drop(guard);
+                return self.stop(&format!("partition {partition} cannot go on: {error}"));
             }
             self.settle_and_release(partition, guard);
         }

@@ -136,6 +136,9 @@ impl DerefMut for PartitionGuard<'_> {
 impl Drop for PartitionGuard<'_> {
     #[inline]
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.woken.node.partition_panicked(self.woken.partition);
+        }
         let woken = &mut self.guard.outputs().woken;
         if !woken.is_empty() {
             self.woken.tokens = std::mem::take(woken);
@@ -408,7 +411,7 @@ impl Node {
 
     /// Something broke that must not go on: says why and ends the process, or calls the hook of the options.
     pub fn stop(&self, reason: &str) {
-        if self.stopped.swap(true, Ordering::SeqCst) {
+        if !self.set_stopped() {
             return;
         }
         tracing::error!(reason, "the node stops");
@@ -419,6 +422,11 @@ impl Node {
             transport.flush();
         }
         (self.options.on_fatal)(reason);
+    }
+
+    /// From now on the node counts as stopped; false if it did before.
+    pub(crate) fn set_stopped(&self) -> bool {
+        !self.stopped.swap(true, Ordering::SeqCst)
     }
 
     /// The node has been closed or stopped.

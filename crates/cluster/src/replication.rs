@@ -170,9 +170,10 @@ impl Node {
     /// A message of another replica.
     pub(crate) fn step_replica(&self, partition: u32, message: Message) {
         let mut guard = self.partition(partition);
-        let stepped = guard.step_message(message);
-        if let Err(error) = stepped {
-            tracing::debug!(partition, %error, "a replica's message was refused");
+        if let Err(error) = guard.step_message(message) {
+            // Not settled: what it wants done may rest on what it could not do.
+            drop(guard);
+            return self.stop(&format!("partition {partition} cannot go on: {error}"));
         }
         if guard.is_leader() && !self.serves_term(partition, guard.term()) {
             self.note_leader(partition, &guard, self.now());
@@ -186,6 +187,7 @@ impl Node {
         for partition in self.hosted() {
             let mut guard = self.partition(partition);
             if let Err(error) = guard.tick(now) {
+                drop(guard);
                 self.stop(&format!("partition {partition} cannot go on: {error}"));
                 return;
             }

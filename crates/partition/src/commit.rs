@@ -138,6 +138,12 @@ impl Partition {
             // A checkpoint has brought its effects.
             return Ok(());
         }
+        if entry.index != self.applied_index + 1 {
+            return Err(Error::unknown(format!(
+                "internal: entry {} of partition {} was to be applied behind entry {}",
+                entry.index, self.config.id, self.applied_index
+            )));
+        }
         if self.config.is_witness() {
             (self.applied_index, self.applied_term) = (entry.index, entry.term);
             return Ok(());

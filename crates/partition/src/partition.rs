@@ -86,6 +86,8 @@ pub struct Partition {
     pub(crate) led_term: u64,
     /// Those that follow the log and have come to its end.
     pub(crate) followers: Vec<WaitToken>,
+    /// Why a committed entry could not be applied: nothing goes on from there.
+    broken: Option<String>,
 }
 
 pub(crate) fn no_such_table(table: TableId) -> Error {
@@ -141,6 +143,7 @@ impl Partition {
             scratch: Vec::new(),
             led_term: 0,
             followers: Vec::new(),
+            broken: None,
         }
     }
 
@@ -215,8 +218,21 @@ impl Partition {
         self.pump()
     }
 
-    /// Does what Raft wants until it wants nothing more.
+    /// Does what Raft wants until it wants nothing more. After an error nothing is applied any more: what Raft had handed out with
+    /// the entry that failed is gone, and later entries would be applied over the gap.
     pub(crate) fn pump(&mut self) -> Result<()> {
+        if let Some(reason) = &self.broken {
+            return Err(Error::unknown(reason.clone()));
+        }
+        self.pump_on().inspect_err(|error| self.broken = Some(error.message().to_owned()))
+    }
+
+    /// An entry could not be applied: the state is of no use any more.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    fn pump_on(&mut self) -> Result<()> {
         while self.group.turn(&mut self.outputs, &mut self.decided)? {
             if let Some(start) = self.decided.log_start.take()
                 && self.config.is_witness()

@@ -44,6 +44,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    shoal_cluster::report_panics();
     let outcome = match CommandLine::parse().command {
         Command::Dev(arguments) => dev::run(&arguments),
         Command::Start(arguments) => start::run(&arguments),
