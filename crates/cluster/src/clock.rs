@@ -1,3 +1,5 @@
+//! The clocks of a node: the hybrid logical clock that dates commits, and the one that leases run by.
+//!
 //! The hybrid logical clock: microseconds since 1970 in the upper 48 bits, a counter in the lower 16.
 //!
 //! Readings only rise, also over restarts: recovery starts the clock above the newest timestamp it has seen. When the
@@ -6,6 +8,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::time::{ClockId, clock_gettime};
+use shoal_partition::Millis;
 use shoal_types::Timestamp;
 
 const COUNTER_BITS: u32 = 16;
@@ -18,6 +22,14 @@ pub struct HybridClock {
 /// Microseconds since 1970 by the wall clock.
 pub(crate) fn wall_micros() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}
+
+/// The clock that leases run by: milliseconds since the host started. Unlike the monotonic clock it goes on while the host is
+/// suspended. The others elect a new leader meanwhile, and with a clock that had stood still this one would serve the rest of
+/// its lease when it wakes up.
+pub(crate) fn since_boot() -> Millis {
+    let now = clock_gettime(ClockId::Boottime);
+    Millis(now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000)
 }
 
 impl HybridClock {
@@ -77,6 +89,35 @@ impl RowIds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Where a process may have a clock of its own that says that the host was suspended for long, it is this one that shows it.
+    #[test]
+    fn leases_run_by_the_clock_that_counts_the_time_in_suspend() {
+        const CHILD: &str = "SHOAL_TEST_BOOT_CLOCK";
+        const SUSPENDED_S: u64 = 100_000_000;
+        let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+        let uptime: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
+        let now = since_boot().0 as f64 / 1000.0;
+        assert!((now - uptime).abs() < 60.0, "{now} is not {uptime}");
+        if std::env::var(CHILD).is_ok() {
+            println!("{CHILD} {now}");
+            return;
+        }
+        let mut child = std::process::Command::new("unshare");
+        child.args(["--user", "--map-root-user", "--time", "--boottime", &SUSPENDED_S.to_string()]);
+        child.arg(std::env::current_exe().unwrap()).args([
+            "--exact",
+            "clock::tests::leases_run_by_the_clock_that_counts_the_time_in_suspend",
+            "--nocapture",
+        ]);
+        // Not everybody may make time namespaces.
+        let Ok(output) = child.env(CHILD, "yes").output() else { return };
+        let output = String::from_utf8_lossy(&output.stdout).into_owned();
+        if let Some((_, told)) = output.split_once(CHILD) {
+            let told: f64 = told.split_whitespace().next().unwrap().parse().unwrap();
+            assert!(told > SUSPENDED_S as f64, "{told}");
+        }
+    }
 
     #[test]
     fn readings_rise_even_when_the_wall_clock_is_behind() {

@@ -27,10 +27,10 @@ pub(crate) struct Unsent {
 }
 
 impl Node {
-    /// This process's monotonic clock.
+    /// The clock that leases run by.
     #[inline]
     pub fn now(&self) -> Millis {
-        Millis(self.started.elapsed().as_millis() as u64)
+        crate::clock::since_boot()
     }
 
     /// Does what a replicated partition wants done. The caller passes the result on to `see_to` when it has let go of
