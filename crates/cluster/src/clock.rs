@@ -57,8 +57,12 @@ impl HybridClock {
     }
 
     /// Later readings will be later than `seen`, which came from elsewhere.
+    #[inline]
     pub fn observe(&self, seen: Timestamp) {
-        self.last.fetch_max(seen.0, Ordering::AcqRel);
+        // Mostly it is known, and to read costs less than to write.
+        if self.last.load(Ordering::Acquire) < seen.0 {
+            self.last.fetch_max(seen.0, Ordering::AcqRel);
+        }
     }
 }
 

@@ -59,7 +59,7 @@ pub struct Node {
     pub(crate) partitions: Box<[PartitionCell]>,
     pub(crate) router: Router,
     pub(crate) log: Log,
-    pub(crate) clock: HybridClock,
+    pub(crate) clock: Arc<HybridClock>,
     pub(crate) row_ids: RowIds,
     pub(crate) sequencer: Mutex<Sequencer>,
     pub(crate) completion: Mutex<Completion>,

@@ -299,7 +299,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         waits,
         partitions: cells,
         router,
-        clock: HybridClock::starting_after(newest),
+        clock: Arc::new(HybridClock::starting_after(newest)),
         row_ids: RowIds::starting_after(newest),
         sequencer: Mutex::new(Sequencer::after(dictionary.index)),
         completion: Mutex::new(Completion::default()),

@@ -128,6 +128,7 @@ impl Link {
         if output.is_closed() {
             return Appended::Closed;
         }
+        let head = Head { clock: self.handler.clock(), ..head };
         if let Err(TooLarge(bytes)) = frame::append(&mut output.pending, head, payload) {
             return Appended::TooLarge(bytes);
         }
@@ -158,7 +159,7 @@ impl Link {
 
     /// A frame that may be lost: false if there is no room for it.
     pub(crate) fn send_message(self: &Arc<Self>, kind: u8, payload: impl FnOnce(&mut Vec<u8>)) -> bool {
-        let head = Head { class: Class::Message, kind, call: 0 };
+        let head = Head { kind, ..Head::of(Class::Message) };
         self.has_room() && self.append(head, payload) == Appended::Yes
     }
 
@@ -168,7 +169,7 @@ impl Link {
         payload: impl FnOnce(&mut Vec<u8>),
     ) -> Result<u64, CallError> {
         let id = self.calls().begin()?;
-        let error = match self.append(Head { class: Class::Request, kind, call: id }, payload) {
+        let error = match self.append(Head { kind, call: id, ..Head::of(Class::Request) }, payload) {
             Appended::Yes => return Ok(id),
             Appended::Closed => CallError::NoLink,
             Appended::TooLarge(bytes) => CallError::TooLarge { bytes },
@@ -178,13 +179,13 @@ impl Link {
     }
 
     pub(crate) fn send_cancel(self: &Arc<Self>, id: u64) {
-        self.append(Head { class: Class::Cancel, kind: 0, call: id }, |_| ());
+        self.append(Head { call: id, ..Head::of(Class::Cancel) }, |_| ());
     }
 
     /// Replies are appended even when there is no room: not to read requests until there is could stop both sides for
     /// ever.
     pub(crate) fn send_reply(self: &Arc<Self>, kind: u8, id: u64, payload: impl FnOnce(&mut Vec<u8>)) -> bool {
-        match self.append(Head { class: Class::Reply, kind, call: id }, payload) {
+        match self.append(Head { kind, call: id, ..Head::of(Class::Reply) }, payload) {
             Appended::Yes => true,
             Appended::Closed => false,
             Appended::TooLarge(bytes) => {
@@ -195,7 +196,7 @@ impl Link {
     }
 
     pub(crate) fn send_unanswered(self: &Arc<Self>, id: u64, reason: &str) {
-        let head = Head { class: Class::Unanswered, kind: 0, call: id };
+        let head = Head { call: id, ..Head::of(Class::Unanswered) };
         self.append(head, |buffer| buffer.extend_from_slice(reason.as_bytes()));
     }
 
@@ -346,7 +347,11 @@ impl Link {
     }
 
     fn handle(self: &Arc<Self>, Frame { head, payload }: Frame<'_>) -> Result<(), String> {
-        let Head { class, kind, call } = head;
+        let Head { class, kind, call, clock } = head;
+        // Whatever is done because of the frame is later than what the sender had done.
+        if self.node() != crate::hello::CLIENT {
+            self.handler.observe_clock(clock);
+        }
         match class {
             Class::Message => self.handler.on_message(self.node(), kind, payload),
             Class::Request => {

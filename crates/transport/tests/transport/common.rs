@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -49,6 +50,9 @@ struct Recorded {
 pub struct Recorder {
     /// Taken by `on_down`.
     pub gate: Mutex<()>,
+    /// What the node's frames say, and the newest that has come.
+    pub clock: AtomicU64,
+    pub seen_clock: AtomicU64,
     recorded: Mutex<Recorded>,
     changed: Condvar,
 }
@@ -121,6 +125,14 @@ impl Handler for Recording {
     fn check(&self, _theirs: &Hello) -> Result<(), String> {
         self.0.record(|recorded| recorded.checks += 1);
         self.0.recorded.lock().unwrap().refusal.clone().map_or(Ok(()), Err)
+    }
+
+    fn clock(&self) -> u64 {
+        self.0.clock.load(Ordering::Relaxed)
+    }
+
+    fn observe_clock(&self, clock: u64) {
+        self.0.seen_clock.fetch_max(clock, Ordering::Relaxed);
     }
 
     fn on_message(&self, _from: NodeId, _kind: u8, payload: &[u8]) {

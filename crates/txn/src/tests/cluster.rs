@@ -157,6 +157,38 @@ fn a_snapshot_is_the_same_on_both_nodes_whatever_is_committed_after_it() {
     });
 }
 
+/// Timestamps did not travel with requests and commit replies: behind a node whose clock is ahead, a snapshot showed a transaction without
+/// the one before it, which its client had been told of.
+#[test]
+fn a_snapshot_never_shows_what_a_client_did_after_something_that_it_does_not_show() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let (first, second) = (cluster.ids_at(&table, 0, 1)[0], cluster.ids_at(&table, 1, 1)[0]);
+        load(&cluster.nodes[0], &table, &[first, second]).await;
+        // The first node's clock is ahead, and so is the newest that it shows.
+        let clock = cluster.nodes[0].node.clock();
+        clock.observe(Timestamp(clock.tick().0 + (1 << 40)));
+        let set = async |node: usize, id: i64, k: i64| {
+            let mut writer = cluster.begun(node);
+            set_k(&mut writer, &table, id, Some(k)).await.unwrap();
+            writer.commit().await.unwrap();
+        };
+        set(0, first, 1).await;
+        let mut reader = cluster.begun(0);
+        let get = async |reader: &mut Transaction, id| {
+            let seen = reader.get(&table, &key(&table, id), support::SNAPSHOT, |row| row.map(read)).await.unwrap();
+            seen.unwrap().1.unwrap()
+        };
+        assert_eq!(get(&mut reader, first).await, 1);
+        // A client of the second node, one after the other.
+        set(1, first, 2).await;
+        set(1, second, 2).await;
+        assert_eq!((get(&mut reader, second).await, get(&mut reader, first).await), (0, 1));
+        reader.rollback();
+    });
+}
+
 /// A leader that begins asks who reads which snapshots, and does not wait long for the answers. Those that had come were thrown away
 /// when one peer was silent.
 #[test]

@@ -109,8 +109,20 @@ impl Loopback {
             return None;
         }
         let mut reply = Vec::new();
-        let served = self.network.server(to)?.serve(self.node, request, &mut reply);
-        Some(Box::pin(served.reply(reply)))
+        let server = self.network.server(to)?;
+        // As frames do, which bring their senders' clocks.
+        let (here, there) = (self.network.server(self.node), Arc::clone(&server));
+        if let Some(here) = &here {
+            there.node().clock().observe(here.node().clock().latest());
+        }
+        let served = server.serve(self.node, request, &mut reply);
+        Some(Box::pin(async move {
+            let reply = served.reply(reply).await;
+            if let Some(here) = here {
+                here.node().clock().observe(there.node().clock().latest());
+            }
+            reply
+        }))
     }
 }
 
