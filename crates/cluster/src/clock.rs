@@ -1,6 +1,6 @@
 //! The clocks of a node: the hybrid logical clock that dates commits, and the one that leases run by.
 //!
-//! The hybrid logical clock: microseconds since 1970 in the upper 48 bits, a counter in the lower 16.
+//! The hybrid logical clock: microseconds since 1970 in the upper 52 bits, a counter in the lower 12.
 //!
 //! Readings only rise, also over restarts: recovery starts the clock above the newest timestamp it has seen. When the
 //! wall clock stands still or goes back, the counter goes on and in the end carries into the microseconds.
@@ -12,7 +12,11 @@ use rustix::time::{ClockId, clock_gettime};
 use shoal_partition::Millis;
 use shoal_types::Timestamp;
 
-const COUNTER_BITS: u32 = 16;
+const COUNTER_BITS: u32 = 12;
+
+/// 1 January 2100: readings until then fit.
+const LAST_MICROS: u64 = 4_102_444_800_000_000;
+const _: () = assert!(LAST_MICROS.leading_zeros() >= COUNTER_BITS);
 
 #[derive(Debug, Default)]
 pub struct HybridClock {
@@ -32,6 +36,16 @@ pub(crate) fn since_boot() -> Millis {
     Millis(now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000)
 }
 
+/// A clock's reading at this moment, when nobody has read it before.
+const fn reading(micros: u64) -> u64 {
+    micros << COUNTER_BITS
+}
+
+/// When a timestamp was given, or a little earlier.
+pub(crate) const fn micros_of(timestamp: Timestamp) -> u64 {
+    timestamp.0 >> COUNTER_BITS
+}
+
 impl HybridClock {
     /// A clock whose readings are all later than `after`.
     pub fn starting_after(after: Timestamp) -> HybridClock {
@@ -40,7 +54,7 @@ impl HybridClock {
 
     /// A reading later than every earlier one.
     pub fn tick(&self) -> Timestamp {
-        let wall = wall_micros() << COUNTER_BITS;
+        let wall = reading(wall_micros());
         let mut last = self.last.load(Ordering::Relaxed);
         loop {
             let next = wall.max(last + 1);
@@ -62,6 +76,14 @@ impl HybridClock {
         // Mostly it is known, and to read costs less than to write.
         if self.last.load(Ordering::Acquire) < seen.0 {
             self.last.fetch_max(seen.0, Ordering::AcqRel);
+        }
+    }
+
+    /// The same with what a frame says. A value that no clock shows in this century is ignored: behind it no reading could rise any more.
+    #[inline]
+    pub fn observe_peer(&self, seen: Timestamp) {
+        if seen.0 <= reading(LAST_MICROS) {
+            self.observe(seen);
         }
     }
 }
@@ -121,6 +143,26 @@ mod tests {
             let told: f64 = told.split_whitespace().next().unwrap().parse().unwrap();
             assert!(told > SUSPENDED_S as f64, "{told}");
         }
+    }
+
+    /// With 16 bits for the counter microseconds since 1970 did not fit: readings began again at zero every nine years, next in June
+    /// 2032, and when the counter had filled what was left, timestamps went back.
+    #[test]
+    fn readings_rise_through_every_year_of_this_century() {
+        const YEAR: u64 = 31_556_952_000_000;
+        let years = (50..130).map(|year| year * YEAR).take_while(|&micros| micros < LAST_MICROS);
+        let readings: Vec<u64> = years.map(reading).collect();
+        assert!(readings.len() > 75 && readings.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(micros_of(Timestamp(reading(LAST_MICROS) + 7)), LAST_MICROS);
+    }
+
+    #[test]
+    fn a_peers_clock_that_cannot_be_is_ignored() {
+        let clock = HybridClock::default();
+        clock.observe_peer(Timestamp::MAX);
+        assert_eq!(clock.latest(), Timestamp::ZERO);
+        clock.observe_peer(Timestamp(reading(LAST_MICROS)));
+        assert_eq!(clock.latest(), Timestamp(reading(LAST_MICROS)));
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Handler for Receiver {
     }
 
     fn observe_clock(&self, clock: u64) {
-        self.clock.observe(Timestamp(clock));
+        self.clock.observe_peer(Timestamp(clock));
     }
 
     fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]) {

@@ -14,7 +14,7 @@ use shoal_partition::{FragmentMemory, MemoryBudget, Partition, WaitToken};
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
 use crate::background::Company;
-use crate::clock::{HybridClock, RowIds, wall_micros};
+use crate::clock::{HybridClock, RowIds, micros_of, wall_micros};
 use crate::cluster_log::Severity;
 use crate::commit::{Completion, InlineFlushes, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
@@ -467,5 +467,5 @@ impl Drop for Node {
 /// The first transaction id after a start: later than all before it, since they count slower than microseconds.
 pub(crate) fn first_transaction_id(newest: Timestamp) -> u64 {
     const NODE: u64 = 1;
-    NODE << 52 | wall_micros().max((newest.0 >> 16) + 1) & ((1 << 52) - 1)
+    NODE << 52 | wall_micros().max(micros_of(newest) + 1) & ((1 << 52) - 1)
 }
