@@ -136,7 +136,10 @@ pub(crate) fn append(
     header[9] = head.kind;
     header[12..20].copy_from_slice(&head.call.to_le_bytes());
     header[FIXED_BYTES..].copy_from_slice(&head.clock.to_le_bytes());
-    buffer.extend_from_slice(&header[..header_bytes]);
+    match head.class.has_clock() {
+        true => buffer.extend_from_slice(&header),
+        false => buffer.extend_from_slice(&header[..FIXED_BYTES]),
+    }
     let unfinished = Unfinished { buffer, start };
     payload(unfinished.buffer);
     let payload_bytes = unfinished.buffer.len() - start - header_bytes;

@@ -5,7 +5,7 @@
 //! calls that wait on it; nothing is ever sent twice.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Context;
 use std::time::Duration;
@@ -48,6 +48,9 @@ pub(crate) struct Link {
     served: Mutex<Served>,
     /// The link's own task has something to look at: the socket is full, a block was lifted, the link closed.
     attention: Notify,
+    is_closed: AtomicBool,
+    /// Frames may still be handled: its reader has not ended.
+    is_read: AtomicBool,
     reads: AtomicU64,
     writes: AtomicU64,
     pongs: AtomicU64,
@@ -92,6 +95,8 @@ impl Link {
             calls: Mutex::default(),
             served: Mutex::default(),
             attention: Notify::new(),
+            is_closed: AtomicBool::new(false),
+            is_read: AtomicBool::new(false),
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             pongs: AtomicU64::new(0),
@@ -243,6 +248,7 @@ impl Link {
     /// current thread may hold locks that the handler needs.
     pub(crate) fn close(self: &Arc<Self>, reason: &str) {
         let Some(mut wakers) = lock(&self.output).close() else { return };
+        self.is_closed.store(true, Ordering::Release);
         wakers.append(&mut self.calls().close());
         wakers.append(&mut self.served().close());
         self.peer.remove(self, reason);
@@ -257,7 +263,12 @@ impl Link {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        lock(&self.output).is_closed()
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// A frame of it may be being handled just now.
+    pub(crate) fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Acquire)
     }
 
     /// A block was set or lifted.
@@ -268,6 +279,7 @@ impl Link {
     /// Reads, handles and watches until the link is closed. Runs on the lane's worker.
     pub(crate) async fn serve(self: Arc<Self>, socket: ReadHalf, input: Input) {
         let _closing = CloseOnDrop { link: Arc::clone(&self), tells_handler: true };
+        self.is_read.store(true, Ordering::Release);
         let reader = tokio::task::spawn_local(Arc::clone(&self).read(socket, input));
         self.watch().await;
         reader.abort();
@@ -311,6 +323,7 @@ impl Link {
     }
 
     async fn read(self: Arc<Self>, mut socket: ReadHalf, mut input: Input) {
+        let _reading = Reading(Arc::clone(&self));
         let _closing = CloseOnDrop { link: Arc::clone(&self), tells_handler: false };
         let reason = loop {
             match self.handle_frames(&mut input) {
@@ -341,6 +354,10 @@ impl Link {
 
     fn handle_frames(self: &Arc<Self>, input: &mut Input) -> Result<(), String> {
         while let Some(frame) = input.next_frame(PAYLOAD_BYTES_MAX).map_err(|error| error.to_string())? {
+            // The next life of the peer may be up: what the one before it has said is void.
+            if self.is_closed() {
+                return Err("it was closed".into());
+            }
             self.handle(frame)?;
         }
         Ok(())
@@ -396,6 +413,15 @@ fn send_all(batch: &mut Batch, send: &mut impl FnMut(&[u8]) -> io::Result<usize>
         }
     }
     Ok(())
+}
+
+/// Notes that a link's reader has ended, and handles no frame any more.
+struct Reading(Arc<Link>);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.is_read.store(false, Ordering::Release);
+    }
 }
 
 /// Closes a link when its tasks end, however they end: its worker may have stopped, or a handler panicked.

@@ -65,8 +65,17 @@ struct State {
     refusal: Option<String>,
     events: VecDeque<Event>,
     is_delivering: bool,
+    /// Closed links of whose incarnation a frame may still be being handled.
+    leaving: Vec<Arc<Link>>,
     /// Links that were closed while nothing may leave: their sockets stay open until the block is lifted.
     buried: Vec<Arc<Link>>,
+}
+
+impl State {
+    fn is_leaving(&mut self, incarnation: u64) -> bool {
+        self.leaving.retain(|link| link.is_read());
+        self.leaving.iter().any(|link| link.incarnation != incarnation)
+    }
 }
 
 pub(crate) struct Peer {
@@ -95,6 +104,8 @@ pub(crate) enum NotAdded {
     OtherIncarnation(u64),
     /// The process was found to be gone since the link's handshake began.
     Dead,
+    /// What the incarnation before this one has sent is still being handled.
+    Leaving,
 }
 
 impl Peer {
@@ -111,6 +122,7 @@ impl Peer {
                 refusal: None,
                 events: VecDeque::new(),
                 is_delivering: false,
+                leaving: Vec::new(),
                 buried: Vec::new(),
             }),
             lanes: RwLock::default(),
@@ -152,6 +164,9 @@ impl Peer {
             if state.links > 0 {
                 return Err(NotAdded::OtherIncarnation(state.incarnation));
             }
+            if state.is_leaving(hello.incarnation) {
+                return Err(NotAdded::Leaving);
+            }
             if state.incarnation != 0 && hello.incarnation > state.incarnation && state.dead_since.is_none() {
                 let old = state.incarnation;
                 state.events.push_back(Event::Dead(old));
@@ -185,6 +200,11 @@ impl Peer {
         Ok(())
     }
 
+    /// What other incarnations than this have sent is no longer being handled.
+    pub(crate) fn has_left(&self, incarnation: u64) -> bool {
+        !self.state().is_leaving(incarnation)
+    }
+
     /// A link was closed.
     pub(crate) fn remove(&self, link: &Arc<Link>, reason: &str) {
         let mut state = self.state();
@@ -196,6 +216,8 @@ impl Peer {
         };
         *slot = None;
         drop(lanes);
+        state.leaving.retain(|link| link.is_read());
+        state.leaving.push(Arc::clone(link));
         state.links -= 1;
         state.last_trouble = Some(reason.to_string());
         if state.links == 0 {

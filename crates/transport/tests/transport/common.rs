@@ -50,6 +50,8 @@ struct Recorded {
 pub struct Recorder {
     /// Taken by `on_down`.
     pub gate: Mutex<()>,
+    /// Taken by `on_message`, after it has recorded.
+    pub message_gate: Mutex<()>,
     /// What the node's frames say, and the newest that has come.
     pub clock: AtomicU64,
     pub seen_clock: AtomicU64,
@@ -137,6 +139,7 @@ impl Handler for Recording {
 
     fn on_message(&self, _from: NodeId, _kind: u8, payload: &[u8]) {
         self.0.record(|recorded| recorded.messages.push(payload.to_vec()));
+        let _gate = self.0.message_gate.lock().unwrap();
     }
 
     fn on_request(&self, _from: NodeId, kind: u8, payload: &[u8], mut responder: Responder) {

@@ -1,12 +1,12 @@
 //! Links that break: reconnecting, refusals, proof of death, incarnations, cut wires.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use shoal_transport::{Block, CallError, TransportOptions, Transporter};
+use shoal_transport::{Block, CallError, Hello, TransportOptions, Transporter};
 use shoal_types::NodeId;
 
 use crate::common::{DEADLINE, ECHO, Event, HOLD, Node, answer, listener, options, pair, peer, until};
@@ -166,6 +166,49 @@ fn a_newer_incarnation_proves_that_the_older_one_is_gone() {
     // A clock that was set back: let in, but no proof.
     let _two = start(150);
     one.recorder.expect(&[Event::Down(2, 201), Event::Up(2, 150)]);
+}
+
+/// Frames that had been read were handled after the link was closed, when the peer's next process could already be up.
+#[test]
+fn frames_that_lie_in_a_closed_link_are_not_handled() {
+    let (socket, address) = listener();
+    let one = Node::start(options(1, 100, vec![]), Some(socket));
+    let mut peer = raw::slow_peer(&address);
+    one.recorder.expect(&[Event::Up(2, 1)]);
+    let gate = one.recorder.message_gate.lock().unwrap();
+    peer.write_all(&[raw::frame(0, b"first"), raw::frame(0, b"second"), raw::frame(0, b"third")].concat())
+        .unwrap();
+    until("the first is being handled", || one.recorder.message_count() == 1);
+    one.transport.close_peer(NodeId(2), "for the test");
+    drop(gate);
+    one.recorder.expect(&[Event::Down(2, 1)]);
+    assert_eq!(one.recorder.messages(1), [b"first"]);
+}
+
+#[test]
+fn the_next_process_of_a_peer_is_up_when_nothing_of_the_last_one_is_being_handled() {
+    let (socket, address) = listener();
+    let one = Node::start(TransportOptions { workers: 2, ..options(1, 100, vec![]) }, Some(socket));
+    let mut old = TcpStream::connect(&address).unwrap();
+    raw::greet(&mut old, &Hello { lane: 1, lanes: 2, ..raw::second_node() });
+    raw::ready(&mut old);
+    one.recorder.expect(&[Event::Up(2, 1)]);
+    let gate = one.recorder.message_gate.lock().unwrap();
+    old.write_all(&raw::frame(0, b"old")).unwrap();
+    until("the old frame is being handled", || one.recorder.message_count() == 1);
+    let came = Instant::now();
+    let greeting = std::thread::spawn(move || {
+        let mut new = TcpStream::connect(&address).unwrap();
+        raw::greet(&mut new, &Hello { incarnation: 2, lanes: 2, ..raw::second_node() });
+        raw::ready(&mut new);
+        new
+    });
+    // Longer than the old process is given to answer.
+    until("the new process has knocked", || came.elapsed() > Duration::from_millis(600));
+    assert_eq!(one.recorder.events_so_far(), []);
+    drop(gate);
+    one.recorder.expect(&[Event::Down(2, 1), Event::Dead(2, 1), Event::Up(2, 2)]);
+    drop(greeting.join().unwrap());
 }
 
 #[test]

@@ -46,7 +46,8 @@ pub fn hello(hello: &Hello) -> Vec<u8> {
     {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
-    bytes.extend_from_slice(&[0, 0, 1, 0]);
+    bytes.extend_from_slice(&hello.lane.to_le_bytes());
+    bytes.extend_from_slice(&hello.lanes.max(1).to_le_bytes());
     bytes.extend_from_slice(&(hello.cluster.len() as u16).to_le_bytes());
     bytes.extend_from_slice(hello.cluster.as_bytes());
     bytes.extend_from_slice(&[0, 0]);
