@@ -354,6 +354,11 @@ impl Partition {
         tables
     }
 
+    /// These bytes, which come from another node, are a row of the table.
+    pub fn check_row(&self, table: TableId, row: &[u8]) -> Result<()> {
+        self.fragment(table)?.layout.checked_row(row).map(|_| ())
+    }
+
     pub fn usage(&self, table: TableId) -> Option<FragmentUsage> {
         self.fragments.get(&table).map(|fragment| fragment.usage())
     }

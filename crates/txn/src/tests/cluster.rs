@@ -157,6 +157,65 @@ fn a_snapshot_is_the_same_on_both_nodes_whatever_is_committed_after_it() {
     });
 }
 
+/// Rows in frames went to the partition as they were: what was none was read beyond its end, or logged and replicated.
+#[test]
+fn what_is_no_row_is_refused_and_nothing_of_it_is_stored() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::IndexedK).await;
+        let id = cluster.ids_at(&table, 1, 1)[0];
+        let sound = row(&table, id, Some(1), "text");
+        let mut writer = cluster.begun(0);
+        let error = writer.insert_many(&table, &[[&sound[..], b"x"].concat()], false).await.unwrap_err();
+        assert!(error.message().contains("are no row of"), "{error}");
+        writer.rollback();
+        let mut writer = cluster.begun(0);
+        writer.insert_many(&table, &[&sound], false).await.unwrap();
+        writer.commit().await.unwrap();
+    });
+    cluster.assert_idle();
+}
+
+#[test]
+fn frames_with_spoilt_contents_do_no_harm() {
+    let cluster = Cluster::new();
+    *cluster.network.requests.lock().unwrap() = Some(Vec::new());
+    run(async {
+        let (table, ids) = cluster.with_rows_at(1, 6).await;
+        let mut writer = cluster.begun(0);
+        set_k(&mut writer, &table, ids[0], Some(7)).await.unwrap();
+        rows_of(&mut writer, scan_all(&table, 0, true, support::SNAPSHOT)).await.unwrap();
+        writer.commit().await.unwrap();
+        let requests = cluster.network.requests.lock().unwrap().take().unwrap();
+        assert!(requests.len() > 3, "{}", requests.len());
+        let mut seed = 7u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % below
+        };
+        for (to, request) in &requests {
+            for _ in 0..400 {
+                let mut spoilt = request.clone();
+                for _ in 0..=random(3) {
+                    let at = random(spoilt.len());
+                    match random(4) {
+                        0 => spoilt[at] ^= 1 << random(8),
+                        1 => spoilt[at] = random(256) as u8,
+                        2 => spoilt.truncate(at.max(1)),
+                        _ => spoilt.insert(at, random(256) as u8),
+                    }
+                }
+                let mut reply = Vec::new();
+                drop(cluster.servers[to.0 as usize - 1].serve(NodeId(3 - to.0), &spoilt, &mut reply));
+            }
+        }
+        // The node goes on.
+        for node in &cluster.nodes {
+            assert!(!node.node.is_stopped());
+        }
+    });
+}
+
 /// Timestamps did not travel with requests and commit replies: behind a node whose clock is ahead, a snapshot showed a transaction without
 /// the one before it, which its client had been told of.
 #[test]

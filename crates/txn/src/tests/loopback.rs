@@ -54,6 +54,8 @@ pub struct Network {
     version: AtomicU64,
     /// Nothing arrives.
     is_cut: AtomicBool,
+    /// Requests, when they are recorded.
+    pub requests: Mutex<Option<Vec<(NodeId, Vec<u8>)>>>,
     /// Peers of everybody that never answer: they come first.
     silent: Mutex<Vec<NodeId>>,
 }
@@ -107,6 +109,9 @@ impl Loopback {
     fn execute(&self, to: NodeId, request: &[u8]) -> Option<Pin<Box<dyn Future<Output = Vec<u8>>>>> {
         if self.network.is_cut.load(Ordering::Relaxed) {
             return None;
+        }
+        if let Some(requests) = &mut *self.network.requests.lock().unwrap() {
+            requests.push((to, request.to_vec()));
         }
         let mut reply = Vec::new();
         let server = self.network.server(to)?;
