@@ -4,7 +4,6 @@ use raft::eraftpb::{Entry, Message, MessageType};
 
 use super::network::Network;
 use crate::entry;
-use crate::*;
 
 /// An entry that could not be applied was lost with the rest of its batch, and later ones were applied over the gap.
 #[test]

@@ -19,7 +19,7 @@ pub fn slow_peer(address: &str) -> TcpStream {
 }
 
 pub fn frame(class: u8, payload: &[u8]) -> Vec<u8> {
-    let is_of_handshake = class >= 7 && class <= 9;
+    let is_of_handshake = (7..=9).contains(&class);
     let clock = if is_of_handshake { Vec::new() } else { 0_u64.to_le_bytes().to_vec() };
     let mut rest = ((12 + clock.len() + payload.len()) as u32).to_le_bytes().to_vec();
     rest.extend_from_slice(&[class, 0, 0, 0]);

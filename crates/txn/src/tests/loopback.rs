@@ -44,6 +44,9 @@ pub enum Fault {
     Cut,
 }
 
+/// To whom, and the frame.
+pub type Request = (NodeId, Vec<u8>);
+
 /// All nodes' servers, and what goes wrong between them.
 #[derive(Default)]
 pub struct Network {
@@ -55,7 +58,7 @@ pub struct Network {
     /// Nothing arrives.
     is_cut: AtomicBool,
     /// Requests, when they are recorded.
-    pub requests: Mutex<Option<Vec<(NodeId, Vec<u8>)>>>,
+    pub requests: Mutex<Option<Vec<Request>>>,
     /// Peers of everybody that never answer: they come first.
     silent: Mutex<Vec<NodeId>>,
 }
