@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn row_ids_rise_at_a_node_and_differ_between_nodes() {
-        let ids = RowIds::starting_after(Timestamp(7 << COUNTER_BITS));
-        let now = Timestamp(9 << COUNTER_BITS);
+        let ids = RowIds::starting_after(Timestamp(700 << COUNTER_BITS));
+        let now = Timestamp(900 << COUNTER_BITS);
         let given: Vec<u64> = (0..1000).map(|_| ids.next(now, 3)).collect();
         assert!(given.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(given.iter().all(|id| id & 0xff == 3));
