@@ -398,7 +398,10 @@ impl Node {
             let mut guard = self.partition(partition);
             guard.set_gc_horizon(horizon);
             if let Err(error) = guard.persisted(number) {
+                // Nobody is told that anything was committed.
+                drop(guard);
                 self.stop(&format!("partition {partition} cannot apply its log: {error}"));
+                continue;
             }
             if !guard.is_single() {
                 again.extend(self.settle_persisted(partition, guard, number));

@@ -1,8 +1,8 @@
 //! Whose data directory this is: a small text file that is written once and checked at every start.
 //!
-//! It keeps a node from starting on another cluster's or another node's data, and remembers two things that the log cannot tell
-//! in time: whether the replicas in the directory have ever taken part in their groups, and whether the last stop was a clean
-//! one.
+//! It keeps a node from starting on another cluster's or another node's data, and remembers what the log cannot tell
+//! in time: whether the replicas in the directory have ever taken part in their groups, whether the last stop was a clean
+//! one, and whether replicas have acknowledged anything from memory that a crash may have taken with it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use shoal_types::{Error, Result};
 
+use crate::options::Durability;
 use crate::topology::ClusterOptions;
 
 const FILE: &str = "identity";
@@ -25,6 +26,9 @@ pub(crate) struct Identity {
     pub(crate) initialised: bool,
     /// Everything was durable at the last stop.
     pub(crate) clean: bool,
+    /// Replicas may have acknowledged what is only in memory. Durable before the first such acknowledgement, and until all of
+    /// it is on the disk, or the replicas have caught up with what a crash took.
+    pub(crate) replicated: bool,
 }
 
 fn refused(directory: &Path, reason: &str, remedy: &str) -> Error {
@@ -54,6 +58,7 @@ impl Identity {
             placement: placement_text(options),
             initialised: false,
             clean: true,
+            replicated: false,
         };
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -101,19 +106,33 @@ impl Identity {
             placement: value("placement")?.to_owned(),
             initialised: value("initialised")? == "yes",
             clean: value("clean")? == "yes",
+            // Older versions did not note it: it may have been so.
+            replicated: value("replicated").is_none_or(|value| value == "yes"),
         })
+    }
+
+    /// A process begins with the directory. Returns whether its replicas are amnesiac: promises may be lost, because the directory is
+    /// a new one, or because a crash ended a life that acknowledged from memory. How commits are made durable from now on has no
+    /// say in that.
+    pub(crate) fn begin_life(&mut self, durability: Durability) -> bool {
+        let amnesia = !self.initialised || (!self.clean && self.replicated);
+        self.clean = false;
+        // Replicas that have not caught up are as amnesiac in their next life.
+        self.replicated = amnesia || durability == Durability::Replicated;
+        amnesia
     }
 
     /// Makes the identity durable as it is.
     pub(crate) fn write(&self) -> Result<()> {
         let yes = |flag: bool| if flag { "yes" } else { "no" };
         let text = format!(
-            "# Whose data this is. Do not edit.\ncluster={}\nnode={}\nplacement={}\ninitialised={}\nclean={}\n",
+            "# Whose data this is. Do not edit.\ncluster={}\nnode={}\nplacement={}\ninitialised={}\nclean={}\nreplicated={}\n",
             self.cluster,
             self.node,
             self.placement,
             yes(self.initialised),
-            yes(self.clean)
+            yes(self.clean),
+            yes(self.replicated)
         );
         let write = || -> std::io::Result<()> {
             let directory = self.path.parent().unwrap_or(Path::new("."));
@@ -171,6 +190,48 @@ mod tests {
         let mut more = options("reef", 1);
         more.placements.push(more.placements[0].clone());
         assert!(other(more).contains("other partitions"));
+    }
+
+    #[test]
+    fn amnesia_follows_from_how_the_life_that_crashed_acknowledged_not_from_the_present_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || Identity::open(directory.path(), &options("reef", 1)).unwrap();
+        let mut identity = open();
+        assert!(identity.begin_life(Durability::Disk), "the directory is a new one");
+        (identity.initialised, identity.replicated) = (true, false);
+        identity.write().unwrap();
+        // A crash in `disk` mode loses nothing, whatever the next life does.
+        let mut identity = open();
+        assert!(!identity.begin_life(Durability::Replicated));
+        identity.write().unwrap();
+        // One in `replicated` mode does, even if the configuration says `disk` now; and also the life after that, until it has
+        // caught up.
+        for _ in 0..2 {
+            let mut identity = open();
+            assert!(identity.begin_life(Durability::Disk));
+            identity.write().unwrap();
+        }
+        let mut identity = open();
+        identity.replicated = false;
+        identity.write().unwrap();
+        assert!(!open().begin_life(Durability::Disk));
+    }
+
+    #[test]
+    fn a_file_of_a_version_that_noted_no_durability_is_read_and_trusted_only_after_a_clean_stop() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || Identity::open(directory.path(), &options("reef", 1)).unwrap();
+        for clean in [true, false] {
+            let mut identity = open();
+            (identity.initialised, identity.clean) = (true, clean);
+            identity.write().unwrap();
+            let file = directory.path().join(FILE);
+            let text = fs::read_to_string(&file).unwrap();
+            let old: String =
+                text.lines().filter(|line| !line.starts_with("replicated")).map(|l| format!("{l}\n")).collect();
+            fs::write(&file, old).unwrap();
+            assert_eq!(open().begin_life(Durability::Disk), !clean);
+        }
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct Cluster {
     pub incarnation: u64,
     /// The replicas of this node's data directory have taken part in the cluster: what they do not know, others do.
     pub(crate) initialised: AtomicBool,
+    /// They have been found to know all that they ever promised, and the data directory says so.
+    pub(crate) noted_whole: AtomicBool,
     /// The newest version of the dictionary that anybody has told of.
     pub(crate) newest_catalog: AtomicU64,
     /// This node has had the dictionary as its leader had it at some moment since this node started.
@@ -135,6 +137,7 @@ impl Cluster {
             transport: OnceLock::new(),
             incarnation,
             initialised: AtomicBool::new(initialised),
+            noted_whole: AtomicBool::new(false),
             newest_catalog: AtomicU64::new(0),
             knows_catalog: AtomicBool::new(false),
             reconcile: AtomicBool::new(false),

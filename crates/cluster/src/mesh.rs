@@ -15,8 +15,9 @@ use std::sync::{Arc, Weak};
 
 use shoal_partition::decode_message;
 use shoal_transport::{CLIENT, Handler, Hello, PeerAddress, Responder, Transport, TransportOptions};
-use shoal_types::NodeId;
+use shoal_types::{NodeId, Timestamp};
 
+use crate::clock::HybridClock;
 use crate::cluster_log::Severity;
 use crate::live::Cluster;
 use crate::node::Node;
@@ -35,7 +36,7 @@ pub(crate) const FRAME_ROUTED: u8 = 18;
 const CLOCK_DIFFERENCE_MAX_US: u64 = 60_000_000;
 
 /// What nodes must have in common beside the frames' own version: raised when they cannot work together any more.
-const PROGRAM_VERSION: u32 = 5;
+const PROGRAM_VERSION: u32 = 6;
 
 /// What the crate above does with operations on partitions that this node leads.
 pub trait Operations: Send + Sync + 'static {
@@ -76,6 +77,8 @@ impl Served {
 /// What the links call.
 pub(crate) struct Receiver {
     pub(crate) node: Weak<Node>,
+    /// The node's.
+    pub(crate) clock: Arc<HybridClock>,
 }
 
 /// What transactions call.
@@ -116,6 +119,14 @@ impl Handler for Receiver {
             }
             None => Err("this process is a database of its own and takes no nodes".into()),
         }
+    }
+
+    fn clock(&self) -> u64 {
+        self.clock.latest().0
+    }
+
+    fn observe_clock(&self, clock: u64) {
+        self.clock.observe_peer(Timestamp(clock));
     }
 
     fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]) {
@@ -352,7 +363,7 @@ impl Node {
                 unsent_bytes_max: options.unsent_bytes_max.unwrap_or(defaults.unsent_bytes_max),
                 ..defaults
             },
-            Arc::new(Receiver { node: Arc::downgrade(self) }),
+            Arc::new(Receiver { node: Arc::downgrade(self), clock: Arc::clone(&self.clock) }),
         );
         if let Some(listener) = listener {
             transport.listen(listener);
@@ -380,7 +391,8 @@ impl Node {
                 continue;
             }
             if let Err(error) = guard.peer_died(u64::from(peer.0)) {
-                tracing::warn!(partition, %error, "a dead leader could not be followed by another");
+                drop(guard);
+                return self.stop(&format!("partition {partition} cannot go on: {error}"));
             }
             self.settle_and_release(partition, guard);
         }
@@ -502,7 +514,7 @@ pub(crate) mod tests {
             ..crate::NodeOptions::new(directory.path())
         });
         let node = node.unwrap();
-        let receiver = Receiver { node: Arc::downgrade(&node) };
+        let receiver = Receiver { node: Arc::downgrade(&node), clock: Arc::clone(&node.clock) };
         let cluster = node.cluster.as_ref().unwrap();
         for is_reached in [false, true] {
             lock(&cluster.peers).entry(NodeId(2)).or_default().set_linked(false);

@@ -154,7 +154,8 @@ impl Node {
         }
         let forgotten = guard.forget_amnesia(agreement.newest);
         if let Err(error) = forgotten {
-            self.stop(&format!("partition {partition} cannot go on: {error}"));
+            drop(guard);
+            return self.stop(&format!("partition {partition} cannot go on: {error}"));
         }
         self.settle_and_release(partition, guard);
         lock(&cluster.agreements).insert(partition, agreement);

@@ -14,7 +14,7 @@ use shoal_partition::{FragmentMemory, MemoryBudget, Partition, WaitToken};
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
 use crate::background::Company;
-use crate::clock::{HybridClock, RowIds, wall_micros};
+use crate::clock::{HybridClock, RowIds, micros_of, wall_micros};
 use crate::cluster_log::Severity;
 use crate::commit::{Completion, Sequencer, log_error};
 use crate::deadlock::WaitForGraph;
@@ -26,7 +26,7 @@ use crate::keeper::Keeper;
 use crate::live::Cluster;
 use crate::mesh::Operations;
 use crate::metadata_lock::MetadataLocks;
-use crate::options::NodeOptions;
+use crate::options::{Durability, NodeOptions};
 use crate::remote::{Peers, Remote};
 use crate::replication::Unsent;
 use crate::router::Router;
@@ -60,7 +60,7 @@ pub struct Node {
     pub(crate) partitions: Box<[PartitionCell]>,
     pub(crate) router: Router,
     pub(crate) log: Log,
-    pub(crate) clock: HybridClock,
+    pub(crate) clock: Arc<HybridClock>,
     pub(crate) row_ids: RowIds,
     pub(crate) sequencer: Mutex<Sequencer>,
     pub(crate) completion: Mutex<Completion>,
@@ -139,6 +139,9 @@ impl DerefMut for PartitionGuard<'_> {
 impl Drop for PartitionGuard<'_> {
     #[inline]
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.woken.node.partition_panicked(self.woken.partition);
+        }
         let woken = &mut self.guard.outputs().woken;
         if !woken.is_empty() {
             self.woken.tokens = std::mem::take(woken);
@@ -352,9 +355,52 @@ impl Node {
         self.budget.set_limit_bytes(bytes);
     }
 
-    /// When commits are acknowledged from now on.
-    pub fn set_durability(&self, durability: crate::options::Durability) {
-        self.log.set_durability(durability);
+    /// When commits are acknowledged from now on. The directory says durably that acknowledgements come from memory before the
+    /// first one does, and no longer when everything that was acknowledged so is on the disk.
+    ///
+    /// # Errors
+    /// The directory or the log cannot be written; a node that acknowledges from memory already goes on so.
+    pub fn set_durability(&self, durability: Durability) -> Result<()> {
+        let mut identity = lock(&self.identity);
+        if durability == Durability::Replicated {
+            if let Some(identity) = identity.as_mut().filter(|identity| !identity.replicated) {
+                identity.replicated = true;
+                identity.write()?;
+            }
+            self.log.set_durability(durability);
+            return Ok(());
+        }
+        {
+            // Whoever appends decides under this lock whether that is acknowledged from memory.
+            let _sequencer = lock(&self.sequencer);
+            self.log.set_durability(durability);
+        }
+        self.log.sync().map_err(log_error)?;
+        match &mut *identity {
+            Some(identity) if identity.replicated && self.is_whole() => {
+                identity.replicated = false;
+                identity.write()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// No replica here lacks what an earlier process has promised.
+    fn is_whole(&self) -> bool {
+        self.hosted().all(|partition| !self.partition(partition).is_amnesiac())
+    }
+
+    /// The replicas have caught up with whatever an earlier process has promised.
+    pub(crate) fn note_whole(&self) -> Result<()> {
+        let mut identity = lock(&self.identity);
+        let Some(identity) = &mut *identity else { return Ok(()) };
+        // Under this lock the log is not between two modes: in `disk` all that was acknowledged is on the disk.
+        let replicated = self.log.durability() == Durability::Replicated;
+        if identity.initialised && identity.replicated == replicated {
+            return Ok(());
+        }
+        (identity.initialised, identity.replicated) = (true, replicated);
+        identity.write()
     }
 
     pub fn options(&self) -> &NodeOptions {
@@ -368,7 +414,7 @@ impl Node {
 
     /// Something broke that must not go on: says why and ends the process, or calls the hook of the options.
     pub fn stop(&self, reason: &str) {
-        if self.stopped.swap(true, Ordering::SeqCst) {
+        if !self.set_stopped() {
             return;
         }
         tracing::error!(reason, "the node stops");
@@ -379,6 +425,11 @@ impl Node {
             transport.flush();
         }
         (self.options.on_fatal)(reason);
+    }
+
+    /// From now on the node counts as stopped; false if it did before.
+    pub(crate) fn set_stopped(&self) -> bool {
+        !self.stopped.swap(true, Ordering::SeqCst)
     }
 
     /// The node has been closed or stopped.
@@ -397,7 +448,7 @@ impl Node {
         self.write_exact_sequences()?;
         self.log.close().map_err(log_error)?;
         // Whoever has not caught up with what an earlier process has lost leaves that to the next one.
-        let is_whole = self.hosted().all(|partition| !self.partition(partition).is_amnesiac());
+        let is_whole = self.is_whole();
         match &mut *lock(&self.identity) {
             Some(identity) => {
                 identity.clean = is_whole;
@@ -419,5 +470,5 @@ impl Drop for Node {
 /// The first transaction id after a start: later than all before it, since they count slower than microseconds.
 pub(crate) fn first_transaction_id(newest: Timestamp) -> u64 {
     const NODE: u64 = 1;
-    NODE << 52 | wall_micros().max((newest.0 >> 16) + 1) & ((1 << 52) - 1)
+    NODE << 52 | wall_micros().max(micros_of(newest) + 1) & ((1 << 52) - 1)
 }

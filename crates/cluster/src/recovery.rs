@@ -32,7 +32,7 @@ use crate::meta::{
 };
 use crate::metadata_lock::MetadataLocks;
 use crate::node::{Node, PartitionCell, first_transaction_id};
-use crate::options::{Durability, NodeOptions, RecoveryProgress};
+use crate::options::{NodeOptions, RecoveryProgress};
 use crate::remote::Peers;
 use crate::router::{PARTITIONS_MAX, Router};
 use crate::single_user::SingleUser;
@@ -103,11 +103,15 @@ impl Node {
             let partitions = options.cluster.as_ref().map(ClusterOptions::partition_count).or(options.partitions);
             dictionary.router = Some(Router::contiguous(partitions.unwrap_or_else(default_partitions)));
         }
-        let plan = Arc::new(ReplicaPlan::of(&options, identity.as_ref()));
-        if let Some(identity) = &mut identity {
-            identity.clean = false;
-            identity.write()?;
-        }
+        let amnesia = match &mut identity {
+            Some(identity) => {
+                let amnesia = identity.begin_life(options.durability);
+                identity.write()?;
+                amnesia
+            }
+            None => false,
+        };
+        let plan = Arc::new(ReplicaPlan { cluster: options.cluster.clone(), amnesia, life: wall_micros() });
         let budget = Arc::new(MemoryBudget::new(data_memory(&options)));
         let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
         let total_bytes = if options.keeps_nothing { 0 } else { bytes_on_disk(&options.data_dir) };
@@ -206,20 +210,12 @@ struct Assembly {
 /// What becomes of each partition on this node.
 pub(crate) struct ReplicaPlan {
     cluster: Option<ClusterOptions>,
+    /// What was promised may be lost and must not be voted about.
     amnesia: bool,
     life: u64,
 }
 
 impl ReplicaPlan {
-    fn of(options: &NodeOptions, identity: Option<&Identity>) -> ReplicaPlan {
-        // What was promised and is not here any more must not be voted about: after a stop that was not clean, unless every
-        // promise was synced, and in a directory that is new while the cluster may not be.
-        let amnesia = identity.is_some_and(|identity| {
-            !identity.initialised || (!identity.clean && options.durability == Durability::Replicated)
-        });
-        ReplicaPlan { cluster: options.cluster.clone(), amnesia, life: wall_micros() }
-    }
-
     /// What each partition keeps of its log in memory for replicas that are away: together a part of `DataMemory`.
     fn tail_bytes_max(&self, budget: &MemoryBudget) -> u64 {
         let partitions = self.cluster.as_ref().map_or(1, ClusterOptions::partition_count);
@@ -304,7 +300,7 @@ fn assemble(parts: Assembly) -> Arc<Node> {
         waits,
         partitions: cells,
         router,
-        clock: HybridClock::starting_after(newest),
+        clock: Arc::new(HybridClock::starting_after(newest)),
         row_ids: RowIds::starting_after(newest),
         sequencer: Mutex::new(Sequencer::after(dictionary.index)),
         completion: Mutex::new(Completion::default()),
@@ -614,4 +610,76 @@ fn recover_partitions(
         pace.keep();
     }
     Ok(partitions)
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_types::NodeId;
+
+    use super::*;
+    use crate::options::Durability;
+    use crate::topology::{NodeEntry, Placement, Roles};
+
+    fn options(directory: &Path, durability: Durability) -> NodeOptions {
+        let data = Roles { data: true, ..Roles::default() };
+        let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
+        let cluster = ClusterOptions {
+            name: "reef".into(),
+            me: NodeId(1),
+            nodes: vec![node(1), node(2)],
+            placements: vec![Placement { replicas: vec![NodeId(1), NodeId(2)], witness: None }; 2],
+            config_hash: 0,
+            heartbeat: Duration::from_millis(100),
+            timing: shoal_partition::Timing::default(),
+            lanes: 1,
+            unsent_bytes_max: None,
+            transporter: shoal_transport::Transporter::default(),
+        };
+        NodeOptions {
+            durability,
+            background_work: false,
+            cluster: Some(cluster),
+            data_memory: Some(64 << 20),
+            ..NodeOptions::new(directory)
+        }
+    }
+
+    fn is_amnesiac(node: &Node) -> bool {
+        node.partition(0).is_amnesiac()
+    }
+
+    /// It was judged by the durability of the life that begins: after `SET GLOBAL commit_durability='replicated'` and a crash, a replica
+    /// whose configuration says `disk` voted without what it had acknowledged from memory.
+    #[test]
+    fn a_replica_is_amnesiac_if_the_life_that_crashed_acknowledged_from_memory_at_any_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = |durability| Node::open(options(directory.path(), durability)).unwrap();
+        let node = open(Durability::Disk);
+        node.note_whole().unwrap();
+        drop(node);
+        // The directory has taken part; nothing was promised from memory.
+        let node = open(Durability::Disk);
+        assert!(!is_amnesiac(&node));
+        node.set_durability(Durability::Replicated).unwrap();
+        drop(node);
+        // As the configuration file says.
+        let node = open(Durability::Disk);
+        assert!(is_amnesiac(&node));
+        // A crash before it has caught up changes nothing, nor does a sync of what little it has.
+        node.set_durability(Durability::Replicated).unwrap();
+        node.set_durability(Durability::Disk).unwrap();
+        drop(node);
+        let node = open(Durability::Disk);
+        assert!(is_amnesiac(&node));
+        // It has caught up, and all that it acknowledges is on the disk.
+        node.note_whole().unwrap();
+        drop(node);
+        let node = open(Durability::Disk);
+        assert!(!is_amnesiac(&node));
+        // Back in `disk` mode, everything from the time in memory is on the disk.
+        node.set_durability(Durability::Replicated).unwrap();
+        node.set_durability(Durability::Disk).unwrap();
+        drop(node);
+        assert!(!is_amnesiac(&open(Durability::Disk)));
+    }
 }

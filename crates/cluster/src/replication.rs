@@ -27,10 +27,10 @@ pub(crate) struct Unsent {
 }
 
 impl Node {
-    /// This process's monotonic clock.
+    /// The clock that leases run by.
     #[inline]
     pub fn now(&self) -> Millis {
-        Millis(self.started.elapsed().as_millis() as u64)
+        crate::clock::since_boot()
     }
 
     /// Does what a replicated partition wants done. The caller passes the result on to `see_to` when it has let go of
@@ -170,9 +170,10 @@ impl Node {
     /// A message of another replica.
     pub(crate) fn step_replica(&self, partition: u32, message: Message) {
         let mut guard = self.partition(partition);
-        let stepped = guard.step_message(message);
-        if let Err(error) = stepped {
-            tracing::debug!(partition, %error, "a replica's message was refused");
+        if let Err(error) = guard.step_message(message) {
+            // Not settled: what it wants done may rest on what it could not do.
+            drop(guard);
+            return self.stop(&format!("partition {partition} cannot go on: {error}"));
         }
         if guard.is_leader() && !self.serves_term(partition, guard.term()) {
             self.note_leader(partition, &guard, self.now());
@@ -186,6 +187,7 @@ impl Node {
         for partition in self.hosted() {
             let mut guard = self.partition(partition);
             if let Err(error) = guard.tick(now) {
+                drop(guard);
                 self.stop(&format!("partition {partition} cannot go on: {error}"));
                 return;
             }

@@ -96,6 +96,9 @@ impl Node {
     /// at once without everything being durable.
     fn leave_amnesia(&self) {
         let Some(cluster) = &self.cluster else { return };
+        if cluster.noted_whole.load(Ordering::Acquire) {
+            return;
+        }
         let mut all_known = true;
         for partition in self.hosted() {
             let guard = self.partition(partition);
@@ -109,14 +112,13 @@ impl Node {
             }
             all_known &= !self.partition(partition).is_amnesiac();
         }
-        if !all_known || cluster.initialised.swap(true, Ordering::AcqRel) {
+        if !all_known {
             return;
         }
-        if let Some(identity) = &mut *lock(&self.identity) {
-            identity.initialised = true;
-            if let Err(error) = identity.write() {
-                self.stop(error.message());
-            }
+        cluster.initialised.store(true, Ordering::Release);
+        cluster.noted_whole.store(true, Ordering::Release);
+        if let Err(error) = self.note_whole() {
+            self.stop(error.message());
         }
     }
 }

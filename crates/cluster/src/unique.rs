@@ -64,9 +64,9 @@ pub fn base_primary_key<'a>(row: RowRef<'a>) -> &'a [u8] {
     row.raw(PRIMARY_KEY_COLUMN)
 }
 
-/// The same of a row's bytes.
-pub fn primary_key_in(row: &[u8]) -> Vec<u8> {
-    layout().row(row).raw(PRIMARY_KEY_COLUMN).to_vec()
+/// The same of a row's bytes, which another node may have sent.
+pub fn primary_key_in(row: &[u8]) -> Result<Vec<u8>> {
+    Ok(layout().checked_row(row)?.raw(PRIMARY_KEY_COLUMN).to_vec())
 }
 
 /// The primary key that a hidden table's row has in the hidden table.

@@ -49,7 +49,7 @@ pub struct Waiter {
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    crate::panics::held(mutex.lock())
 }
 
 impl WaitSlots {

@@ -221,7 +221,7 @@ impl Core {
         if count == 0 {
             return Ok(());
         }
-        manifest.advance(first_segment, first_lsn)?;
+        manifest.advance(first_segment, first_lsn, self.durable())?;
         let cut: Vec<SealedSegment> = lock(&self.catalog).sealed.drain(..count).collect();
         let mut removed = false;
         for segment in cut {

@@ -316,7 +316,8 @@ impl Core {
 
     pub fn close(&self) -> Result<(), LogError> {
         self.refuse_appends();
-        self.wait_durable(self.end())
+        self.wait_durable(self.end())?;
+        lock(&self.keeper).note_durable(self.durable())
     }
 }
 

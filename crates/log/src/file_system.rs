@@ -11,7 +11,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::format::FRAME_ALIGNMENT;
 
@@ -114,7 +114,7 @@ impl FileSystem for RealFileSystem {
                 options.write(true).create(true).truncate(true);
             }
         }
-        Ok(Box::new(RealFile { file: options.open(path)?, direct: OnceLock::new() }))
+        Ok(Box::new(RealFile { file: options.open(path)?, direct: OnceLock::new(), cached: InTurn::default() }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -156,6 +156,32 @@ struct RealFile {
     /// The same file past the page cache, every write durable: two threads' flushes then overlap. `None` where that is not to be
     /// had.
     direct: OnceLock<Option<File>>,
+    /// Durable writes through the page cache.
+    cached: InTurn,
+}
+
+/// Writes that are made durable by a sync of the whole file, one after the other. The kernel reports a failed write-back once for
+/// an open file, to whoever syncs next: if two threads wrote before either syncs, the wrong one would hear of it and the other believe
+/// that its bytes are on the medium.
+#[derive(Debug, Default)]
+struct InTurn {
+    failed: Mutex<bool>,
+}
+
+impl InTurn {
+    fn write(
+        &self,
+        write: impl FnOnce() -> io::Result<()>,
+        sync: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if *failed {
+            return Err(io::Error::other("an earlier write of the file failed"));
+        }
+        let outcome = write().and_then(|()| sync());
+        *failed = outcome.is_err();
+        outcome
+    }
 }
 
 impl RealFile {
@@ -204,8 +230,7 @@ impl StorageFile for RealFile {
                 outcome => return outcome,
             }
         }
-        self.write_at(offset, bytes)?;
-        self.sync_data()
+        self.cached.write(|| self.write_at(offset, bytes), || self.sync_data())
     }
 
     fn length(&self) -> io::Result<u64> {
@@ -222,3 +247,44 @@ impl StorageFile for RealFile {
 struct RealLock(#[allow(dead_code, reason = "held for its lock, never read")] File);
 
 impl LockGuard for RealLock {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A file of whose unsynced writes one has gone wrong: the kernel tells one sync of it, the first.
+    #[test]
+    fn the_error_of_a_write_through_the_page_cache_reaches_the_thread_that_wrote() {
+        let (file, is_bad) = (InTurn::default(), Mutex::new(false));
+        let sync = || match std::mem::take(&mut *is_bad.lock().unwrap()) {
+            true => Err(io::Error::from_raw_os_error(libc::EIO)),
+            false => Ok(()),
+        };
+        let (wrote, has_written) = mpsc::channel();
+        let (synced, has_synced) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let (file, is_bad, sync) = (&file, &is_bad, &sync);
+            let bad = scope.spawn(move || {
+                let write = || {
+                    *is_bad.lock().unwrap() = true;
+                    wrote.send(()).unwrap();
+                    // The other thread has its chance to sync first.
+                    let _ = has_synced.recv_timeout(Duration::from_millis(200));
+                    Ok(())
+                };
+                file.write(write, sync)
+            });
+            let good = scope.spawn(move || {
+                has_written.recv().unwrap();
+                let outcome = file.write(|| Ok(()), sync);
+                let _ = synced.send(());
+                outcome
+            });
+            assert_eq!(bad.join().unwrap().unwrap_err().raw_os_error(), Some(libc::EIO));
+            assert!(good.join().unwrap().is_err(), "nothing counts behind a failed write");
+        });
+    }
+}

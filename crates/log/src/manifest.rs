@@ -1,4 +1,8 @@
-//! MANIFEST: which log this is and where it begins.
+//! MANIFEST: which log this is, where it begins, and how far it goes at least.
+//!
+//! The last frame of a log has none behind it that says that it was durable, so its damage looks like a flush that was torn. When
+//! a log is closed its end is noted here, and a log that ends earlier is damaged. It is noted too when the log is cut. After a
+//! crash only what was durable by then is protected so.
 //!
 //! It exists to tell "these old segments were cut on purpose" from "someone removed a segment". Cutting
 //! the log writes it before any file goes. It is written in place, into two slots by turns, so that the
@@ -15,7 +19,8 @@
 //! | 24..32 | generation: the slot with the larger one counts |
 //! | 32..40 | sequence number of the first segment |
 //! | 40..48 | LSN at which the first segment begins |
-//! | 48..64 | zero |
+//! | 48..56 | LSN up to which the log was durable when this was written; 0 in older files |
+//! | 56..64 | zero |
 
 use std::path::{Path, PathBuf};
 
@@ -36,6 +41,8 @@ pub(crate) struct ManifestContent {
     pub generation: u64,
     pub first_segment: SegmentSequence,
     pub first_lsn: Lsn,
+    /// The log goes as far as this at least.
+    pub durable: Lsn,
 }
 
 /// The open file.
@@ -49,8 +56,8 @@ pub(crate) struct Manifest {
 impl Manifest {
     /// Writes the manifest of a log whose first segment is already durable.
     pub fn create(file_system: &dyn FileSystem, directory: &Path, log_id: u64) -> Result<Manifest, LogError> {
-        let content =
-            ManifestContent { log_id, generation: 1, first_segment: SegmentSequence(1), first_lsn: Lsn::ZERO };
+        let (first_segment, first_lsn) = (SegmentSequence(1), Lsn::ZERO);
+        let content = ManifestContent { log_id, generation: 1, first_segment, first_lsn, durable: Lsn::ZERO };
         let temporary = directory.join(TEMPORARY_NAME);
         let path = directory.join(MANIFEST_NAME);
         let file = file_system.open(&temporary, OpenMode::Create).context("create", &temporary)?;
@@ -87,11 +94,27 @@ impl Manifest {
         }
     }
 
-    /// Moves the beginning of the log, durably.
-    pub fn advance(&mut self, first_segment: SegmentSequence, first_lsn: Lsn) -> Result<(), LogError> {
+    /// Moves the beginning of the log, durably. `durable`: it is on the medium up to here.
+    pub fn advance(
+        &mut self,
+        first_segment: SegmentSequence,
+        first_lsn: Lsn,
+        durable: Lsn,
+    ) -> Result<(), LogError> {
         self.content.generation += 1;
         self.content.first_segment = first_segment;
         self.content.first_lsn = first_lsn;
+        self.content.durable = self.content.durable.max(durable);
+        self.write_slot()
+    }
+
+    /// Notes, durably, that the log is on the medium up to here.
+    pub fn note_durable(&mut self, durable: Lsn) -> Result<(), LogError> {
+        if durable <= self.content.durable {
+            return Ok(());
+        }
+        self.content.generation += 1;
+        self.content.durable = durable;
         self.write_slot()
     }
 
@@ -104,6 +127,7 @@ impl Manifest {
         bytes[24..32].copy_from_slice(&content.generation.to_le_bytes());
         bytes[32..40].copy_from_slice(&content.first_segment.0.to_le_bytes());
         bytes[40..48].copy_from_slice(&content.first_lsn.0.to_le_bytes());
+        bytes[48..56].copy_from_slice(&content.durable.0.to_le_bytes());
         let crc = header_crc(&bytes);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
         let slot = content.generation % 2;
@@ -132,5 +156,6 @@ fn decode_slot(bytes: &[u8], at: usize) -> Result<ManifestContent, SlotFault> {
         generation: number(24)?,
         first_segment: SegmentSequence(number(32)?),
         first_lsn: Lsn(number(40)?),
+        durable: Lsn(number(48)?),
     })
 }

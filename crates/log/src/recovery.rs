@@ -161,6 +161,15 @@ impl Recovery {
             at += 1;
         };
         report.end_lsn = end.lsn;
+        let durable = self.manifest.content.durable;
+        if end.lsn < durable {
+            let detail = format!(
+                "no valid frame for log position {}, although the log was durable up to {durable} when it was closed or \
+                 cut; restore the file from a copy or remove the data directory of this node",
+                end.lsn
+            );
+            return Err(LogError::corrupt(&self.segments[at].path, end.offset, detail));
+        }
         let prepared = self.cut_tail(at, start, &end, &mut report)?;
         self.make_durable(&self.segments[at], start, &end)?;
         let log = self.into_log(hooks, at, start, end.lsn, sealed, prepared)?;

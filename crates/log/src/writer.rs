@@ -255,6 +255,8 @@ impl Core {
         }
 
         let mut segment = lock(&self.segment);
+        // Another flush may have failed meanwhile: nothing counts as durable any more.
+        self.check_poison()?;
         let durable = segment.end_flight(number);
         if let Some(durable) = durable {
             self.written.store(durable.0, Ordering::SeqCst);

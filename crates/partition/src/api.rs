@@ -11,7 +11,6 @@ use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::budget::MemoryBudget;
 use crate::large::SLICE_WRITES;
-use crate::outputs::HardState;
 use crate::time::Timing;
 
 /// Chosen by the caller of an operation that may have to wait; handed back in [`Outputs::woken`] when the operation
@@ -198,8 +197,6 @@ pub struct PartitionConfig {
     /// The voter that keeps no rows.
     pub witness: Option<u64>,
     pub timing: Timing,
-    /// The vote and term that were made durable last.
-    pub hard_state: HardState,
     /// Another number in each life of the process.
     pub life: u64,
     /// This replica may have lost the end of its log: it counts entries as persisted that are in memory alone, and the
@@ -231,7 +228,6 @@ impl PartitionConfig {
             voters: vec![1],
             witness: None,
             timing: Timing::default(),
-            hard_state: HardState::default(),
             life: 0,
             amnesia: false,
             tail_bytes_max: TAIL_BYTES_MAX,

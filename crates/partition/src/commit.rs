@@ -138,6 +138,12 @@ impl Partition {
             // A checkpoint has brought its effects.
             return Ok(());
         }
+        if entry.index != self.applied_index + 1 {
+            return Err(Error::unknown(format!(
+                "internal: entry {} of partition {} was to be applied behind entry {}",
+                entry.index, self.config.id, self.applied_index
+            )));
+        }
         if self.config.is_witness() {
             (self.applied_index, self.applied_term) = (entry.index, entry.term);
             return Ok(());
@@ -282,7 +288,9 @@ impl Partition {
     /// Applies an entry from its bytes.
     pub(crate) fn apply_encoded(&mut self, index: u64, term: u64, data: &[u8]) -> Result<()> {
         self.go_on_to_the_end();
-        match entry::decode(data)? {
+        let decoded = entry::decode(data)?;
+        self.check_writes(&decoded)?;
+        match decoded {
             DecodedEntry::Empty => {}
             DecodedEntry::Commit { timestamp, writes, .. } => self.apply_decoded_commit(writes, timestamp),
             DecodedEntry::HomeCommit(commit) => {
@@ -306,6 +314,24 @@ impl Partition {
             DecodedEntry::AlterFragment(schema) => self.apply_alter(schema)?,
         }
         (self.applied_index, self.applied_term) = (index, term);
+        Ok(())
+    }
+
+    /// The rows of an entry that another node has sent can be read.
+    fn check_writes(&self, entry: &DecodedEntry<'_>) -> Result<()> {
+        let writes = match entry {
+            DecodedEntry::Commit { writes, .. } => writes,
+            DecodedEntry::HomeCommit(commit) => &commit.writes,
+            DecodedEntry::Prepare(prepare) => &prepare.writes,
+            _ => return Ok(()),
+        };
+        for write in writes {
+            if let DecodedWrite::Put { table, row, .. } = write
+                && let Some(fragment) = self.fragments.get(table)
+            {
+                fragment.layout.checked_row(row)?;
+            }
+        }
         Ok(())
     }
 

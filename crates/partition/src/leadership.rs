@@ -42,7 +42,9 @@ impl Partition {
         self.pump()
     }
 
-    /// Takes another replica's message. One from outside the group is ignored. An error is fatal for this replica.
+    /// Takes another replica's message. One from outside the group, or that Raft cannot use, is ignored. An error is fatal for
+    /// this replica, as it is from `persisted` and `tick`: nothing that the outputs hold may be done, and the process
+    /// must stop.
     pub fn step_message(&mut self, message: Message) -> Result<()> {
         self.group.step(message)?;
         self.pump()
@@ -83,7 +85,7 @@ impl Partition {
     /// Reads and writes here are those of the one true leader: it leads, has applied everything from before its term,
     /// and its lease holds.
     pub fn serves(&self, now: Millis) -> bool {
-        self.group.serves(now)
+        self.group.serves(now) && !self.is_broken()
     }
 
     /// The transient error for what only a serving leader may do, if this is none.

@@ -89,6 +89,8 @@ pub struct Partition {
     pub(crate) led_term: u64,
     /// Those that follow the log and have come to its end.
     pub(crate) followers: Vec<WaitToken>,
+    /// Why a committed entry could not be applied: nothing goes on from there.
+    broken: Option<String>,
 }
 
 pub(crate) fn no_such_table(table: TableId) -> Error {
@@ -145,6 +147,7 @@ impl Partition {
             scratch: Vec::new(),
             led_term: 0,
             followers: Vec::new(),
+            broken: None,
         }
     }
 
@@ -219,8 +222,21 @@ impl Partition {
         self.pump()
     }
 
-    /// Does what Raft wants until it wants nothing more.
+    /// Does what Raft wants until it wants nothing more. After an error nothing is applied any more: what Raft had handed out with
+    /// the entry that failed is gone, and later entries would be applied over the gap.
     pub(crate) fn pump(&mut self) -> Result<()> {
+        if let Some(reason) = &self.broken {
+            return Err(Error::unknown(reason.clone()));
+        }
+        self.pump_on().inspect_err(|error| self.broken = Some(error.message().to_owned()))
+    }
+
+    /// An entry could not be applied: the state is of no use any more.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    fn pump_on(&mut self) -> Result<()> {
         while self.group.turn(&mut self.outputs, &mut self.decided)? {
             if let Some(start) = self.decided.log_start.take()
                 && self.config.is_witness()
@@ -340,6 +356,11 @@ impl Partition {
         let mut tables: Vec<TableId> = self.fragments.keys().copied().collect();
         tables.sort_unstable();
         tables
+    }
+
+    /// These bytes, which come from another node, are a row of the table.
+    pub fn check_row(&self, table: TableId, row: &[u8]) -> Result<()> {
+        self.fragment(table)?.layout.checked_row(row).map(|_| ())
     }
 
     pub fn usage(&self, table: TableId) -> Option<FragmentUsage> {

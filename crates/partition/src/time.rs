@@ -12,7 +12,7 @@
 
 use shoal_types::{Error, Result};
 
-/// A reading of a monotonic clock that runs on while the process is paused. Readings of different processes have
+/// A reading of a monotonic clock that runs on while the process is paused and the host suspended. Readings of different processes have
 /// nothing to do with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millis(pub u64);

@@ -45,6 +45,7 @@ enum Command {
 
 fn main() -> ExitCode {
     allocator::use_small_pages();
+    shoal_cluster::report_panics();
     let outcome = match CommandLine::parse().command {
         Command::Dev(arguments) => dev::run(&arguments),
         Command::Start(arguments) => start::run(&arguments),

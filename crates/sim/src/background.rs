@@ -309,7 +309,7 @@ impl Process {
     // ---- what arrives ----
 
     pub fn receive(&mut self, env: &mut Env<'_>, packet: Packet) {
-        let Packet { from, life, body, .. } = packet;
+        let Packet { from, life, clock, body, .. } = packet;
         if from != self.me {
             let Some(known) = self.peers.get(&from) else { return };
             if life < known.life || life <= known.dead_life {
@@ -317,6 +317,7 @@ impl Process {
             }
             self.meet_life(env, from, life);
         }
+        self.observe(clock);
         match body {
             Body::Raft(id, bytes) => self.receive_raft(env, id, &bytes),
             Body::News(news) => self.hear_news(env, from, news),

@@ -9,7 +9,22 @@ use std::collections::BTreeSet;
 use crate::two_phase::Answer;
 
 /// Operations that one search can take.
-const OPERATIONS_MAX: usize = 128;
+const OPERATIONS_MAX: usize = 512;
+
+/// A set of operations, by number.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Set([u128; OPERATIONS_MAX / 128]);
+
+impl Set {
+    fn has(&self, number: usize) -> bool {
+        self.0[number / 128] & (1 << (number % 128)) != 0
+    }
+
+    fn with(mut self, number: usize) -> Set {
+        self.0[number / 128] |= 1 << (number % 128);
+        self
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -118,9 +133,9 @@ fn bounded(operation: &RegisterOperation, history: &[RegisterOperation]) -> Opti
 
 /// Collects the values that the register may have after the operations.
 fn search(operations: &[RegisterOperation], value: Option<i32>, finals: &mut BTreeSet<Option<i32>>) {
-    let all: u128 = (0..operations.len()).fold(0, |set, number| set | 1 << number);
-    let mut tried: BTreeSet<(u128, Option<i32>)> = BTreeSet::new();
-    let mut stack = vec![(0u128, value)];
+    let all = (0..operations.len()).fold(Set::default(), Set::with);
+    let mut tried: BTreeSet<(Set, Option<i32>)> = BTreeSet::new();
+    let mut stack = vec![(Set::default(), value)];
     while let Some((done, value)) = stack.pop() {
         if !tried.insert((done, value)) {
             continue;
@@ -128,12 +143,12 @@ fn search(operations: &[RegisterOperation], value: Option<i32>, finals: &mut BTr
         if done == all {
             finals.insert(value);
         }
-        let left = || operations.iter().enumerate().filter(|(number, _)| done & (1 << number) == 0);
+        let left = || operations.iter().enumerate().filter(|(number, _)| !done.has(*number));
         let first_end = left().map(|(_, operation)| operation.end()).min().unwrap_or(u64::MAX);
         for (number, operation) in left().filter(|(_, operation)| operation.start <= first_end) {
             match operation.kind {
-                Kind::Write(written) => stack.push((done | 1 << number, Some(written))),
-                Kind::Read(read) if read == value => stack.push((done | 1 << number, value)),
+                Kind::Write(written) => stack.push((done.with(number), Some(written))),
+                Kind::Read(read) if read == value => stack.push((done.with(number), value)),
                 Kind::Read(_) => {}
             }
         }

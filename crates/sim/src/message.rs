@@ -16,6 +16,8 @@ pub struct Packet {
     /// The life of the process that sent it.
     pub life: u64,
     pub to: NodeId,
+    /// The sender's hybrid clock.
+    pub clock: Timestamp,
     pub body: Body,
 }
 

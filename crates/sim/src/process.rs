@@ -321,7 +321,7 @@ impl Process {
         if to != self.me && self.peers.get(&to).is_none_or(|peer| peer.link.is_none()) {
             return false;
         }
-        env.ctx.post(Packet { from: self.me, life: self.life, to, body });
+        env.ctx.post(Packet { from: self.me, life: self.life, to, clock: self.clock, body });
         true
     }
 

@@ -73,7 +73,7 @@ impl Client {
         self.last_call += 1;
         // Slot 0, and a generation of its own for every call.
         let id = self.last_call << 32;
-        self.write(Head { class: Class::Request, kind, call: id }, payload)?;
+        self.write(Head { kind, call: id, ..Head::of(Class::Request) }, payload)?;
         loop {
             let (head, payload) = self.read(PAYLOAD_BYTES_MAX, deadline, timeout)?;
             match head.class {

@@ -1,4 +1,4 @@
-//! Links come up: dialling, accepting, and finding out whether a process that went away is dead.
+//! Links come up: dialling, accepting, and asking whether a process that went away is dead.
 
 use std::io;
 use std::net::TcpListener;
@@ -52,6 +52,7 @@ impl Transport {
         let mut pause = Pause::new(self.options.redial_pause_max);
         loop {
             peer.unblocked().await;
+            let changes = peer.change_count();
             match self.dial(&peer, lane).await {
                 Ok(established) => {
                     pause.reset();
@@ -65,7 +66,9 @@ impl Transport {
                 }
                 Err(HandshakeError::Refused(reason)) => peer.was_refused(&reason),
                 Err(HandshakeError::Io(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    peer.connection_was_refused();
+                    if self.refusal_is_proof(&peer).await {
+                        peer.is_proven_dead(changes);
+                    }
                 }
                 Err(HandshakeError::Io(_)) => {}
             }
@@ -111,11 +114,15 @@ impl Transport {
             let mut pause = Pause::new(self.options.redial_pause_max);
             while peer.is_missing() {
                 peer.unblocked().await;
+                let changes = peer.change_count();
                 let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-                if self.connect(&peer).await.is_err_and(|error| refused(&error)) {
-                    peer.connection_was_refused();
+                if self.connect(&peer).await.is_err_and(|error| refused(&error))
+                    && self.refusal_is_proof(&peer).await
+                {
+                    peer.is_proven_dead(changes);
                     peer.deliver(&*self.handler);
-                } else {
+                }
+                if peer.is_missing() {
                     pause.wait().await;
                 }
             }

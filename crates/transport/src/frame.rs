@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! checksum  u32   crc32c over everything that follows
-//! length    u32   bytes that follow this field: 12 + the payload's
+//! length    u32   bytes that follow this field: 12 + the clock's + the payload's
 //! class     u8    what the transport does with it (`Class`)
 //! kind      u8    what the handler does with it; the transport does not look at it
 //! reserved  u16   0
 //! call      u64   the call that the frame belongs to; 0 for one-way frames
+//! clock     u64   the sender's hybrid logical clock, as the handler has it; not in the frames of a handshake
 //! payload
 //! ```
 //! Integers are little-endian. The length is judged before anything is allocated for it, and a frame with a wrong length,
@@ -14,8 +15,11 @@
 
 /// Bytes of checksum and length.
 const PREFIX_BYTES: usize = 8;
-/// Bytes before the payload.
-pub const HEADER_BYTES: usize = 20;
+/// Bytes before the clock, or before the payload where there is none.
+const FIXED_BYTES: usize = 20;
+const CLOCK_BYTES: usize = 8;
+/// Bytes before the payload, at most.
+pub const HEADER_BYTES: usize = FIXED_BYTES + CLOCK_BYTES;
 /// The largest payload of a frame.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
@@ -41,6 +45,15 @@ pub(crate) enum Class {
 }
 
 impl Class {
+    /// Frames of a handshake have none, so that nodes of all versions can read why they are refused.
+    fn has_clock(self) -> bool {
+        !matches!(self, Class::Hello | Class::Ready | Class::Refused)
+    }
+
+    fn header_bytes(self) -> usize {
+        FIXED_BYTES + if self.has_clock() { CLOCK_BYTES } else { 0 }
+    }
+
     fn from_byte(byte: u8) -> Option<Class> {
         Some(match byte {
             0 => Class::Message,
@@ -64,11 +77,13 @@ pub(crate) struct Head {
     pub class: Class,
     pub kind: u8,
     pub call: u64,
+    /// Zero in a handshake.
+    pub clock: u64,
 }
 
 impl Head {
     pub(crate) fn of(class: Class) -> Head {
-        Head { class, kind: 0, call: 0 }
+        Head { class, kind: 0, call: 0, clock: 0 }
     }
 }
 
@@ -108,21 +123,26 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Appends a frame to `buffer`; `payload` appends the payload.
+/// Appends a frame to `buffer`; `payload` appends the payload, which nothing in `head` is older than.
 pub(crate) fn append(
     buffer: &mut Vec<u8>,
     head: Head,
     payload: impl FnOnce(&mut Vec<u8>),
 ) -> Result<(), TooLarge> {
     let start = buffer.len();
+    let header_bytes = head.class.header_bytes();
     let mut header = [0; HEADER_BYTES];
     header[8] = head.class as u8;
     header[9] = head.kind;
     header[12..20].copy_from_slice(&head.call.to_le_bytes());
-    buffer.extend_from_slice(&header);
+    header[FIXED_BYTES..].copy_from_slice(&head.clock.to_le_bytes());
+    match head.class.has_clock() {
+        true => buffer.extend_from_slice(&header),
+        false => buffer.extend_from_slice(&header[..FIXED_BYTES]),
+    }
     let unfinished = Unfinished { buffer, start };
     payload(unfinished.buffer);
-    let payload_bytes = unfinished.buffer.len() - start - HEADER_BYTES;
+    let payload_bytes = unfinished.buffer.len() - start - header_bytes;
     if payload_bytes > PAYLOAD_BYTES_MAX {
         return Err(TooLarge(payload_bytes));
     }
@@ -142,7 +162,7 @@ pub(crate) fn decode(bytes: &[u8], payload_bytes_max: usize) -> Result<Option<(F
     let word = |at: usize| u32::from_le_bytes([prefix[at], prefix[at + 1], prefix[at + 2], prefix[at + 3]]);
     let length = word(4) as usize;
     let limit = payload_bytes_max + HEADER_BYTES - PREFIX_BYTES;
-    if !(HEADER_BYTES - PREFIX_BYTES..=limit).contains(&length) {
+    if !(FIXED_BYTES - PREFIX_BYTES..=limit).contains(&length) {
         return Err(FrameError::Length { length, limit });
     }
     let size = PREFIX_BYTES + length;
@@ -152,10 +172,17 @@ pub(crate) fn decode(bytes: &[u8], payload_bytes_max: usize) -> Result<Option<(F
         return Err(FrameError::Checksum { found, computed });
     }
     let class = Class::from_byte(frame[8]).ok_or(FrameError::Class(frame[8]))?;
-    let mut call = [0; 8];
-    call.copy_from_slice(&frame[12..20]);
-    let head = Head { class, kind: frame[9], call: u64::from_le_bytes(call) };
-    Ok(Some((Frame { head, payload: &frame[HEADER_BYTES..] }, size)))
+    let Some(payload) = frame.get(class.header_bytes()..) else {
+        return Err(FrameError::Length { length, limit });
+    };
+    let word = |at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&frame[at..at + 8]);
+        u64::from_le_bytes(word)
+    };
+    let clock = if class.has_clock() { word(FIXED_BYTES) } else { 0 };
+    let head = Head { class, kind: frame[9], call: word(12), clock };
+    Ok(Some((Frame { head, payload }, size)))
 }
 
 #[cfg(test)]
@@ -166,7 +193,8 @@ mod tests {
 
     fn frame(payload: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let head = Head { class: Class::Request, kind: 7, call: 0x0102_0304_0506_0708 };
+        let clock = 0x1112_1314_1516_1718;
+        let head = Head { class: Class::Request, kind: 7, call: 0x0102_0304_0506_0708, clock };
         append(&mut bytes, head, |buffer| buffer.extend_from_slice(payload)).unwrap();
         bytes
     }
@@ -174,9 +202,26 @@ mod tests {
     #[test]
     fn the_layout_on_the_wire_is_as_the_module_head_says() {
         let bytes = frame(b"ab");
-        assert_eq!(bytes[4..8], [14, 0, 0, 0]);
-        assert_eq!(bytes[8..], [1, 7, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1, b'a', b'b']);
+        assert_eq!(bytes[4..8], [22, 0, 0, 0]);
+        assert_eq!(bytes[8..20], [1, 7, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(bytes[20..], [0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, b'a', b'b']);
         assert_eq!(bytes[..4], crc32c::crc32c(&bytes[4..]).to_le_bytes());
+        let mut hello = Vec::new();
+        append(&mut hello, Head { clock: 5, ..Head::of(Class::Hello) }, |buffer| buffer.push(b'h')).unwrap();
+        assert_eq!(hello[8..], [7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, b'h']);
+        let (decoded, _) = decode(&hello, PAYLOAD_BYTES_MAX).unwrap().unwrap();
+        assert_eq!((decoded.payload, decoded.head.clock), (&b"h"[..], 0));
+    }
+
+    #[test]
+    fn a_frame_too_short_for_its_clock_is_none() {
+        for length in 12..20_u32 {
+            let mut bytes = vec![0; 8 + length as usize];
+            bytes[4..8].copy_from_slice(&length.to_le_bytes());
+            let checksum = crc32c::crc32c(&bytes[4..]);
+            bytes[..4].copy_from_slice(&checksum.to_le_bytes());
+            assert!(matches!(decode(&bytes, 100), Err(FrameError::Length { .. })), "{length}");
+        }
     }
 
     #[test]
@@ -203,9 +248,9 @@ mod tests {
     fn a_length_beyond_the_bound_is_refused_before_the_bytes_arrive() {
         let mut bytes = frame(&[0; 101]);
         bytes.truncate(8);
-        assert_eq!(decode(&bytes, 100), Err(FrameError::Length { length: 113, limit: 112 }));
+        assert_eq!(decode(&bytes, 100), Err(FrameError::Length { length: 121, limit: 120 }));
         bytes[4..8].copy_from_slice(&11_u32.to_le_bytes());
-        assert_eq!(decode(&bytes, 100), Err(FrameError::Length { length: 11, limit: 112 }));
+        assert_eq!(decode(&bytes, 100), Err(FrameError::Length { length: 11, limit: 120 }));
     }
 
     #[test]

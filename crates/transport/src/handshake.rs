@@ -219,6 +219,10 @@ impl Transport {
         for (link, _) in others {
             link.close("a newer process of the node has come, and this one does not answer");
         }
+        // The caller's deadline ends this too.
+        while !peer.has_left(theirs.incarnation) {
+            tokio::time::sleep(ANSWER_POLL).await;
+        }
         Ok(())
     }
 
@@ -244,8 +248,8 @@ impl Transport {
                 "node id {} was taken by another process (started as {incarnation:x}) during the handshake",
                 theirs.node
             ))),
-            // The last words of a process that was killed. One that lives tries again.
-            Err(NotAdded::Dead) => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
+            // The last words of a process that was killed, or of one before it. One that lives tries again.
+            Err(NotAdded::Dead | NotAdded::Leaving) => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
         }
     }
 }

@@ -24,6 +24,7 @@ mod options;
 mod outbox;
 mod output;
 mod peer;
+mod proof;
 mod responder;
 mod ring;
 mod shared;

@@ -5,7 +5,7 @@
 //! calls that wait on it; nothing is ever sent twice.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Context;
 use std::time::Duration;
@@ -48,6 +48,9 @@ pub(crate) struct Link {
     served: Mutex<Served>,
     /// The link's own task has something to look at: the socket is full, a block was lifted, the link closed.
     attention: Notify,
+    is_closed: AtomicBool,
+    /// Frames may still be handled: its reader has not ended.
+    is_read: AtomicBool,
     reads: AtomicU64,
     writes: AtomicU64,
     pongs: AtomicU64,
@@ -92,6 +95,8 @@ impl Link {
             calls: Mutex::default(),
             served: Mutex::default(),
             attention: Notify::new(),
+            is_closed: AtomicBool::new(false),
+            is_read: AtomicBool::new(false),
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             pongs: AtomicU64::new(0),
@@ -128,6 +133,7 @@ impl Link {
         if output.is_closed() {
             return Appended::Closed;
         }
+        let head = Head { clock: self.handler.clock(), ..head };
         if let Err(TooLarge(bytes)) = frame::append(&mut output.pending, head, payload) {
             return Appended::TooLarge(bytes);
         }
@@ -158,7 +164,7 @@ impl Link {
 
     /// A frame that may be lost: false if there is no room for it.
     pub(crate) fn send_message(self: &Arc<Self>, kind: u8, payload: impl FnOnce(&mut Vec<u8>)) -> bool {
-        let head = Head { class: Class::Message, kind, call: 0 };
+        let head = Head { kind, ..Head::of(Class::Message) };
         self.has_room() && self.append(head, payload) == Appended::Yes
     }
 
@@ -168,7 +174,7 @@ impl Link {
         payload: impl FnOnce(&mut Vec<u8>),
     ) -> Result<u64, CallError> {
         let id = self.calls().begin()?;
-        let error = match self.append(Head { class: Class::Request, kind, call: id }, payload) {
+        let error = match self.append(Head { kind, call: id, ..Head::of(Class::Request) }, payload) {
             Appended::Yes => return Ok(id),
             Appended::Closed => CallError::NoLink,
             Appended::TooLarge(bytes) => CallError::TooLarge { bytes },
@@ -178,13 +184,13 @@ impl Link {
     }
 
     pub(crate) fn send_cancel(self: &Arc<Self>, id: u64) {
-        self.append(Head { class: Class::Cancel, kind: 0, call: id }, |_| ());
+        self.append(Head { call: id, ..Head::of(Class::Cancel) }, |_| ());
     }
 
     /// Replies are appended even when there is no room: not to read requests until there is could stop both sides for
     /// ever.
     pub(crate) fn send_reply(self: &Arc<Self>, kind: u8, id: u64, payload: impl FnOnce(&mut Vec<u8>)) -> bool {
-        match self.append(Head { class: Class::Reply, kind, call: id }, payload) {
+        match self.append(Head { kind, call: id, ..Head::of(Class::Reply) }, payload) {
             Appended::Yes => true,
             Appended::Closed => false,
             Appended::TooLarge(bytes) => {
@@ -195,7 +201,7 @@ impl Link {
     }
 
     pub(crate) fn send_unanswered(self: &Arc<Self>, id: u64, reason: &str) {
-        let head = Head { class: Class::Unanswered, kind: 0, call: id };
+        let head = Head { call: id, ..Head::of(Class::Unanswered) };
         self.append(head, |buffer| buffer.extend_from_slice(reason.as_bytes()));
     }
 
@@ -242,6 +248,7 @@ impl Link {
     /// current thread may hold locks that the handler needs.
     pub(crate) fn close(self: &Arc<Self>, reason: &str) {
         let Some(mut wakers) = lock(&self.output).close() else { return };
+        self.is_closed.store(true, Ordering::Release);
         wakers.append(&mut self.calls().close());
         wakers.append(&mut self.served().close());
         self.peer.remove(self, reason);
@@ -256,7 +263,12 @@ impl Link {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        lock(&self.output).is_closed()
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// A frame of it may be being handled just now.
+    pub(crate) fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Acquire)
     }
 
     /// A block was set or lifted.
@@ -267,6 +279,7 @@ impl Link {
     /// Reads, handles and watches until the link is closed. Runs on the lane's worker.
     pub(crate) async fn serve(self: Arc<Self>, socket: ReadHalf, input: Input) {
         let _closing = CloseOnDrop { link: Arc::clone(&self), tells_handler: true };
+        self.is_read.store(true, Ordering::Release);
         let reader = tokio::task::spawn_local(Arc::clone(&self).read(socket, input));
         self.watch().await;
         reader.abort();
@@ -310,6 +323,7 @@ impl Link {
     }
 
     async fn read(self: Arc<Self>, mut socket: ReadHalf, mut input: Input) {
+        let _reading = Reading(Arc::clone(&self));
         let _closing = CloseOnDrop { link: Arc::clone(&self), tells_handler: false };
         let reason = loop {
             match self.handle_frames(&mut input) {
@@ -340,13 +354,21 @@ impl Link {
 
     fn handle_frames(self: &Arc<Self>, input: &mut Input) -> Result<(), String> {
         while let Some(frame) = input.next_frame(PAYLOAD_BYTES_MAX).map_err(|error| error.to_string())? {
+            // The next life of the peer may be up: what the one before it has said is void.
+            if self.is_closed() {
+                return Err("it was closed".into());
+            }
             self.handle(frame)?;
         }
         Ok(())
     }
 
     fn handle(self: &Arc<Self>, Frame { head, payload }: Frame<'_>) -> Result<(), String> {
-        let Head { class, kind, call } = head;
+        let Head { class, kind, call, clock } = head;
+        // Whatever is done because of the frame is later than what the sender had done.
+        if self.node() != crate::hello::CLIENT {
+            self.handler.observe_clock(clock);
+        }
         match class {
             Class::Message => self.handler.on_message(self.node(), kind, payload),
             Class::Request => {
@@ -391,6 +413,15 @@ fn send_all(batch: &mut Batch, send: &mut impl FnMut(&[u8]) -> io::Result<usize>
         }
     }
     Ok(())
+}
+
+/// Notes that a link's reader has ended, and handles no frame any more.
+struct Reading(Arc<Link>);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.is_read.store(false, Ordering::Release);
+    }
 }
 
 /// Closes a link when its tasks end, however they end: its worker may have stopped, or a handler panicked.

@@ -65,8 +65,17 @@ struct State {
     refusal: Option<String>,
     events: VecDeque<Event>,
     is_delivering: bool,
+    /// Closed links of whose incarnation a frame may still be being handled.
+    leaving: Vec<Arc<Link>>,
     /// Links that were closed while nothing may leave: their sockets stay open until the block is lifted.
     buried: Vec<Arc<Link>>,
+}
+
+impl State {
+    fn is_leaving(&mut self, incarnation: u64) -> bool {
+        self.leaving.retain(|link| link.is_read());
+        self.leaving.iter().any(|link| link.incarnation != incarnation)
+    }
 }
 
 pub(crate) struct Peer {
@@ -77,6 +86,8 @@ pub(crate) struct Peer {
     lanes: RwLock<Vec<Option<Arc<Link>>>>,
     /// The incarnation whose link through shared memory ended before anything came: it may be unable to map it.
     refuses_memory: AtomicU64,
+    /// The newest link did not go through a network.
+    is_near: AtomicBool,
     is_inbound_blocked: AtomicBool,
     is_outbound_blocked: AtomicBool,
     block: watch::Sender<Block>,
@@ -93,6 +104,8 @@ pub(crate) enum NotAdded {
     OtherIncarnation(u64),
     /// The process was found to be gone since the link's handshake began.
     Dead,
+    /// What the incarnation before this one has sent is still being handled.
+    Leaving,
 }
 
 impl Peer {
@@ -109,10 +122,12 @@ impl Peer {
                 refusal: None,
                 events: VecDeque::new(),
                 is_delivering: false,
+                leaving: Vec::new(),
                 buried: Vec::new(),
             }),
             lanes: RwLock::default(),
             refuses_memory: AtomicU64::new(0),
+            is_near: AtomicBool::new(false),
             is_inbound_blocked: AtomicBool::new(false),
             is_outbound_blocked: AtomicBool::new(false),
             block: watch::Sender::default(),
@@ -149,6 +164,9 @@ impl Peer {
             if state.links > 0 {
                 return Err(NotAdded::OtherIncarnation(state.incarnation));
             }
+            if state.is_leaving(hello.incarnation) {
+                return Err(NotAdded::Leaving);
+            }
             if state.incarnation != 0 && hello.incarnation > state.incarnation && state.dead_since.is_none() {
                 let old = state.incarnation;
                 state.events.push_back(Event::Dead(old));
@@ -159,6 +177,7 @@ impl Peer {
         }
         state.dead_since = None;
         state.refusal = None;
+        self.is_near.store(link.transporter() != Transporter::Tcp, Ordering::Relaxed);
         if state.links == 0 {
             state.since = Instant::now();
             state.last_trouble = None;
@@ -181,6 +200,11 @@ impl Peer {
         Ok(())
     }
 
+    /// What other incarnations than this have sent is no longer being handled.
+    pub(crate) fn has_left(&self, incarnation: u64) -> bool {
+        !self.state().is_leaving(incarnation)
+    }
+
     /// A link was closed.
     pub(crate) fn remove(&self, link: &Arc<Link>, reason: &str) {
         let mut state = self.state();
@@ -192,6 +216,8 @@ impl Peer {
         };
         *slot = None;
         drop(lanes);
+        state.leaving.retain(|link| link.is_read());
+        state.leaving.push(Arc::clone(link));
         state.links -= 1;
         state.last_trouble = Some(reason.to_string());
         if state.links == 0 {
@@ -202,12 +228,12 @@ impl Peer {
         self.changed();
     }
 
-    /// The peer's address refuses connections. With no link up that proves that the process is gone: it listens for as
-    /// long as it lives. Returns whether nothing is left to be found out.
-    pub(crate) fn connection_was_refused(&self) -> bool {
+    /// The process is gone, as `proof` has found by an attempt that began at `changes`. What was learnt of an earlier
+    /// state of the links proves nothing.
+    pub(crate) fn is_proven_dead(&self, changes: u64) {
         let mut state = self.state();
-        if state.links > 0 {
-            return false;
+        if state.links > 0 || *self.changes.borrow() != changes {
+            return;
         }
         if state.incarnation != 0 && state.dead_since.is_none() {
             state.dead_since = Some(Instant::now());
@@ -216,7 +242,16 @@ impl Peer {
             drop(state);
             self.changed();
         }
-        true
+    }
+
+    /// The links that there were last did not go through a network.
+    pub(crate) fn is_near(&self) -> bool {
+        self.is_near.load(Ordering::Relaxed)
+    }
+
+    /// Counts changes of links and deaths.
+    pub(crate) fn change_count(&self) -> u64 {
+        *self.changes.borrow()
     }
 
     /// One side refused the other.

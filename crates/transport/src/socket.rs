@@ -44,13 +44,17 @@ pub(crate) fn unix_address(tcp: SocketAddr) -> io::Result<std_unix::SocketAddr> 
     std_unix::SocketAddr::from_abstract_name(format!("shoal/{tcp}"))
 }
 
+/// Where the node may listen that a TCP address leads to: there, or on all addresses.
+pub(crate) fn unix_addresses(tcp: SocketAddr) -> [io::Result<std_unix::SocketAddr>; 3] {
+    let port = tcp.port();
+    [tcp, (Ipv4Addr::UNSPECIFIED, port).into(), (Ipv6Addr::UNSPECIFIED, port).into()].map(unix_address)
+}
+
 /// Connects to the node of this host that a TCP connection to `tcp` leads to.
 pub(crate) async fn connect_unix(tcp: SocketAddr) -> io::Result<Socket> {
-    let port = tcp.port();
-    let everywhere = [(Ipv4Addr::UNSPECIFIED, port).into(), (Ipv6Addr::UNSPECIFIED, port).into()];
     let mut result = Err(io::ErrorKind::ConnectionRefused.into());
-    for address in [tcp].into_iter().chain(everywhere) {
-        match UnixStream::connect_addr(&unix_address(address)?.into()).await {
+    for address in unix_addresses(tcp) {
+        match UnixStream::connect_addr(&address?.into()).await {
             Ok(socket) => {
                 let socket = Socket::Unix(socket);
                 return socket.check_owner().map(|()| socket);

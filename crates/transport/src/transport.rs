@@ -26,6 +26,14 @@ pub trait Handler: Send + Sync + 'static {
     /// Accepts or refuses a peer. The sentence tells an operator what to do; the peer reports it too.
     fn check(&self, theirs: &Hello) -> Result<(), String>;
 
+    /// The node's hybrid logical clock, which goes out with every frame. Called under locks of the transport.
+    fn clock(&self) -> u64 {
+        0
+    }
+
+    /// A peer's clock when it sent the frame that is handled next.
+    fn observe_clock(&self, _clock: u64) {}
+
     /// A one-way frame. Frames of one lane come in the order in which they were sent.
     fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]);
 
@@ -38,8 +46,8 @@ pub trait Handler: Send + Sync + 'static {
     /// The last link to this incarnation broke. It may live, unreachable; it may come back.
     fn on_down(&self, peer: NodeId, incarnation: u64);
 
-    /// Proof that the process is gone: its address refuses connections while no link is up, or a newer incarnation has
-    /// come. Once an incarnation, after `on_down`.
+    /// Proof that the process is gone: on this host its address refuses connections while no link is up (see `proof`), or a newer
+    /// incarnation has come. Once an incarnation, after `on_down`.
     fn on_dead(&self, peer: NodeId, incarnation: u64);
 
     /// One side refused the other. Told again only when the reason changes.

@@ -329,7 +329,7 @@ impl Source {
     fn take(&mut self, request: &Sifted, answer: &Answer) -> Result<()> {
         let spec = request.index_key();
         for row in self.walk.receive(request, answer)?.rows.iter() {
-            keep(spec, request.layout().row(row), &mut self.bytes, &mut self.rows);
+            keep(spec, request.layout().checked_row(row)?, &mut self.bytes, &mut self.rows);
         }
         Ok(())
     }

@@ -266,7 +266,7 @@ impl PartitionScan {
             if !is_shown && !unlocks {
                 break;
             }
-            let row = request.layout().row(row);
+            let row = request.layout().checked_row(row)?;
             let is_wanted = is_shown && visitor.see(row) != shoal_partition::Visit::ContinueUnlocked;
             if unlocks && !is_wanted {
                 let mut key = Vec::with_capacity(16);

@@ -15,7 +15,7 @@ use shoal_cluster::remote::not_leader;
 use shoal_cluster::{Node, Place};
 use shoal_types::{NodeId, Result, TableId, Timestamp};
 
-use crate::gather::join_all;
+use crate::gather::{join_all, join_all_seeing};
 use crate::protocol::{self, PulseReply};
 use crate::remote::{Patience, map_version};
 
@@ -70,19 +70,27 @@ async fn newest_visible(node: &Arc<Node>) -> Result<Timestamp> {
 }
 
 /// Tells all peers which snapshots are in use here, and learns what they have to tell. To be called several times a second:
-/// peers keep old versions of rows until they hear that nobody here needs them.
+/// peers keep old versions of rows until they hear that nobody here needs them. Each answer counts as soon as it is there, for
+/// those who do not wait for all.
 pub async fn exchange_pulses(node: &Arc<Node>) {
     let Some(remote) = node.remote() else { return };
     let mut request = Vec::new();
     protocol::put_pulse(&mut request, node.snapshots().horizon());
     let calls = remote.peers().into_iter().map(|peer| remote.call(peer, &request)).collect();
-    for reply in join_all(calls).await.into_iter().flatten() {
-        let Ok(reply) = PulseReply::read(&reply) else { continue };
-        // Snapshots taken here from now on are not older.
-        node.clock().observe(reply.visible);
-        node.snapshots().release(node.snapshots().take_at(reply.visible));
-        for ((partition, table), rows) in reply.rows.iter() {
-            node.note_remote_rows(partition, TableId(table), rows);
+    join_all_seeing(calls, |reply| {
+        if let Ok(reply) = reply {
+            observe_pulse(node, reply);
         }
+    })
+    .await;
+}
+
+fn observe_pulse(node: &Node, reply: &[u8]) {
+    let Ok(reply) = PulseReply::read(reply) else { return };
+    // Snapshots taken here from now on are not older.
+    node.clock().observe(reply.visible);
+    node.snapshots().release(node.snapshots().take_at(reply.visible));
+    for ((partition, table), rows) in reply.rows.iter() {
+        node.note_remote_rows(partition, TableId(table), rows);
     }
 }

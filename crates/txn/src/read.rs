@@ -113,7 +113,7 @@ impl Transaction {
     ) -> Result<Step<R>> {
         let answer = self.ask(partition, node, std::iter::empty()).await?;
         let found = FoundRows::read(answer.done()?)?;
-        let row = found.rows.iter().next().map(|(_, row)| table.layout.row(row));
+        let row = found.rows.iter().next().map(|(_, row)| table.layout.checked_row(row)).transpose()?;
         self.counters.read_row_count += u64::from(row.is_some());
         show_once(visit, row)
     }
@@ -254,7 +254,7 @@ impl Transaction {
                     for (place, row) in found.rows.iter() {
                         let &(_, position) = run.get(place as usize).ok_or_else(malformed)?;
                         self.counters.read_row_count += 1;
-                        visit(position, layout.row(row))?;
+                        visit(position, layout.checked_row(row)?)?;
                     }
                     left.extend_from_slice(run.get(found.keys_done as usize..).ok_or_else(malformed)?);
                 }

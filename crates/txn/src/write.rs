@@ -219,7 +219,7 @@ impl Transaction {
         let start = self.savepoint();
         let partition = self.partition_of_row(table, row);
         if let Some((index, existing)) = self.insert_one(table.id(), partition, row).await? {
-            return Ok(duplicate(table, index, &existing));
+            return duplicate(table, index, &existing);
         }
         if table.global_unique.is_empty() {
             return Ok(Inserted::Done);
@@ -259,7 +259,7 @@ impl Transaction {
             let (partition, row) = self.hidden_row(key, primary_key)?;
             if let Some((_, existing)) = self.insert_one(change.table, partition, &row).await? {
                 self.rollback_to(start);
-                let primary_key = unique::primary_key_in(&existing);
+                let primary_key = unique::primary_key_in(&existing)?;
                 return Ok(Inserted::Duplicate { index: change.index, primary_key });
             }
         }
@@ -342,7 +342,7 @@ impl Transaction {
                 Step::Ready(Inserted::Done)
             }
             Step::Ready(WriteOutcome::Duplicate { index, row }) => {
-                Step::Ready(duplicate(table, index, row.bytes()))
+                Step::Ready(duplicate(table, index, row.bytes())?)
             }
             Step::Ready(WriteOutcome::NotFound) => return Err(internal("a locked row is gone", table)),
             Step::Wait(blocked) => Step::Wait(blocked),
@@ -440,7 +440,7 @@ impl Transaction {
                 Step::Ready(Some((Inserted::Done, changes, result)))
             }
             Step::Ready(WriteOutcome::Duplicate { index, row }) => {
-                Step::Ready(Some((duplicate(table, index, row.bytes()), Vec::new(), result)))
+                Step::Ready(Some((duplicate(table, index, row.bytes())?, Vec::new(), result)))
             }
             Step::Ready(WriteOutcome::NotFound) => return Err(internal("a changed row has another key", table)),
             Step::Wait(blocked) => Step::Wait(blocked),
@@ -469,7 +469,7 @@ impl Transaction {
             return Ok(Step::Ready(None));
         };
         self.counters.read_row_count += 1;
-        let (modification, result) = decide(table.layout.row(row))?;
+        let (modification, result) = decide(table.layout.checked_row(row)?)?;
         let (kind, new) = match &modification {
             Modification::Keep { unlock } => {
                 if *unlock && may_unlock {
@@ -515,7 +515,7 @@ impl Transaction {
         let partition = self.partition_of_row(table, new);
         if let Some((index, existing)) = self.insert_one(table.id(), partition, new).await? {
             self.rollback_to(&start);
-            return Ok(duplicate(table, index, &existing));
+            return duplicate(table, index, &existing);
         }
         let mut changes = Vec::with_capacity(table.global_unique.len());
         for &index in &table.global_unique {
@@ -551,7 +551,7 @@ impl Transaction {
 fn updated(table: &Table, stop: Option<WriteStop<'_>>) -> Result<Inserted> {
     match stop {
         None => Ok(Inserted::Done),
-        Some(WriteStop::Duplicate { index, row }) => Ok(duplicate(table, index, row)),
+        Some(WriteStop::Duplicate { index, row }) => duplicate(table, index, row),
         Some(WriteStop::NotFound) => Err(internal("a locked row is gone", table)),
     }
 }
@@ -569,8 +569,9 @@ pub(crate) fn unique_changes(table: &Table, old: Option<&[u8]>, new: Option<&[u8
     Ok(changes)
 }
 
-/// A duplicate that the base table's partition has found.
-pub(crate) fn duplicate(table: &Table, index: IndexId, existing: &[u8]) -> Inserted {
+/// A duplicate that the base table's partition has found, which another node may lead.
+pub(crate) fn duplicate(table: &Table, index: IndexId, existing: &[u8]) -> Result<Inserted> {
     let index = table.schema.indexes.iter().position(|one| one.id == index).unwrap_or(0);
-    Inserted::Duplicate { index, primary_key: primary_key_of(table, table.layout.row(existing)) }
+    let primary_key = primary_key_of(table, table.layout.checked_row(existing)?);
+    Ok(Inserted::Duplicate { index, primary_key })
 }

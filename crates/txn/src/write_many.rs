@@ -322,8 +322,8 @@ impl Transaction {
                         Step::Ready(Staged::NotFound) => return Err(gone()),
                         Step::Ready(Staged::Duplicate { index, row }) => {
                             let inserted = match one.table == table.id() {
-                                true => duplicate(table, index, row.bytes()),
-                                false => hidden_duplicate(row.bytes()),
+                                true => duplicate(table, index, row.bytes())?,
+                                false => hidden_duplicate(row.bytes())?,
                             };
                             round.stop = Some(Stop { position: one.position, table: one.table, inserted });
                             break;
@@ -364,8 +364,8 @@ impl Round {
         let at = position(answer.stopped_at()?)?;
         let WriteStop::Duplicate { index, row } = stop else { return Err(gone()) };
         let inserted = match tables.get(&at.table).filter(|table| !table.schema.database.is_empty()) {
-            Some(table) => duplicate(table, index, row),
-            None => hidden_duplicate(row),
+            Some(table) => duplicate(table, index, row)?,
+            None => hidden_duplicate(row)?,
         };
         self.stop = Some(Stop { position: at.position, table: at.table, inserted });
         Ok(())
@@ -373,8 +373,8 @@ impl Round {
 }
 
 /// A duplicate that a hidden table's partition has found; the index is told by the table.
-fn hidden_duplicate(row: &[u8]) -> Inserted {
-    Inserted::Duplicate { index: 0, primary_key: shoal_cluster::unique::primary_key_in(row) }
+fn hidden_duplicate(row: &[u8]) -> Result<Inserted> {
+    Ok(Inserted::Duplicate { index: 0, primary_key: shoal_cluster::unique::primary_key_in(row)? })
 }
 
 fn batch_end(table: &Table, mut round: Round) -> BatchEnd {

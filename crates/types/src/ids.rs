@@ -37,7 +37,7 @@ id!(
     TransactionId(u64)
 );
 id!(
-    /// A hybrid logical clock reading: microseconds since 1970 in the upper 48 bits, a counter in the lower 16.
+    /// A hybrid logical clock reading: microseconds since 1970 in the upper 52 bits, a counter in the lower 12.
     Timestamp(u64)
 );
 

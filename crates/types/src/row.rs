@@ -102,6 +102,42 @@ impl RowLayout {
         RowRef { layout: self, bytes }
     }
 
+    /// The same with bytes that may come from anywhere. Every column of the row then lies within it; what strings hold is not
+    /// looked at.
+    ///
+    /// # Errors
+    /// The bytes are no row of this layout.
+    pub fn checked_row<'a>(&'a self, bytes: &'a [u8]) -> Result<RowRef<'a>> {
+        match self.is_row(bytes) {
+            true => Ok(self.row(bytes)),
+            false => {
+                let (bytes, columns) = (bytes.len(), self.types.len());
+                let message = format!("internal: {bytes} bytes from another node are no row of {columns} columns");
+                Err(Error::unknown(message))
+            }
+        }
+    }
+
+    fn is_row(&self, bytes: &[u8]) -> bool {
+        let Some(&flags) = bytes.first() else { return false };
+        let wide = flags & FLAG_WIDE_ENDS != 0;
+        let variable = self.ends_offset + self.variable_count * if wide { 4 } else { 2 };
+        let Some(variable_bytes) = bytes.len().checked_sub(variable) else { return false };
+        if flags & !FLAG_WIDE_ENDS != 0 {
+            return false;
+        }
+        let row = self.row(bytes);
+        let mut last = 0;
+        for ordinal in 0..self.variable_count {
+            let end = row.end(ordinal, wide);
+            if end < last {
+                return false;
+            }
+            last = end;
+        }
+        last == variable_bytes
+    }
+
     /// Appends the row of `values` (one a column, each already converted to its column's type) to `out`.
     /// Timestamps are turned from `zone` to UTC. Errors: a value that does not fit its column's class.
     pub fn encode(&self, values: &[Value], zone: &TimeZone, out: &mut Vec<u8>) -> Result<()> {
@@ -470,5 +506,58 @@ mod tests {
     fn a_value_of_another_class_is_refused() {
         let values = vec![Value::str("x"), Value::Null, Value::Null, Value::Null];
         assert!(layout().encode(&values, &TimeZone::UTC, &mut Vec::new()).is_err());
+    }
+
+    /// A short row in a frame was read beyond its end.
+    #[test]
+    fn bytes_that_are_no_row_are_refused_and_others_are_read_without_a_panic() {
+        let json = SqlType::new(BaseType::Json);
+        let decimal = SqlType { length: 10, decimals: 3, ..SqlType::new(BaseType::Decimal) };
+        let mut types = layout().types().to_vec();
+        types.extend([json, decimal].map(|base| base));
+        types.extend([BaseType::DateTime, BaseType::Timestamp, BaseType::Time, BaseType::Date].map(SqlType::new));
+        let layout = RowLayout::new(types);
+        let mut sound = Vec::new();
+        let values = vec![Value::Null; layout.column_count()];
+        layout.encode(&values, &TimeZone::UTC, &mut sound).unwrap();
+        assert_eq!(layout.checked_row(&sound).unwrap().values(&TimeZone::UTC), values);
+        for length in 0..sound.len() {
+            assert!(layout.checked_row(&sound[..length]).is_err(), "{length} bytes");
+        }
+        assert!(layout.checked_row(&[&sound[..], b"x"].concat()).is_err(), "a byte too many");
+        let mut seed = 1u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % below
+        };
+        let mut read = 0;
+        for _ in 0..200_000 {
+            let mut bytes = sound.clone();
+            bytes.extend((0..random(40)).map(|_| 0));
+            for _ in 0..=random(12) {
+                let at = random(bytes.len());
+                bytes[at] = random(256) as u8;
+            }
+            // Every so often the ends fit what there is.
+            if random(4) > 0 {
+                bytes[0] = 0;
+                let variable = layout.ends_offset + layout.variable_count * 2;
+                let left = bytes.len() - variable;
+                let mut last = 0;
+                for ordinal in 0..layout.variable_count {
+                    last =
+                        if ordinal + 1 == layout.variable_count { left } else { last + random(left - last + 1) };
+                    let at = layout.ends_offset + ordinal * 2;
+                    bytes[at..at + 2].copy_from_slice(&(last as u16).to_le_bytes());
+                }
+            }
+            if let Ok(row) = layout.checked_row(&bytes) {
+                read += 1;
+                for value in row.values(&TimeZone::UTC) {
+                    let _ = value.to_text();
+                }
+            }
+        }
+        assert!(read > 50_000, "{read}");
     }
 }

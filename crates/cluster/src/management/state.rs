@@ -131,7 +131,7 @@ impl Node {
             restarting: stopping == Some(Stop::Restart),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             mysql: self.mysql_address(),
-            uptime_ms: self.now().0,
+            uptime_ms: self.started.elapsed().as_millis() as u64,
             process: std::process::id(),
             memory_used_bytes: memory.used_bytes,
             memory_limit_bytes: memory.limit_bytes,

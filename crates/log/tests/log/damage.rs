@@ -70,6 +70,32 @@ fn a_flipped_bit_in_any_frame_but_the_last_is_refused_with_file_and_offset() {
     assert!(checked > 500);
 }
 
+/// The last frame has none behind it that proves that it was durable: its damage was cut as a torn tail.
+#[test]
+fn a_flipped_bit_in_the_last_frame_of_a_log_that_was_closed_is_refused() {
+    let count = 5;
+    let whole = disk_with(count);
+    reopen(&whole).expect("opens").log.close().expect("closes");
+    let (number, offset, length) = (1..)
+        .take_while(|number| whole.read(&segment(*number)).is_some())
+        .filter_map(|number| frames(&whole, number).last().map(|&(offset, length)| (number, offset, length)))
+        .last()
+        .expect("there are frames");
+    for bit in (0..length * 8).step_by(61) {
+        let disk = disk_with_same(&whole);
+        disk.damage(&segment(number), |bytes| bytes[(offset + bit / 8) as usize] ^= 1 << (bit % 8));
+        expect_corrupt(&disk, &segment(number), offset, &format!("bit {bit}"));
+    }
+    // The log goes on from there, and what a crash tears behind it is cut.
+    let log = reopen(&whole).expect("opens").log;
+    crate::support::append(&log, count);
+    log.try_flush_inline().expect("flushes");
+    drop(log);
+    let (offset, _) = *frames(&whole, number).last().expect("one more");
+    whole.damage(&segment(number), |bytes| bytes[offset as usize + 40] ^= 1);
+    assert_eq!(reopen(&whole).expect("a torn tail is cut").batches, numbers(0..count));
+}
+
 fn disk_with_same(disk: &MemoryFileSystem) -> MemoryFileSystem {
     disk.crash_point().kill()
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use shoal_log::testing::MemoryFileSystem;
+use shoal_log::testing::{Fault, MemoryFileSystem, Operation};
 use shoal_log::{AppendClass, Durability, Log, LogBatch, LogHooks, LogOptions, RecordHeader};
 
 use crate::support::{DIRECTORY, append, numbers, options, recover, reopen, wait_until};
@@ -150,6 +150,35 @@ fn a_flush_that_is_done_first_counts_when_the_one_before_it_is_done() {
     let recovered = reopen(&point.crash(&point.uniform_image(false))).expect("a hole at the end is a torn tail");
     assert_eq!(recovered.batches, numbers(0..0));
     assert_eq!(reopen(&disk).expect("opens").batches, numbers(0..2));
+}
+
+/// A flush that was under way when another one failed was still reported, though nothing may be after the first failure.
+#[test]
+fn a_flush_that_ends_after_another_one_failed_counts_no_more() {
+    let disk = MemoryFileSystem::new();
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&reports);
+    let hooks = LogHooks {
+        on_durable: Box::new(move |lsn| sink.lock().expect("not poisoned").push(lsn)),
+        ..LogHooks::none()
+    };
+    let log = Arc::new(recover(options(&disk), hooks).expect("opens").log);
+    let (other, seen, inner_disk) = (Arc::downgrade(&log), OnceLock::new(), disk.clone());
+    // While the first flush is about to write, the next one fails.
+    disk.before_sync(move || {
+        let Some(log) = other.upgrade() else { return };
+        if seen.set(append(&log, 1)).is_ok() {
+            inner_disk.fail(Operation::Write, 0, Fault::InputOutput);
+            std::thread::scope(|scope| {
+                scope.spawn(|| log.try_flush_inline().expect_err("the flush fails"));
+            });
+        }
+    });
+    let before = log.durable_lsn();
+    append(&log, 0);
+    assert!(log.try_flush_inline().is_err());
+    assert_eq!(log.durable_lsn(), before);
+    assert!(reports.lock().expect("not poisoned").is_empty());
 }
 
 #[test]

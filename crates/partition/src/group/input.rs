@@ -70,7 +70,14 @@ impl Group {
             return Ok(());
         }
         let node = self.node()?;
-        node.step(message).map_err(raft_error)?;
+        match node.step(message) {
+            Ok(()) => {}
+            // Another node's mistake.
+            Err(raft::Error::StepLocalMsg | raft::Error::StepPeerNotFound | raft::Error::ProposalDropped) => {
+                return Ok(());
+            }
+            Err(error) => return Err(raft_error(error)),
+        }
         let follows =
             node.raft.state == StateRole::Follower && node.raft.leader_id == from && node.raft.term == term;
         match kind {

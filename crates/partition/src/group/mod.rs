@@ -109,15 +109,8 @@ fn needs_no_entries(message: &Message) -> bool {
 
 impl Group {
     pub(crate) fn new(config: &PartitionConfig) -> Group {
-        let HardState { term, vote, commit } = config.hard_state;
-        let hard_state = raft::eraftpb::HardState { term, vote, commit, ..Default::default() };
-        let mut promise = Promise::default();
-        if term > 0 {
-            // To whoever led before the restart.
-            promise.give(INVALID_ID, 0);
-        }
         Group {
-            phase: Phase::Recovering(Tail::new(&config.voters, config.witness, hard_state)),
+            phase: Phase::Recovering(Tail::new(&config.voters, config.witness, Default::default())),
             partition: config.id,
             replica: config.replica,
             voters: config.voters.clone(),
@@ -132,7 +125,7 @@ impl Group {
             newest_vote: 0,
             batches_before: 0,
             lease: Lease::default(),
-            promise,
+            promise: Promise::default(),
             leading: 0,
             ceded: 0,
             applied_index: 0,
@@ -284,6 +277,10 @@ impl Group {
             return Err(Error::unknown(format!("the log of partition {id} does not say where it begins")));
         }
         tail.hard_state.term = tail.hard_state.term.max(last_term);
+        if tail.hard_state.term > 0 {
+            // An earlier life may have answered the heartbeat of a leader whose lease goes on.
+            self.promise.give(INVALID_ID, self.ticker.count());
+        }
         // An amnesiac replica may know of commits that everybody has lost.
         let known = if self.amnesia.is_some() { applied } else { tail.hard_state.commit };
         tail.hard_state.commit = known.clamp(applied, last_index);

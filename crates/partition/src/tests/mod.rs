@@ -1,6 +1,7 @@
 //! Whole-partition tests, and the table, rows and log that they share.
 
 mod behaviour;
+mod broken;
 mod catch_up;
 mod compaction;
 mod definition;

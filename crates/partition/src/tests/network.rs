@@ -99,11 +99,6 @@ impl Site {
         config.amnesia = self.replicated && self.lives > 0;
         config.life = self.lives;
         self.lives += 1;
-        for record in &self.log {
-            if let Record::Vote(state) = record {
-                config.hard_state = *state;
-            }
-        }
         config.budget = Arc::new(MemoryBudget::new(1 << 30));
         let mut partition = Partition::new(config);
         for block in &self.checkpoint {
@@ -113,7 +108,7 @@ impl Site {
             match record {
                 Record::Entry { index, term, data } => partition.replay(*index, *term, data).unwrap(),
                 Record::Start(start) => partition.recover_from(*start).unwrap(),
-                Record::Vote(_) => {}
+                Record::Vote(state) => partition.recover_hard_state(*state).unwrap(),
             }
         }
         partition.start().unwrap();

@@ -479,7 +479,8 @@ fn a_vote_survives_a_restart() {
     let [voter, _] = others(leader);
     network.crash(voter);
     network.restart(voter);
-    let state = network.at(voter).config().hard_state;
+    network.at(voter).log_again(0);
+    let state = network.at(voter).outputs().hard_state.unwrap();
     assert_eq!((state.term, state.vote), (network.at(leader).term(), leader));
 }
 

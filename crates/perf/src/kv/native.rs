@@ -30,7 +30,12 @@ async fn measure(address: &str, job: Job) -> shoal_client::Result<Figures> {
         let batches = move |session| async move {
             let mut batches =
                 Batches { session, table, job, keys: Keys::new(&job, number), checks: job.door.tells_value() };
-            batches.run().await?;
+            while let Err(error) = batches.run().await {
+                // As in `measure`: batches may wait for each other's rows.
+                if !error.rolls_back_transaction() {
+                    return Err(error);
+                }
+            }
             barrier.wait().await;
             batches.measure().await
         };

@@ -173,7 +173,7 @@ fn global_effect(session: &Session, name: &str, text: &str) -> Result<()> {
             "replicated" => shoal_cluster::Durability::Replicated,
             _ => shoal_cluster::Durability::Disk,
         };
-        session.server.node.set_durability(durability);
+        session.server.node.set_durability(durability)?;
     }
     if matches!(name, "read_only" | "super_read_only") {
         session.server.read_only.follow(&session.server.globals.read().unwrap_or_else(PoisonError::into_inner));

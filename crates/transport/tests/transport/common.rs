@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -49,6 +50,11 @@ struct Recorded {
 pub struct Recorder {
     /// Taken by `on_down`.
     pub gate: Mutex<()>,
+    /// Taken by `on_message`, after it has recorded.
+    pub message_gate: Mutex<()>,
+    /// What the node's frames say, and the newest that has come.
+    pub clock: AtomicU64,
+    pub seen_clock: AtomicU64,
     recorded: Mutex<Recorded>,
     changed: Condvar,
 }
@@ -123,8 +129,17 @@ impl Handler for Recording {
         self.0.recorded.lock().unwrap().refusal.clone().map_or(Ok(()), Err)
     }
 
+    fn clock(&self) -> u64 {
+        self.0.clock.load(Ordering::Relaxed)
+    }
+
+    fn observe_clock(&self, clock: u64) {
+        self.0.seen_clock.fetch_max(clock, Ordering::Relaxed);
+    }
+
     fn on_message(&self, _from: NodeId, _kind: u8, payload: &[u8]) {
         self.0.record(|recorded| recorded.messages.push(payload.to_vec()));
+        let _gate = self.0.message_gate.lock().unwrap();
     }
 
     fn on_request(&self, _from: NodeId, kind: u8, payload: &[u8], mut responder: Responder) {

@@ -1,11 +1,12 @@
 //! Links that break: reconnecting, refusals, proof of death, incarnations, cut wires.
 
-use std::io::Read;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use shoal_transport::{Block, CallError, TransportOptions};
+use shoal_transport::{Block, CallError, Hello, TransportOptions, Transporter};
 use shoal_types::NodeId;
 
 use crate::common::{DEADLINE, ECHO, Event, HOLD, Node, answer, listener, options, pair, peer, until};
@@ -56,10 +57,84 @@ fn a_process_that_still_listens_is_not_dead() {
     one.recorder.expect(&[Event::Dead(2, 200)]);
 }
 
+/// Passes bytes on, both ways, between whoever connects and `to`. Dropped, it refuses connections and closes what it has, as a
+/// firewall does that rejects and resets, while both ends live on.
+struct Middlebox {
+    address: String,
+    is_cut: Arc<AtomicBool>,
+    accepting: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Middlebox {
+    fn between(listener: TcpListener, to: &str) -> Middlebox {
+        let address = listener.local_addr().unwrap().to_string();
+        let (is_cut, to) = (Arc::new(AtomicBool::new(false)), to.to_string());
+        let stops = Arc::clone(&is_cut);
+        let accepting = std::thread::spawn(move || {
+            let mut sockets = Vec::new();
+            for socket in listener.incoming() {
+                if stops.load(Ordering::Relaxed) {
+                    break;
+                }
+                let (from, to) = (socket.unwrap(), TcpStream::connect(&to).unwrap());
+                for (mut one, mut other) in [(&from, &to), (&to, &from)]
+                    .map(|(one, other)| (one.try_clone().unwrap(), other.try_clone().unwrap()))
+                {
+                    std::thread::spawn(move || std::io::copy(&mut one, &mut other));
+                }
+                sockets.extend([from, to]);
+            }
+            drop(listener);
+            for socket in sockets {
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+        });
+        Middlebox { address, is_cut, accepting: Some(accepting) }
+    }
+}
+
+impl Drop for Middlebox {
+    fn drop(&mut self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect(&self.address);
+        self.accepting.take().unwrap().join().unwrap();
+    }
+}
+
+/// Refused connections were taken for proof of death whatever lay between: behind a rule that rejects, a leader that served
+/// from its lease was replaced at once, and two served.
+#[test]
+fn a_refusal_that_a_process_on_the_way_may_have_made_is_no_proof_of_death() {
+    let ((first_listener, first), (middle, _)) = (listener(), listener());
+    let one = Node::start(options(1, 100, vec![]), Some(first_listener));
+    let middlebox = Middlebox::between(middle, &first);
+    let address = middlebox.address.clone();
+    let options = TransportOptions {
+        transporter: Transporter::SharedMemory,
+        ..options(2, 200, vec![peer(1, &address, true)])
+    };
+    let two = Node::start(options, None);
+    two.recorder.expect(&[Event::Up(1, 100)]);
+    one.recorder.expect(&[Event::Up(2, 200)]);
+    drop(middlebox);
+    two.recorder.expect(&[Event::Down(1, 100)]);
+    // Many attempts are refused before one comes through again.
+    let refused = Instant::now();
+    until("attempts were refused", || refused.elapsed() > Duration::from_millis(200));
+    let _middlebox = Middlebox::between(TcpListener::bind(&address).unwrap(), &first);
+    two.recorder.expect(&[Event::Up(1, 100)]);
+    assert_eq!(answer(two.call(1, ECHO, b"alive")).unwrap().payload, b"alive");
+}
+
 #[test]
 fn a_link_of_a_dead_process_that_comes_late_does_not_bring_it_back() {
     let ((first_listener, first), (second_listener, second)) = (listener(), listener());
-    let one = Node::start(options(1, 100, vec![peer(2, &second, false)]), Some(first_listener));
+    let options = TransportOptions {
+        // Where this is configured, addresses of this host are believed when they refuse.
+        transporter: Transporter::Tcp,
+        ..options(1, 100, vec![peer(2, &second, false)])
+    };
+    let one = Node::start(options, Some(first_listener));
     let link = raw::slow_peer(&first);
     one.recorder.expect(&[Event::Up(2, 1)]);
     let mut late = TcpStream::connect(&first).unwrap();
@@ -91,6 +166,49 @@ fn a_newer_incarnation_proves_that_the_older_one_is_gone() {
     // A clock that was set back: let in, but no proof.
     let _two = start(150);
     one.recorder.expect(&[Event::Down(2, 201), Event::Up(2, 150)]);
+}
+
+/// Frames that had been read were handled after the link was closed, when the peer's next process could already be up.
+#[test]
+fn frames_that_lie_in_a_closed_link_are_not_handled() {
+    let (socket, address) = listener();
+    let one = Node::start(options(1, 100, vec![]), Some(socket));
+    let mut peer = raw::slow_peer(&address);
+    one.recorder.expect(&[Event::Up(2, 1)]);
+    let gate = one.recorder.message_gate.lock().unwrap();
+    peer.write_all(&[raw::frame(0, b"first"), raw::frame(0, b"second"), raw::frame(0, b"third")].concat())
+        .unwrap();
+    until("the first is being handled", || one.recorder.message_count() == 1);
+    one.transport.close_peer(NodeId(2), "for the test");
+    drop(gate);
+    one.recorder.expect(&[Event::Down(2, 1)]);
+    assert_eq!(one.recorder.messages(1), [b"first"]);
+}
+
+#[test]
+fn the_next_process_of_a_peer_is_up_when_nothing_of_the_last_one_is_being_handled() {
+    let (socket, address) = listener();
+    let one = Node::start(TransportOptions { workers: 2, ..options(1, 100, vec![]) }, Some(socket));
+    let mut old = TcpStream::connect(&address).unwrap();
+    raw::greet(&mut old, &Hello { lane: 1, lanes: 2, ..raw::second_node() });
+    raw::ready(&mut old);
+    one.recorder.expect(&[Event::Up(2, 1)]);
+    let gate = one.recorder.message_gate.lock().unwrap();
+    old.write_all(&raw::frame(0, b"old")).unwrap();
+    until("the old frame is being handled", || one.recorder.message_count() == 1);
+    let came = Instant::now();
+    let greeting = std::thread::spawn(move || {
+        let mut new = TcpStream::connect(&address).unwrap();
+        raw::greet(&mut new, &Hello { incarnation: 2, lanes: 2, ..raw::second_node() });
+        raw::ready(&mut new);
+        new
+    });
+    // Longer than the old process is given to answer.
+    until("the new process has knocked", || came.elapsed() > Duration::from_millis(600));
+    assert_eq!(one.recorder.events_so_far(), []);
+    drop(gate);
+    one.recorder.expect(&[Event::Down(2, 1), Event::Dead(2, 1), Event::Up(2, 2)]);
+    drop(greeting.join().unwrap());
 }
 
 #[test]

@@ -145,6 +145,24 @@ fn a_dropped_call_is_cancelled_at_the_peer() {
 }
 
 #[test]
+fn every_frame_brings_its_senders_clock_before_it_is_handled() {
+    let (one, two) = pair(|_| ());
+    one.recorder.clock.store(70, Ordering::Relaxed);
+    two.recorder.clock.store(90, Ordering::Relaxed);
+    // A request and its reply.
+    answer(one.call(2, ECHO, b"")).unwrap();
+    assert_eq!(two.recorder.seen_clock.load(Ordering::Relaxed), 70);
+    assert_eq!(one.recorder.seen_clock.load(Ordering::Relaxed), 90);
+    one.recorder.clock.store(71, Ordering::Relaxed);
+    assert!(one.send(2, 0, b"one-way"));
+    two.recorder.messages(1);
+    assert_eq!(two.recorder.seen_clock.load(Ordering::Relaxed), 71);
+    // Heartbeats, when nobody has anything to say.
+    two.recorder.clock.store(91, Ordering::Relaxed);
+    until("a heartbeat has come", || one.recorder.seen_clock.load(Ordering::Relaxed) == 91);
+}
+
+#[test]
 fn a_request_that_is_dropped_or_refused_is_answered_with_a_reason() {
     let (one, _two) = pair(|_| ());
     let CallError::Unanswered(reason) = answer(one.call(2, DROP, b"")).unwrap_err() else { panic!() };

@@ -19,9 +19,12 @@ pub fn slow_peer(address: &str) -> TcpStream {
 }
 
 pub fn frame(class: u8, payload: &[u8]) -> Vec<u8> {
-    let mut rest = (12 + payload.len() as u32).to_le_bytes().to_vec();
+    let is_of_handshake = (7..=9).contains(&class);
+    let clock = if is_of_handshake { Vec::new() } else { 0_u64.to_le_bytes().to_vec() };
+    let mut rest = ((12 + clock.len() + payload.len()) as u32).to_le_bytes().to_vec();
     rest.extend_from_slice(&[class, 0, 0, 0]);
     rest.extend_from_slice(&0_u64.to_le_bytes());
+    rest.extend_from_slice(&clock);
     rest.extend_from_slice(payload);
     [crc32c(&rest).to_le_bytes().to_vec(), rest].concat()
 }
@@ -43,7 +46,8 @@ pub fn hello(hello: &Hello) -> Vec<u8> {
     {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
-    bytes.extend_from_slice(&[0, 0, 1, 0]);
+    bytes.extend_from_slice(&hello.lane.to_le_bytes());
+    bytes.extend_from_slice(&hello.lanes.max(1).to_le_bytes());
     bytes.extend_from_slice(&(hello.cluster.len() as u16).to_le_bytes());
     bytes.extend_from_slice(hello.cluster.as_bytes());
     bytes.extend_from_slice(&[0, 0]);
@@ -57,6 +61,9 @@ pub fn read(socket: &mut TcpStream) -> (u8, Vec<u8>) {
     let length = u32::from_le_bytes(header[4..8].try_into().unwrap()) as usize;
     let mut payload = vec![0; length - 12];
     socket.read_exact(&mut payload).unwrap();
+    if !(7..=9).contains(&header[8]) {
+        payload.drain(..8);
+    }
     (header[8], payload)
 }
 

@@ -16,4 +16,4 @@ pub use sieve::Sieve;
 
 pub(crate) use change::ChangeOfRow;
 pub(crate) use sieve::{Sifted, WireSieve};
-pub(crate) use stage::{Staged, stage};
+pub(crate) use stage::{Staged, check_frame, stage};

@@ -25,6 +25,21 @@ pub(crate) enum Staged<'p> {
 const LOCK_ROW: LockRequest =
     LockRequest { mode: LockMode::Exclusive, policy: LockPolicy::Wait, lock_gaps: false };
 
+/// For a write that came in a frame: a row in it is one of its table. Nothing that is no row gets to the partition's keys, nor
+/// into its log.
+pub(crate) fn check_frame(guard: &PartitionGuard<'_>, write: &Write<'_>) -> Result<()> {
+    match write.kind {
+        WriteKind::Insert | WriteKind::Update => guard.check_row(write.table, write.bytes),
+        WriteKind::Put => {
+            let mut reader = Reader::new(write.bytes);
+            reader.bytes()?;
+            guard.check_row(write.table, reader.rest())
+        }
+        // Keys are compared, not read; what is changed in place is made of the row that is there.
+        WriteKind::Delete | WriteKind::DeleteIfThere | WriteKind::Change => Ok(()),
+    }
+}
+
 pub(crate) fn stage<'p>(
     guard: &'p mut PartitionGuard<'_>,
     id: TransactionId,

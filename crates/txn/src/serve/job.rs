@@ -13,7 +13,7 @@ use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp};
 
 use crate::api::KeyRange;
 use crate::commit::{Unflushed, never_durable};
-use crate::interpret::{Staged, WireSieve, stage};
+use crate::interpret::{Staged, WireSieve, check_frame, stage};
 use crate::protocol::{self, List, Scan, SliceOf, Then, Work, WorkHead, Write, WriteStop};
 use crate::read::KEYS_WARMED_MIN;
 use crate::transaction::partition_range;
@@ -198,6 +198,7 @@ impl Job {
                 turn.head.transaction.ok_or_else(|| Error::unknown("internal: a write without a transaction"))?;
             let mut guard = self.hold(turn)?;
             for write in writes.iter().skip(self.writes_done).take(PER_HOLD) {
+                check_frame(&guard, &write)?;
                 let stop = match stage(&mut guard, id, write, turn.token)? {
                     Step::Ready(Staged::Done) => {
                         self.staged += 1;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_cluster::{Place, Table};
-use shoal_types::{NodeId, Outcome, Result};
+use shoal_types::{NodeId, Outcome, Result, Timestamp};
 
 use super::all_here::support::{self, Shape, TestNode, key, newest_k, read, row, rows_of, run, scan_all, set_k};
 use super::loopback::{Fault, Loopback, Network};
@@ -154,6 +154,120 @@ fn a_snapshot_is_the_same_on_both_nodes_whatever_is_committed_after_it() {
             transaction.rollback();
         }
         cluster.assert_idle();
+    });
+}
+
+/// Rows in frames went to the partition as they were: what was none was read beyond its end, or logged and replicated.
+#[test]
+fn what_is_no_row_is_refused_and_nothing_of_it_is_stored() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::IndexedK).await;
+        let id = cluster.ids_at(&table, 1, 1)[0];
+        let sound = row(&table, id, Some(1), "text");
+        let mut writer = cluster.begun(0);
+        let error = writer.insert_many(&table, &[[&sound[..], b"x"].concat()], false).await.unwrap_err();
+        assert!(error.message().contains("are no row of"), "{error}");
+        writer.rollback();
+        let mut writer = cluster.begun(0);
+        writer.insert_many(&table, &[&sound], false).await.unwrap();
+        writer.commit().await.unwrap();
+    });
+    cluster.assert_idle();
+}
+
+#[test]
+fn frames_with_spoilt_contents_do_no_harm() {
+    let cluster = Cluster::new();
+    *cluster.network.requests.lock().unwrap() = Some(Vec::new());
+    run(async {
+        let (table, ids) = cluster.with_rows_at(1, 6).await;
+        let mut writer = cluster.begun(0);
+        set_k(&mut writer, &table, ids[0], Some(7)).await.unwrap();
+        rows_of(&mut writer, scan_all(&table, 0, true, support::SNAPSHOT)).await.unwrap();
+        writer.commit().await.unwrap();
+        let requests = cluster.network.requests.lock().unwrap().take().unwrap();
+        assert!(requests.len() > 3, "{}", requests.len());
+        let mut seed = 7u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % below
+        };
+        for (to, request) in &requests {
+            for _ in 0..400 {
+                let mut spoilt = request.clone();
+                for _ in 0..=random(3) {
+                    let at = random(spoilt.len());
+                    match random(4) {
+                        0 => spoilt[at] ^= 1 << random(8),
+                        1 => spoilt[at] = random(256) as u8,
+                        2 => spoilt.truncate(at.max(1)),
+                        _ => spoilt.insert(at, random(256) as u8),
+                    }
+                }
+                let mut reply = Vec::new();
+                drop(cluster.servers[to.0 as usize - 1].serve(NodeId(3 - to.0), &spoilt, &mut reply));
+            }
+        }
+        // The node goes on.
+        for node in &cluster.nodes {
+            assert!(!node.node.is_stopped());
+        }
+    });
+}
+
+/// Timestamps did not travel with requests and commit replies: behind a node whose clock is ahead, a snapshot showed a transaction without
+/// the one before it, which its client had been told of.
+#[test]
+fn a_snapshot_never_shows_what_a_client_did_after_something_that_it_does_not_show() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let (first, second) = (cluster.ids_at(&table, 0, 1)[0], cluster.ids_at(&table, 1, 1)[0]);
+        load(&cluster.nodes[0], &table, &[first, second]).await;
+        // The first node's clock is ahead, and so is the newest that it shows.
+        let clock = cluster.nodes[0].node.clock();
+        clock.observe(Timestamp(clock.tick().0 + (1 << 40)));
+        let set = async |node: usize, id: i64, k: i64| {
+            let mut writer = cluster.begun(node);
+            set_k(&mut writer, &table, id, Some(k)).await.unwrap();
+            writer.commit().await.unwrap();
+        };
+        set(0, first, 1).await;
+        let mut reader = cluster.begun(0);
+        let get = async |reader: &mut Transaction, id| {
+            let seen = reader.get(&table, &key(&table, id), support::SNAPSHOT, |row| row.map(read)).await.unwrap();
+            seen.unwrap().1.unwrap()
+        };
+        assert_eq!(get(&mut reader, first).await, 1);
+        // A client of the second node, one after the other.
+        set(1, first, 2).await;
+        set(1, second, 2).await;
+        assert_eq!((get(&mut reader, second).await, get(&mut reader, first).await), (0, 1));
+        reader.rollback();
+    });
+}
+
+/// A leader that begins asks who reads which snapshots, and does not wait long for the answers. Those that had come were thrown away
+/// when one peer was silent.
+#[test]
+fn what_peers_tell_in_a_pulse_counts_although_another_peer_is_silent() {
+    let cluster = Cluster::new();
+    cluster.network.add_silent(NodeId(3));
+    run(async {
+        let table = cluster.create(Shape::Plain).await;
+        let id = cluster.ids_at(&table, 1, 1)[0];
+        load(&cluster.nodes[1], &table, &[id]).await;
+        let [asker, peer] = &cluster.nodes;
+        let ahead = Timestamp(peer.node.clock().tick().0 + (3_600_000_000 << 16));
+        peer.node.clock().observe(ahead);
+        let mut writer = cluster.begun(1);
+        set_k(&mut writer, &table, id, Some(1)).await.unwrap();
+        writer.commit().await.unwrap();
+        assert!(asker.node.clock().latest() < ahead);
+        let pulse = exchange_pulses(&asker.node);
+        assert!(tokio::time::timeout(Duration::from_millis(100), pulse).await.is_err());
+        assert!(asker.node.clock().latest() > ahead, "the answer was lost");
     });
 }
 

@@ -44,6 +44,9 @@ pub enum Fault {
     Cut,
 }
 
+/// To whom, and the frame.
+pub type Request = (NodeId, Vec<u8>);
+
 /// All nodes' servers, and what goes wrong between them.
 #[derive(Default)]
 pub struct Network {
@@ -54,6 +57,10 @@ pub struct Network {
     version: AtomicU64,
     /// Nothing arrives.
     is_cut: AtomicBool,
+    /// Requests, when they are recorded.
+    pub requests: Mutex<Option<Vec<Request>>>,
+    /// Peers of everybody that never answer: they come first.
+    silent: Mutex<Vec<NodeId>>,
 }
 
 impl Network {
@@ -73,6 +80,10 @@ impl Network {
 
     pub fn heal(&self) {
         *self.fault.lock().unwrap() = None;
+    }
+
+    pub fn add_silent(&self, node: NodeId) {
+        self.silent.lock().unwrap().push(node);
     }
 
     pub fn is_cut(&self) -> bool {
@@ -102,9 +113,24 @@ impl Loopback {
         if self.network.is_cut.load(Ordering::Relaxed) {
             return None;
         }
+        if let Some(requests) = &mut *self.network.requests.lock().unwrap() {
+            requests.push((to, request.to_vec()));
+        }
         let mut reply = Vec::new();
-        let served = self.network.server(to)?.serve(self.node, request, &mut reply);
-        Some(Box::pin(served.reply(reply)))
+        let server = self.network.server(to)?;
+        // As frames do, which bring their senders' clocks.
+        let (here, there) = (self.network.server(self.node), Arc::clone(&server));
+        if let Some(here) = &here {
+            there.node().clock().observe(here.node().clock().latest());
+        }
+        let served = server.serve(self.node, request, &mut reply);
+        Some(Box::pin(async move {
+            let reply = served.reply(reply).await;
+            if let Some(here) = here {
+                here.node().clock().observe(there.node().clock().latest());
+            }
+            reply
+        }))
     }
 }
 
@@ -118,7 +144,7 @@ impl Remote for Loopback {
     }
 
     fn peers(&self) -> Vec<NodeId> {
-        self.peers.clone()
+        [self.network.silent.lock().unwrap().clone(), self.peers.clone()].concat()
     }
 
     fn has_single_groups(&self) -> bool {
@@ -126,6 +152,9 @@ impl Remote for Loopback {
     }
 
     fn call(&self, to: NodeId, request: &[u8]) -> Call {
+        if self.network.silent.lock().unwrap().contains(&to) {
+            return Box::pin(std::future::pending());
+        }
         let number = self.network.calls.fetch_add(1, Ordering::Relaxed);
         let fault = self.network.fault.lock().unwrap().filter(|&(at, _)| at == number).map(|(_, fault)| fault);
         let running = match fault {
