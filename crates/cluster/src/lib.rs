@@ -65,7 +65,6 @@ pub use commit::{Appending, ENTRY_BYTES_MAX};
 pub use ddl::HeldTables;
 pub use deadlock::{WaitEdge, WaitForGraph, WaitVerdict, victims};
 pub use dictionary::{Catalog, Change, Database, User};
-pub use flush::note_turn;
 pub use join::{JoinError, join};
 pub use live::{Cluster, Peer};
 pub use management::{Process, Stop};

@@ -124,6 +124,7 @@ impl Session {
     /// Runs the lines that are whole; their answers are appended to `out`, which must be empty.
     pub async fn run_batch(&mut self, input: &[u8], out: &mut Vec<u8>) -> BatchEnd {
         self.read_clock();
+        self.transaction.note_turn();
         self.counters.add(Counter::Batches, 1);
         let failures_before = self.auth_failures;
         let end = match self.run_together(input, out).await {

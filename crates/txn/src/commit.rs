@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_cluster::{Appending, Node, Waiter, note_turn};
+use shoal_cluster::{Appending, Node, Waiter};
 use shoal_types::{Error, Outcome, Result};
 
 /// A batch was appended without waking the writer: somebody must see to its flush, even if the session goes away.
@@ -41,7 +41,7 @@ pub(crate) fn never_durable() -> Error {
 
 /// Has the log flushed.
 async fn flush(node: &Arc<Node>, waiter: &Waiter) -> Result<()> {
-    note_turn(waiter.session());
+    node.note_turn(waiter.session());
     if node.flush_later() {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_cluster::{Appending, Node, Place, Table, Waiter, note_turn};
+use shoal_cluster::{Appending, Node, Place, Table, Waiter};
 use shoal_partition::{KeyRange as IndexKeyRange, LockPolicy, LockRequest, ReadView, SavepointMark, WaitToken};
 use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, Timestamp, TransactionId};
 
@@ -148,7 +148,7 @@ impl Transaction {
     /// The transaction's session has a turn in this thread, which may not come to commit anything.
     #[inline]
     pub fn note_turn(&self) {
-        note_turn(self.waiter.session());
+        self.node.note_turn(self.waiter.session());
     }
 
     pub fn is_active(&self) -> bool {

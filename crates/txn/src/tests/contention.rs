@@ -156,3 +156,52 @@ fn a_wait_ends_in_its_own_time_though_nobody_sets_a_timer() {
         assert_eq!(errors, [Some(1205), None, Some(1205)]);
     });
 }
+
+/// Sessions that met deadlock after deadlock kept a worker from ever sleeping, and with that from flushing: commits waited for half a second.
+#[test]
+fn a_commit_is_flushed_although_its_thread_is_kept_from_sleeping() {
+    let node = TestNode::new(1);
+    let table = run(async {
+        let table = node.create("t", Shape::IndexedK).await;
+        load(&node, &table, [(1, Some(0)), (2, Some(0))]).await;
+        table
+    });
+    let flushing = Arc::clone(&node.node);
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().on_thread_park(move || flushing.flush_before_sleep());
+    let runtime = builder.build_local(Default::default()).unwrap();
+    let is_committed = std::cell::Cell::new(false);
+    let commits = async {
+        // The thread flushes before it sleeps from the first time on that it does.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let mut transaction = node.transaction();
+        transaction.start_statement();
+        add_one(&mut transaction, &table, 1).await.unwrap();
+        transaction.commit().await.unwrap();
+        is_committed.set(true);
+    };
+    let never_sleeps = async {
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let other = node.transaction();
+        while !is_committed.get() && std::time::Instant::now() < deadline {
+            other.note_turn();
+            // Not the runtime's `yield_now`: that is where the thread would come to what it does before it sleeps.
+            let mut is_again = false;
+            std::future::poll_fn(|context| {
+                context.waker().wake_by_ref();
+                if std::mem::replace(&mut is_again, true) {
+                    std::task::Poll::Ready(())
+                } else {
+                    std::task::Poll::Pending
+                }
+            })
+            .await;
+        }
+        assert!(is_committed.get());
+    };
+    let started = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        never_sleeps.await;
+    };
+    runtime.block_on(async { tokio::join!(commits, started) });
+}
