@@ -4,6 +4,7 @@
 pub mod client;
 pub mod command;
 mod operate;
+mod ready;
 mod state;
 pub(crate) mod view;
 #[cfg(test)]
@@ -16,11 +17,11 @@ use shoal_types::{Error, NodeId, Result};
 
 use self::command::{Command, Targets};
 pub(crate) use self::state::NodeState;
-use crate::live::Cluster;
+use crate::base::topology::Roles;
+use crate::base::wait::lock;
+use crate::membership::peers::Cluster;
+use crate::membership::requests::{Ask, CommandLine, temporary};
 use crate::node::Node;
-use crate::services::{Ask, CommandLine, temporary};
-use crate::topology::Roles;
-use crate::wait::lock;
 
 /// How the process of a node is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
@@ -172,7 +173,7 @@ impl Node {
     fn show_log(&self, cluster: &Cluster, lines: usize) -> Answer {
         let events = cluster.events.newest(lines, cluster.options.roles().management);
         let text = events.iter().map(|event| event.line() + "\n").collect();
-        let event_json = |event: &crate::cluster_log::Event| {
+        let event_json = |event: &crate::base::cluster_log::Event| {
             json!({
                 "time": event.time(),
                 "at_us": event.at_us,

@@ -3,6 +3,10 @@
 //! Everything here is shared by all threads. Partitions are behind one mutex each and held for short moments only;
 //! nothing that waits holds one.
 
+mod keeper;
+mod open;
+mod thread;
+
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -13,27 +17,27 @@ use shoal_log::{Log, Lsn};
 use shoal_partition::{FragmentMemory, MemoryBudget, Partition, WaitToken};
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
-use crate::background::Company;
-use crate::clock::{HybridClock, RowIds, micros_of, wall_micros};
-use crate::cluster_log::Severity;
-use crate::commit::{Completion, Sequencer, log_error};
-use crate::deadlock::WaitForGraph;
-use crate::dictionary::Catalog;
-use crate::flush::InlineFlushes;
-use crate::hand_over::Leading;
-use crate::identity::Identity;
-use crate::keeper::Keeper;
-use crate::live::Cluster;
-use crate::mesh::Operations;
-use crate::metadata_lock::MetadataLocks;
-use crate::options::{Durability, NodeOptions};
-use crate::remote::{Peers, Remote};
-use crate::replication::Unsent;
-use crate::router::Router;
-use crate::single_user::SingleUser;
-use crate::slices::Slices;
-use crate::snapshot::Snapshots;
-use crate::wait::{WaitSlots, Waiter, lock};
+use self::keeper::Keeper;
+use crate::base::clock::{HybridClock, RowIds, micros_of, wall_micros};
+use crate::base::cluster_log::Severity;
+use crate::base::options::{Durability, NodeOptions};
+use crate::base::router::Router;
+use crate::base::throttle::Company;
+use crate::base::wait::{WaitSlots, Waiter, lock};
+use crate::dictionary::catalog::Catalog;
+use crate::dictionary::metadata_lock::MetadataLocks;
+use crate::dictionary::single_user::SingleUser;
+use crate::membership::links::Operations;
+use crate::membership::peers::Cluster;
+use crate::membership::remote::{Peers, Remote};
+use crate::replication::commit::{Completion, Sequencer, log_error};
+use crate::replication::driver::Unsent;
+use crate::replication::hand_over::Leading;
+use crate::storage::deadlock::WaitForGraph;
+use crate::storage::flush::InlineFlushes;
+use crate::storage::identity::Identity;
+use crate::storage::slices::Slices;
+use crate::storage::snapshot::Snapshots;
 
 /// Table ids of a block, one for every node.
 const TABLE_IDS_PER_BLOCK: u32 = 256;
@@ -341,7 +345,7 @@ impl Node {
             transactions_bytes: self.budget.work_bytes(),
             statements_bytes: self.budget.statement_bytes(),
             plans_bytes: self.budget.plan_bytes(),
-            tables: *crate::wait::lock(&self.measured),
+            tables: *crate::base::wait::lock(&self.measured),
         }
     }
 

@@ -14,13 +14,13 @@ use tokio::time::Instant;
 use super::command::{LogFilter, Targets};
 use super::view::{ClusterView, NodeView, State};
 use super::{Answer, Stop};
-use crate::cluster_log::Severity;
-use crate::dictionary::Change;
-use crate::live::Cluster;
+use crate::base::cluster_log::Severity;
+use crate::base::topology::{ClusterOptions, Roles};
+use crate::dictionary::catalog::Change;
+use crate::dictionary::single_user;
+use crate::membership::peers::Cluster;
+use crate::membership::requests::{Ask, temporary};
 use crate::node::Node;
-use crate::services::{Ask, temporary};
-use crate::single_user;
-use crate::topology::{ClusterOptions, Roles};
 
 const ASK_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a node may take to end, to be started again, and to catch up.

@@ -8,9 +8,9 @@ use shoal_types::NodeId;
 use tokio::task::JoinSet;
 
 use super::Stop;
-use crate::live::{Cluster, Peer};
+use crate::membership::peers::{Cluster, Peer};
+use crate::membership::requests::Ask;
 use crate::node::Node;
-use crate::services::Ask;
 
 /// A node that does not answer for so long is shown as one that does not.
 const STATE_PATIENCE: Duration = Duration::from_millis(1500);

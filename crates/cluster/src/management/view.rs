@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shoal_types::NodeId;
 
 use super::state::{Known, NodeState};
-use crate::topology::{ClusterOptions, Roles};
+use crate::base::topology::{ClusterOptions, Roles};
 
 /// NDB's states, as far as they can be told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

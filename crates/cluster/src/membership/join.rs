@@ -1,0 +1,257 @@
+//! Joining: how a process that is no node yet becomes one, as native clients do.
+//!
+//! A client knows an address. It dials that as management clients do and asks; the node that answers tells everything that
+//! its own configuration says about the cluster, and hands out a node id: one that the configuration keeps free (`[api]`, without a
+//! role) and that no process uses. An id that was handed out is not handed out again before its process had the time to connect;
+//! as nodes count apart from each other, they begin to look at different places.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use prost::Message;
+use shoal_transport::{CLIENT, Client, ClientError, Hello, Transporter};
+use shoal_types::{Error, ErrorCode, NodeId, Result};
+
+use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
+use crate::base::wait::lock;
+use crate::membership::links::FRAME_SERVICE;
+use crate::membership::peers::Cluster;
+use crate::membership::requests::{Ask, Service, ServiceReply};
+use crate::node::Node;
+
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What a process that was given an id may take to connect with it.
+const CONNECTS_WITHIN: Duration = Duration::from_secs(5);
+
+/// The cluster as a node of it has to know it.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct Membership {
+    /// The id for the process that has asked.
+    #[prost(uint32, tag = "1")]
+    pub node: u32,
+    #[prost(string, tag = "2")]
+    pub name: String,
+    #[prost(message, repeated, tag = "3")]
+    pub nodes: Vec<Member>,
+    #[prost(message, repeated, tag = "4")]
+    pub placements: Vec<PlacedPartition>,
+    #[prost(uint64, tag = "5")]
+    pub config_hash: u64,
+    #[prost(uint64, tag = "6")]
+    pub heartbeat_ms: u64,
+    #[prost(uint64, tag = "7")]
+    pub election_ms: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct Member {
+    #[prost(uint32, tag = "1")]
+    pub node: u32,
+    /// As in [`Roles::bits`].
+    #[prost(uint32, tag = "2")]
+    pub roles: u32,
+    #[prost(string, optional, tag = "3")]
+    pub address: Option<String>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct PlacedPartition {
+    #[prost(uint32, repeated, tag = "1")]
+    pub replicas: Vec<u32>,
+    #[prost(uint32, optional, tag = "2")]
+    pub witness: Option<u32>,
+}
+
+/// Ids that were handed out to processes that have not connected yet.
+#[derive(Debug, Default)]
+pub(crate) struct HandedOut {
+    at: HashMap<NodeId, Instant>,
+}
+
+impl HandedOut {
+    /// The first of `ids`, from place `first` on and around, that nobody has.
+    fn take(
+        &mut self,
+        ids: &[NodeId],
+        first: usize,
+        now: Instant,
+        is_up: impl Fn(NodeId) -> bool,
+    ) -> Option<NodeId> {
+        self.at.retain(|_, at| now.saturating_duration_since(*at) < CONNECTS_WITHIN);
+        let (before, from) = ids.split_at(first.min(ids.len()));
+        let free = from.iter().chain(before).find(|&&id| !is_up(id) && !self.at.contains_key(&id)).copied()?;
+        self.at.insert(free, now);
+        Some(free)
+    }
+
+    /// Its process has connected: from now on the link tells that it is used.
+    pub(crate) fn forget(&mut self, id: NodeId) {
+        self.at.remove(&id);
+    }
+}
+
+/// Error 1203, MySQL's for a server that takes no more connections of somebody.
+fn no_slot(slots: usize) -> Error {
+    let message = match slots {
+        0 => "the cluster has no place for a native client: add an [api] section for each of them to config.ini on all nodes, \
+              and restart these one after the other"
+            .to_owned(),
+        _ => format!(
+            "all {slots} places for native clients are taken: add more [api] sections to config.ini on all nodes, and restart these \
+             one after the other; or close a client"
+        ),
+    };
+    Error::new(ErrorCode::TooManyUserConnections, message)
+}
+
+impl Node {
+    /// Answers a process that wants to join as a native client.
+    pub(crate) fn hand_out_membership(&self) -> Result<ServiceReply> {
+        let Some(cluster) = &self.cluster else {
+            return Err(Error::unknown("this process is a database of its own and takes no nodes"));
+        };
+        let options = &cluster.options;
+        let slots: Vec<NodeId> =
+            options.nodes.iter().filter(|node| node.roles == Roles::default()).map(|node| node.id).collect();
+        let place = options.nodes.iter().position(|node| node.id == options.me).unwrap_or(0);
+        let first = if slots.is_empty() { 0 } else { place * slots.len() / options.nodes.len() };
+        let is_up = |id| cluster.is_up(id);
+        let free = lock(&cluster.handed_out).take(&slots, first, Instant::now(), is_up);
+        let free = free.ok_or_else(|| no_slot(slots.len()))?;
+        Ok(ServiceReply { membership: Some(membership(cluster, free)), ..ServiceReply::default() })
+    }
+}
+
+fn membership(cluster: &Cluster, node: NodeId) -> Membership {
+    let options = &cluster.options;
+    let member = |node: &NodeEntry| Member {
+        node: node.id.0,
+        roles: u32::from(node.roles.bits()),
+        address: node.address.clone(),
+    };
+    let placed = |placement: &Placement| PlacedPartition {
+        replicas: placement.replicas.iter().map(|node| node.0).collect(),
+        witness: placement.witness.map(|node| node.0),
+    };
+    Membership {
+        node: node.0,
+        name: options.name.clone(),
+        nodes: options.nodes.iter().map(member).collect(),
+        placements: options.placements.iter().map(placed).collect(),
+        config_hash: options.config_hash,
+        heartbeat_ms: options.heartbeat.as_millis() as u64,
+        election_ms: options.timing.election_ms(),
+    }
+}
+
+impl Membership {
+    fn into_options(self, lanes: u16, transporter: Transporter) -> Result<ClusterOptions> {
+        let unreadable = || Error::unknown("the node tells of a cluster that this version does not understand");
+        let entry = |member: Member| NodeEntry {
+            id: NodeId(member.node),
+            roles: Roles::from_bits(member.roles as u8),
+            address: member.address,
+        };
+        let placement = |placed: PlacedPartition| Placement {
+            replicas: placed.replicas.into_iter().map(NodeId).collect(),
+            witness: placed.witness.map(NodeId),
+        };
+        let options = ClusterOptions {
+            name: self.name,
+            me: NodeId(self.node),
+            nodes: self.nodes.into_iter().map(entry).collect(),
+            placements: self.placements.into_iter().map(placement).collect(),
+            config_hash: self.config_hash,
+            timing: shoal_partition::Timing::new(self.heartbeat_ms, self.election_ms).map_err(|_| unreadable())?,
+            heartbeat: Duration::from_millis(self.heartbeat_ms),
+            lanes: lanes.clamp(1, shoal_transport::LANES_MAX),
+            unsent_bytes_max: None,
+            transporter,
+        };
+        let is_whole = options.node(options.me).is_some() && !options.placements.is_empty();
+        if is_whole { Ok(options) } else { Err(unreadable()) }
+    }
+}
+
+/// Why a process has no place.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// A sentence for every address where nobody answers.
+    #[error("{0}")]
+    Unreachable(String),
+    /// What the node says.
+    #[error("{0}")]
+    Refused(Error),
+}
+
+/// Asks the first of these nodes that answers for a place in its cluster, and for what a node of that has to know. The place is kept
+/// for a few seconds: open the node at once.
+///
+/// # Errors
+/// See [`JoinError`].
+pub fn join(addresses: &[String], lanes: u16, transporter: Transporter) -> Result<ClusterOptions, JoinError> {
+    let me = Hello { node: CLIENT, lanes: 1, ..Hello::default() };
+    let mut failures = Vec::new();
+    for address in addresses {
+        match ask_to_join(address, &me) {
+            Ok(reply) => return read_membership(address, &reply, lanes, transporter).map_err(JoinError::Refused),
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    Err(JoinError::Unreachable(match failures.is_empty() {
+        true => "no address of a node is known: give HOST:PORT of a management node".to_owned(),
+        false => failures.join("; "),
+    }))
+}
+
+fn read_membership(address: &str, reply: &[u8], lanes: u16, transporter: Transporter) -> Result<ClusterOptions> {
+    let unreadable = || Error::unknown(format!("{address} answers in a way this version does not know"));
+    let reply = ServiceReply::decode(reply).map_err(|_| unreadable())?.into_result()?;
+    reply.membership.ok_or_else(unreadable)?.into_options(lanes, transporter)
+}
+
+fn ask_to_join(address: &str, me: &Hello) -> Result<Vec<u8>, ClientError> {
+    let mut client = Client::connect(address, me, CONNECT_PATIENCE)?;
+    let service = Service { ask: Some(Ask::Join(true)) };
+    Ok(client.call(FRAME_SERVICE, &service.encode_to_vec(), PATIENCE)?.payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_handed_out_once_until_its_process_is_gone_or_has_not_come() {
+        let mut handed_out = HandedOut::default();
+        let ids = [NodeId(4), NodeId(5)];
+        let start = Instant::now();
+        let nobody = |_| false;
+        assert_eq!(handed_out.take(&ids, 1, start, nobody), Some(NodeId(5)));
+        assert_eq!(handed_out.take(&ids, 1, start, nobody), Some(NodeId(4)));
+        assert_eq!(handed_out.take(&ids, 0, start, nobody), None);
+        handed_out.forget(NodeId(4));
+        assert_eq!(handed_out.take(&ids, 0, start, |id| id == NodeId(4)), None);
+        assert_eq!(handed_out.take(&ids, 0, start, nobody), Some(NodeId(4)));
+        assert_eq!(handed_out.take(&ids, 1, start + CONNECTS_WITHIN, nobody), Some(NodeId(5)));
+        assert_eq!(handed_out.take(&[], 0, start, nobody), None);
+    }
+
+    #[test]
+    fn a_membership_is_the_configuration_with_another_node_in_it() {
+        let cluster = crate::membership::links::tests::cluster();
+        let told = membership(&cluster, NodeId(2));
+        let options = told.into_options(3, Transporter::Tcp).unwrap();
+        assert_eq!((options.me, options.lanes, options.name.as_str()), (NodeId(2), 3, "reef"));
+        assert_eq!(options.placements, cluster.options.placements);
+        assert_eq!(options.timing.election_ms(), cluster.options.timing.election_ms());
+        let strange = Membership { node: 9, ..membership(&cluster, NodeId(2)) };
+        assert!(strange.into_options(1, Transporter::Tcp).is_err());
+    }
+
+    #[test]
+    fn without_a_place_the_error_says_what_to_add() {
+        assert!(no_slot(0).message().contains("[api] section"));
+        assert!(no_slot(4).message().contains("all 4 places"));
+    }
+}

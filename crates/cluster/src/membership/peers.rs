@@ -1,0 +1,294 @@
+//! What a node of a cluster knows of the others.
+//!
+//! Beside what the Raft groups agree on, nodes only tell each other [`news`](crate::membership::gossip), and nothing depends on its being fresh but
+//! speed: leaders are hints, the dictionary is fetched from its leader, and a horizon that is too old only keeps versions longer.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Instant;
+
+use shoal_partition::{Agreement, NodeLife, Partition, Testimony};
+use shoal_transport::{Call, Transport};
+use shoal_types::NodeId;
+use tokio::sync::mpsc;
+
+use crate::base::events::EventLog;
+use crate::base::topology::{ClusterOptions, Leaders, Roles};
+use crate::base::wait::lock;
+use crate::dictionary::meta_group::MetaState;
+use crate::management::ManagementState;
+use crate::membership::join::HandedOut;
+use crate::membership::links::FRAME_ROUTED;
+use crate::membership::routes::Routes;
+use crate::node::Node;
+use crate::replication::transfer::Transfers;
+
+/// Something to do on the cluster's thread.
+pub(crate) type Job = Box<dyn FnOnce() -> std::pin::Pin<Box<dyn Future<Output = ()>>> + Send>;
+
+/// A node's side of the cluster.
+pub struct Cluster {
+    pub options: ClusterOptions,
+    pub(crate) leaders: Leaders,
+    pub(crate) peers: Mutex<HashMap<NodeId, Peer>>,
+    pub(crate) routes: Routes,
+    pub(crate) transport: OnceLock<Arc<Transport>>,
+    /// Tells this process from the one before it.
+    pub incarnation: u64,
+    /// The replicas of this node's data directory have taken part in the cluster: what they do not know, others do.
+    pub(crate) initialised: AtomicBool,
+    /// They have been found to know all that they ever promised, and the data directory says so.
+    pub(crate) noted_whole: AtomicBool,
+    /// The newest version of the dictionary that anybody has told of.
+    pub(crate) newest_catalog: AtomicU64,
+    /// This node has had the dictionary as its leader had it at some moment since this node started.
+    pub(crate) knows_catalog: AtomicBool,
+    /// This node may lead what it did not lead when it looked at its fragments last.
+    pub(crate) reconcile: AtomicBool,
+    /// The dictionary is being fetched.
+    pub(crate) following: AtomicBool,
+    /// Partitions that this node begins to lead, and their terms: it asks who reads which snapshots.
+    pub(crate) asking: Mutex<BTreeSet<(u32, u64)>>,
+    /// By partition: what its voters have agreed on, this node's present life among them.
+    pub(crate) agreements: Mutex<BTreeMap<u32, Agreement>>,
+    pub(crate) jobs: mpsc::UnboundedSender<Job>,
+    pub(crate) first_jobs: Mutex<Option<mpsc::UnboundedReceiver<Job>>>,
+    pub(crate) meta: MetaState,
+    pub(crate) transfers: Transfers,
+    pub(crate) events: EventLog,
+    pub(crate) management: ManagementState,
+    pub(crate) handed_out: Mutex<HandedOut>,
+    /// The node is about to stop and should lead nothing.
+    pub(crate) draining: AtomicBool,
+    /// A partition is being handed over.
+    pub(crate) hand_overs: AtomicBool,
+    /// When it was looked at last where the work comes from, in milliseconds of this process.
+    pub(crate) looked_at: AtomicU64,
+    /// Operations of other nodes that wait here for something.
+    pub(crate) underway: AtomicUsize,
+    pub(crate) node: OnceLock<Weak<Node>>,
+    map_version: AtomicU64,
+    map_changed: tokio::sync::watch::Sender<u64>,
+}
+
+/// Another node, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub struct Peer {
+    pub roles: Roles,
+    pub incarnation: u64,
+    /// It is reached, over a link or through another node.
+    pub is_up: bool,
+    /// Through these if it has no link.
+    pub(crate) detours: Vec<NodeId>,
+    /// Since when it has had no link.
+    pub(crate) down_since: Option<Instant>,
+    /// The newest of its lives of which there is proof that it is over.
+    pub(crate) dead: u64,
+    /// The nodes, and their lives, that it has links to, as it says.
+    pub(crate) links: Vec<(NodeId, u64)>,
+    pub(crate) is_linked: bool,
+    /// What it tells of partitions without a leader, and of those of which it is not sure that it knows what it knew before it
+    /// started.
+    pub(crate) testimonies: BTreeMap<u32, Testimony>,
+    pub catalog_version: u64,
+    pub started: bool,
+    /// It has no room for what is written and should lead nothing.
+    pub disk_is_full: bool,
+    /// Where MySQL clients reach it.
+    pub mysql: String,
+    pub version: String,
+    /// Why it, or this node, does not want to talk.
+    pub refused: Option<String>,
+}
+
+impl Peer {
+    fn unmet(roles: Roles) -> Peer {
+        Peer { roles, down_since: Some(Instant::now()), ..Peer::default() }
+    }
+
+    pub(crate) fn set_linked(&mut self, is_linked: bool) {
+        self.is_linked = is_linked;
+        self.is_up = is_linked;
+        self.down_since = (!is_linked).then(Instant::now);
+        self.detours.clear();
+    }
+
+    /// What was known of an earlier life is not true of this one.
+    pub(crate) fn meet(&mut self, incarnation: u64) {
+        if self.incarnation != incarnation {
+            self.testimonies.clear();
+            self.catalog_version = 0;
+            self.started = false;
+        }
+        self.incarnation = incarnation;
+    }
+}
+
+impl Cluster {
+    pub(crate) fn new(options: ClusterOptions, incarnation: u64, initialised: bool) -> Cluster {
+        let (jobs, first_jobs) = mpsc::unbounded_channel();
+        let peers = options.nodes.iter().filter(|node| node.id != options.me);
+        let peers = peers.map(|node| (node.id, Peer::unmet(node.roles))).collect();
+        Cluster {
+            leaders: Leaders::new(options.partition_count() + 1),
+            peers: Mutex::new(peers),
+            routes: Routes::new(options.nodes.iter().map(|node| node.id.0).max().unwrap_or(0)),
+            transport: OnceLock::new(),
+            incarnation,
+            initialised: AtomicBool::new(initialised),
+            noted_whole: AtomicBool::new(false),
+            newest_catalog: AtomicU64::new(0),
+            knows_catalog: AtomicBool::new(false),
+            reconcile: AtomicBool::new(false),
+            following: AtomicBool::new(false),
+            asking: Mutex::default(),
+            agreements: Mutex::default(),
+            jobs,
+            first_jobs: Mutex::new(Some(first_jobs)),
+            meta: MetaState::default(),
+            transfers: Transfers::default(),
+            events: EventLog::default(),
+            management: ManagementState::default(),
+            handed_out: Mutex::default(),
+            draining: AtomicBool::new(false),
+            underway: AtomicUsize::new(0),
+            hand_overs: AtomicBool::new(false),
+            looked_at: AtomicU64::new(0),
+            node: OnceLock::new(),
+            map_version: AtomicU64::new(0),
+            map_changed: tokio::sync::watch::channel(0).0,
+            options,
+        }
+    }
+
+    /// Sends a one-way frame; false if there is no way.
+    #[inline]
+    pub(crate) fn send(&self, to: NodeId, lane: u32, kind: u8, payload: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let Some(transport) = self.transport.get() else { return false };
+        let lane = (lane % u32::from(self.options.lanes)) as u16;
+        match self.routes.through(to) {
+            None => transport.send(to, lane, kind, payload),
+            Some(through) => {
+                let address = self.address(to, kind);
+                transport.send(through, lane, FRAME_ROUTED, |buffer| {
+                    address.put(buffer);
+                    payload(buffer);
+                })
+            }
+        }
+    }
+
+    /// Sends a request on the lane of this thread. `None` before the links are made.
+    #[inline]
+    pub(crate) fn call(&self, to: NodeId, kind: u8, payload: impl FnOnce(&mut Vec<u8>)) -> Option<Call> {
+        let transport = self.transport.get()?;
+        Some(match self.routes.through(to) {
+            None => transport.call(to, kind, payload),
+            Some(through) => {
+                let address = self.address(to, kind);
+                transport.call(through, FRAME_ROUTED, |buffer| {
+                    address.put(buffer);
+                    payload(buffer);
+                })
+            }
+        })
+    }
+
+    pub fn transport(&self) -> Option<&Arc<Transport>> {
+        self.transport.get()
+    }
+
+    /// The nodes that are connected.
+    pub fn peers_up(&self) -> Vec<NodeId> {
+        let peers = lock(&self.peers);
+        let mut up: Vec<NodeId> = peers.iter().filter(|(_, peer)| peer.is_up).map(|(&node, _)| node).collect();
+        up.sort_unstable();
+        up
+    }
+
+    /// Every other node that is known.
+    pub fn peers(&self) -> Vec<(NodeId, Peer)> {
+        let mut peers: Vec<_> = lock(&self.peers).iter().map(|(&node, peer)| (node, peer.clone())).collect();
+        peers.sort_unstable_by_key(|&(node, _)| node);
+        peers
+    }
+
+    /// The node is connected and serves.
+    pub(crate) fn is_started(&self, node: NodeId) -> bool {
+        lock(&self.peers).get(&node).is_some_and(|peer| peer.is_up && peer.started)
+    }
+
+    /// The node is connected, serves and has room for what is written: it may lead in this one's place.
+    pub(crate) fn can_take_over(&self, node: NodeId) -> bool {
+        lock(&self.peers).get(&node).is_some_and(|peer| peer.is_up && peer.started && !peer.disk_is_full)
+    }
+
+    /// Runs something on the cluster's thread.
+    pub fn spawn<F>(&self, job: impl FnOnce() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        // After the end there is nobody to do it for.
+        let _ = self.jobs.send(Box::new(move || Box::pin(job())));
+    }
+
+    pub(crate) fn map_version(&self) -> u64 {
+        self.map_version.load(Ordering::Acquire)
+    }
+
+    /// Who leads what, or who is there, has changed.
+    pub(crate) fn raise_map_version(&self) {
+        let version = self.map_version.fetch_add(1, Ordering::AcqRel) + 1;
+        self.map_changed.send_modify(|known| *known = version);
+    }
+
+    pub(crate) fn map_changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.map_changed.subscribe()
+    }
+
+    pub(crate) fn learn_leader(&self, partition: u32, node: NodeId, term: u64) {
+        if self.leaders.learn(partition, node, term) {
+            self.raise_map_version();
+        }
+    }
+
+    pub(crate) fn forget_leader(&self, partition: u32, node: NodeId) {
+        if self.leaders.forget(partition, node) {
+            self.raise_map_version();
+        }
+    }
+
+    /// The replicas here have never taken part in anything.
+    pub(crate) fn is_new(&self) -> bool {
+        !self.initialised.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn me(&self) -> NodeLife {
+        (u64::from(self.options.me.0), self.incarnation)
+    }
+
+    /// What the other voters that are connected have told of a partition.
+    pub(crate) fn testimonies(&self, partition: u32) -> Vec<(NodeLife, Testimony)> {
+        let peers = lock(&self.peers);
+        let voters = self.options.placement(partition).voters();
+        let testimony_of = |voter: u64| {
+            let peer = peers.get(&NodeId(voter as u32)).filter(|peer| peer.is_up)?;
+            Some(((voter, peer.incarnation), peer.testimonies.get(&partition)?.clone()))
+        };
+        voters.into_iter().filter(|&voter| voter != self.me().0).filter_map(testimony_of).collect()
+    }
+
+    /// What the voters of a partition agree on, if they do; `replica` is this node's.
+    pub(crate) fn agree(&self, partition: u32, replica: &Partition) -> Option<Agreement> {
+        let told = self.testimonies(partition);
+        let placement = self.options.placement(partition);
+        if told.len() + 1 < placement.voters().len() {
+            return None;
+        }
+        let others: Vec<(NodeLife, &Testimony)> =
+            told.iter().map(|(life, testimony)| (*life, testimony)).collect();
+        let own = replica.testimony(self.is_new(), Vec::new())?;
+        Agreement::of(self.me(), &own, &others, placement.witness.map(|node| u64::from(node.0)))
+    }
+}
