@@ -1,9 +1,12 @@
 //! A node: partitions, the log, the dictionary, and what it knows of the other nodes.
 //!
-//! The folders are layers: each knows those below it and none above.
+//! The folders are layers, from the top: `node`, `management`, `dictionary`, `replication`, then `storage` and `membership` side by side,
+//! `base`. Each knows those beneath it and none above, which `layers` checks. ARCHITECTURE.md has a picture of them.
 
 mod base;
 mod dictionary;
+#[cfg(test)]
+mod layers;
 pub mod management;
 mod membership;
 mod node;
@@ -20,9 +23,10 @@ pub use base::wait::{WaitSlots, Waiter};
 pub use dictionary::catalog::{Catalog, Change, Database, User};
 pub use dictionary::ddl::HeldTables;
 pub use dictionary::meta_group::DefinitionLock;
-pub use dictionary::metadata_lock::{ExclusiveTables, MetadataLock, MetadataLocks};
+pub use dictionary::metadata_lock::{ExclusiveTables, MetadataLocks};
 pub use dictionary::sequence::Sequence;
 pub use dictionary::table::Table;
+pub use dictionary::table_lock::MetadataLock;
 pub use dictionary::unique::unique_table_schema;
 pub use dictionary::{table_map, unique};
 pub use management::{Process, Stop};
@@ -31,8 +35,8 @@ pub use membership::links::{Operations, Served};
 pub use membership::peers::{Cluster, Peer};
 pub use membership::remote;
 pub use membership::remote::{Call, CallError, Place, Remote};
-pub use node::{MemoryUsage, Node, PartitionGuard};
-pub use replication::commit::{Appending, ENTRY_BYTES_MAX};
+pub use node::Node;
+pub use replication::commit::ENTRY_BYTES_MAX;
 pub use replication::two_phase::EntryOf;
 pub use shoal_log::Lsn;
 pub use shoal_partition::MemoryBudget;
@@ -40,4 +44,7 @@ pub use shoal_partition::Timing;
 pub use shoal_transport::{LANES_MAX, Transporter, look_in_passing, spin};
 pub use storage::deadlock::{WaitEdge, WaitForGraph, WaitVerdict, victims};
 pub use storage::flush::note_turn;
+pub use storage::memory::MemoryUsage;
+pub use storage::partitions::PartitionGuard;
+pub use storage::sequencer::Appending;
 pub use storage::snapshot::Snapshots;

@@ -10,7 +10,6 @@ use std::panic::PanicHookInfo;
 use std::sync::LockResult;
 
 use crate::base::options::FATAL_EXIT_CODE;
-use crate::node::Node;
 
 /// Threads without which the node hangs: the log's, and those that make time pass.
 const VITAL_THREADS: [&str; 6] =
@@ -51,17 +50,6 @@ pub(crate) fn held<T>(locked: LockResult<T>) -> T {
     }
 }
 
-impl Node {
-    /// This thread panics and holds the partition. Nothing but the hook is called: it may hold other locks too.
-    #[cold]
-    pub(crate) fn partition_panicked(&self, partition: u32) {
-        if !self.set_stopped() {
-            return;
-        }
-        (self.options.on_fatal)(&format!("a thread panicked while it held partition {partition}"));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -69,6 +57,7 @@ mod tests {
 
     use super::*;
     use crate::base::options::NodeOptions;
+    use crate::node::Node;
 
     /// Names the way in which a child process, this program started again, is to panic.
     const CHILD: &str = "SHOAL_TEST_PANIC";

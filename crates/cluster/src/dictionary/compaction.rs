@@ -1,4 +1,4 @@
-//! Compacting the dictionary: its state as a snapshot, and then the old changes go.
+//! The changes of the dictionary, one behind the other, and compacting them: its state as a snapshot, and then the old changes go.
 //!
 //! Whoever leads the meta partition does it, now and then after a change. The rows tell how far it has come, and nothing else
 //! does; every step is a commit of its own of bounded size, and whoever leads after any of them begins again from the rows:
@@ -15,15 +15,16 @@ use prost::Message;
 use shoal_partition::{Direction, Visit};
 use shoal_types::Result;
 
-use crate::dictionary::meta_group::RowChange;
+use crate::base::errors::temporary;
+use crate::dictionary::Dictionary;
 use crate::dictionary::meta_rows::{
-    CHANGES_TABLE, DICTIONARY_TABLE, change_key, dictionary_schema, newest_change, oldest_change, piece_name,
-    primary_key, snapshot_head, stray_pieces, visit_rows,
+    CHANGES_TABLE, DICTIONARY_TABLE, change_key, changes_schema, dictionary_schema, newest_change, oldest_change,
+    piece_name, snapshot_head, stray_pieces,
 };
 use crate::dictionary::stored::StoredDictionary;
+use crate::dictionary::system_rows::{RowChange, primary_key, visit_rows};
 use crate::dictionary::unique::unique_row as bytes_row;
-use crate::membership::requests::SnapshotHead;
-use crate::node::Node;
+use crate::membership::messages::SnapshotHead;
 
 /// So many changes are the reason to compact.
 pub(crate) const CHANGES_MAX: u64 = 256;
@@ -46,9 +47,36 @@ struct Compaction {
     written: usize,
 }
 
-impl Node {
+impl Dictionary {
+    /// Makes a change that was planned on version `base`; the version that it made.
+    pub(crate) async fn change_as_leader(&self, base: u64, changes: &[u8]) -> Result<u64> {
+        let (cluster, meta, partition) = self.meta_state()?;
+        let _one_at_a_time = meta.changing.lock().await;
+        self.have_fragment(partition, changes_schema()).await?;
+        let newest = self.newest_change()?;
+        if newest != base {
+            return Err(temporary(format!(
+                "the dictionary has changed meanwhile (version {newest}, planned on {base}); try again"
+            )));
+        }
+        let row = bytes_row(&(base + 1).to_be_bytes(), changes)?;
+        self.commit_rows((partition, None), CHANGES_TABLE, &[RowChange::Put(row)]).await?;
+        self.note_newest_catalog(base + 1);
+        let oldest = oldest_change(&mut *self.leader(partition)?)?;
+        if base + 1 - oldest >= CHANGES_MAX {
+            let handle = self.handle.clone();
+            cluster.spawn(move || async move {
+                let Some(dictionary) = handle.upgrade() else { return };
+                if let Err(error) = dictionary.compact_dictionary().await {
+                    tracing::debug!(%error, "the dictionary's changes could not be compacted yet");
+                }
+            });
+        }
+        Ok(base + 1)
+    }
+
     /// Compacts the dictionary, whose leader this node is.
-    pub(crate) async fn compact_dictionary(&self) -> Result<()> {
+    async fn compact_dictionary(&self) -> Result<()> {
         let (_, meta, _) = self.meta_state()?;
         let Ok(_one_at_a_time) = meta.compacting.try_lock() else { return Ok(()) };
         let mut compaction = self.begin_compaction(PIECE_BYTES).await?;

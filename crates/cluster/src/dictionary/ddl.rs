@@ -8,17 +8,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
-use shoal_partition::{CommitToken, Partition};
-use shoal_types::{Error, Outcome, Result, TableId, TableSchema};
+use shoal_types::{Error, Outcome, Result};
 use tokio::time::Instant;
 
-use crate::base::wait::{Waiter, lock};
-use crate::dictionary::catalog::{Catalog, Change};
+use crate::base::wait::Waiter;
+use crate::dictionary::Dictionary;
+use crate::dictionary::catalog::Change;
+use crate::dictionary::fragments::{FragmentChange, fragment_changes, propose};
 use crate::dictionary::meta_group::TablesElsewhere;
 use crate::dictionary::metadata_lock::ExclusiveTables;
-use crate::dictionary::stored::{KIND_CHANGES, KIND_SEQUENCE, StoredChanges, sequence_record};
+use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
-use crate::node::{Node, PartitionGuard};
+use crate::storage::partitions::PartitionGuard;
+use crate::storage::records::{KIND_CHANGES, KIND_SEQUENCE, sequence_record};
+use crate::storage::sequencer::log_room_for;
 
 /// Tables that nobody else uses, on any node, until this is dropped.
 pub struct HeldTables {
@@ -26,31 +29,10 @@ pub struct HeldTables {
     _elsewhere: Option<TablesElsewhere>,
 }
 
-/// What an entry of a fragment takes in the log besides the definition.
-const FRAGMENT_ENTRY_BYTES: usize = 64;
-
-/// What partitions have to do about a change.
-pub(crate) enum FragmentChange {
-    Create(Arc<TableSchema>),
-    Alter(Arc<TableSchema>),
-    Drop(TableId),
-}
-
-impl FragmentChange {
-    /// What its entry takes in the log, about.
-    pub(crate) fn entry_bytes(&self) -> usize {
-        FRAGMENT_ENTRY_BYTES
-            + match self {
-                FragmentChange::Create(schema) | FragmentChange::Alter(schema) => schema.encode().len(),
-                FragmentChange::Drop(_) => 0,
-            }
-    }
-}
-
-impl Node {
+impl Dictionary {
     /// Changes the dictionary; all of `changes` take effect as one, and have when this returns.
     pub async fn change(&self, changes: Vec<Change>) -> Result<()> {
-        if self.cluster.is_some() {
+        if self.cluster().is_some() {
             return self.change_in_cluster(&changes).await;
         }
         let _one_at_a_time = self.ddl.lock().await;
@@ -72,7 +54,7 @@ impl Node {
     /// 1205 when that takes too long.
     pub async fn exclusive_tables(&self, tables: &[Arc<Table>], timeout: Duration) -> Result<HeldTables> {
         let deadline = Instant::now() + timeout;
-        let held = if self.cluster.is_some() {
+        let held = if self.cluster().is_some() {
             let (here, elsewhere) = self.exclusive_in_cluster(tables, timeout).await?;
             HeldTables { _here: here, _elsewhere: Some(elsewhere) }
         } else {
@@ -107,8 +89,8 @@ impl Node {
                 }
             };
             let of_partitions = guards.iter().flat_map(|_| fragments.iter().map(FragmentChange::entry_bytes));
-            let room = Node::log_room_for(of_partitions.chain([record.len()]));
-            let sequencer = lock(&self.sequencer);
+            let room = log_room_for(of_partitions.chain([record.len()]));
+            let sequencer = self.sequencer();
             sequencer.check_open()?;
             if self.log().has_room(room) {
                 break (guards, sequencer);
@@ -118,7 +100,7 @@ impl Node {
             self.wait_for_log_room(room)?;
         };
         let token = waiter.arm((fragments.len() * guards.len()) as u32 + 1);
-        let timestamp = self.clock.tick();
+        let timestamp = self.clock().tick();
         let mut proposed = false;
         for (partition, guard) in &mut guards {
             for change in &fragments {
@@ -133,7 +115,12 @@ impl Node {
             sequencer.collect(*partition, guard, timestamp, token);
         }
         sequencer.push_meta(KIND_CHANGES, &record);
-        sequencer.collect_catalog(Arc::new(new), timestamp, token);
+        let (catalog, index, handle) = (Arc::new(new), sequencer.meta_index(), self.handle.clone());
+        sequencer.collect_definition(timestamp, token, move || {
+            if let Some(dictionary) = handle.upgrade() {
+                dictionary.publish_catalog(catalog, index);
+            }
+        });
         let appending = self.append_batch(&mut sequencer)?;
         drop(sequencer);
         drop(guards);
@@ -146,7 +133,7 @@ impl Node {
 
     /// Writes the sequences' counters as they are, for the next start, as the last thing that goes into the log.
     pub(crate) fn write_exact_sequences(&self) -> Result<()> {
-        let mut sequencer = lock(&self.sequencer);
+        let mut sequencer = self.sequencer();
         if sequencer.check_open().is_err() {
             return Ok(());
         }
@@ -164,57 +151,4 @@ impl Node {
         }
         Ok(())
     }
-}
-
-pub(crate) fn propose(guard: &mut PartitionGuard<'_>, change: &FragmentChange, token: u64) -> Result<()> {
-    match change {
-        FragmentChange::Create(schema) => guard.create_fragment(Arc::clone(schema), CommitToken(token)),
-        FragmentChange::Alter(schema) => guard.alter_fragment(Arc::clone(schema), CommitToken(token)),
-        FragmentChange::Drop(table) => guard.drop_fragment(*table, CommitToken(token)),
-    }
-}
-
-/// What leads from the fragments of one dictionary to those of another. Alterations come first: they alone can be
-/// refused, and then nothing has been proposed.
-fn fragment_changes(old: &Catalog, new: &Catalog) -> Vec<FragmentChange> {
-    let mut alterations = Vec::new();
-    let mut others = Vec::new();
-    for id in new.touched_since(old) {
-        match (old.tables_by_id.get(&id), new.tables_by_id.get(&id)) {
-            (Some(known), Some(table)) if known.schema == table.schema => {}
-            (Some(_), Some(table)) => alterations.push(FragmentChange::Alter(Arc::new(table.schema.clone()))),
-            (None, Some(table)) => others.push(FragmentChange::Create(Arc::new(table.schema.clone()))),
-            (Some(_), None) => others.push(FragmentChange::Drop(id)),
-            (None, None) => {}
-        }
-    }
-    alterations.extend(others);
-    alterations
-}
-
-/// What brings a partition's fragments in line with the dictionary: tables that it lacks, definitions that are older. `own` is a table that every partition has.
-pub(crate) fn fragment_differences(
-    partition: &Partition,
-    catalog: &Catalog,
-    own: &TableSchema,
-) -> Vec<FragmentChange> {
-    let mut differences = Vec::new();
-    let wanted = catalog.tables_by_id.values().map(|table| &table.schema).chain([own]);
-    for schema in wanted {
-        match partition.schema(schema.id) {
-            None => differences.push(FragmentChange::Create(Arc::new(schema.clone()))),
-            Some(present) if present.version < schema.version && **present != *schema => {
-                differences.push(FragmentChange::Alter(Arc::new(schema.clone())));
-            }
-            Some(_) => {}
-        }
-    }
-    differences
-}
-
-/// Fragments of tables that this catalog does not have: it is too old, or they were dropped.
-pub(crate) fn unknown_fragments(partition: &Partition, catalog: &Catalog, own: &TableSchema) -> Vec<TableId> {
-    let mut tables = partition.tables();
-    tables.retain(|id| *id != own.id && !catalog.tables_by_id.contains_key(id));
-    tables
 }

@@ -6,22 +6,60 @@ use std::sync::atomic::Ordering;
 use prost::Message;
 use shoal_types::{Error, Result, TableId};
 
+use crate::base::errors::temporary;
+use crate::dictionary::Dictionary;
 use crate::dictionary::catalog::Change;
-use crate::dictionary::ddl::{FragmentChange, fragment_differences, unknown_fragments};
-use crate::dictionary::meta_group::sequences_schema;
+use crate::dictionary::fragments::{FragmentChange, fragment_differences, unknown_fragments};
 use crate::dictionary::meta_rows::gap;
+use crate::dictionary::numbers::sequences_schema;
 use crate::dictionary::stored::{StoredChanges, StoredDictionary};
-use crate::membership::requests::{Ask, CatalogChange, ServiceReply, SnapshotHead, SnapshotPiece, temporary};
-use crate::node::Node;
+use crate::membership::messages::{Ask, CatalogChange, ServiceReply, SnapshotHead, SnapshotPiece};
 
-impl Node {
+impl Dictionary {
+    /// One look at whether there is something to follow; from the cluster's thread. `map_changed`: this node may have begun to lead,
+    /// and whoever does sees to it that the fragments are those of the dictionary.
+    pub(crate) fn mind_dictionary(&self, map_changed: bool) {
+        let Some(cluster) = self.cluster() else { return };
+        if map_changed {
+            self.reconcile.store(true, Ordering::Release);
+        }
+        let meta_leader = cluster.leaders.of(cluster.options.meta_partition().0);
+        let behind = self.newest_catalog.load(Ordering::Acquire) > self.catalog_version();
+        if meta_leader.is_some() && (behind || !self.knows_catalog() || self.reconcile.load(Ordering::Acquire)) {
+            self.follow_catalog();
+        }
+    }
+
+    /// Fetches what the dictionary has that this node has not.
+    fn follow_catalog(&self) {
+        let Some(cluster) = self.cluster() else { return };
+        if self.following.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let handle = self.handle.clone();
+        self.reconcile.store(false, Ordering::Release);
+        let wanted = self.newest_catalog.load(Ordering::Acquire);
+        cluster.spawn(move || async move {
+            let Some(node) = handle.upgrade() else { return };
+            let again = match node.have_catalog(wanted).await {
+                Ok(_) => false,
+                Err(error) => {
+                    tracing::debug!(%error, "the dictionary could not be followed yet");
+                    true
+                }
+            };
+            node.reconcile.fetch_or(again, Ordering::AcqRel);
+            node.following.store(false, Ordering::Release);
+        });
+    }
+
     /// Has at least this version of the dictionary, and what its leader has beyond it.
     pub(crate) async fn fetch_catalog(&self, version: u64) -> Result<()> {
-        let (cluster, meta, _) = self.meta_state()?;
+        let (_, meta, _) = self.meta_state()?;
         let _one_at_a_time = meta.fetching.lock().await;
-        if self.catalog_version() < version || !cluster.knows_catalog.load(Ordering::Acquire) {
+        if self.catalog_version() < version || !self.knows_catalog.load(Ordering::Acquire) {
             self.fetch_all().await?;
-            cluster.knows_catalog.store(true, Ordering::Release);
+            self.knows_catalog.store(true, Ordering::Release);
         }
         match self.catalog_version() < version {
             true => Err(temporary(format!("dictionary version {version} is not to be had yet"))),
@@ -37,8 +75,9 @@ impl Node {
     }
 
     async fn fetch_all(&self) -> Result<()> {
+        let (cluster, ..) = self.meta_state()?;
         loop {
-            let (_, reply) = self.ask_meta_leader(Ask::FetchCatalog(self.catalog_version())).await?;
+            let (_, reply) = cluster.ask_meta_leader(Ask::FetchCatalog(self.catalog_version())).await?;
             match reply {
                 ServiceReply { snapshot: Some(head), .. } => self.fetch_snapshot(&head).await?,
                 ServiceReply { changes, .. } if changes.is_empty() => return Ok(()),
@@ -52,11 +91,12 @@ impl Node {
         if head.version <= self.catalog_version() {
             return Err(gap());
         }
+        let (cluster, ..) = self.meta_state()?;
         let mut number = 0;
         let mut bytes = Vec::new();
         while number < head.pieces {
             let wanted = SnapshotPiece { version: head.version, number };
-            let (_, reply) = self.ask_meta_leader(Ask::FetchSnapshot(wanted)).await?;
+            let (_, reply) = cluster.ask_meta_leader(Ask::FetchSnapshot(wanted)).await?;
             if reply.pieces.is_empty() {
                 return Ok(());
             }

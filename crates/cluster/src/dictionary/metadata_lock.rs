@@ -12,46 +12,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_types::{Error, ErrorCode, Result};
 
 use crate::base::wait::{WaitSlots, Waiter, lock};
 use crate::dictionary::table::Table;
-
-/// A definition waits for the table: newcomers stay out.
-const WANTED: u32 = 1 << 31;
-/// A definition has the table.
-const HELD: u32 = 1 << 30;
-const USERS: u32 = HELD - 1;
-
-/// One table's lock, shared by all versions of its definition.
-#[derive(Debug, Default)]
-pub struct MetadataLock {
-    state: AtomicU32,
-}
-
-impl MetadataLock {
-    /// Counts one more user, unless a definition is in the way.
-    #[inline]
-    fn try_share(&self, uses_others: bool) -> bool {
-        let closed = if uses_others { HELD } else { HELD | WANTED };
-        let mut state = self.state.load(Ordering::Relaxed);
-        while state & closed == 0 {
-            match self.state.compare_exchange_weak(state, state + 1, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(changed) => state = changed,
-            }
-        }
-        false
-    }
-
-    /// How many transactions use the table.
-    pub fn users(&self) -> u32 {
-        self.state.load(Ordering::Relaxed) & USERS
-    }
-}
+use crate::dictionary::table_lock::{HELD, MetadataLock, USERS, WANTED};
 
 /// All waiting for metadata locks of a node.
 #[derive(Default)]

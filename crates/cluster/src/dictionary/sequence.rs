@@ -11,12 +11,7 @@ use std::ops::{Deref, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use shoal_types::{Error, Outcome, Result};
-
 use crate::base::wait::lock;
-use crate::dictionary::table::Table;
-use crate::membership::requests::{Ask, SequenceBlock};
-use crate::node::Node;
 
 /// Values ahead of need: the first bound, doubled by every further one.
 const FIRST_BLOCK: u64 = 16;
@@ -54,7 +49,7 @@ impl Sequence {
     }
 
     /// Values of this node's block, if so many are left behind those that were given.
-    fn take_own(&self, count: u64) -> Option<Range<u64>> {
+    pub(super) fn take_own(&self, count: u64) -> Option<Range<u64>> {
         let mut own = lock(&self.own);
         let start = own.start.max(self.next.load(Ordering::Relaxed));
         let end = start.checked_add(count).filter(|&end| end <= own.end)?;
@@ -81,20 +76,20 @@ impl Sequence {
     }
 
     /// How many values the next block should have.
-    fn next_block(&self, count: u64) -> u64 {
+    pub(super) fn next_block(&self, count: u64) -> u64 {
         let block = self.block.load(Ordering::Relaxed);
         self.block.store((block * 2).min(LARGEST_BLOCK), Ordering::Relaxed);
         block.max(count)
     }
 
-    fn put_own(&self, start: u64, count: u64) {
+    pub(super) fn put_own(&self, start: u64, count: u64) {
         let mut own = lock(&self.own);
         *own = Block { start, end: start + count, known_next: start + count, given: own.given };
         self.next.fetch_max(start, Ordering::Relaxed);
     }
 
     /// Whether some node may still generate this value.
-    fn may_come(&self, number: u64) -> bool {
+    pub(super) fn may_come(&self, number: u64) -> bool {
         let own = lock(&self.own);
         number >= own.end && number >= own.known_next
     }
@@ -137,51 +132,6 @@ impl Deref for Sequence {
 
     fn deref(&self) -> &AtomicU64 {
         &self.next
-    }
-}
-
-impl Node {
-    /// In a cluster: so many values of the table's sequence that nobody else gets. Blocks of them are fetched from the leader
-    /// of the partition that keeps the sequence.
-    pub async fn take_numbers(&self, table: &Table, count: u64) -> Result<Range<u64>> {
-        let sequence = &table.next_auto_increment;
-        loop {
-            if let Some(numbers) = sequence.take_own(count) {
-                return Ok(numbers);
-            }
-            self.fetch_numbers(table, sequence.next_block(count), sequence.load(Ordering::Relaxed)).await?;
-        }
-    }
-
-    /// In a cluster: no node generates this value any more.
-    pub async fn note_number(&self, table: &Table, number: u64) -> Result<()> {
-        let sequence = &table.next_auto_increment;
-        if sequence.may_come(number) {
-            let at_least = number.saturating_add(1);
-            self.fetch_numbers(table, sequence.next_block(1), at_least).await?;
-        }
-        Ok(())
-    }
-
-    /// In a cluster: no node generates a value any more that statements of this one have stored without generating it.
-    pub async fn report_numbers(&self, table: &Table) -> Result<()> {
-        match table.next_auto_increment.load(Ordering::Relaxed) {
-            0 | 1 => Ok(()),
-            next => self.note_number(table, next - 1).await,
-        }
-    }
-
-    async fn fetch_numbers(&self, table: &Table, count: u64, at_least: u64) -> Result<()> {
-        let Some(cluster) = &self.cluster else {
-            return Err(Error::unknown("internal: this process is no cluster"));
-        };
-        let partition = table.id().0 % self.partition_count();
-        let ask = Ask::Sequence(SequenceBlock { table: table.id().0, count, at_least });
-        // Values of a block that went astray are lost, and nothing else is.
-        let reply = self.ask_leader(cluster, partition, ask).await;
-        let (_, reply) = reply.map_err(|error| error.with_outcome(Outcome::NotCommitted))?;
-        table.next_auto_increment.put_own(reply.value, count);
-        Ok(())
     }
 }
 

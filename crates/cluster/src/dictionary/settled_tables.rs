@@ -5,7 +5,7 @@
 //! defines a table anew has it settled first, on all nodes. The leaders of all partitions say so, each for its own; what a
 //! leader has said once holds for those after it as long as nothing is written to the table.
 //!
-//! That is sure only of a table whose version has been raised since ([`Node::exclusive_tables`] does not): partitions refuse
+//! That is sure only of a table whose version has been raised since ([`Dictionary::exclusive_tables`] does not): partitions refuse
 //! what was planned on an earlier one (`shoal_partition`'s `definition`).
 
 use std::sync::Arc;
@@ -15,12 +15,13 @@ use shoal_partition::WaitToken;
 use shoal_types::{Result, TableId};
 use tokio::time::Instant;
 
-use crate::dictionary::meta_group::{PATIENCE, RETRY_AFTER};
+use crate::base::errors::temporary;
+use crate::dictionary::Dictionary;
 use crate::dictionary::metadata_lock::timed_out;
 use crate::dictionary::table::Table;
+use crate::membership::messages::{Ask, SettleTables};
 use crate::membership::peers::Cluster;
-use crate::membership::requests::{Ask, SettleTables, temporary};
-use crate::node::Node;
+use crate::membership::requests::{PATIENCE, RETRY_AFTER};
 
 /// A node is asked again after so long: the partition that it waits for may be led elsewhere by then.
 const ROUND: Duration = Duration::from_millis(500);
@@ -33,7 +34,7 @@ pub(crate) struct Settled {
     pub open: u64,
 }
 
-impl Node {
+impl Dictionary {
     /// Waits until the outcome of all that was prepared in these tables is known and applied. Nobody may use them meanwhile.
     ///
     /// # Errors
@@ -46,7 +47,7 @@ impl Node {
         let ids: Vec<TableId> =
             tables.iter().map(|table| table.id()).chain(tables.iter().flat_map(unique)).collect();
         let deadline = Instant::now() + timeout;
-        match &self.cluster {
+        match self.cluster() {
             Some(cluster) => self.settle_everywhere(cluster, &ids, deadline).await,
             None => match self.settle_here(&ids, deadline).await.open {
                 0 => Ok(()),
@@ -89,7 +90,7 @@ impl Node {
                 let tables = tables.iter().map(|table| table.0).collect();
                 let ask = Ask::SettleTables(SettleTables { tables, timeout_ms: timeout.as_millis() as u64 });
                 // Who does not answer leads nothing, or is asked again.
-                let Ok(reply) = self.ask_within(node, ask, ROUND * 2).await else { continue };
+                let Ok(reply) = cluster.ask_within(node, ask, ROUND * 2).await else { continue };
                 open += reply.value;
                 for partition in reply.partitions {
                     if let Some(settled) = settled.get_mut(partition as usize) {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use shoal_types::{Error, ErrorCode, NodeId, Result};
 
+use crate::dictionary::Dictionary;
 use crate::dictionary::catalog::Catalog;
-use crate::node::Node;
 
 /// No system variable has such a name.
 pub(crate) const VARIABLE: &str = "$single_user_node";
@@ -38,7 +38,7 @@ impl SingleUser {
     }
 }
 
-impl Node {
+impl Dictionary {
     /// The only node that serves statements on tables; `None`: all do.
     #[inline]
     pub fn single_user_node(&self) -> Option<NodeId> {
@@ -59,7 +59,7 @@ impl Node {
 
     #[cold]
     fn check_is_single_user(&self, node: NodeId) -> Result<()> {
-        if self.cluster.as_ref().is_none_or(|cluster| cluster.options.me == node) {
+        if self.cluster().is_none_or(|cluster| cluster.options.me == node) {
             return Ok(());
         }
         let message = format!(

@@ -7,8 +7,9 @@ use shoal_types::key::{KeyPart, KeySpec};
 use shoal_types::row::{RowLayout, RowRef, fixed_width};
 use shoal_types::{BaseType, Collation, TableId, TableSchema};
 
-use crate::dictionary::metadata_lock::MetadataLock;
 use crate::dictionary::sequence::Sequence;
+use crate::dictionary::table_lock::MetadataLock;
+use crate::storage::sequencer::LoggedSequence;
 
 /// One version of a table's definition. A change of the definition makes another `Table`; plans that hold an older
 /// one notice by the catalog's version.
@@ -134,6 +135,14 @@ impl Table {
             PartitionKeyShape::Parts(parts) => gather_parts(parts, primary_key, buffer),
             PartitionKeyShape::Unknown => None,
         }
+    }
+}
+
+impl LoggedSequence for Table {
+    #[inline]
+    fn raise_bound(&self) -> Option<(TableId, u64)> {
+        let sequence = &self.next_auto_increment;
+        sequence.needs_bound().then(|| (self.id(), sequence.raise_bound()))
     }
 }
 

@@ -6,8 +6,8 @@ use prost::Message;
 use shoal_transport::{CLIENT, Client, ClientError, Hello};
 
 use super::command::Command;
-use crate::membership::links::FRAME_SERVICE;
-use crate::membership::requests::{Ask, CommandLine, Service, ServiceReply};
+use crate::membership::frames::FRAME_SERVICE;
+use crate::membership::messages::{Ask, CommandLine, Service, ServiceReply};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(30);

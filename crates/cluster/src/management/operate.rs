@@ -11,16 +11,18 @@ use serde_json::json;
 use shoal_types::{Error, NodeId, Result};
 use tokio::time::Instant;
 
+use super::Stop;
 use super::command::{LogFilter, Targets};
+use super::commands::Answer;
 use super::view::{ClusterView, NodeView, State};
-use super::{Answer, Stop};
 use crate::base::cluster_log::Severity;
+use crate::base::errors::temporary;
 use crate::base::topology::{ClusterOptions, Roles};
 use crate::dictionary::catalog::Change;
 use crate::dictionary::single_user;
+use crate::management::Management;
+use crate::membership::messages::Ask;
 use crate::membership::peers::Cluster;
-use crate::membership::requests::{Ask, temporary};
-use crate::node::Node;
 
 const ASK_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a node may take to end, to be started again, and to catch up.
@@ -88,8 +90,8 @@ pub(super) fn can_spare(
     Ok(())
 }
 
-impl Node {
-    pub(super) async fn view(self: &Arc<Self>, cluster: &Cluster) -> ClusterView {
+impl Management {
+    pub(super) async fn view(&self, cluster: &Arc<Cluster>) -> ClusterView {
         ClusterView::of(&cluster.options, self.collect_states(cluster).await)
     }
 
@@ -118,8 +120,8 @@ impl Node {
     }
 
     pub(super) async fn stop_nodes(
-        self: &Arc<Self>,
-        cluster: &Cluster,
+        &self,
+        cluster: &Arc<Cluster>,
         targets: &Targets,
         force: bool,
     ) -> Result<Answer> {
@@ -138,7 +140,7 @@ impl Node {
         self.stop_others(cluster, &others, how).await?;
         let mut text: String = others.iter().map(|id| format!("Node {id} has shut down.\n")).collect();
         if ids.contains(&me) {
-            cluster.management.stop_soon(how)?;
+            self.stop_soon(how)?;
             text.push_str(&format!("Node {me} shuts down; this client is connected to it.\n"));
         }
         Ok(Answer { json: json!({ "stopped": ids.iter().map(|id| id.0).collect::<Vec<_>>() }), text })
@@ -166,7 +168,7 @@ impl Node {
     }
 
     async fn tell_to_stop(&self, cluster: &Cluster, id: NodeId, how: Stop) -> Result<()> {
-        match self.ask_within(id, Ask::Stop(how as i32), ASK_PATIENCE).await {
+        match cluster.ask_within(id, Ask::Stop(how as i32), ASK_PATIENCE).await {
             // One that is gone before it has answered has stopped too.
             Err(_) if !cluster.is_up(id) => Ok(()),
             told => told.map(|_| ()),
@@ -174,8 +176,8 @@ impl Node {
     }
 
     pub(super) async fn restart_nodes(
-        self: &Arc<Self>,
-        cluster: &Cluster,
+        &self,
+        cluster: &Arc<Cluster>,
         targets: &Targets,
         force: bool,
     ) -> Result<Answer> {
@@ -202,14 +204,14 @@ impl Node {
             if !force {
                 self.wait_until_spare(cluster, me).await.map_err(|why| failed(format!("{text}{why}")))?;
             }
-            cluster.management.stop_soon(Stop::Restart)?;
+            self.stop_soon(Stop::Restart)?;
             text.push_str(&format!("Node {me} restarts; this client is connected to it.\n"));
             restarted.push(me.0);
         }
         Ok(Answer { json: json!({ "restarted": restarted }), text })
     }
 
-    async fn restart_one(self: &Arc<Self>, cluster: &Cluster, id: NodeId, force: bool) -> Result<()> {
+    async fn restart_one(&self, cluster: &Arc<Cluster>, id: NodeId, force: bool) -> Result<()> {
         if !force {
             self.wait_until_spare(cluster, id).await?;
         }
@@ -243,7 +245,7 @@ impl Node {
         }
     }
 
-    async fn wait_until_spare(self: &Arc<Self>, cluster: &Cluster, id: NodeId) -> Result<()> {
+    async fn wait_until_spare(&self, cluster: &Arc<Cluster>, id: NodeId) -> Result<()> {
         let deadline = Instant::now() + SPARE_PATIENCE;
         loop {
             let view = self.view(cluster).await;
@@ -257,7 +259,7 @@ impl Node {
         }
     }
 
-    pub(super) async fn shut_down(self: &Arc<Self>, cluster: &Cluster) -> Result<Answer> {
+    pub(super) async fn shut_down(&self, cluster: &Arc<Cluster>) -> Result<Answer> {
         let me = cluster.options.me;
         self.log_event("shutdown", "Cluster shutdown initiated");
         let up = cluster.peers_up();
@@ -265,13 +267,13 @@ impl Node {
         let managers: Vec<NodeId> = up.into_iter().filter(|&id| is_manager(cluster, id)).collect();
         self.stop_others(cluster, &first, Stop::WithAll).await?;
         self.stop_others(cluster, &managers, Stop::WithAll).await?;
-        cluster.management.stop_soon(Stop::WithAll)?;
+        self.stop_soon(Stop::WithAll)?;
         let stopped: Vec<u32> = first.iter().chain(&managers).map(|id| id.0).chain([me.0]).collect();
         let text = format!("{} node(s) have shut down, the last of them this management node.\n", stopped.len());
         Ok(Answer { json: json!({ "stopped": stopped }), text })
     }
 
-    pub(super) async fn enter_single_user(self: &Arc<Self>, cluster: &Cluster, id: NodeId) -> Result<Answer> {
+    pub(super) async fn enter_single_user(&self, cluster: &Arc<Cluster>, id: NodeId) -> Result<Answer> {
         let Some(entry) = cluster.options.node(id) else {
             return Err(failed(format!("there is no node {id}; SHOW lists the nodes")));
         };
@@ -298,7 +300,7 @@ impl Node {
         Ok(Answer { json: json!({ "single_user_node": id.0 }), text })
     }
 
-    pub(super) async fn exit_single_user(self: &Arc<Self>) -> Result<Answer> {
+    pub(super) async fn exit_single_user(&self) -> Result<Answer> {
         self.put_single_user(None).await?;
         self.log_event("singleuser", "Single user mode has ended");
         let text = "Single user mode has ended: all nodes serve statements.\n".into();
@@ -316,7 +318,7 @@ impl Node {
             true => Severity::ALL.into_iter().map(Severity::bit).sum::<u32>(),
             false => severities.iter().fold(0, |bits, severity| bits | severity.bit()),
         };
-        let present = cluster.events.filter();
+        let present = self.events().filter();
         let wanted = match filter {
             LogFilter::On(severities) => present | set(severities),
             LogFilter::Off(severities) => present & !set(severities),
@@ -325,7 +327,7 @@ impl Node {
         };
         if *filter != LogFilter::Info {
             for node in cluster.options.management_nodes() {
-                let told = self.ask_within(node, Ask::LogFilter(wanted), ASK_PATIENCE).await;
+                let told = cluster.ask_within(node, Ask::LogFilter(wanted), ASK_PATIENCE).await;
                 if let Err(error) = told
                     && (node == cluster.options.me || cluster.is_up(node))
                 {

@@ -1,19 +1,17 @@
 //! When a node of a cluster may say that it is ready.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_types::Result;
 
-use crate::node::Node;
+use crate::management::Management;
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-impl Node {
+impl Management {
     /// Waits until this node can do what its roles promise: its replicas know their leaders and what these know, and for
     /// sessions every partition has a leader and the dictionary is here. `report` hears what is waited for whenever that changes.
-    pub async fn wait_until_ready(self: &Arc<Self>, mut report: impl FnMut(&str)) -> Result<()> {
+    pub async fn wait_until_ready(&self, mut report: impl FnMut(&str)) -> Result<()> {
         let mut told = String::new();
         while let Some(missing) = self.what_is_missing() {
             if missing != told {
@@ -26,7 +24,7 @@ impl Node {
     }
 
     pub(crate) fn what_is_missing(&self) -> Option<String> {
-        let cluster = self.cluster.as_ref()?;
+        let cluster = self.cluster()?;
         let options = &cluster.options;
         let roles = options.roles();
         for partition in self.hosted() {
@@ -52,7 +50,7 @@ impl Node {
         if cluster.leaders.of(options.meta_partition().0).is_none() {
             return Some("a management node, for the dictionary".into());
         }
-        if !cluster.knows_catalog.load(Ordering::Acquire) {
+        if !self.knows_catalog() {
             return Some("the dictionary".into());
         }
         let without = (0..self.partition_count()).find(|&partition| cluster.leaders.of(partition).is_none())?;

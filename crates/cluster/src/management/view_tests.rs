@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use shoal_types::NodeId;
 
-use super::state::{Known, NodeState, PartitionState, TransferState};
+use super::state::Known;
 use super::view::{ClusterView, State, bytes_text, ranges};
 use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
+use crate::membership::messages::{NodeState, PartitionState, TransferState};
 use crate::membership::peers::Peer;
 
 const DATA: Roles = Roles { management: false, data: true, sql: true };

@@ -5,7 +5,6 @@
 //! role) and that no process uses. An id that was handed out is not handed out again before its process had the time to connect;
 //! as nodes count apart from each other, they begin to look at different places.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use prost::Message;
@@ -14,82 +13,12 @@ use shoal_types::{Error, ErrorCode, NodeId, Result};
 
 use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
 use crate::base::wait::lock;
-use crate::membership::links::FRAME_SERVICE;
+use crate::membership::frames::FRAME_SERVICE;
+use crate::membership::messages::{Ask, Member, Membership, PlacedPartition, Service, ServiceReply};
 use crate::membership::peers::Cluster;
-use crate::membership::requests::{Ask, Service, ServiceReply};
-use crate::node::Node;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a process that was given an id may take to connect with it.
-const CONNECTS_WITHIN: Duration = Duration::from_secs(5);
-
-/// The cluster as a node of it has to know it.
-#[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct Membership {
-    /// The id for the process that has asked.
-    #[prost(uint32, tag = "1")]
-    pub node: u32,
-    #[prost(string, tag = "2")]
-    pub name: String,
-    #[prost(message, repeated, tag = "3")]
-    pub nodes: Vec<Member>,
-    #[prost(message, repeated, tag = "4")]
-    pub placements: Vec<PlacedPartition>,
-    #[prost(uint64, tag = "5")]
-    pub config_hash: u64,
-    #[prost(uint64, tag = "6")]
-    pub heartbeat_ms: u64,
-    #[prost(uint64, tag = "7")]
-    pub election_ms: u64,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct Member {
-    #[prost(uint32, tag = "1")]
-    pub node: u32,
-    /// As in [`Roles::bits`].
-    #[prost(uint32, tag = "2")]
-    pub roles: u32,
-    #[prost(string, optional, tag = "3")]
-    pub address: Option<String>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct PlacedPartition {
-    #[prost(uint32, repeated, tag = "1")]
-    pub replicas: Vec<u32>,
-    #[prost(uint32, optional, tag = "2")]
-    pub witness: Option<u32>,
-}
-
-/// Ids that were handed out to processes that have not connected yet.
-#[derive(Debug, Default)]
-pub(crate) struct HandedOut {
-    at: HashMap<NodeId, Instant>,
-}
-
-impl HandedOut {
-    /// The first of `ids`, from place `first` on and around, that nobody has.
-    fn take(
-        &mut self,
-        ids: &[NodeId],
-        first: usize,
-        now: Instant,
-        is_up: impl Fn(NodeId) -> bool,
-    ) -> Option<NodeId> {
-        self.at.retain(|_, at| now.saturating_duration_since(*at) < CONNECTS_WITHIN);
-        let (before, from) = ids.split_at(first.min(ids.len()));
-        let free = from.iter().chain(before).find(|&&id| !is_up(id) && !self.at.contains_key(&id)).copied()?;
-        self.at.insert(free, now);
-        Some(free)
-    }
-
-    /// Its process has connected: from now on the link tells that it is used.
-    pub(crate) fn forget(&mut self, id: NodeId) {
-        self.at.remove(&id);
-    }
-}
 
 /// Error 1203, MySQL's for a server that takes no more connections of somebody.
 fn no_slot(slots: usize) -> Error {
@@ -105,21 +34,18 @@ fn no_slot(slots: usize) -> Error {
     Error::new(ErrorCode::TooManyUserConnections, message)
 }
 
-impl Node {
+impl Cluster {
     /// Answers a process that wants to join as a native client.
     pub(crate) fn hand_out_membership(&self) -> Result<ServiceReply> {
-        let Some(cluster) = &self.cluster else {
-            return Err(Error::unknown("this process is a database of its own and takes no nodes"));
-        };
-        let options = &cluster.options;
+        let options = &self.options;
         let slots: Vec<NodeId> =
             options.nodes.iter().filter(|node| node.roles == Roles::default()).map(|node| node.id).collect();
         let place = options.nodes.iter().position(|node| node.id == options.me).unwrap_or(0);
         let first = if slots.is_empty() { 0 } else { place * slots.len() / options.nodes.len() };
-        let is_up = |id| cluster.is_up(id);
-        let free = lock(&cluster.handed_out).take(&slots, first, Instant::now(), is_up);
+        let is_up = |id| self.is_up(id);
+        let free = lock(&self.handed_out).take(&slots, first, Instant::now(), is_up);
         let free = free.ok_or_else(|| no_slot(slots.len()))?;
-        Ok(ServiceReply { membership: Some(membership(cluster, free)), ..ServiceReply::default() })
+        Ok(ServiceReply { membership: Some(membership(self, free)), ..ServiceReply::default() })
     }
 }
 
@@ -220,22 +146,6 @@ fn ask_to_join(address: &str, me: &Hello) -> Result<Vec<u8>, ClientError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_id_is_handed_out_once_until_its_process_is_gone_or_has_not_come() {
-        let mut handed_out = HandedOut::default();
-        let ids = [NodeId(4), NodeId(5)];
-        let start = Instant::now();
-        let nobody = |_| false;
-        assert_eq!(handed_out.take(&ids, 1, start, nobody), Some(NodeId(5)));
-        assert_eq!(handed_out.take(&ids, 1, start, nobody), Some(NodeId(4)));
-        assert_eq!(handed_out.take(&ids, 0, start, nobody), None);
-        handed_out.forget(NodeId(4));
-        assert_eq!(handed_out.take(&ids, 0, start, |id| id == NodeId(4)), None);
-        assert_eq!(handed_out.take(&ids, 0, start, nobody), Some(NodeId(4)));
-        assert_eq!(handed_out.take(&ids, 1, start + CONNECTS_WITHIN, nobody), Some(NodeId(5)));
-        assert_eq!(handed_out.take(&[], 0, start, nobody), None);
-    }
 
     #[test]
     fn a_membership_is_the_configuration_with_another_node_in_it() {

@@ -1,42 +1,23 @@
-//! The links to the other nodes: which frames there are, what arrives, and the router's remote half over them.
-//!
-//! | kind | way | payload |
-//! |---|---|---|
-//! | 1 Raft | one-way | partition u32, Raft message |
-//! | 2 news | one-way | [`News`](crate::membership::gossip::News) |
-//! | 3 events | one-way, to management nodes | what has happened on a node |
-//! | 16 operation | request, or one-way when nobody wants the reply | a transaction's frame; the crate above knows it |
-//! | 17 service | request | one of [`services`](crate::membership::requests) |
-//! | 18 routed | both | an address and another frame's payload: see [`routes`](crate::membership::routes) |
+//! The links to the other nodes: whom a node takes, what operations on rows are to it, and the remote half of its router.
 
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use shoal_partition::decode_message;
-use shoal_transport::{CLIENT, Handler, Hello, PeerAddress, Responder, Transport, TransportOptions};
-use shoal_types::{NodeId, Timestamp};
+use shoal_transport::{CLIENT, Hello};
+use shoal_types::NodeId;
 
-use crate::base::clock::HybridClock;
-use crate::base::cluster_log::Severity;
+use crate::base::clock::wall_micros;
 use crate::base::topology::{ClusterOptions, NodeEntry, Roles};
 use crate::base::wait::{Waiter, lock};
-use crate::membership::peers::Cluster;
+use crate::membership::frames::FRAME_OPERATION;
+use crate::membership::peers::{Cluster, Peer};
 use crate::membership::remote::{Call, CallError, Place, Remote};
-use crate::node::Node;
-
-pub(crate) const FRAME_RAFT: u8 = 1;
-pub(crate) const FRAME_NEWS: u8 = 2;
-pub(crate) const FRAME_EVENTS: u8 = 3;
-pub(crate) const FRAME_OPERATION: u8 = 16;
-pub(crate) const FRAME_SERVICE: u8 = 17;
-pub(crate) const FRAME_ROUTED: u8 = 18;
 
 /// Clocks that are further apart than this are a fault of a host, not of the network.
 const CLOCK_DIFFERENCE_MAX_US: u64 = 60_000_000;
 
 /// What nodes must have in common beside the frames' own version: raised when they cannot work together any more.
-const PROGRAM_VERSION: u32 = 6;
+pub(crate) const PROGRAM_VERSION: u32 = 6;
 
 /// What the crate above does with operations on partitions that this node leads.
 pub trait Operations: Send + Sync + 'static {
@@ -74,190 +55,13 @@ impl Served {
     }
 }
 
-/// What the links call.
-pub(crate) struct Receiver {
-    pub(crate) node: Weak<Node>,
-    /// The node's.
-    pub(crate) clock: Arc<HybridClock>,
-}
-
 /// What transactions call.
 pub(crate) struct Links {
     pub(crate) cluster: Arc<Cluster>,
 }
 
-/// An operation of another node that is not answered yet.
-struct Underway(Weak<Node>);
-
-impl Underway {
-    fn begin(node: &Arc<Node>) -> Underway {
-        if let Some(cluster) = &node.cluster {
-            cluster.underway.fetch_add(1, Ordering::Relaxed);
-        }
-        Underway(Arc::downgrade(node))
-    }
-}
-
-impl Drop for Underway {
-    fn drop(&mut self) {
-        if let Some(cluster) = self.0.upgrade().as_ref().and_then(|node| node.cluster.as_ref()) {
-            cluster.underway.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Handler for Receiver {
-    fn check(&self, theirs: &Hello) -> Result<(), String> {
-        let Some(node) = self.node.upgrade() else { return Err("the node is stopping; try again later".into()) };
-        match &node.cluster {
-            Some(cluster) => {
-                let checked = check_hello(cluster, theirs);
-                if let Err(reason) = &checked {
-                    node.note_refused(theirs.node, reason);
-                }
-                checked
-            }
-            None => Err("this process is a database of its own and takes no nodes".into()),
-        }
-    }
-
-    fn clock(&self) -> u64 {
-        self.clock.latest().0
-    }
-
-    fn observe_clock(&self, clock: u64) {
-        self.clock.observe_peer(Timestamp(clock));
-    }
-
-    fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]) {
-        let Some(node) = self.node.upgrade().filter(|_| from != CLIENT) else { return };
-        match kind {
-            FRAME_RAFT => node.receive_raft(payload),
-            FRAME_NEWS => node.hear_news(from, payload),
-            FRAME_EVENTS => node.hear_events(from, payload),
-            FRAME_ROUTED => {
-                if let Some((address, inside)) = node.route_message(from, payload)
-                    && address.kind != FRAME_ROUTED
-                {
-                    self.on_message(address.from, address.kind, inside);
-                }
-            }
-            FRAME_OPERATION => {
-                if let Some(operations) = node.operations.get()
-                    && let Served::Later(rest) = operations.serve(from, payload, &mut Vec::new())
-                {
-                    tokio::task::spawn_local(async move {
-                        let _ = rest.await;
-                    });
-                }
-            }
-            _ => tracing::debug!(%from, kind, "a frame of an unknown kind was ignored"),
-        }
-    }
-
-    fn on_request(&self, from: NodeId, kind: u8, payload: &[u8], mut responder: Responder) {
-        let Some(node) = self.node.upgrade() else { return };
-        match kind {
-            FRAME_SERVICE => node.serve_request(from, payload, responder),
-            _ if from == CLIENT => responder.refuse("clients of this port may send management commands only"),
-            FRAME_ROUTED => {
-                if let Some((address, inside, responder)) = node.route_request(from, payload, responder) {
-                    match address.kind {
-                        FRAME_ROUTED => responder.refuse("a frame was to be passed on twice"),
-                        kind => self.on_request(address.from, kind, inside, responder),
-                    }
-                }
-            }
-            FRAME_OPERATION => {
-                let Some(operations) = node.operations.get() else { return };
-                let mut reply = Vec::new();
-                match operations.serve(from, payload, &mut reply) {
-                    Served::Done => {
-                        responder.reply(0, |buffer| buffer.extend_from_slice(&reply));
-                    }
-                    Served::Later(rest) => {
-                        let underway = Underway::begin(&node);
-                        tokio::task::spawn_local(async move {
-                            let _underway = underway;
-                            let finished = tokio::select! {
-                                reply = rest => Some(reply),
-                                () = responder.cancelled() => None,
-                            };
-                            if let Some(reply) = finished {
-                                responder.reply(0, |buffer| buffer.extend_from_slice(&reply));
-                            }
-                        });
-                    }
-                    Served::AtSignal(waiter, reply) => {
-                        let underway = Underway::begin(&node);
-                        waiter.call(move |has_come| {
-                            let _underway = underway;
-                            let reply = reply(has_come);
-                            responder.reply(0, |buffer| buffer.extend_from_slice(&reply));
-                        });
-                    }
-                }
-            }
-            _ => responder.refuse("the request is of an unknown kind"),
-        }
-    }
-
-    fn on_up(&self, peer: NodeId, hello: &Hello) {
-        let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
-        let Some(cluster) = &node.cluster else { return };
-        match cluster.meet_on_link(peer, hello) {
-            // Frames that are still on their way around would come behind those on the link: they are dropped.
-            true => node.forget_doings_of(peer),
-            false => cluster.raise_map_version(),
-        }
-        lock(&cluster.handed_out).forget(peer);
-        tracing::info!(%peer, "a node is connected");
-        node.forget_refusal(peer);
-        node.log_event("connection", &format!("Node {peer} Connected"));
-        node.tell_news();
-    }
-
-    fn on_down(&self, peer: NodeId, incarnation: u64) {
-        let Some(node) = self.node.upgrade() else { return };
-        let Some(cluster) = &node.cluster else { return };
-        {
-            let mut peers = lock(&cluster.peers);
-            let Some(known) = peers.get_mut(&peer).filter(|known| known.incarnation == incarnation) else {
-                return;
-            };
-            known.set_linked(false);
-        }
-        tracing::info!(%peer, "a node is not connected any more");
-        node.log_event_as(Severity::Alert, "connection", &format!("Node {peer} Disconnected"));
-        node.lose_peer(peer);
-        node.find_routes();
-    }
-
-    fn on_dead(&self, peer: NodeId, incarnation: u64) {
-        let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
-        if let Some(cluster) = &node.cluster {
-            lock(&cluster.peers).entry(peer).or_default().dead = incarnation;
-        }
-        node.find_routes();
-        node.log_event_as(Severity::Alert, "node", &format!("Node {peer} is dead: its process is gone"));
-        node.peer_died(peer);
-    }
-
-    fn on_refused(&self, peer: NodeId, reason: &str) {
-        let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
-        let Some(cluster) = &node.cluster else { return };
-        let told_before = lock(&cluster.peers).entry(peer).or_default().refused.replace(reason.to_owned());
-        if told_before.as_deref() != Some(reason) {
-            tracing::warn!(%peer, reason, "a node refuses to talk");
-            let text = format!("Node {peer} and this node refuse each other: {reason}");
-            node.log_event_as(Severity::Warning, "connection", &text);
-            node.refused_by(peer, reason);
-        }
-    }
-}
-
 /// Why a process may not take part, in a sentence for its operator.
-fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
+pub(crate) fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
     let options = &cluster.options;
     // Management clients need not know the cluster's name.
     if theirs.node == CLIENT && theirs.cluster.is_empty() {
@@ -305,7 +109,7 @@ fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
             theirs.node, options.me
         ));
     }
-    let here = crate::base::clock::wall_micros();
+    let here = wall_micros();
     if here.abs_diff(theirs.wall_clock_us) > CLOCK_DIFFERENCE_MAX_US {
         return Err(format!(
             "the clocks of node {} and node {} are {} seconds apart; set them right (NTP) and start again",
@@ -318,91 +122,10 @@ fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
 }
 
 /// Of two nodes that can both be reached, the one with the higher id dials; one that cannot be reached dials itself.
-fn dials(options: &ClusterOptions, peer: &NodeEntry) -> bool {
+pub(crate) fn dials(options: &ClusterOptions, peer: &NodeEntry) -> bool {
     let reachable = |node: Option<&NodeEntry>| node.is_some_and(|node| node.address.is_some());
     let i_am_reachable = reachable(options.node(options.me));
     peer.address.is_some() && (!i_am_reachable || options.me > peer.id)
-}
-
-impl Node {
-    /// Makes the links to the other nodes. `listener` is where they reach this one. Every worker thread then calls
-    /// `Transport::start_worker`.
-    pub fn open_links(
-        self: &Arc<Self>,
-        workers: usize,
-        listener: Option<std::net::TcpListener>,
-    ) -> shoal_types::Result<Arc<Transport>> {
-        let cluster = self.cluster.as_ref();
-        let cluster =
-            cluster.ok_or_else(|| shoal_types::Error::unknown("internal: this process is no cluster"))?;
-        let options = &cluster.options;
-        let others = options.nodes.iter().filter(|node| node.id != options.me);
-        let peers = others.map(|node| PeerAddress {
-            node: node.id,
-            address: node.address.clone(),
-            dial: dials(options, node),
-        });
-        let me = Hello {
-            cluster: options.name.clone(),
-            node: options.me,
-            roles: options.roles().bits(),
-            version: PROGRAM_VERSION,
-            config_hash: options.config_hash,
-            incarnation: cluster.incarnation,
-            ..Hello::default()
-        };
-        let defaults = TransportOptions::default();
-        let transport = Transport::new(
-            TransportOptions {
-                me,
-                peers: peers.collect(),
-                lanes: options.lanes,
-                transporter: options.transporter,
-                workers,
-                heartbeat: options.heartbeat,
-                unsent_bytes_max: options.unsent_bytes_max.unwrap_or(defaults.unsent_bytes_max),
-                ..defaults
-            },
-            Arc::new(Receiver { node: Arc::downgrade(self), clock: Arc::clone(&self.clock) }),
-        );
-        if let Some(listener) = listener {
-            transport.listen(listener);
-        }
-        let _ = cluster.transport.set(Arc::clone(&transport));
-        Ok(transport)
-    }
-
-    fn receive_raft(&self, payload: &[u8]) {
-        let Some((partition, rest)) = payload.split_first_chunk::<4>() else { return };
-        let partition = u32::from_le_bytes(*partition);
-        let hosted = self.partitions.get(partition as usize).is_some_and(|cell| cell.hosted);
-        match decode_message(rest) {
-            Ok(message) if hosted => self.step_replica(partition, message),
-            Ok(_) => tracing::debug!(partition, "a message for a partition that is not here was ignored"),
-            Err(error) => tracing::warn!(partition, %error, "a replica's message is damaged"),
-        }
-    }
-
-    /// Proof that a process is gone: its groups need not wait for its leases to end.
-    pub(crate) fn peer_died(&self, peer: NodeId) {
-        for partition in self.hosted().collect::<Vec<_>>() {
-            let mut guard = self.partition(partition);
-            if guard.is_single() {
-                continue;
-            }
-            if let Err(error) = guard.peer_died(u64::from(peer.0)) {
-                drop(guard);
-                return self.stop(&format!("partition {partition} cannot go on: {error}"));
-            }
-            self.settle_and_release(partition, guard);
-        }
-    }
-
-    pub(crate) fn coordinator_gone(&self, peer: NodeId) {
-        if let Some(operations) = self.operations.get() {
-            operations.coordinator_gone(peer);
-        }
-    }
 }
 
 impl Remote for Links {
@@ -420,9 +143,8 @@ impl Remote for Links {
 
     fn peers(&self) -> Vec<NodeId> {
         let peers = lock(&self.cluster.peers);
-        let takes_part = |(_, peer): &(&NodeId, &crate::membership::peers::Peer)| {
-            peer.is_up && (peer.roles.data || peer.roles.has_sessions())
-        };
+        let takes_part =
+            |(_, peer): &(&NodeId, &Peer)| peer.is_up && (peer.roles.data || peer.roles.has_sessions());
         peers.iter().filter(takes_part).map(|(&node, _)| node).collect()
     }
 
@@ -482,7 +204,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::base::topology::Placement;
 
-    fn options() -> ClusterOptions {
+    pub(crate) fn options() -> ClusterOptions {
         let data = Roles { data: true, ..Roles::default() };
         let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
         ClusterOptions {
@@ -501,40 +223,17 @@ pub(crate) mod tests {
 
     /// Node 1 of two.
     pub(crate) fn cluster() -> Cluster {
-        Cluster::new(options(), 1, false)
+        Cluster::new(options(), 1)
     }
 
-    #[test]
-    fn a_link_changes_the_map_once_whether_the_peer_was_reached_before_or_not() {
-        let directory = tempfile::tempdir().unwrap();
-        let node = Node::open(crate::NodeOptions {
-            cluster: Some(options()),
-            data_memory: Some(1 << 20),
-            background_work: false,
-            ..crate::NodeOptions::new(directory.path())
-        });
-        let node = node.unwrap();
-        let receiver = Receiver { node: Arc::downgrade(&node), clock: Arc::clone(&node.clock) };
-        let cluster = node.cluster.as_ref().unwrap();
-        for is_reached in [false, true] {
-            lock(&cluster.peers).entry(NodeId(2)).or_default().set_linked(false);
-            if is_reached {
-                assert!(cluster.set_detours(NodeId(2), vec![NodeId(3)], 0));
-            }
-            let before = cluster.map_version();
-            receiver.on_up(NodeId(2), &node_2());
-            assert_eq!(cluster.map_version(), before + 1, "reached through another: {is_reached}");
-        }
-    }
-
-    fn node_2() -> Hello {
+    pub(crate) fn node_2() -> Hello {
         Hello {
             cluster: "reef".into(),
             node: NodeId(2),
             roles: 2,
             version: PROGRAM_VERSION,
             config_hash: 7,
-            wall_clock_us: crate::base::clock::wall_micros(),
+            wall_clock_us: wall_micros(),
             ..Hello::default()
         }
     }

@@ -3,26 +3,23 @@
 //! Beside what the Raft groups agree on, nodes only tell each other [`news`](crate::membership::gossip), and nothing depends on its being fresh but
 //! speed: leaders are hints, the dictionary is fetched from its leader, and a horizon that is too old only keeps versions longer.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
-use shoal_partition::{Agreement, NodeLife, Partition, Testimony};
+use shoal_partition::{NodeLife, Testimony};
 use shoal_transport::{Call, Transport};
 use shoal_types::NodeId;
 use tokio::sync::mpsc;
 
-use crate::base::events::EventLog;
-use crate::base::topology::{ClusterOptions, Leaders, Roles};
+use crate::base::topology::{ClusterOptions, Roles};
 use crate::base::wait::lock;
-use crate::dictionary::meta_group::MetaState;
-use crate::management::ManagementState;
-use crate::membership::join::HandedOut;
-use crate::membership::links::FRAME_ROUTED;
+use crate::membership::answers::Answers;
+use crate::membership::frames::FRAME_ROUTED;
+use crate::membership::handed_out::HandedOut;
+use crate::membership::leaders::Leaders;
 use crate::membership::routes::Routes;
-use crate::node::Node;
-use crate::replication::transfer::Transfers;
 
 /// Something to do on the cluster's thread.
 pub(crate) type Job = Box<dyn FnOnce() -> std::pin::Pin<Box<dyn Future<Output = ()>>> + Send>;
@@ -36,38 +33,11 @@ pub struct Cluster {
     pub(crate) transport: OnceLock<Arc<Transport>>,
     /// Tells this process from the one before it.
     pub incarnation: u64,
-    /// The replicas of this node's data directory have taken part in the cluster: what they do not know, others do.
-    pub(crate) initialised: AtomicBool,
-    /// They have been found to know all that they ever promised, and the data directory says so.
-    pub(crate) noted_whole: AtomicBool,
-    /// The newest version of the dictionary that anybody has told of.
-    pub(crate) newest_catalog: AtomicU64,
-    /// This node has had the dictionary as its leader had it at some moment since this node started.
-    pub(crate) knows_catalog: AtomicBool,
-    /// This node may lead what it did not lead when it looked at its fragments last.
-    pub(crate) reconcile: AtomicBool,
-    /// The dictionary is being fetched.
-    pub(crate) following: AtomicBool,
-    /// Partitions that this node begins to lead, and their terms: it asks who reads which snapshots.
-    pub(crate) asking: Mutex<BTreeSet<(u32, u64)>>,
-    /// By partition: what its voters have agreed on, this node's present life among them.
-    pub(crate) agreements: Mutex<BTreeMap<u32, Agreement>>,
     pub(crate) jobs: mpsc::UnboundedSender<Job>,
     pub(crate) first_jobs: Mutex<Option<mpsc::UnboundedReceiver<Job>>>,
-    pub(crate) meta: MetaState,
-    pub(crate) transfers: Transfers,
-    pub(crate) events: EventLog,
-    pub(crate) management: ManagementState,
+    /// Node ids that were given to processes that have not connected yet.
     pub(crate) handed_out: Mutex<HandedOut>,
-    /// The node is about to stop and should lead nothing.
-    pub(crate) draining: AtomicBool,
-    /// A partition is being handed over.
-    pub(crate) hand_overs: AtomicBool,
-    /// When it was looked at last where the work comes from, in milliseconds of this process.
-    pub(crate) looked_at: AtomicU64,
-    /// Operations of other nodes that wait here for something.
-    pub(crate) underway: AtomicUsize,
-    pub(crate) node: OnceLock<Weak<Node>>,
+    answers: OnceLock<Weak<dyn Answers>>,
     map_version: AtomicU64,
     map_changed: tokio::sync::watch::Sender<u64>,
 }
@@ -126,7 +96,7 @@ impl Peer {
 }
 
 impl Cluster {
-    pub(crate) fn new(options: ClusterOptions, incarnation: u64, initialised: bool) -> Cluster {
+    pub(crate) fn new(options: ClusterOptions, incarnation: u64) -> Cluster {
         let (jobs, first_jobs) = mpsc::unbounded_channel();
         let peers = options.nodes.iter().filter(|node| node.id != options.me);
         let peers = peers.map(|node| (node.id, Peer::unmet(node.roles))).collect();
@@ -136,26 +106,10 @@ impl Cluster {
             routes: Routes::new(options.nodes.iter().map(|node| node.id.0).max().unwrap_or(0)),
             transport: OnceLock::new(),
             incarnation,
-            initialised: AtomicBool::new(initialised),
-            noted_whole: AtomicBool::new(false),
-            newest_catalog: AtomicU64::new(0),
-            knows_catalog: AtomicBool::new(false),
-            reconcile: AtomicBool::new(false),
-            following: AtomicBool::new(false),
-            asking: Mutex::default(),
-            agreements: Mutex::default(),
             jobs,
             first_jobs: Mutex::new(Some(first_jobs)),
-            meta: MetaState::default(),
-            transfers: Transfers::default(),
-            events: EventLog::default(),
-            management: ManagementState::default(),
             handed_out: Mutex::default(),
-            draining: AtomicBool::new(false),
-            underway: AtomicUsize::new(0),
-            hand_overs: AtomicBool::new(false),
-            looked_at: AtomicU64::new(0),
-            node: OnceLock::new(),
+            answers: OnceLock::new(),
             map_version: AtomicU64::new(0),
             map_changed: tokio::sync::watch::channel(0).0,
             options,
@@ -259,11 +213,6 @@ impl Cluster {
         }
     }
 
-    /// The replicas here have never taken part in anything.
-    pub(crate) fn is_new(&self) -> bool {
-        !self.initialised.load(Ordering::Acquire)
-    }
-
     pub(crate) fn me(&self) -> NodeLife {
         (u64::from(self.options.me.0), self.incarnation)
     }
@@ -279,16 +228,18 @@ impl Cluster {
         voters.into_iter().filter(|&voter| voter != self.me().0).filter_map(testimony_of).collect()
     }
 
-    /// What the voters of a partition agree on, if they do; `replica` is this node's.
-    pub(crate) fn agree(&self, partition: u32, replica: &Partition) -> Option<Agreement> {
-        let told = self.testimonies(partition);
-        let placement = self.options.placement(partition);
-        if told.len() + 1 < placement.voters().len() {
-            return None;
-        }
-        let others: Vec<(NodeLife, &Testimony)> =
-            told.iter().map(|(life, testimony)| (*life, testimony)).collect();
-        let own = replica.testimony(self.is_new(), Vec::new())?;
-        Agreement::of(self.me(), &own, &others, placement.witness.map(|node| u64::from(node.0)))
+    /// Another node is reached.
+    pub fn is_up(&self, node: NodeId) -> bool {
+        lock(&self.peers).get(&node).is_some_and(|peer| peer.is_up)
+    }
+
+    /// What answers this node's requests to itself. Once.
+    pub(crate) fn set_answers(&self, answers: Weak<dyn Answers>) {
+        let _ = self.answers.set(answers);
+    }
+
+    /// `None` when the node is stopping.
+    pub(crate) fn answers(&self) -> Option<Arc<dyn Answers>> {
+        self.answers.get()?.upgrade()
     }
 }

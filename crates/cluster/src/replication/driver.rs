@@ -6,18 +6,15 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use shoal_partition::{Message, Millis, encode_message};
+use shoal_partition::{Message, decode_message, encode_message};
 use shoal_types::{NodeId, Result, Timestamp};
 
 use crate::base::wait::lock;
-use crate::membership::links::FRAME_RAFT;
-use crate::node::{Node, PartitionGuard};
-use crate::replication::commit::Appending;
-
-/// How long a node that begins to lead waits for those that may be reading snapshots.
-const SNAPSHOTS_PATIENCE: Duration = Duration::from_millis(100);
+use crate::membership::frames::FRAME_RAFT;
+use crate::replication::Replication;
+use crate::storage::partitions::PartitionGuard;
+use crate::storage::sequencer::Appending;
 
 /// Messages that wait until everything up to the output batch of their number is durable.
 #[derive(Default)]
@@ -26,13 +23,7 @@ pub(crate) struct Unsent {
     durable: u64,
 }
 
-impl Node {
-    /// The clock that leases run by.
-    #[inline]
-    pub fn now(&self) -> Millis {
-        crate::base::clock::since_boot()
-    }
-
+impl Replication {
     /// Does what a replicated partition wants done. The caller passes the result on to `see_to` when it has let go of
     /// the partition.
     pub(crate) fn settle(
@@ -44,19 +35,19 @@ impl Node {
         self.send_messages(partition, guard);
         self.remember_unsent(partition, guard);
         let applied = guard.applied_timestamp();
-        if applied > self.clock.latest() {
-            self.clock.observe(applied);
+        if applied > self.clock().latest() {
+            self.clock().observe(applied);
         }
         // Before anybody hears of a commit, and for the day when this replica leads.
-        if applied > self.snapshots.visible() {
-            self.snapshots.set_visible(applied);
+        if applied > self.snapshots().visible() {
+            self.snapshots().set_visible(applied);
         }
         let outputs = guard.outputs();
         for token in outputs.committed.drain(..) {
-            self.waits.signal(token.0);
+            self.waits().signal(token.0);
         }
         for token in outputs.lost.drain(..).chain(outputs.unknown.drain(..)) {
-            self.waits.signal_lost(token.0);
+            self.waits().signal_lost(token.0);
         }
         if !outputs.wants_checkpoint.is_empty() {
             let wanted = std::mem::take(&mut outputs.wants_checkpoint);
@@ -65,54 +56,15 @@ impl Node {
         if !outputs.must_persist() {
             return Ok(Appending::NOTHING);
         }
-        let mut sequencer = lock(&self.sequencer);
+        let mut sequencer = self.sequencer();
         sequencer.collect(partition, guard, timestamp, 0);
         self.append_batch(&mut sequencer)
     }
 
-    /// What `complete` does with a replicated partition after it has told it of an output batch.
-    pub(crate) fn settle_persisted(
-        &self,
-        partition: u32,
-        mut guard: PartitionGuard<'_>,
-        number: u64,
-    ) -> Option<Appending> {
-        if !guard.is_leader() {
-            self.choose_lane(partition);
-        }
-        let mut unsent = lock(&self.partitions[partition as usize].unsent);
-        unsent.durable = unsent.durable.max(number);
-        while unsent.queue.front().is_some_and(|&(wanted, _)| wanted <= number) {
-            if let Some((_, message)) = unsent.queue.pop_front() {
-                self.send_raft(partition, &message);
-            }
-        }
-        drop(unsent);
-        match self.settle(partition, &mut guard, Timestamp::ZERO) {
-            Ok(appending) => (appending.end > shoal_log::Lsn::ZERO).then_some(appending),
-            Err(error) => {
-                self.stop(&format!("partition {partition} cannot log what it wants: {error}"));
-                None
-            }
-        }
-    }
-
-    /// Has what was appended flushed, or handed back if it need not be. No partition may be held.
-    pub(crate) fn see_to(&self, appending: Appending) {
-        if appending.end == shoal_log::Lsn::ZERO {
-            return;
-        }
-        if appending.needs_flush {
-            let _ = self.flush_inline();
-            return;
-        }
-        self.complete(appending.end);
-    }
-
     /// A timestamp later than all in the partition's log.
     pub(crate) fn timestamp_after(&self, guard: &PartitionGuard<'_>) -> Timestamp {
-        self.clock.observe(guard.newest_timestamp());
-        self.clock.tick()
+        self.clock().observe(guard.newest_timestamp());
+        self.clock().tick()
     }
 
     /// What has been proposed and collected goes to the other replicas.
@@ -130,11 +82,22 @@ impl Node {
             return;
         }
         let number = outputs.number;
-        let mut unsent = lock(&self.partitions[partition as usize].unsent);
+        let mut unsent = lock(&self.replicas[partition as usize].unsent);
         for message in outputs.messages_after_persist.drain(..) {
             match number <= unsent.durable {
                 true => self.send_raft(partition, &message),
                 false => unsent.queue.push_back((number, message)),
+            }
+        }
+    }
+
+    /// Everything up to the output batch of this number is durable: messages that have waited for that leave.
+    pub(super) fn send_persisted(&self, partition: u32, number: u64) {
+        let mut unsent = lock(&self.replicas[partition as usize].unsent);
+        unsent.durable = unsent.durable.max(number);
+        while unsent.queue.front().is_some_and(|&(wanted, _)| wanted <= number) {
+            if let Some((_, message)) = unsent.queue.pop_front() {
+                self.send_raft(partition, &message);
             }
         }
     }
@@ -151,16 +114,16 @@ impl Node {
     }
 
     /// The partition's messages go by this thread's lane from now on: the answers come to where they are waited for.
-    fn choose_lane(&self, partition: u32) {
+    pub(super) fn choose_lane(&self, partition: u32) {
         let transport = self.cluster.as_ref().and_then(|cluster| cluster.transport.get());
         if let Some(lane) = transport.and_then(|transport| transport.own_lane()) {
-            self.partitions[partition as usize].lane.store(u32::from(lane), Ordering::Relaxed);
+            self.replicas[partition as usize].lane.store(u32::from(lane), Ordering::Relaxed);
         }
     }
 
     fn send_raft(&self, partition: u32, message: &Message) {
         let Some(cluster) = &self.cluster else { return };
-        let lane = self.partitions[partition as usize].lane.load(Ordering::Relaxed);
+        let lane = self.replicas[partition as usize].lane.load(Ordering::Relaxed);
         cluster.send(NodeId(message.to as u32), lane, FRAME_RAFT, |buffer| {
             buffer.extend_from_slice(&partition.to_le_bytes());
             encode_message(message, buffer);
@@ -196,71 +159,29 @@ impl Node {
         }
     }
 
-    pub(crate) fn settle_and_release(&self, partition: u32, mut guard: PartitionGuard<'_>) {
-        let settled = self.settle(partition, &mut guard, Timestamp::ZERO);
-        drop(guard);
-        match settled {
-            Ok(appending) => self.see_to(appending),
-            Err(error) => self.stop(&format!("partition {partition} cannot log what it wants: {error}")),
+    pub(crate) fn receive_raft(&self, payload: &[u8]) {
+        let Some((partition, rest)) = payload.split_first_chunk::<4>() else { return };
+        let partition = u32::from_le_bytes(*partition);
+        let hosted = self.is_hosted(partition);
+        match decode_message(rest) {
+            Ok(message) if hosted => self.step_replica(partition, message),
+            Ok(_) => tracing::debug!(partition, "a message for a partition that is not here was ignored"),
+            Err(error) => tracing::warn!(partition, %error, "a replica's message is damaged"),
         }
     }
 
-    /// The partitions, the meta partition among them, that this node is a voter of.
-    pub(crate) fn hosted(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.partitions.len() as u32).filter(|&partition| self.partitions[partition as usize].hosted)
-    }
-
-    #[inline]
-    pub(crate) fn serves_term(&self, partition: u32, term: u64) -> bool {
-        self.partitions[partition as usize].serving_term.load(Ordering::Acquire) == term
-    }
-
-    /// A snapshot that the leader before has shown must stay what it was: nothing is committed here at a timestamp before it.
-    /// Whoever reads it is asked first; who does not answer soon is not waited for.
-    fn begin_to_serve(&self, partition: u32, term: u64) {
-        let Some(cluster) = &self.cluster else { return };
-        let serving_term = &self.partitions[partition as usize].serving_term;
-        if partition == cluster.options.partition_count() {
-            return serving_term.store(term, Ordering::Release);
-        }
-        if !lock(&cluster.asking).insert((partition, term)) {
-            return;
-        }
-        let Some(node) = cluster.node.get().cloned() else { return };
-        cluster.spawn(move || async move {
-            let Some(node) = node.upgrade() else { return };
-            if let Some(operations) = node.operations.get() {
-                let _ = tokio::time::timeout(SNAPSHOTS_PATIENCE, operations.observe_snapshots()).await;
+    /// Proof that a process is gone: its groups need not wait for its leases to end.
+    pub(crate) fn peer_died(&self, peer: NodeId) {
+        for partition in self.hosted().collect::<Vec<_>>() {
+            let mut guard = self.partition(partition);
+            if guard.is_single() {
+                continue;
             }
-            node.partitions[partition as usize].serving_term.store(term, Ordering::Release);
-            if let Some(cluster) = &node.cluster {
-                lock(&cluster.asking).remove(&(partition, term));
-                let guard = node.partition(partition);
-                if guard.term() == term && guard.serves(node.now()) {
-                    cluster.learn_leader(partition, cluster.options.me, term);
-                }
+            if let Err(error) = guard.peer_died(u64::from(peer.0)) {
+                drop(guard);
+                return self.stop(&format!("partition {partition} cannot go on: {error}"));
             }
-        });
-    }
-
-    /// Leaders tell the others that they lead; the rest is told what this replica has heard.
-    fn note_leader(&self, partition: u32, guard: &PartitionGuard<'_>, now: Millis) {
-        let Some(cluster) = &self.cluster else { return };
-        let me = cluster.options.me;
-        self.note_witness(partition, guard);
-        if guard.serves(now) {
-            let term = guard.term();
-            match guard.is_single() || self.serves_term(partition, term) {
-                true => cluster.learn_leader(partition, me, term),
-                false => self.begin_to_serve(partition, term),
-            }
-        } else {
-            if cluster.leaders.of(partition) == Some(me) {
-                cluster.leaders.forget(partition, me);
-            }
-            if let Some(leader) = guard.leader().filter(|&leader| leader != u64::from(me.0)) {
-                cluster.leaders.learn(partition, NodeId(leader as u32), guard.term());
-            }
+            self.settle_and_release(partition, guard);
         }
     }
 }

@@ -13,7 +13,7 @@ use shoal_types::NodeId;
 
 use crate::base::wait::lock;
 use crate::membership::peers::Cluster;
-use crate::node::Node;
+use crate::replication::Replication;
 
 /// How long transactions are waited for.
 const DRAIN_MS: u64 = 300;
@@ -99,17 +99,17 @@ fn origin_of(me: NodeId, counts: &[(NodeId, u32)], others: u32) -> Origin {
     }
 }
 
-impl Node {
+impl Replication {
     /// A session of this or another node works in a partition that this node leads.
     #[inline]
     pub fn note_asked(&self, partition: u32, from: NodeId) {
-        self.partitions[partition as usize].leading.note(from);
+        self.replicas[partition as usize].leading.note(from);
     }
 
     /// No transaction may join the partition here: another node is about to lead it.
     #[inline]
     pub fn is_handed_over(&self, partition: u32) -> bool {
-        self.partitions[partition as usize].leading.closed.load(Ordering::Acquire)
+        self.replicas[partition as usize].leading.closed.load(Ordering::Acquire)
     }
 
     /// One look at all that this node leads; from the cluster's thread.
@@ -118,15 +118,15 @@ impl Node {
         let now = self.now();
         self.go_on_handing_over(now);
         // Again and again: a successor may have become fit only now.
-        if cluster.draining.load(Ordering::Relaxed) || self.log().disk_space_low() {
+        if self.draining.load(Ordering::Relaxed) || self.log().disk_space_low() {
             self.hand_over_all();
             return;
         }
-        let last = cluster.looked_at.load(Ordering::Relaxed);
+        let last = self.looked_at.load(Ordering::Relaxed);
         if now.0 < last + LOOK_MS {
             return;
         }
-        cluster.looked_at.store(now.0, Ordering::Relaxed);
+        self.looked_at.store(now.0, Ordering::Relaxed);
         for partition in self.hosted() {
             if let Some(successor) = self.better_leader(cluster, partition) {
                 self.begin_hand_over(partition, successor, false);
@@ -137,7 +137,7 @@ impl Node {
     /// Who should lead a partition instead of this node, which does.
     fn better_leader(&self, cluster: &Cluster, partition: u32) -> Option<NodeId> {
         let me = cluster.options.me;
-        let leading = &self.partitions[partition as usize].leading;
+        let leading = &self.replicas[partition as usize].leading;
         if cluster.leaders.of(partition) != Some(me) {
             leading.elsewhere.store(0, Ordering::Relaxed);
             leading.balanced.store(0, Ordering::Relaxed);
@@ -166,14 +166,13 @@ impl Node {
     }
 
     fn begin_hand_over(&self, partition: u32, to: NodeId, presses: bool) {
-        let Some(cluster) = &self.cluster else { return };
         {
             let guard = self.partition(partition);
             if guard.is_single() || !guard.is_leader() || !guard.is_caught_up(u64::from(to.0)) {
                 return;
             }
         }
-        let leading = &self.partitions[partition as usize].leading;
+        let leading = &self.replicas[partition as usize].leading;
         let mut handing_over = lock(&leading.handing_over);
         match &mut *handing_over {
             Some(known) => known.presses |= presses,
@@ -181,26 +180,25 @@ impl Node {
                 let until = self.now().plus(DRAIN_MS);
                 *handing_over = Some(HandingOver { to, until, presses, resigned: false });
                 leading.closed.store(true, Ordering::Release);
-                cluster.hand_overs.store(true, Ordering::Release);
+                self.hand_overs.store(true, Ordering::Release);
             }
         }
     }
 
     fn go_on_handing_over(&self, now: Millis) {
-        let Some(cluster) = self.cluster.as_ref().filter(|cluster| cluster.hand_overs.load(Ordering::Acquire))
-        else {
+        if !self.hand_overs.load(Ordering::Acquire) {
             return;
-        };
+        }
         let mut goes_on = false;
         for partition in self.hosted() {
-            let leading = &self.partitions[partition as usize].leading;
+            let leading = &self.replicas[partition as usize].leading;
             let Some(mut state) = *lock(&leading.handing_over) else { continue };
             let is_over = self.step_down(partition, &mut state, now);
             *lock(&leading.handing_over) = (!is_over).then_some(state);
             leading.closed.store(!is_over, Ordering::Release);
             goes_on |= !is_over;
         }
-        cluster.hand_overs.store(goes_on, Ordering::Release);
+        self.hand_overs.store(goes_on, Ordering::Release);
     }
 
     /// Resigns when no transaction is left, or is to be waited for. True: there is nothing more to do.
@@ -223,7 +221,7 @@ impl Node {
     }
 
     /// Other nodes are to lead what this one leads, as far as they can.
-    fn hand_over_all(&self) {
+    pub(crate) fn hand_over_all(&self) {
         let Some(cluster) = &self.cluster else { return };
         for partition in self.hosted() {
             let me = cluster.options.me;
@@ -234,20 +232,14 @@ impl Node {
         }
     }
 
-    /// Before an orderly stop: others lead what this node leads, as far as there are any.
-    pub fn hand_over_leaders(&self) {
-        let Some(cluster) = &self.cluster else { return };
-        cluster.draining.store(true, Ordering::Relaxed);
-        if cluster.management.stopping().is_none() {
-            self.log_event("shutdown", "Node shutdown initiated by a signal");
-            self.forward_events();
-        }
-        self.hand_over_all();
+    /// From now on other nodes are to lead what this one leads.
+    pub(crate) fn begin_draining(&self) {
+        self.draining.store(true, Ordering::Relaxed);
     }
 
     /// This node is about to stop.
     pub fn is_draining(&self) -> bool {
-        self.cluster.as_ref().is_some_and(|cluster| cluster.draining.load(Ordering::Relaxed))
+        self.draining.load(Ordering::Relaxed)
     }
 
     /// This node leads a partition that another could lead.
@@ -258,11 +250,6 @@ impl Node {
             let mut others = cluster.options.placement(partition).replicas.into_iter();
             guard.is_leader() && others.any(|node| node != cluster.options.me && cluster.is_up(node))
         })
-    }
-
-    /// Operations of other nodes are not answered yet.
-    pub fn serves_others(&self) -> bool {
-        self.cluster.as_ref().is_some_and(|cluster| cluster.underway.load(Ordering::Relaxed) > 0)
     }
 
     /// Another replica of everything this node leads could lead it.

@@ -5,7 +5,7 @@
 //! file is whole and durable is it installed in the place of the old rows. A transfer that breaks off leaves nothing behind.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use shoal_log::checkpoint::{
@@ -15,12 +15,13 @@ use shoal_partition::CheckpointHead;
 use shoal_types::{Error, NodeId, Result};
 
 use crate::base::cluster_log::Severity;
+use crate::base::errors::{log_error, temporary};
 use crate::base::throttle::{Pace, in_background};
 use crate::base::wait::lock;
-use crate::dictionary::stored::group_of;
-use crate::membership::requests::{Ask, CheckpointPiece, ServiceReply, temporary};
-use crate::node::Node;
-use crate::replication::commit::log_error;
+use crate::membership::messages::{Ask, CheckpointPiece, ServiceReply};
+use crate::membership::peers::Cluster;
+use crate::replication::Replication;
+use crate::storage::records::group_of;
 
 const BLOCK_BYTES: usize = 256 << 10;
 
@@ -47,22 +48,23 @@ pub struct Progress {
     pub elapsed_ms: u64,
 }
 
-impl Node {
+impl Replication {
     /// Begins to send what replicas are missing.
     pub(crate) fn want_checkpoints(&self, partition: u32, replicas: &[u64]) {
         let Some(cluster) = &self.cluster else { return };
         for &replica in replicas {
             let to = NodeId(replica as u32);
-            let mut outgoing = lock(&cluster.transfers.outgoing);
+            let mut outgoing = lock(&self.transfers.outgoing);
             if !cluster.is_up(to) || outgoing.contains_key(&(partition, to)) {
                 continue;
             }
             outgoing.insert((partition, to), Progress::default());
-            let Some(node) = cluster.node.get().cloned() else { continue };
+            let handle = self.handle.clone();
             cluster.spawn(move || async move {
-                let Some(node) = node.upgrade() else { return };
+                let Some(node) = handle.upgrade() else { return };
+                let Some(cluster) = &node.cluster else { return };
                 node.log_event("restart", &format!("Node {to} gets a copy of partition {partition}"));
-                match node.send_checkpoint(partition, to).await {
+                match node.send_checkpoint(cluster, partition, to).await {
                     Ok(bytes) => node.log_event(
                         "restart",
                         &format!("Node {to} has got a copy of partition {partition}: {bytes} bytes"),
@@ -73,21 +75,18 @@ impl Node {
                         node.log_event_as(Severity::Warning, "restart", &text);
                     }
                 }
-                if let Some(cluster) = &node.cluster {
-                    lock(&cluster.transfers.outgoing).remove(&(partition, to));
-                }
+                lock(&node.transfers.outgoing).remove(&(partition, to));
             });
         }
     }
 
     /// Transfers from this node that are under way: partition, receiver, progress.
     pub fn transfers(&self) -> Vec<(u32, NodeId, Progress)> {
-        let Some(cluster) = &self.cluster else { return Vec::new() };
-        let outgoing = lock(&cluster.transfers.outgoing);
+        let outgoing = lock(&self.transfers.outgoing);
         outgoing.iter().map(|(&(partition, to), &progress)| (partition, to, progress)).collect()
     }
 
-    async fn send_checkpoint(self: &Arc<Self>, partition: u32, to: NodeId) -> Result<u64> {
+    async fn send_checkpoint(&self, cluster: &Cluster, partition: u32, to: NodeId) -> Result<u64> {
         let start = self.now();
         let mut cursor = {
             let mut guard = self.partition(partition);
@@ -95,10 +94,10 @@ impl Node {
             guard.pin_log(cursor.index());
             cursor
         };
-        let total_bytes = self.budget.used_bytes() / u64::from(self.partition_count().max(1));
+        let total_bytes = self.memory_budget().used_bytes() / u64::from(self.partition_count().max(1));
         let mut sent_bytes = 0;
         let mut first = true;
-        let mut pace = Pace::start(&self.company);
+        let mut pace = Pace::start(self.throttle());
         let outcome = loop {
             let begun = Instant::now();
             let mut block = Vec::with_capacity(BLOCK_BYTES * 2);
@@ -110,14 +109,12 @@ impl Node {
             sent_bytes += block.len() as u64;
             let piece = CheckpointPiece { partition, first, last: !more, block };
             first = false;
-            if let Err(error) = self.ask(to, Ask::Checkpoint(piece)).await {
+            if let Err(error) = cluster.ask(to, Ask::Checkpoint(piece)).await {
                 break Err(error);
             }
-            if let Some(cluster) = &self.cluster {
-                let elapsed_ms = self.now().0 - start.0;
-                let progress = Progress { sent_bytes, total_bytes, elapsed_ms };
-                lock(&cluster.transfers.outgoing).insert((partition, to), progress);
-            }
+            let elapsed_ms = self.now().0 - start.0;
+            let progress = Progress { sent_bytes, total_bytes, elapsed_ms };
+            lock(&self.transfers.outgoing).insert((partition, to), progress);
             if !more {
                 break Ok(sent_bytes);
             }
@@ -149,12 +146,12 @@ impl Node {
             true => {
                 let head = CheckpointHead::of(&piece.block)?;
                 let options = CheckpointOptions { compress: false, throttle: None };
-                let _one_at_a_time = lock(&self.checkpoint_files);
-                let writer = self.checkpoints.create(group_of(partition), &[], options).map_err(log_error)?;
+                let _one_at_a_time = self.lock_checkpoint_files();
+                let writer = self.checkpoints().create(group_of(partition), &[], options).map_err(log_error)?;
                 Incoming { from, head, writer }
             }
             false => {
-                let begun = lock(&cluster.transfers.incoming).remove(&partition);
+                let begun = lock(&self.transfers.incoming).remove(&partition);
                 let begun = begun.filter(|copy| copy.from == from);
                 begun.ok_or_else(|| temporary("the copy of the partition was not begun; it begins again"))?
             }
@@ -163,17 +160,17 @@ impl Node {
             copy.writer.append(&piece.block).map_err(log_error)?;
         }
         if !piece.last {
-            lock(&cluster.transfers.incoming).insert(partition, copy);
+            lock(&self.transfers.incoming).insert(partition, copy);
             return Ok(ServiceReply::default());
         }
-        let node = cluster.node.get().and_then(std::sync::Weak::upgrade);
+        let node = self.handle.upgrade();
         let node = node.ok_or_else(|| temporary("the node is stopping"))?;
         let take_in = move || {
             let finished = node.keep_received(partition, copy)?;
             node.install_received(partition, finished.number).map(|()| finished)
         };
         let finished = in_background(take_in).await??;
-        self.checkpoints.remove_older(group_of(partition), finished.number).map_err(log_error)?;
+        self.checkpoints().remove_older(group_of(partition), finished.number).map_err(log_error)?;
         self.log_event("restart", &format!("Got a copy of partition {partition} from Node {from}"));
         Ok(ServiceReply::default())
     }
@@ -181,7 +178,7 @@ impl Node {
     /// Makes a copy durable. From then on no checkpoint of the old state takes its place; and it takes the place of none that it
     /// is not to replace: the log may have been cut behind that one.
     fn keep_received(&self, partition: u32, copy: Incoming) -> Result<FinishedCheckpoint> {
-        let _one_at_a_time = lock(&self.checkpoint_files);
+        let _one_at_a_time = self.lock_checkpoint_files();
         let mut guard = self.partition(partition);
         if guard.is_installing() {
             return Err(temporary("another copy of the partition is being installed"));
@@ -190,7 +187,7 @@ impl Node {
         let begun = begun.and_then(|()| guard.check_news(&copy.head));
         self.settle_and_release(partition, guard);
         let kept = begun.and_then(|()| {
-            let numbers = self.checkpoints.numbers(group_of(partition)).map_err(log_error)?;
+            let numbers = self.checkpoints().numbers(group_of(partition)).map_err(log_error)?;
             if numbers.last().is_some_and(|&newest| newest > copy.writer.number()) {
                 return Err(temporary(
                     "a checkpoint was made while the copy of the partition came; it comes again",
@@ -214,8 +211,8 @@ impl Node {
     }
 
     fn install_received(&self, partition: u32, number: CheckpointNumber) -> Result<()> {
-        let mut reader = self.checkpoints.read(group_of(partition), number).map_err(log_error);
-        let mut pace = Pace::start(&self.company);
+        let mut reader = self.checkpoints().read(group_of(partition), number).map_err(log_error);
+        let mut pace = Pace::start(self.throttle());
         let outcome = loop {
             pace.keep();
             let block = match reader.as_mut().map(CheckpointReader::next_block) {
@@ -248,9 +245,12 @@ mod tests {
     use shoal_partition::{MemoryBudget, Partition, PartitionConfig, Timing};
     use shoal_types::PartitionId;
 
+    use std::sync::Arc;
+
     use super::*;
     use crate::base::options::NodeOptions;
     use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
+    use crate::node::Node;
 
     const PARTITION: u32 = 0;
 
@@ -303,7 +303,7 @@ mod tests {
         let node = follower(directory.path());
         give(&node, copy()).unwrap();
         assert_eq!(node.partition(PARTITION).applied_index(), 1);
-        let numbers = || node.checkpoints.numbers(group_of(PARTITION)).unwrap();
+        let numbers = || node.checkpoints().numbers(group_of(PARTITION)).unwrap();
         let installed = numbers();
         assert_eq!(installed.len(), 1);
         let error = give(&node, copy()).unwrap_err();
@@ -318,13 +318,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let node = follower(directory.path());
         let options = CheckpointOptions { compress: false, throttle: None };
-        let writer = node.checkpoints.create(group_of(PARTITION), &[], options).unwrap();
+        let writer = node.checkpoints().create(group_of(PARTITION), &[], options).unwrap();
         let late = Incoming { from: NodeId(2), head: CheckpointHead::of(&copy()).unwrap(), writer };
         node.checkpoint().unwrap();
-        let newest = node.checkpoints.numbers(group_of(PARTITION)).unwrap();
+        let newest = node.checkpoints().numbers(group_of(PARTITION)).unwrap();
         assert!(newest[0] > late.writer.number());
         assert!(node.keep_received(PARTITION, late).unwrap_err().message().contains("comes again"));
-        assert_eq!(node.checkpoints.numbers(group_of(PARTITION)).unwrap(), newest);
+        assert_eq!(node.checkpoints().numbers(group_of(PARTITION)).unwrap(), newest);
         assert!(!node.partition(PARTITION).is_installing());
         node.close().unwrap();
     }

@@ -11,10 +11,8 @@ use std::sync::Arc;
 use shoal_partition::{CommitToken, Partition};
 use shoal_types::{Result, Timestamp, TransactionId};
 
-use crate::base::wait::lock;
-use crate::dictionary::table::Table;
-use crate::node::Node;
-use crate::replication::commit::Appending;
+use crate::replication::Replication;
+use crate::storage::sequencer::{Appending, LoggedSequence, log_room_for};
 
 /// What an entry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,17 +25,17 @@ pub enum EntryOf {
     Housekeeping,
 }
 
-impl Node {
+impl Replication {
     /// Has a partition that this node leads propose an entry, at a timestamp later than `after`, and appends it. Under
     /// the token it is said that the entry is applied: once, if `propose` answers true; not at all if it answers false.
     ///
     /// An error has changed nothing, but for those with `Outcome::Unknown`.
-    pub fn append_entry(
+    pub(crate) fn propose_entry<S: LoggedSequence>(
         &self,
         partition: u32,
         entry: EntryOf,
         after: Timestamp,
-        tables: &[Arc<Table>],
+        tables: &[Arc<S>],
         token: u64,
         propose: impl FnOnce(&mut Partition, Timestamp, CommitToken) -> Result<bool>,
     ) -> Result<(Timestamp, Appending)> {
@@ -53,8 +51,8 @@ impl Node {
                 EntryOf::Decision | EntryOf::Housekeeping => 0,
             };
             self.check_size([bytes].into_iter())?;
-            let room = Node::log_room_for([bytes].into_iter());
-            let sequencer = lock(&self.sequencer);
+            let room = log_room_for([bytes].into_iter());
+            let sequencer = self.sequencer();
             sequencer.check_open()?;
             if entry == EntryOf::Decision || self.log().has_room(room) {
                 break (guard, sequencer);

@@ -12,14 +12,16 @@
 //! Cycles over several nodes are `shoal-txn`'s: it asks the nodes, and condemns victims here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, Weak};
+use std::sync::{Mutex, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use shoal_types::{Error, Result, TransactionId};
 
+use crate::base::handle::Handle;
 use crate::base::wait::lock;
-use crate::node::{Node, PartitionGuard};
+use crate::storage::Storage;
+use crate::storage::partitions::PartitionGuard;
 
 /// The monitor's pause while waits are suspected: so many times what its last look took, within these bounds.
 const PAUSE_OF_WORK: u32 = 20;
@@ -210,7 +212,7 @@ pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
 
 impl WaitForGraph {
     /// A wait begins, under a token that [`WaitForGraph::leave`] is given as well. True: it may have closed a cycle, see
-    /// [`Node::is_deadlocked`].
+    /// [`Storage::is_deadlocked`].
     pub fn enter(&self, waiter: TransactionId, blockers: &[TransactionId], token: u64, timeout: Duration) -> bool {
         let since = Instant::now();
         let deadline = since + timeout;
@@ -278,17 +280,17 @@ impl WaitForGraph {
     }
 
     /// Starts the monitor, which ends when the node is gone or [`WaitForGraph::stop`] is called.
-    pub(crate) fn start(&self, node: Weak<Node>) -> Result<()> {
+    pub(crate) fn start(&self, storage: Handle<Storage>) -> Result<()> {
         let watch = move || {
             let mut idle = 0;
-            while let Some(node) = node.upgrade() {
-                if node.graph.monitor.stopping.load(Ordering::Acquire) {
+            while let Some(storage) = storage.upgrade() {
+                if storage.graph.monitor.stopping.load(Ordering::Acquire) {
                     return;
                 }
-                let pause = node.watch_waits();
+                let pause = storage.watch_waits();
                 idle = if pause.is_some() { 0 } else { idle + 1 };
-                let sleeps = idle > IDLE_LOOKS && node.graph.fall_asleep();
-                drop(node);
+                let sleeps = idle > IDLE_LOOKS && storage.graph.fall_asleep();
+                drop(storage);
                 match sleeps {
                     true => std::thread::park(),
                     false => std::thread::park_timeout(pause.unwrap_or(CALM_PAUSE)),
@@ -323,7 +325,7 @@ impl WaitForGraph {
     }
 }
 
-impl Node {
+impl Storage {
     /// The transaction waits for itself: all waits of the cycle exist at this moment, in partitions of this process.
     pub fn is_deadlocked(&self, transaction: TransactionId) -> bool {
         let (_guards, edges) = self.hold_wait_edges();

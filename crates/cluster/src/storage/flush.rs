@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use shoal_log::InlineFlush;
 use shoal_types::Result;
 
+use crate::base::errors::log_error;
 use crate::base::options::FlushBy;
-use crate::node::Node;
-use crate::replication::commit::log_error;
+use crate::storage::Storage;
 
 /// How long flushes in sessions' own threads have taken of late.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl InlineFlushes {
     }
 }
 
-/// Whether this thread calls [`Node::flush_before_sleep`], and what for.
+/// Whether this thread calls [`Storage::flush_before_sleep`], and what for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FlushBeforeSleep {
     No,
@@ -81,7 +81,7 @@ pub fn note_turn(session: u32) {
     TURNS.with(|turns| turns.note(session));
 }
 
-impl Node {
+impl Storage {
     /// For the session whose batch has to be flushed: does it in this thread if the disk is quick, or has the log's writer do it.
     /// Nothing is to be done in a thread that flushes before it sleeps.
     pub fn flush_inline(&self) -> Result<()> {
@@ -106,7 +106,7 @@ impl Node {
     /// For threads that serve many sessions, whenever they have nothing left to do: flushes what the sessions have appended since,
     /// all of it at once. From the first call on sessions in this thread rely on it.
     pub fn flush_before_sleep(&self) {
-        let transport = self.cluster.as_ref().and_then(|cluster| cluster.transport.get());
+        let transport = self.transport.get();
         // What others have to make durable leaves before this node blocks for its own disk.
         if let Some(transport) = transport {
             transport.flush();
@@ -125,14 +125,14 @@ impl Node {
 
     /// A thread that serves sessions does sleep now.
     pub fn fall_asleep(&self) {
-        if let Some(transport) = self.cluster.as_ref().and_then(|cluster| cluster.transport.get()) {
+        if let Some(transport) = self.transport.get() {
             transport.fall_asleep();
         }
     }
 
     /// A thread that serves sessions goes on after it has slept.
     pub fn wake(&self) {
-        if let Some(transport) = self.cluster.as_ref().and_then(|cluster| cluster.transport.get()) {
+        if let Some(transport) = self.transport.get() {
             transport.wake();
         }
     }

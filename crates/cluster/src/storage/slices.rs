@@ -1,15 +1,15 @@
 //! The thread that goes on with what large transactions leave to do in partitions, a slice at a time: see `shoal_partition`'s `large`.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
 use shoal_types::{Error, Result};
 
 use crate::base::wait::lock;
-use crate::node::Node;
 
 /// Between two slices of one partition, when no other has any: whoever waits for it comes in between.
 const PAUSE: Duration = Duration::from_micros(20);
@@ -39,27 +39,24 @@ impl Slices {
         }
     }
 
-    /// Starts the thread, which ends when the node is gone or [`Slices::stop`] is called.
-    pub(crate) fn start(&self, node: Weak<Node>) -> Result<()> {
+    /// Starts the thread, which ends when `next` says so or [`Slices::stop`] is called. `next` gets the partition whose turn it is; `None`:
+    /// there is nothing to do, and the thread sleeps until there is.
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        mut next: impl FnMut(Option<u32>) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<()> {
+        let slices = Arc::clone(self);
         let work = move || {
-            let mut memory_seen = 0;
-            while let Some(node) = node.upgrade() {
-                if node.slices.stopping.load(Ordering::Acquire) {
+            while !slices.stopping.load(Ordering::Acquire) {
+                let partition = lock(&slices.wanted).pop_front();
+                let is_only = partition.is_some() && lock(&slices.wanted).is_empty();
+                if next(partition).is_break() {
                     return;
                 }
-                let next = lock(&node.slices.wanted).pop_front();
-                let Some(partition) = next else {
-                    memory_seen = node.release_memory(memory_seen);
-                    drop(node);
-                    std::thread::park();
-                    continue;
-                };
-                let is_only = lock(&node.slices.wanted).is_empty();
-                node.go_on_in(partition);
-                drop(node);
-                match is_only {
-                    true => std::thread::park_timeout(PAUSE),
-                    false => std::thread::yield_now(),
+                match partition {
+                    None => std::thread::park(),
+                    Some(_) if is_only => std::thread::park_timeout(PAUSE),
+                    Some(_) => std::thread::yield_now(),
                 }
             }
         };
@@ -88,24 +85,6 @@ impl Slices {
             if thread.thread().id() != std::thread::current().id() {
                 let _ = thread.join();
             }
-        }
-    }
-}
-
-impl Node {
-    /// Does a slice of what large transactions leave to do in a partition.
-    fn go_on_in(&self, partition: u32) {
-        let horizon = self.horizon();
-        let mut guard = self.partition(partition);
-        guard.set_gc_horizon(horizon);
-        guard.go_on();
-        if !guard.is_single() {
-            return self.settle_and_release(partition, guard);
-        }
-        let committed = std::mem::take(&mut guard.outputs().committed);
-        drop(guard);
-        for token in committed {
-            self.waits().signal(token.0);
         }
     }
 }

@@ -13,7 +13,8 @@ use super::*;
 use crate::base::options::NodeOptions;
 use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
 use crate::dictionary::catalog::{Catalog, Change, User};
-use crate::membership::requests::SnapshotPiece;
+use crate::membership::messages::SnapshotPiece;
+use crate::node::Node;
 
 const ME: NodeId = NodeId(3);
 /// Small, so that a snapshot has many.
@@ -298,7 +299,7 @@ fn a_fragment_of_a_table_that_the_dictionary_does_not_have_is_dropped() {
         bed.changes(1).await;
         let known = bed.node.catalog().table("d", "t1").unwrap().id();
         let stranger = table(bed.node.next_table_id(), "stranger");
-        let create = [crate::dictionary::ddl::FragmentChange::Create(Arc::new(stranger.clone()))];
+        let create = [crate::dictionary::fragments::FragmentChange::Create(Arc::new(stranger.clone()))];
         bed.node.propose_fragments(1, &create).await.unwrap();
         assert!(bed.node.leader(1).unwrap().schema(stranger.id).is_some());
         bed.node.have_catalog(bed.node.catalog_version()).await.unwrap();
