@@ -32,7 +32,7 @@ pub use dictionary::{table_map, unique};
 pub use management::{Process, Stop};
 pub use membership::join::{JoinError, join};
 pub use membership::links::{Operations, Served};
-pub use membership::peers::{Cluster, Peer};
+pub use membership::peers::{Membership, Peer};
 pub use membership::remote;
 pub use membership::remote::{Call, CallError, Place, Remote};
 pub use node::Node;

@@ -26,7 +26,7 @@ use shoal_types::{NodeId, Timestamp, TransactionId};
 use crate::base::clock::{micros_of, since_boot, wall_micros};
 use crate::base::handle::Handle;
 use crate::membership::links::Operations;
-use crate::membership::peers::Cluster;
+use crate::membership::peers::Membership;
 use crate::membership::remote::Remote;
 use crate::replication::completion::Completion;
 use crate::replication::coordination::Peers;
@@ -62,7 +62,7 @@ impl ReplicaCell {
 pub struct Replication {
     storage: Storage,
     /// What this node knows of the cluster that it belongs to.
-    cluster: Option<Arc<Cluster>>,
+    cluster: Option<Arc<Membership>>,
     replicas: Box<[ReplicaCell]>,
     completion: Mutex<Completion>,
     remote: OnceLock<Arc<dyn Remote>>,
@@ -75,7 +75,7 @@ pub struct Replication {
     noted_whole: AtomicBool,
     /// Partitions that this node begins to lead, and their terms: it asks who reads which snapshots.
     asking: Mutex<BTreeSet<(u32, u64)>>,
-    /// By partition: what its voters have agreed on, this node's present life among them.
+    /// By partition: what its voters have agreed on, this incarnation of this node among them.
     agreements: Mutex<BTreeMap<u32, Agreement>>,
     transfers: Transfers,
     /// The node is about to stop and should lead nothing.
@@ -102,7 +102,7 @@ impl Replication {
     /// `initialised`: the replicas have taken part in the cluster.
     pub(crate) fn new(
         storage: Storage,
-        cluster: Option<Arc<Cluster>>,
+        cluster: Option<Arc<Membership>>,
         initialised: bool,
         handle: Handle<Replication>,
     ) -> Replication {
@@ -134,7 +134,7 @@ impl Replication {
 
     /// The other nodes and this node's place among them.
     #[inline]
-    pub fn cluster(&self) -> Option<&Arc<Cluster>> {
+    pub fn cluster(&self) -> Option<&Arc<Membership>> {
         self.cluster.as_ref()
     }
 

@@ -31,7 +31,7 @@ use crate::base::events::EventLog;
 use crate::base::handle::Handle;
 use crate::base::options::NodeOptions;
 use crate::base::router::Router;
-use crate::base::throttle::Company;
+use crate::base::throttle::Throttle;
 use crate::base::wait::{WaitSlots, Waiter, lock};
 use crate::storage::deadlock::WaitForGraph;
 use crate::storage::flush::InlineFlushes;
@@ -66,15 +66,15 @@ pub struct Storage {
     shrunk: AtomicU64,
     /// Held while a checkpoint file becomes the newest.
     checkpoint_files: Mutex<()>,
-    company: Arc<Company>,
+    throttle: Arc<Throttle>,
     checkpoints: CheckpointStore,
     identity: Mutex<Option<Identity>>,
     events: EventLog,
     /// The links, so that they are flushed together with the log.
     transport: OnceLock<Arc<Transport>>,
     stopped: AtomicBool,
-    /// Called when the node stops for a reason, before the process ends.
-    last_words: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Called when the node stops because something broke, before the process ends.
+    stop_hook: OnceLock<Box<dyn Fn() + Send + Sync>>,
     started: Instant,
     handle: Handle<Storage>,
 }
@@ -126,13 +126,13 @@ impl Storage {
             measured: Mutex::default(),
             shrunk: AtomicU64::new(0),
             checkpoint_files: Mutex::default(),
-            company: Company::new(),
+            throttle: Throttle::new(),
             checkpoints,
             identity: Mutex::new(identity),
             events,
             transport: OnceLock::new(),
             stopped: AtomicBool::new(false),
-            last_words: OnceLock::new(),
+            stop_hook: OnceLock::new(),
             started: Instant::now(),
             log,
             options,
@@ -211,8 +211,8 @@ impl Storage {
     }
 
     /// How background work makes way for others.
-    pub(crate) fn throttle(&self) -> &Arc<Company> {
-        &self.company
+    pub(crate) fn throttle(&self) -> &Arc<Throttle> {
+        &self.throttle
     }
 
     pub(crate) fn events(&self) -> &EventLog {
@@ -239,8 +239,8 @@ impl Storage {
     }
 
     /// What is done when the node stops for a reason. Once.
-    pub(crate) fn set_last_words(&self, last_words: impl Fn() + Send + Sync + 'static) {
-        let _ = self.last_words.set(Box::new(last_words));
+    pub(crate) fn set_stop_hook(&self, stop_hook: impl Fn() + Send + Sync + 'static) {
+        let _ = self.stop_hook.set(Box::new(stop_hook));
     }
 
     // ---- checkpoints ----
@@ -289,8 +289,8 @@ impl Storage {
         tracing::error!(reason, "the node stops");
         self.log_event_as(Severity::Alert, "node", &format!("Forced node shutdown: {reason}"));
         // If the links still take it: nobody can be waited for.
-        if let Some(last_words) = self.last_words.get() {
-            last_words();
+        if let Some(stop_hook) = self.stop_hook.get() {
+            stop_hook();
         }
         if let Some(transport) = self.transport.get() {
             transport.flush();

@@ -137,7 +137,7 @@ impl EventLog {
     }
 
     /// Events of another node. Only management nodes keep them.
-    pub(crate) fn hear(&self, from: NodeId, events: Vec<Event>) {
+    pub(crate) fn receive(&self, from: NodeId, events: Vec<Event>) {
         if !self.is_management {
             return;
         }

@@ -36,7 +36,7 @@ pub enum FlushBy {
 pub struct NodeOptions {
     pub data_dir: PathBuf,
     /// How long to wait for another process to leave the directory.
-    pub lock_patience: Duration,
+    pub lock_timeout: Duration,
     /// Fixed at creation. `None`: one per core, at least two. A range scan dives into every one of them.
     pub partitions: Option<u32>,
     /// Bytes for rows and indexes. `None`: a share of the machine's memory or of the control group's.
@@ -78,7 +78,7 @@ impl NodeOptions {
     pub fn new(data_dir: impl Into<PathBuf>) -> NodeOptions {
         NodeOptions {
             data_dir: data_dir.into(),
-            lock_patience: Duration::ZERO,
+            lock_timeout: Duration::ZERO,
             partitions: None,
             data_memory: None,
             data_nodes_of_host: 1,

@@ -1,7 +1,7 @@
 //! Work that takes long and should not get in the way of what clients wait for: reading a directory back, taking a copy in.
 //!
-//! Its threads have a lower priority, and pause ([`Pace`]) where others want the cores as well, on a host with several nodes or with clients:
-//! there it takes longer and they go on; where nobody does, it takes all there is.
+//! Its threads have a lower priority. They also pause ([`Pace`]) while others want the cores, on a host with several nodes or with
+//! clients, so that those go on and the background work takes longer. Where nobody else wants the cores, it takes all of them.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,31 +14,33 @@ use crate::base::wait::lock;
 /// About a tenth of the weight of a thread that serves clients (sched(7)).
 const NICE: i32 = 10;
 
-/// Who else wants the cores is looked up so often.
+/// How often it is looked up who else wants the cores.
 const WINDOW: Duration = Duration::from_millis(100);
-/// What was so long ago says nothing about now.
+/// Older figures say nothing about now.
 const STALE: Duration = Duration::from_secs(1);
 /// The cores are all in use if less than this share of their time is left over.
 const IDLE_SHARE: f64 = 0.1;
 /// Other processes have work to do if they use more than this share.
 const OTHERS_SHARE: f64 = 0.1;
-/// The length of a pause, in times of all background work before it: at most (a quarter of a core is left), and by how much it grows and shrinks from one window to the next.
+/// The length of a pause as a multiple of the background work before it: its maximum (a quarter of a core is left for the work), and by how
+/// much it grows and shrinks from one window to the next.
 const PAUSES_MAX: f64 = 3.0;
 const MORE: f64 = 1.0;
 const LESS: f64 = 0.5;
-/// Shorter pauses come together.
+/// Pauses that are shorter are saved up.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
-/// Who else wants the cores, as far as this process can see.
+/// How much the background work of this process has to pause.
 ///
-/// Priority alone does not do: whoever yields his core, or sleeps for a moment, finds it taken for a whole slice, and much of background work is the
-/// system's, which knows no priority (memory that is touched for the first time). So, as long as no core is idle and other processes are
-/// at work, there are pauses in proportion to the work, longer from window to window up to a limit, and shorter as soon as there is room.
-pub(crate) struct Company(Mutex<Judgement>);
+/// A low priority alone does not do. A thread that yields its core, or sleeps for a moment, finds it taken for a whole slice; and the kernel
+/// does much of the background work itself, at its own priority (memory that is touched for the first time). So, while no core is idle
+/// and other processes are at work, background threads pause in proportion to their work: longer from window to window up to a limit,
+/// and shorter again as soon as there is room.
+pub(crate) struct Throttle(Mutex<ThrottleState>);
 
-struct Judgement {
-    /// Works that share what is left for the background.
+struct ThrottleState {
+    /// How many works share what is left for the background.
     works: u32,
     pauses: f64,
     since: Instant,
@@ -47,7 +49,7 @@ struct Judgement {
 
 /// The pace of one thread's background work.
 pub(crate) struct Pace {
-    company: Arc<Company>,
+    throttle: Arc<Throttle>,
     /// Processor time of this thread, up to the last pause.
     worked: Duration,
     /// Pauses that are still to be made.
@@ -95,34 +97,34 @@ fn thread_time() -> Duration {
     duration(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-impl Company {
-    pub(crate) fn new() -> Arc<Company> {
-        let judgement = Judgement { works: 0, pauses: 0.0, since: Instant::now(), usage: Usage::now() };
-        Arc::new(Company(Mutex::new(judgement)))
+impl Throttle {
+    pub(crate) fn new() -> Arc<Throttle> {
+        let state = ThrottleState { works: 0, pauses: 0.0, since: Instant::now(), usage: Usage::now() };
+        Arc::new(Throttle(Mutex::new(state)))
     }
 
     /// The length of a pause of one of the works, in times of the work before it.
     fn pauses(&self) -> f64 {
-        let mut judgement = lock(&self.0);
-        let elapsed = judgement.since.elapsed();
+        let mut state = lock(&self.0);
+        let elapsed = state.since.elapsed();
         if elapsed >= WINDOW {
             let usage = Usage::now();
-            match usage.as_ref().zip(judgement.usage.as_ref()) {
+            match usage.as_ref().zip(state.usage.as_ref()) {
                 Some((now, before)) if elapsed < STALE => {
                     let shares = now.shares_since(before, elapsed);
-                    judgement.judge(shares);
+                    state.adjust(shares);
                 }
                 // Nothing was done in the background for a while.
-                _ => judgement.pauses = 0.0,
+                _ => state.pauses = 0.0,
             }
-            (judgement.usage, judgement.since) = (usage, Instant::now());
+            (state.usage, state.since) = (usage, Instant::now());
         }
-        judgement.pauses * f64::from(judgement.works.max(1))
+        state.pauses * f64::from(state.works.max(1))
     }
 }
 
-impl Judgement {
-    fn judge(&mut self, (idle, others): (f64, f64)) {
+impl ThrottleState {
+    fn adjust(&mut self, (idle, others): (f64, f64)) {
         let change = if idle < IDLE_SHARE && others > OTHERS_SHARE { MORE } else { -LESS };
         self.pauses = (self.pauses + change).clamp(0.0, PAUSES_MAX);
     }
@@ -130,14 +132,14 @@ impl Judgement {
 
 impl Pace {
     /// Of the current thread, which begins to work now.
-    pub(crate) fn start(company: &Arc<Company>) -> Pace {
-        lock(&company.0).works += 1;
-        Pace { company: Arc::clone(company), worked: thread_time(), due: Duration::ZERO }
+    pub(crate) fn start(throttle: &Arc<Throttle>) -> Pace {
+        lock(&throttle.0).works += 1;
+        Pace { throttle: Arc::clone(throttle), worked: thread_time(), due: Duration::ZERO }
     }
 
     /// How long to pause after work that took so long, here or elsewhere.
     pub(crate) fn pause_after(&mut self, work: Duration) -> Duration {
-        self.due += work.mul_f64(self.company.pauses());
+        self.due += work.mul_f64(self.throttle.pauses());
         if self.due < PAUSE_MIN {
             return Duration::ZERO;
         }
@@ -157,22 +159,22 @@ impl Pace {
 
 impl Drop for Pace {
     fn drop(&mut self) {
-        lock(&self.company.0).works -= 1;
+        lock(&self.throttle.0).works -= 1;
     }
 }
 
 /// Lowers the priority of the current thread, for good: raising it again needs a privilege.
-pub(crate) fn stand_back() {
+pub(crate) fn lower_priority() {
     if let Err(error) = rustix::process::nice(NICE) {
         tracing::debug!(%error, "the priority of a background thread could not be lowered");
     }
 }
 
-/// Runs `work` in a thread of its own that stands back.
+/// Runs `work` in a thread of its own with a lower priority.
 pub(crate) async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let body = move || {
-        stand_back();
+        lower_priority();
         // Nobody waits any more if the asker has gone.
         let _ = sender.send(work());
     };
@@ -192,21 +194,21 @@ mod tests {
 
     #[test]
     fn work_pauses_more_and_more_while_others_want_the_cores_and_less_when_they_do_not() {
-        let company = Company::new();
+        let throttle = Throttle::new();
         let after = |shares: (f64, f64)| {
-            let mut judgement = lock(&company.0);
-            judgement.judge(shares);
-            judgement.pauses
+            let mut state = lock(&throttle.0);
+            state.adjust(shares);
+            state.pauses
         };
-        let mut pace = Pace::start(&company);
+        let mut pace = Pace::start(&throttle);
         assert_eq!([(); 6].map(|()| after((0.0, 0.6))), [1.0, 2.0, 3.0, 3.0, 3.0, 3.0]);
         // A core is idle, or what keeps them busy is this process.
         assert_eq!([after((0.5, 0.4)), after((0.0, 0.05))], [2.5, 2.0]);
         assert_eq!([(); 5].map(|()| after((1.0, 0.0)))[3..], [0.0, 0.0]);
         assert_eq!(pace.pause_after(PAUSE_MAX), Duration::ZERO);
-        lock(&company.0).pauses = 2.0;
+        lock(&throttle.0).pauses = 2.0;
         assert_eq!(pace.pause_after(3 * PAUSE_MIN), 6 * PAUSE_MIN);
-        let other = Pace::start(&company);
+        let other = Pace::start(&throttle);
         assert_eq!(pace.pause_after(3 * PAUSE_MIN), 12 * PAUSE_MIN, "two share what is left");
         drop(other);
         // Short ones come together, and none is long.

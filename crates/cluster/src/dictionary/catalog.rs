@@ -58,8 +58,8 @@ pub enum Change {
     DropDatabase {
         name: String,
     },
-    /// Creates the table and its fragments, or replaces the definition of the table with this id. `rewrite` tells
-    /// what the fragments must do besides taking the schema (indexes added or dropped are derived from the change).
+    /// Creates the table and its fragments, or replaces the definition of the table with this id. What the fragments must do for
+    /// that, as building or dropping indexes, follows from the difference between the two definitions.
     PutTable(TableSchema),
     DropTable(TableId),
     PutUser(User),

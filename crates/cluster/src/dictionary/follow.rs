@@ -18,7 +18,7 @@ use crate::membership::messages::{Ask, CatalogChange, ServiceReply, SnapshotHead
 impl Dictionary {
     /// One look at whether there is something to follow; from the cluster's thread. `map_changed`: this node may have begun to lead,
     /// and whoever does sees to it that the fragments are those of the dictionary.
-    pub(crate) fn mind_dictionary(&self, map_changed: bool) {
+    pub(crate) fn check_dictionary(&self, map_changed: bool) {
         let Some(cluster) = self.cluster() else { return };
         if map_changed {
             self.reconcile.store(true, Ordering::Release);

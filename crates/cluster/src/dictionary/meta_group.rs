@@ -27,8 +27,8 @@ use crate::dictionary::metadata_lock::ExclusiveTables;
 use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
 use crate::membership::messages::{Ask, ChangeCatalog, ExclusiveTablesOf};
-use crate::membership::peers::Cluster;
-use crate::membership::requests::{PATIENCE, RETRY_AFTER};
+use crate::membership::peers::Membership;
+use crate::membership::requests::{REQUEST_TIMEOUT, RETRY_AFTER};
 
 /// What a node keeps for the dictionary of its cluster.
 #[derive(Default)]
@@ -48,12 +48,12 @@ pub(crate) struct MetaState {
 /// The right to change the dictionary; given back when dropped.
 #[derive(Default)]
 pub struct DefinitionLock {
-    held: Option<(Arc<Cluster>, NodeId, u64)>,
+    held: Option<(Arc<Membership>, NodeId, u64)>,
 }
 
 /// Tables that other nodes have been asked to leave alone; let go of when dropped.
 pub(crate) struct TablesElsewhere {
-    cluster: Arc<Cluster>,
+    cluster: Arc<Membership>,
     token: u64,
     nodes: Vec<NodeId>,
 }
@@ -76,7 +76,7 @@ impl Drop for TablesElsewhere {
 
 fn not_followed(version: u64) -> Error {
     temporary(format!(
-        "the definition is made (dictionary version {version}), but not every node has followed within {PATIENCE:?}"
+        "the definition is made (dictionary version {version}), but not every node has followed within {REQUEST_TIMEOUT:?}"
     ))
     .with_outcome(Outcome::Unknown)
 }
@@ -172,7 +172,7 @@ impl Dictionary {
     /// Has the tables left alone on another node; one that is gone uses nothing.
     async fn exclusive_at(
         &self,
-        cluster: &Cluster,
+        cluster: &Membership,
         node: NodeId,
         tables: &[u32],
         token: u64,
@@ -218,12 +218,12 @@ impl Dictionary {
 
     async fn have_catalog_everywhere(&self, version: u64) -> Result<()> {
         let (cluster, _, partitions) = self.meta_state()?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + REQUEST_TIMEOUT;
         loop {
             let mut covered = vec![false; partitions as usize];
             let mut behind = false;
             for node in cluster.peers_up().into_iter().chain([cluster.options.me]) {
-                match cluster.ask_within(node, Ask::AwaitCatalog(version), PATIENCE).await {
+                match cluster.ask_within(node, Ask::AwaitCatalog(version), REQUEST_TIMEOUT).await {
                     Ok(reply) => {
                         for partition in reply.partitions {
                             if let Some(covered) = covered.get_mut(partition as usize) {

@@ -20,8 +20,8 @@ use crate::dictionary::Dictionary;
 use crate::dictionary::metadata_lock::timed_out;
 use crate::dictionary::table::Table;
 use crate::membership::messages::{Ask, SettleTables};
-use crate::membership::peers::Cluster;
-use crate::membership::requests::{PATIENCE, RETRY_AFTER};
+use crate::membership::peers::Membership;
+use crate::membership::requests::{REQUEST_TIMEOUT, RETRY_AFTER};
 
 /// A node is asked again after so long: the partition that it waits for may be led elsewhere by then.
 const ROUND: Duration = Duration::from_millis(500);
@@ -79,7 +79,7 @@ impl Dictionary {
         result
     }
 
-    async fn settle_everywhere(&self, cluster: &Cluster, tables: &[TableId], deadline: Instant) -> Result<()> {
+    async fn settle_everywhere(&self, cluster: &Membership, tables: &[TableId], deadline: Instant) -> Result<()> {
         let mut settled = vec![false; self.partition_count() as usize];
         let mut leaderless_since = None;
         loop {
@@ -105,7 +105,7 @@ impl Dictionary {
             }
             if open > 0 {
                 leaderless_since = None;
-            } else if now >= *leaderless_since.get_or_insert(now) + PATIENCE {
+            } else if now >= *leaderless_since.get_or_insert(now) + REQUEST_TIMEOUT {
                 return Err(temporary(format!("partition {missing} has no leader just now")));
             }
             tokio::time::sleep_until(round + RETRY_AFTER).await;

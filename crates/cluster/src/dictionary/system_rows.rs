@@ -12,9 +12,9 @@ use crate::dictionary::Dictionary;
 use crate::dictionary::fragments::{FragmentChange, propose};
 use crate::dictionary::meta_group::MetaState;
 use crate::dictionary::unique::{base_primary_key as second_column, hidden_primary_key};
-use crate::membership::peers::Cluster;
+use crate::membership::peers::Membership;
 use crate::membership::remote::not_leader;
-use crate::membership::requests::PATIENCE;
+use crate::membership::requests::REQUEST_TIMEOUT;
 use crate::storage::sequencer::log_room_for;
 
 const ROWS_PER_STEP: usize = 256;
@@ -56,7 +56,7 @@ pub(crate) fn visit_rows(
 }
 
 impl Dictionary {
-    pub(crate) fn meta_state(&self) -> Result<(&Arc<Cluster>, &MetaState, u32)> {
+    pub(crate) fn meta_state(&self) -> Result<(&Arc<Membership>, &MetaState, u32)> {
         let cluster = self.cluster().ok_or_else(|| Error::unknown("internal: this process is no cluster"))?;
         Ok((cluster, &self.meta, cluster.options.partition_count()))
     }
@@ -80,8 +80,8 @@ impl Dictionary {
             }
             self.settle(partition, &mut guard, shoal_types::Timestamp::ZERO)?
         };
-        self.see_to(settled);
-        match tokio::time::timeout(PATIENCE, waiter.wait()).await {
+        self.flush_or_complete(settled);
+        match tokio::time::timeout(REQUEST_TIMEOUT, waiter.wait()).await {
             Ok(true) => Ok(()),
             _ => Err(temporary(format!("partition {partition} could not agree on a definition; try again"))),
         }
@@ -123,8 +123,8 @@ impl Dictionary {
         if appending.signals == 0 {
             return Ok(());
         }
-        self.see_to(appending);
-        match tokio::time::timeout(PATIENCE, waiter.wait()).await {
+        self.flush_or_complete(appending);
+        match tokio::time::timeout(REQUEST_TIMEOUT, waiter.wait()).await {
             Ok(true) => Ok(()),
             _ => Err(temporary("the change may have been made or not").with_outcome(Outcome::Unknown)),
         }

@@ -17,7 +17,7 @@ use crate::storage::sequencer::LoggedSequence;
 pub struct Table {
     pub schema: TableSchema,
     pub layout: RowLayout,
-    /// One a `schema.indexes`, the primary key first.
+    /// The key of every index in `schema.indexes`, the primary key first.
     pub keys: Vec<KeySpec>,
     /// The primary key's parts of the partition columns, in key order.
     pub partition_key: KeySpec,

@@ -11,7 +11,7 @@ use crate::base::errors::temporary;
 use crate::base::topology::Roles;
 use crate::management::Management;
 use crate::membership::messages::{Ask, CommandLine};
-use crate::membership::peers::Cluster;
+use crate::membership::peers::Membership;
 
 /// What a command answers, both ways.
 pub(crate) struct Answer {
@@ -37,7 +37,7 @@ impl Management {
         })
     }
 
-    async fn carry_out(&self, cluster: &Arc<Cluster>, command: Command) -> Result<Answer> {
+    async fn carry_out(&self, cluster: &Arc<Membership>, command: Command) -> Result<Answer> {
         match command {
             Command::Show => {
                 let view = self.view(cluster).await;
@@ -69,7 +69,7 @@ impl Management {
         }
     }
 
-    fn how_to_start(&self, cluster: &Cluster, targets: &Targets) -> Result<Answer> {
+    fn how_to_start(&self, cluster: &Membership, targets: &Targets) -> Result<Answer> {
         let ids = Self::ids_of(cluster, targets, |_| true)?;
         let is_there = |id: NodeId| id == cluster.options.me || cluster.is_up(id);
         let mut text = String::new();
@@ -104,7 +104,7 @@ impl Management {
 }
 
 /// A native client's place that nobody has taken: no node that `ALL` means.
-fn is_free_slot(cluster: &Cluster, id: NodeId) -> bool {
+fn is_free_slot(cluster: &Membership, id: NodeId) -> bool {
     let is_slot = cluster.options.node(id).is_some_and(|node| node.roles == Roles::default());
     is_slot && !cluster.is_up(id)
 }

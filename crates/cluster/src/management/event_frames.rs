@@ -8,7 +8,7 @@ use crate::base::cluster_log::Event;
 use crate::base::wait::lock;
 use crate::management::Management;
 use crate::membership::frames::FRAME_EVENTS;
-use crate::membership::peers::Cluster;
+use crate::membership::peers::Membership;
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct EventBatch {
@@ -39,14 +39,14 @@ impl Management {
     }
 
     /// Events of another node.
-    pub(crate) fn hear_events(&self, from: NodeId, payload: &[u8]) {
+    pub(crate) fn receive_events(&self, from: NodeId, payload: &[u8]) {
         if let Ok(batch) = EventBatch::decode(payload) {
-            self.events().hear(from, batch.events);
+            self.events().receive(from, batch.events);
         }
     }
 
     /// Tells of the partitions that this node has come to lead.
-    pub(crate) fn watch_leaders(&self, cluster: &Cluster) {
+    pub(crate) fn watch_leaders(&self, cluster: &Membership) {
         let partitions = cluster.options.partition_count();
         let changes = lock(&self.leaders).look(self.now(), cluster.options.me, partitions + 1, &cluster.leaders);
         for (severity, text) in describe_changes(&changes, cluster.options.me, partitions) {

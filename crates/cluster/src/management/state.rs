@@ -9,10 +9,10 @@ use tokio::task::JoinSet;
 use super::Stop;
 use crate::management::Management;
 use crate::membership::messages::{Ask, NodeState, PartitionState, TransferState};
-use crate::membership::peers::{Cluster, Peer};
+use crate::membership::peers::{Membership, Peer};
 
 /// A node that does not answer for so long is shown as one that does not.
-const STATE_PATIENCE: Duration = Duration::from_millis(1500);
+const STATE_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// What is known here of a node of the configuration.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Known {
 
 impl Management {
     /// What this node knows of itself.
-    pub(crate) fn state(&self, cluster: &Cluster) -> NodeState {
+    pub(crate) fn state(&self, cluster: &Membership) -> NodeState {
         let memory = self.memory_usage();
         let stopping = self.stopping();
         let transfers = self.transfers().into_iter().map(|(partition, to, progress)| TransferState {
@@ -60,7 +60,7 @@ impl Management {
         }
     }
 
-    fn partition_state(&self, cluster: &Cluster, partition: u32) -> PartitionState {
+    fn partition_state(&self, cluster: &Membership, partition: u32) -> PartitionState {
         let guard = self.partition(partition);
         let serves = guard.is_single() || guard.serves(self.now());
         let others = cluster.options.placement(partition).replicas.into_iter();
@@ -78,14 +78,14 @@ impl Management {
     }
 
     /// Asks all nodes at once how they are, this one included; in the order of their ids.
-    pub(crate) async fn collect_states(&self, cluster: &Arc<Cluster>) -> Vec<Known> {
+    pub(crate) async fn collect_states(&self, cluster: &Arc<Membership>) -> Vec<Known> {
         let me = cluster.options.me;
         let peers = cluster.peers();
         let mut asked = JoinSet::new();
         for (id, _) in peers.iter().filter(|(_, peer)| peer.is_up) {
             let (cluster, id) = (Arc::clone(cluster), *id);
             asked.spawn_local(async move {
-                let reply = cluster.ask_within(id, Ask::State(true), STATE_PATIENCE).await;
+                let reply = cluster.ask_within(id, Ask::State(true), STATE_TIMEOUT).await;
                 (id, reply.ok().and_then(|reply| reply.state))
             });
         }

@@ -1,8 +1,8 @@
 //! Ways around a path that is cut: two nodes that do not reach each other talk through a third that reaches both.
 //!
-//! Every node tells with its news which nodes it has links to. A node whose link to a peer has been down for a while looks
+//! Gossip says which nodes a node has links to. A node whose link to a peer has been down for a while looks
 //! for nodes that are linked to both, and wraps its frames into frames of kind [`FRAME_ROUTED`] to the first of them, which passes
-//! them on. A frame is passed on once, over a link; it is taken only by the life it was meant for, from a life that is not
+//! them on. A frame is passed on once, over a link; only the incarnation takes it that it was meant for, from an incarnation that is not
 //! known to be over, and only while the receiver has no link to the sender itself.
 //!
 //! Frames of one lane stay in order, for the node between handles each on the lane it came by. When any of the nodes
@@ -15,7 +15,7 @@ use shoal_types::NodeId;
 use crate::base::topology::Roles;
 use crate::base::wait::lock;
 use crate::membership::frames::{Address, FRAME_ROUTED};
-use crate::membership::peers::{Cluster, Peer};
+use crate::membership::peers::{Membership, Peer};
 
 /// What a node does with a frame that is passed on.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum Routed {
     No,
 }
 
-/// The nodes that a peer without a link can be reached through, best first, and its life as they know it.
+/// The nodes that a peer without a link can be reached through, best first, and its incarnation as they know it.
 pub(crate) fn detours(
     peers: &[(NodeId, Peer)],
     to: NodeId,
@@ -48,7 +48,7 @@ pub(crate) fn detours(
     (nodes.into_iter().map(|&(node, ..)| node).collect(), newest)
 }
 
-impl Cluster {
+impl Membership {
     /// The address on what goes to a peer that is reached through another.
     pub(crate) fn address(&self, to: NodeId, kind: u8) -> Address {
         let to_incarnation = lock(&self.peers).get(&to).map_or(0, |peer| peer.incarnation);
@@ -106,7 +106,7 @@ impl Cluster {
     }
 }
 
-impl Cluster {
+impl Membership {
     /// A frame that is passed on, without a reply. Returns what is inside if it is for this node.
     pub(crate) fn route_message<'a>(&self, between: NodeId, payload: &'a [u8]) -> Option<(Address, &'a [u8])> {
         let (address, inside) = Address::read(payload)?;
@@ -181,7 +181,7 @@ mod tests {
                 (TARGET, target.clone()),
                 (NodeId(3), linked(30, &[(1, 10), (2, 20)])),
                 (NodeId(4), manager.clone()),
-                // Does not see the target; sees another life of this node; is not linked itself.
+                // Does not see the target; sees another incarnation of this node; is not linked itself.
                 (NodeId(5), linked(50, &[(1, 10)])),
                 (NodeId(6), linked(60, &[(1, 9), (2, 20)])),
                 (NodeId(7), Peer { links: vec![(ME, 10), (TARGET, 20)], ..Peer::default() }),
@@ -189,10 +189,10 @@ mod tests {
         };
         let found = |target: &Peer| detours(&peers(target), TARGET, ME, 10);
         assert_eq!(found(&target), (vec![NodeId(4), NodeId(3)], 20));
-        // Whom all the others know as dead, or as older than the life this node has met, is not there.
+        // Whom all the others know as dead, or as older than the incarnation this node has met, is not there.
         assert_eq!(found(&Peer { dead: 20, ..target.clone() }).0, []);
         assert_eq!(found(&Peer { incarnation: 21, ..target.clone() }).0, []);
-        // A newer life is met through the others.
+        // A newer incarnation is met through the others.
         assert_eq!(found(&Peer { incarnation: 19, ..target }).1, 20);
     }
 

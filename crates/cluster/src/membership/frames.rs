@@ -3,7 +3,7 @@
 //! | kind | way | payload |
 //! |---|---|---|
 //! | 1 Raft | one-way | partition u32, Raft message |
-//! | 2 news | one-way | [`News`](super::gossip::News) |
+//! | 2 gossip | one-way | [`Gossip`](super::gossip::Gossip) |
 //! | 3 events | one-way, to management nodes | what has happened on a node |
 //! | 16 operation | request, or one-way when nobody wants the reply | a transaction's frame; the crate above knows it |
 //! | 17 service | request | one of [`requests`](super::requests) |
@@ -12,7 +12,7 @@
 use shoal_types::NodeId;
 
 pub(crate) const FRAME_RAFT: u8 = 1;
-pub(crate) const FRAME_NEWS: u8 = 2;
+pub(crate) const FRAME_GOSSIP: u8 = 2;
 pub(crate) const FRAME_EVENTS: u8 = 3;
 pub(crate) const FRAME_OPERATION: u8 = 16;
 pub(crate) const FRAME_SERVICE: u8 = 17;
@@ -23,7 +23,7 @@ pub(crate) const FRAME_ROUTED: u8 = 18;
 pub(crate) struct Address {
     pub to: NodeId,
     pub from: NodeId,
-    /// The lives that the sender means.
+    /// The incarnations that the sender means.
     pub to_incarnation: u64,
     pub from_incarnation: u64,
     /// The kind of the frame inside.

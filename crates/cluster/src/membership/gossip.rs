@@ -5,7 +5,7 @@ use shoal_partition::{Agreement, LogEnd, Memory, NodeLife, Testimony};
 
 /// A process of a node.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct Life {
+pub(crate) struct NodeIncarnation {
     #[prost(uint64, tag = "1")]
     pub node: u64,
     #[prost(uint64, tag = "2")]
@@ -23,7 +23,7 @@ pub(crate) struct StoredTestimony {
     #[prost(uint64, tag = "4")]
     pub index: u64,
     #[prost(message, repeated, tag = "5")]
-    pub heard: Vec<Life>,
+    pub heard: Vec<NodeIncarnation>,
     #[prost(bool, tag = "6")]
     pub whole: bool,
     #[prost(bool, tag = "7")]
@@ -39,16 +39,16 @@ pub(crate) struct StoredAgreement {
     #[prost(uint64, tag = "3")]
     pub index: u64,
     #[prost(message, repeated, tag = "4")]
-    pub lives: Vec<Life>,
+    pub incarnations: Vec<NodeIncarnation>,
 }
 
-pub(crate) fn stored(lives: &[NodeLife]) -> Vec<Life> {
-    lives.iter().map(|&(node, incarnation)| Life { node, incarnation }).collect()
+pub(crate) fn stored(incarnations: &[NodeLife]) -> Vec<NodeIncarnation> {
+    incarnations.iter().map(|&(node, incarnation)| NodeIncarnation { node, incarnation }).collect()
 }
 
 pub(crate) fn stored_agreement(partition: u32, agreement: &Agreement) -> StoredAgreement {
     let LogEnd { term, index } = agreement.newest;
-    StoredAgreement { partition, term, index, lives: stored(&agreement.lives) }
+    StoredAgreement { partition, term, index, incarnations: stored(&agreement.lives) }
 }
 
 pub(crate) fn testimony_of(told: &StoredTestimony) -> Testimony {
@@ -58,16 +58,16 @@ pub(crate) fn testimony_of(told: &StoredTestimony) -> Testimony {
         (false, false) => Memory::Amnesiac,
     };
     let end = LogEnd { term: told.term, index: told.index };
-    Testimony { memory, start: told.start, end, heard: lives(&told.heard) }
+    Testimony { memory, start: told.start, end, heard: incarnations(&told.heard) }
 }
 
-pub(crate) fn lives(stored: &[Life]) -> Vec<NodeLife> {
-    stored.iter().map(|life| (life.node, life.incarnation)).collect()
+pub(crate) fn incarnations(stored: &[NodeIncarnation]) -> Vec<NodeLife> {
+    stored.iter().map(|one| (one.node, one.incarnation)).collect()
 }
 
 /// What nodes tell each other.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct News {
+pub(crate) struct Gossip {
     #[prost(message, repeated, tag = "1")]
     pub testimonies: Vec<StoredTestimony>,
     #[prost(message, repeated, tag = "9")]
@@ -87,7 +87,7 @@ pub(crate) struct News {
     pub version: String,
     /// The nodes that the sender has links to.
     #[prost(message, repeated, tag = "10")]
-    pub links: Vec<Life>,
+    pub links: Vec<NodeIncarnation>,
     #[prost(bool, tag = "11")]
     pub disk_is_full: bool,
 }

@@ -14,11 +14,11 @@ use shoal_types::{Error, ErrorCode, NodeId, Result};
 use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
 use crate::base::wait::lock;
 use crate::membership::frames::FRAME_SERVICE;
-use crate::membership::messages::{Ask, Member, Membership, PlacedPartition, Service, ServiceReply};
-use crate::membership::peers::Cluster;
+use crate::membership::messages::{Ask, ClusterDescription, Member, PlacedPartition, Service, ServiceReply};
+use crate::membership::peers::Membership;
 
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Error 1203, MySQL's for a server that takes no more connections of somebody.
 fn no_slot(slots: usize) -> Error {
@@ -34,7 +34,7 @@ fn no_slot(slots: usize) -> Error {
     Error::new(ErrorCode::TooManyUserConnections, message)
 }
 
-impl Cluster {
+impl Membership {
     /// Answers a process that wants to join as a native client.
     pub(crate) fn hand_out_membership(&self) -> Result<ServiceReply> {
         let options = &self.options;
@@ -49,7 +49,7 @@ impl Cluster {
     }
 }
 
-fn membership(cluster: &Cluster, node: NodeId) -> Membership {
+fn membership(cluster: &Membership, node: NodeId) -> ClusterDescription {
     let options = &cluster.options;
     let member = |node: &NodeEntry| Member {
         node: node.id.0,
@@ -60,7 +60,7 @@ fn membership(cluster: &Cluster, node: NodeId) -> Membership {
         replicas: placement.replicas.iter().map(|node| node.0).collect(),
         witness: placement.witness.map(|node| node.0),
     };
-    Membership {
+    ClusterDescription {
         node: node.0,
         name: options.name.clone(),
         nodes: options.nodes.iter().map(member).collect(),
@@ -71,7 +71,7 @@ fn membership(cluster: &Cluster, node: NodeId) -> Membership {
     }
 }
 
-impl Membership {
+impl ClusterDescription {
     fn into_options(self, lanes: u16, transporter: Transporter) -> Result<ClusterOptions> {
         let unreadable = || Error::unknown("the node tells of a cluster that this version does not understand");
         let entry = |member: Member| NodeEntry {
@@ -138,9 +138,9 @@ fn read_membership(address: &str, reply: &[u8], lanes: u16, transporter: Transpo
 }
 
 fn ask_to_join(address: &str, me: &Hello) -> Result<Vec<u8>, ClientError> {
-    let mut client = Client::connect(address, me, CONNECT_PATIENCE)?;
+    let mut client = Client::connect(address, me, CONNECT_TIMEOUT)?;
     let service = Service { ask: Some(Ask::Join(true)) };
-    Ok(client.call(FRAME_SERVICE, &service.encode_to_vec(), PATIENCE)?.payload)
+    Ok(client.call(FRAME_SERVICE, &service.encode_to_vec(), REPLY_TIMEOUT)?.payload)
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!((options.me, options.lanes, options.name.as_str()), (NodeId(2), 3, "reef"));
         assert_eq!(options.placements, cluster.options.placements);
         assert_eq!(options.timing.election_ms(), cluster.options.timing.election_ms());
-        let strange = Membership { node: 9, ..membership(&cluster, NodeId(2)) };
+        let strange = ClusterDescription { node: 9, ..membership(&cluster, NodeId(2)) };
         assert!(strange.into_options(1, Transporter::Tcp).is_err());
     }
 

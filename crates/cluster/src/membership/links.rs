@@ -10,7 +10,7 @@ use crate::base::clock::wall_micros;
 use crate::base::topology::{ClusterOptions, NodeEntry, Roles};
 use crate::base::wait::{Waiter, lock};
 use crate::membership::frames::FRAME_OPERATION;
-use crate::membership::peers::{Cluster, Peer};
+use crate::membership::peers::{Membership, Peer};
 use crate::membership::remote::{Call, CallError, Place, Remote};
 
 /// Clocks that are further apart than this are a fault of a host, not of the network.
@@ -37,7 +37,8 @@ pub enum Served {
     Done,
     /// It has to wait for somebody, and ends with the reply: dropped, it is given up.
     Later(Pin<Box<dyn Future<Output = Vec<u8>>>>),
-    /// Everything is done, and the reply leaves with the waiter's last signal: the function makes it, of whether that came.
+    /// Everything is done, and the reply leaves with the waiter's last signal. The function makes the reply; it is told whether all
+    /// signals came, or one of them said that the thing is lost.
     AtSignal(Waiter, Box<dyn FnOnce(bool) -> Vec<u8> + Send>),
 }
 
@@ -57,11 +58,11 @@ impl Served {
 
 /// What transactions call.
 pub(crate) struct Links {
-    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) cluster: Arc<Membership>,
 }
 
 /// Why a process may not take part, in a sentence for its operator.
-pub(crate) fn check_hello(cluster: &Cluster, theirs: &Hello) -> Result<(), String> {
+pub(crate) fn check_hello(cluster: &Membership, theirs: &Hello) -> Result<(), String> {
     let options = &cluster.options;
     // Management clients need not know the cluster's name.
     if theirs.node == CLIENT && theirs.cluster.is_empty() {
@@ -222,8 +223,8 @@ pub(crate) mod tests {
     }
 
     /// Node 1 of two.
-    pub(crate) fn cluster() -> Cluster {
-        Cluster::new(options(), 1)
+    pub(crate) fn cluster() -> Membership {
+        Membership::new(options(), 1)
     }
 
     pub(crate) fn node_2() -> Hello {

@@ -153,7 +153,7 @@ pub(crate) struct ServiceReply {
     #[prost(bytes, repeated, tag = "8")]
     pub pieces: Vec<Vec<u8>>,
     #[prost(message, optional, tag = "20")]
-    pub membership: Option<Membership>,
+    pub membership: Option<ClusterDescription>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -307,7 +307,7 @@ pub(crate) struct TransferState {
 
 /// The cluster as a node of it has to know it.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct Membership {
+pub(crate) struct ClusterDescription {
     /// The id for the process that has asked.
     #[prost(uint32, tag = "1")]
     pub node: u32,

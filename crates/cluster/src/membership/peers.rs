@@ -1,7 +1,7 @@
 //! What a node of a cluster knows of the others.
 //!
-//! Beside what the Raft groups agree on, nodes only tell each other [`news`](crate::membership::gossip), and nothing depends on its being fresh but
-//! speed: leaders are hints, the dictionary is fetched from its leader, and a horizon that is too old only keeps versions longer.
+//! Beside what the Raft groups agree on, nodes only send each other [`Gossip`](super::gossip::Gossip). Only speed depends on how fresh it
+//! is: leaders are hints, the dictionary is fetched from its leader, and a horizon that is too old only keeps versions longer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,8 +24,8 @@ use crate::membership::routes::Routes;
 /// Something to do on the cluster's thread.
 pub(crate) type Job = Box<dyn FnOnce() -> std::pin::Pin<Box<dyn Future<Output = ()>>> + Send>;
 
-/// A node's side of the cluster.
-pub struct Cluster {
+/// The cluster as this node sees it.
+pub struct Membership {
     pub options: ClusterOptions,
     pub(crate) leaders: Leaders,
     pub(crate) peers: Mutex<HashMap<NodeId, Peer>>,
@@ -53,9 +53,9 @@ pub struct Peer {
     pub(crate) detours: Vec<NodeId>,
     /// Since when it has had no link.
     pub(crate) down_since: Option<Instant>,
-    /// The newest of its lives of which there is proof that it is over.
+    /// The newest of its incarnations that is proven to be over.
     pub(crate) dead: u64,
-    /// The nodes, and their lives, that it has links to, as it says.
+    /// The nodes, with their incarnations, that it says it has links to.
     pub(crate) links: Vec<(NodeId, u64)>,
     pub(crate) is_linked: bool,
     /// What it tells of partitions without a leader, and of those of which it is not sure that it knows what it knew before it
@@ -84,7 +84,7 @@ impl Peer {
         self.detours.clear();
     }
 
-    /// What was known of an earlier life is not true of this one.
+    /// Forgets what was known of an earlier incarnation.
     pub(crate) fn meet(&mut self, incarnation: u64) {
         if self.incarnation != incarnation {
             self.testimonies.clear();
@@ -95,12 +95,12 @@ impl Peer {
     }
 }
 
-impl Cluster {
-    pub(crate) fn new(options: ClusterOptions, incarnation: u64) -> Cluster {
+impl Membership {
+    pub(crate) fn new(options: ClusterOptions, incarnation: u64) -> Membership {
         let (jobs, first_jobs) = mpsc::unbounded_channel();
         let peers = options.nodes.iter().filter(|node| node.id != options.me);
         let peers = peers.map(|node| (node.id, Peer::unmet(node.roles))).collect();
-        Cluster {
+        Membership {
             leaders: Leaders::new(options.partition_count() + 1),
             peers: Mutex::new(peers),
             routes: Routes::new(options.nodes.iter().map(|node| node.id.0).max().unwrap_or(0)),

@@ -10,14 +10,14 @@ use tokio::time::Instant;
 use crate::base::errors::temporary;
 use crate::membership::frames::FRAME_SERVICE;
 use crate::membership::messages::{Ask, Service, ServiceReply};
-use crate::membership::peers::Cluster;
+use crate::membership::peers::Membership;
 use crate::membership::remote::is_not_leader;
 
 /// How long an answer, or a leader, is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(20);
 
-impl Cluster {
+impl Membership {
     /// Asks a node, this one included.
     pub(crate) async fn ask(&self, to: NodeId, ask: Ask) -> Result<ServiceReply> {
         if to == self.options.me {
@@ -44,12 +44,12 @@ impl Cluster {
         }
     }
 
-    /// The same with a limit to the patience.
-    pub(crate) async fn ask_within(&self, to: NodeId, ask: Ask, patience: Duration) -> Result<ServiceReply> {
-        match tokio::time::timeout(patience, self.ask(to, ask)).await {
+    /// The same, but fails when there is no answer in time.
+    pub(crate) async fn ask_within(&self, to: NodeId, ask: Ask, timeout: Duration) -> Result<ServiceReply> {
+        match tokio::time::timeout(timeout, self.ask(to, ask)).await {
             Ok(reply) => reply,
             Err(_) => {
-                Err(temporary(format!("node {to} did not answer within {patience:?}"))
+                Err(temporary(format!("node {to} did not answer within {timeout:?}"))
                     .with_outcome(Outcome::Unknown))
             }
         }
@@ -61,14 +61,14 @@ impl Cluster {
     }
 
     pub(crate) async fn ask_leader(&self, partition: u32, ask: Ask) -> Result<(NodeId, ServiceReply)> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + REQUEST_TIMEOUT;
         loop {
             let failure = match self.leaders.of(partition) {
                 None if partition == self.options.partition_count() => {
                     temporary("no management node leads just now; see that a majority of them runs")
                 }
                 None => temporary(format!("partition {partition} has no leader just now")),
-                Some(leader) => match self.ask_within(leader, ask.clone(), PATIENCE).await {
+                Some(leader) => match self.ask_within(leader, ask.clone(), REQUEST_TIMEOUT).await {
                     Ok(reply) => return Ok((leader, reply)),
                     Err(error) if is_not_leader(&error) && error.outcome() == Outcome::NotCommitted => error,
                     Err(error) => return Err(error),

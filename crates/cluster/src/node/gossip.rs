@@ -5,31 +5,35 @@ use shoal_partition::{Memory, Testimony};
 use shoal_types::NodeId;
 
 use crate::base::wait::lock;
-use crate::membership::frames::FRAME_NEWS;
-use crate::membership::gossip::{Life, News, StoredTestimony, stored, stored_agreement, testimony_of};
-use crate::membership::peers::{Cluster, Peer};
+use crate::membership::frames::FRAME_GOSSIP;
+use crate::membership::gossip::{
+    Gossip, NodeIncarnation, StoredTestimony, stored, stored_agreement, testimony_of,
+};
+use crate::membership::peers::{Membership, Peer};
 use crate::node::Node;
 
 impl Node {
     /// Tells the other nodes how things are here.
-    pub(crate) fn tell_news(&self) {
+    pub(crate) fn send_gossip(&self) {
         let Some(cluster) = self.cluster() else { return };
-        let bytes = self.news(cluster).encode_to_vec();
+        let bytes = self.gossip(cluster).encode_to_vec();
         for peer in cluster.peers_up() {
-            cluster.send(peer, 0, FRAME_NEWS, |buffer| buffer.extend_from_slice(&bytes));
+            cluster.send(peer, 0, FRAME_GOSSIP, |buffer| buffer.extend_from_slice(&bytes));
         }
     }
 
-    fn news(&self, cluster: &Cluster) -> News {
+    fn gossip(&self, cluster: &Membership) -> Gossip {
         let me = cluster.options.me;
         let led = (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(me));
         let leads: Vec<u32> = led.collect();
-        let life_of =
-            |(node, peer): (&NodeId, &Peer)| Life { node: u64::from(node.0), incarnation: peer.incarnation };
-        let mut links: Vec<Life> =
-            lock(&cluster.peers).iter().filter(|(_, peer)| peer.is_linked).map(life_of).collect();
-        links.sort_unstable_by_key(|life| life.node);
-        News {
+        let incarnation_of = |(node, peer): (&NodeId, &Peer)| NodeIncarnation {
+            node: u64::from(node.0),
+            incarnation: peer.incarnation,
+        };
+        let mut links: Vec<NodeIncarnation> =
+            lock(&cluster.peers).iter().filter(|(_, peer)| peer.is_linked).map(incarnation_of).collect();
+        links.sort_unstable_by_key(|link| link.node);
+        Gossip {
             links,
             testimonies: self.hosted().filter_map(|partition| self.testimony(cluster, partition)).collect(),
             agreements: self
@@ -47,8 +51,8 @@ impl Node {
         }
     }
 
-    fn testimony(&self, cluster: &Cluster, partition: u32) -> Option<StoredTestimony> {
-        let heard = cluster.testimonies(partition).into_iter().map(|(life, _)| life).collect();
+    fn testimony(&self, cluster: &Membership, partition: u32) -> Option<StoredTestimony> {
+        let heard = cluster.testimonies(partition).into_iter().map(|(incarnation, _)| incarnation).collect();
         let Testimony { memory, start, end, heard } = self.partition(partition).testimony(self.is_new(), heard)?;
         let (whole, new) = (memory == Memory::Whole, memory == Memory::New);
         let heard = stored(&heard);
@@ -56,29 +60,29 @@ impl Node {
     }
 
     /// Takes in what another node has told.
-    pub(crate) fn hear_news(&self, from: NodeId, payload: &[u8]) {
-        let (Some(cluster), Ok(news)) = (self.cluster(), News::decode(payload)) else { return };
-        for (&partition, &term) in news.leads.iter().zip(&news.terms) {
+    pub(crate) fn receive_gossip(&self, from: NodeId, payload: &[u8]) {
+        let (Some(cluster), Ok(gossip)) = (self.cluster(), Gossip::decode(payload)) else { return };
+        for (&partition, &term) in gossip.leads.iter().zip(&gossip.terms) {
             cluster.learn_leader(partition, from, term);
         }
         let led_before =
             (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(from));
-        for partition in led_before.filter(|one| !news.leads.contains(one)).collect::<Vec<_>>() {
+        for partition in led_before.filter(|one| !gossip.leads.contains(one)).collect::<Vec<_>>() {
             cluster.forget_leader(partition, from);
         }
-        self.note_newest_catalog(news.catalog_version);
-        self.hear_agreements(cluster, &news.agreements);
-        let links: Vec<_> = news.links.iter().map(|life| (NodeId(life.node as u32), life.incarnation)).collect();
+        self.note_newest_catalog(gossip.catalog_version);
+        self.receive_agreements(cluster, &gossip.agreements);
+        let links: Vec<_> = gossip.links.iter().map(|link| (NodeId(link.node as u32), link.incarnation)).collect();
         let mut peers = lock(&cluster.peers);
         let peer = peers.entry(from).or_default();
         let has_other_links = peer.links != links;
         peer.links = links;
-        peer.testimonies = news.testimonies.iter().map(|told| (told.partition, testimony_of(told))).collect();
-        peer.catalog_version = news.catalog_version;
-        peer.started = news.started;
-        peer.disk_is_full = news.disk_is_full;
-        peer.mysql = news.mysql;
-        peer.version = news.version;
+        peer.testimonies = gossip.testimonies.iter().map(|told| (told.partition, testimony_of(told))).collect();
+        peer.catalog_version = gossip.catalog_version;
+        peer.started = gossip.started;
+        peer.disk_is_full = gossip.disk_is_full;
+        peer.mysql = gossip.mysql;
+        peer.version = gossip.version;
         drop(peers);
         if has_other_links {
             self.find_routes();

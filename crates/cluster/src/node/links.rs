@@ -10,7 +10,7 @@ use crate::base::clock::HybridClock;
 use crate::base::cluster_log::Severity;
 use crate::base::wait::lock;
 use crate::membership::frames::{
-    FRAME_EVENTS, FRAME_NEWS, FRAME_OPERATION, FRAME_RAFT, FRAME_ROUTED, FRAME_SERVICE,
+    FRAME_EVENTS, FRAME_GOSSIP, FRAME_OPERATION, FRAME_RAFT, FRAME_ROUTED, FRAME_SERVICE,
 };
 use crate::membership::links::{PROGRAM_VERSION, Served, check_hello, dials};
 use crate::node::Node;
@@ -67,8 +67,8 @@ impl Handler for Receiver {
         let Some(node) = self.node.upgrade().filter(|_| from != CLIENT) else { return };
         match kind {
             FRAME_RAFT => node.receive_raft(payload),
-            FRAME_NEWS => node.hear_news(from, payload),
-            FRAME_EVENTS => node.hear_events(from, payload),
+            FRAME_GOSSIP => node.receive_gossip(from, payload),
+            FRAME_EVENTS => node.receive_events(from, payload),
             FRAME_ROUTED => {
                 if let Some((address, inside)) =
                     node.cluster().and_then(|cluster| cluster.route_message(from, payload))
@@ -143,14 +143,14 @@ impl Handler for Receiver {
         let Some(cluster) = node.cluster() else { return };
         match cluster.meet_on_link(peer, hello) {
             // Frames that are still on their way around would come behind those on the link: they are dropped.
-            true => node.forget_doings_of(peer),
+            true => node.reset_peer(peer),
             false => cluster.raise_map_version(),
         }
         lock(&cluster.handed_out).forget(peer);
         tracing::info!(%peer, "a node is connected");
         node.events().forget_refusal(peer);
         node.log_event("connection", &format!("Node {peer} Connected"));
-        node.tell_news();
+        node.send_gossip();
     }
 
     fn on_down(&self, peer: NodeId, incarnation: u64) {

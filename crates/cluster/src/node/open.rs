@@ -21,7 +21,7 @@ use crate::dictionary::recovery::DictionaryRecovery;
 use crate::dictionary::stored::StoredMap;
 use crate::management::Management;
 use crate::membership::links::Links;
-use crate::membership::peers::Cluster;
+use crate::membership::peers::Membership;
 use crate::node::Node;
 use crate::replication::Replication;
 use crate::storage::identity::Identity;
@@ -57,13 +57,13 @@ impl Node {
         }
         let amnesia = match &mut identity {
             Some(identity) => {
-                let amnesia = identity.begin_life(options.durability);
+                let amnesia = identity.begin_incarnation(options.durability);
                 identity.write()?;
                 amnesia
             }
             None => false,
         };
-        let plan = Arc::new(ReplicaPlan { cluster: options.cluster.clone(), amnesia, life: wall_micros() });
+        let plan = Arc::new(ReplicaPlan { cluster: options.cluster.clone(), amnesia, incarnation: wall_micros() });
         let budget = Arc::new(MemoryBudget::new(data_memory(&options)));
         let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
         let total_bytes = if options.keeps_nothing { 0 } else { bytes_on_disk(&options.data_dir) };
@@ -96,7 +96,7 @@ impl Node {
         let partitions = replay.finish(&router, report)?;
         let initialised = identity.as_ref().is_none_or(|identity| identity.initialised);
         let background_work = options.background_work;
-        let cluster = options.cluster.clone().map(|cluster| Arc::new(Cluster::new(cluster, wall_micros())));
+        let cluster = options.cluster.clone().map(|cluster| Arc::new(Membership::new(cluster, wall_micros())));
         let node = Arc::new_cyclic(|node: &Weak<Node>| {
             let storage = Storage::new(StorageParts {
                 options,
@@ -125,7 +125,7 @@ impl Node {
             node.set_remote(Arc::new(Links { cluster: Arc::clone(cluster) }));
         }
         let last = Arc::downgrade(&node);
-        node.set_last_words(move || {
+        node.set_stop_hook(move || {
             if let Some(node) = last.upgrade() {
                 node.forward_events();
             }

@@ -39,7 +39,7 @@ impl Node {
     fn go_around(&self, node: NodeId, before: &Peer, detours: Vec<NodeId>, incarnation: u64) {
         let Some(cluster) = self.cluster() else { return };
         if incarnation != before.incarnation && before.incarnation != 0 {
-            // There is a newer life of it: the older one is over.
+            // It has a newer incarnation: the older one is over.
             self.peer_died(node);
         }
         let through = detours[0];
@@ -48,7 +48,7 @@ impl Node {
         }
         cluster.raise_map_version();
         self.log_event("connection", &format!("Node {node} is reached through node {through}"));
-        self.tell_news();
+        self.send_gossip();
     }
 
     /// What was on its way to or from a peer may be lost: its transactions are rolled back here, and what it leads is
@@ -61,11 +61,11 @@ impl Node {
             known.detours.clear();
             cluster.routes.set(peer, None);
         }
-        self.forget_doings_of(peer);
+        self.reset_peer(peer);
     }
 
-    /// What is known of a peer's doings is worth nothing before it speaks again.
-    pub(crate) fn forget_doings_of(&self, peer: NodeId) {
+    /// Starts over with a peer: forgets what it leads, holds and reads, and rolls its transactions back.
+    pub(crate) fn reset_peer(&self, peer: NodeId) {
         let Some(cluster) = self.cluster() else { return };
         cluster.leaders.forget_node(peer);
         cluster.raise_map_version();

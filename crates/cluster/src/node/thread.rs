@@ -1,6 +1,7 @@
-//! The cluster's thread: lets time pass in the replicas, tells the news, follows the dictionary, runs what nobody waits for.
+//! The cluster's thread: ticks the replicas, sends gossip, follows the dictionary, and runs jobs that nobody waits for.
 //!
-//! It must come round often, or leases run out: nothing on it blocks for longer than a flush, and long work awaits between its pieces.
+//! It must come round often, or leases run out. So nothing on it blocks for longer than a flush, and long work awaits between its
+//! pieces.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,8 +14,8 @@ use crate::membership::peers::Job;
 use crate::node::Node;
 
 const TICK_MIN: Duration = Duration::from_millis(5);
-/// News are told again after so many ticks even if nothing has changed.
-const TICKS_PER_NEWS: u32 = 4;
+/// Gossip is sent after so many ticks even if nothing has changed.
+const TICKS_PER_GOSSIP: u32 = 4;
 
 impl Node {
     /// Starts the thread of a node that belongs to a cluster. It ends when the node is stopped or gone.
@@ -47,15 +48,15 @@ impl Node {
         self.leave_amnesia();
         let version = cluster.map_version();
         let map_changed = version != *told;
-        if turn.is_multiple_of(TICKS_PER_NEWS) || map_changed {
+        if turn.is_multiple_of(TICKS_PER_GOSSIP) || map_changed {
             *told = version;
             self.find_routes();
-            self.tell_news();
+            self.send_gossip();
         }
         self.watch_leaders(cluster);
         self.forward_events();
-        self.mind_leading();
-        self.mind_dictionary(map_changed);
+        self.check_leadership();
+        self.check_dictionary(map_changed);
     }
 }
 

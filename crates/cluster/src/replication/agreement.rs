@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use shoal_partition::{Agreement, LogEnd, NodeLife, Partition, Testimony};
 
 use crate::base::wait::lock;
-use crate::membership::gossip::{StoredAgreement, lives};
-use crate::membership::peers::Cluster;
+use crate::membership::gossip::{StoredAgreement, incarnations};
+use crate::membership::peers::Membership;
 use crate::replication::Replication;
 
 impl Replication {
@@ -24,7 +24,7 @@ impl Replication {
     }
 
     /// What the voters of a partition agree on, if they do; `replica` is this node's.
-    fn agree(&self, cluster: &Cluster, partition: u32, replica: &Partition) -> Option<Agreement> {
+    fn agree(&self, cluster: &Membership, partition: u32, replica: &Partition) -> Option<Agreement> {
         let told = cluster.testimonies(partition);
         let placement = cluster.options.placement(partition);
         if told.len() + 1 < placement.voters().len() {
@@ -85,9 +85,9 @@ impl Replication {
     }
 
     /// What others have agreed on counts here if it names this very process.
-    pub(crate) fn hear_agreements(&self, cluster: &Cluster, agreements: &[StoredAgreement]) {
+    pub(crate) fn receive_agreements(&self, cluster: &Membership, agreements: &[StoredAgreement]) {
         for told in agreements {
-            let lives = lives(&told.lives);
+            let lives = incarnations(&told.incarnations);
             if lives.contains(&cluster.me()) && self.hosted().any(|partition| partition == told.partition) {
                 let newest = LogEnd { term: told.term, index: told.index };
                 self.take_agreement(told.partition, Agreement { lives, newest });

@@ -89,7 +89,7 @@ impl Replication {
         self.note_completed(end);
         drop(completion);
         for appending in again {
-            self.see_to(appending);
+            self.flush_or_complete(appending);
         }
     }
 
@@ -131,7 +131,7 @@ impl Replication {
     }
 
     /// Has what was appended flushed, or handed back if it need not be. No partition may be held.
-    pub(crate) fn see_to(&self, appending: Appending) {
+    pub(crate) fn flush_or_complete(&self, appending: Appending) {
         if appending.end == shoal_log::Lsn::ZERO {
             return;
         }
@@ -146,7 +146,7 @@ impl Replication {
         let settled = self.settle(partition, &mut guard, Timestamp::ZERO);
         drop(guard);
         match settled {
-            Ok(appending) => self.see_to(appending),
+            Ok(appending) => self.flush_or_complete(appending),
             Err(error) => self.stop(&format!("partition {partition} cannot log what it wants: {error}")),
         }
     }

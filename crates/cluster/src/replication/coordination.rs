@@ -14,7 +14,7 @@ use crate::replication::Replication;
 /// Bits of a transaction's id that count; those above name its coordinator's node.
 const TRANSACTION_COUNTER_BITS: u32 = 52;
 
-/// What this node knows of the others' doings, and of its own among them.
+/// What this node knows of transactions and rows on the other nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     horizons: PeerHorizons,

@@ -24,7 +24,7 @@ pub(crate) struct Unsent {
 }
 
 impl Replication {
-    /// Does what a replicated partition wants done. The caller passes the result on to `see_to` when it has let go of
+    /// Does what a replicated partition wants done. The caller passes the result on to `flush_or_complete` when it has let go of
     /// the partition.
     pub(crate) fn settle(
         &self,

@@ -12,7 +12,7 @@ use shoal_partition::Millis;
 use shoal_types::NodeId;
 
 use crate::base::wait::lock;
-use crate::membership::peers::Cluster;
+use crate::membership::peers::Membership;
 use crate::replication::Replication;
 
 /// How long transactions are waited for.
@@ -113,7 +113,7 @@ impl Replication {
     }
 
     /// One look at all that this node leads; from the cluster's thread.
-    pub(crate) fn mind_leading(&self) {
+    pub(crate) fn check_leadership(&self) {
         let Some(cluster) = &self.cluster else { return };
         let now = self.now();
         self.go_on_handing_over(now);
@@ -135,7 +135,7 @@ impl Replication {
     }
 
     /// Who should lead a partition instead of this node, which does.
-    fn better_leader(&self, cluster: &Cluster, partition: u32) -> Option<NodeId> {
+    fn better_leader(&self, cluster: &Membership, partition: u32) -> Option<NodeId> {
         let me = cluster.options.me;
         let leading = &self.replicas[partition as usize].leading;
         if cluster.leaders.of(partition) != Some(me) {

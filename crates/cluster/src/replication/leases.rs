@@ -12,7 +12,7 @@ use crate::replication::Replication;
 use crate::storage::partitions::PartitionGuard;
 
 /// How long a node that begins to lead waits for those that may be reading snapshots.
-const SNAPSHOTS_PATIENCE: Duration = Duration::from_millis(100);
+const SNAPSHOTS_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Replication {
     /// Holds a partition that this node leads.
@@ -48,7 +48,7 @@ impl Replication {
         cluster.spawn(move || async move {
             let Some(node) = handle.upgrade() else { return };
             if let Some(operations) = node.operations.get() {
-                let _ = tokio::time::timeout(SNAPSHOTS_PATIENCE, operations.observe_snapshots()).await;
+                let _ = tokio::time::timeout(SNAPSHOTS_TIMEOUT, operations.observe_snapshots()).await;
             }
             node.replicas[partition as usize].serving_term.store(term, Ordering::Release);
             if let Some(cluster) = &node.cluster {

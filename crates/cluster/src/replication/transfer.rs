@@ -19,7 +19,7 @@ use crate::base::errors::{log_error, temporary};
 use crate::base::throttle::{Pace, in_background};
 use crate::base::wait::lock;
 use crate::membership::messages::{Ask, CheckpointPiece, ServiceReply};
-use crate::membership::peers::Cluster;
+use crate::membership::peers::Membership;
 use crate::replication::Replication;
 use crate::storage::records::group_of;
 
@@ -86,7 +86,7 @@ impl Replication {
         outgoing.iter().map(|(&(partition, to), &progress)| (partition, to, progress)).collect()
     }
 
-    async fn send_checkpoint(&self, cluster: &Cluster, partition: u32, to: NodeId) -> Result<u64> {
+    async fn send_checkpoint(&self, cluster: &Membership, partition: u32, to: NodeId) -> Result<u64> {
         let start = self.now();
         let mut cursor = {
             let mut guard = self.partition(partition);

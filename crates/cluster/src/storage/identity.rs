@@ -112,12 +112,12 @@ impl Identity {
     }
 
     /// A process begins with the directory. Returns whether its replicas are amnesiac: promises may be lost, because the directory is
-    /// a new one, or because a crash ended a life that acknowledged from memory. How commits are made durable from now on has no
+    /// a new one, or because the incarnation that crashed acknowledged from memory. How commits are made durable from now on has no
     /// say in that.
-    pub(crate) fn begin_life(&mut self, durability: Durability) -> bool {
+    pub(crate) fn begin_incarnation(&mut self, durability: Durability) -> bool {
         let amnesia = !self.initialised || (!self.clean && self.replicated);
         self.clean = false;
-        // Replicas that have not caught up are as amnesiac in their next life.
+        // Replicas that have not caught up are as amnesiac in their next incarnation.
         self.replicated = amnesia || durability == Durability::Replicated;
         amnesia
     }
@@ -197,24 +197,24 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let open = || Identity::open(directory.path(), &options("reef", 1)).unwrap();
         let mut identity = open();
-        assert!(identity.begin_life(Durability::Disk), "the directory is a new one");
+        assert!(identity.begin_incarnation(Durability::Disk), "the directory is a new one");
         (identity.initialised, identity.replicated) = (true, false);
         identity.write().unwrap();
         // A crash in `disk` mode loses nothing, whatever the next life does.
         let mut identity = open();
-        assert!(!identity.begin_life(Durability::Replicated));
+        assert!(!identity.begin_incarnation(Durability::Replicated));
         identity.write().unwrap();
         // One in `replicated` mode does, even if the configuration says `disk` now; and also the life after that, until it has
         // caught up.
         for _ in 0..2 {
             let mut identity = open();
-            assert!(identity.begin_life(Durability::Disk));
+            assert!(identity.begin_incarnation(Durability::Disk));
             identity.write().unwrap();
         }
         let mut identity = open();
         identity.replicated = false;
         identity.write().unwrap();
-        assert!(!open().begin_life(Durability::Disk));
+        assert!(!open().begin_incarnation(Durability::Disk));
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
             let old: String =
                 text.lines().filter(|line| !line.starts_with("replicated")).map(|l| format!("{l}\n")).collect();
             fs::write(&file, old).unwrap();
-            assert_eq!(open().begin_life(Durability::Disk), !clean);
+            assert_eq!(open().begin_incarnation(Durability::Disk), !clean);
         }
     }
 

@@ -18,7 +18,7 @@ use crate::base::errors::log_error;
 use crate::base::machine_memory::default_data_memory;
 use crate::base::options::NodeOptions;
 use crate::base::router::Router;
-use crate::base::throttle::{Company, Pace, stand_back};
+use crate::base::throttle::{Pace, Throttle, lower_priority};
 use crate::base::topology::ClusterOptions;
 use crate::storage::records::{KIND_ENTRY, KIND_LOG_START, KIND_VOTE, group_of, read_vote};
 
@@ -57,7 +57,7 @@ pub(crate) struct ReplicaPlan {
     pub(crate) cluster: Option<ClusterOptions>,
     /// What was promised may be lost and must not be voted about.
     pub(crate) amnesia: bool,
-    pub(crate) life: u64,
+    pub(crate) incarnation: u64,
 }
 
 impl ReplicaPlan {
@@ -93,7 +93,7 @@ impl ReplicaPlan {
             witness: witness.map(|node| u64::from(node.0)),
             timing: cluster.timing,
             amnesia: self.amnesia,
-            life: self.life,
+            life: self.incarnation,
             ..single
         }
     }
@@ -104,7 +104,7 @@ const LOCK_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
 /// Waits for a process that has the directory and is about to leave it.
 pub(crate) fn open_log(options: &NodeOptions) -> Result<Recovery> {
-    let deadline = Instant::now() + options.lock_patience;
+    let deadline = Instant::now() + options.lock_timeout;
     loop {
         match Log::open(&options.data_dir, log_options(options)) {
             Err(LogError::Locked { .. }) if Instant::now() < deadline => std::thread::sleep(LOCK_AGAIN_AFTER),
@@ -144,7 +144,7 @@ pub(crate) struct Replay {
     threads: Vec<ReplayThread>,
     /// Bytes of checkpoints and log that were read.
     pub(crate) done_bytes: Arc<AtomicU64>,
-    company: Arc<Company>,
+    throttle: Arc<Throttle>,
     /// Hears when a thread ends.
     done: Receiver<()>,
     ended: Sender<()>,
@@ -173,7 +173,7 @@ impl Replay {
             budget,
             threads: Vec::new(),
             done_bytes: Arc::default(),
-            company: Company::new(),
+            throttle: Throttle::new(),
             done,
             ended,
         }
@@ -188,18 +188,18 @@ impl Replay {
             let (giver, used) = channel();
             let (store, budget) = (self.store.clone(), Arc::clone(&self.budget));
             let (done_bytes, ended) = (Arc::clone(&self.done_bytes), self.ended.clone());
-            let company = Arc::clone(&self.company);
+            let throttle = Arc::clone(&self.throttle);
             let own: Vec<u32> = (number..partitions).step_by(count as usize).collect();
             let plan = Arc::clone(&self.plan);
             let handle = std::thread::Builder::new()
                 .name("shoal-recovery".into())
                 .spawn(move || {
-                    stand_back();
+                    lower_priority();
                     let recovered = recover_partitions(
                         &plan,
                         &store,
                         &budget,
-                        (&done_bytes, Pace::start(&company)),
+                        (&done_bytes, Pace::start(&throttle)),
                         &own,
                         count,
                         (&receiver, &giver),

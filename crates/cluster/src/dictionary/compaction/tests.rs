@@ -52,7 +52,7 @@ async fn started(directory: &TempDir) -> Arc<Node> {
         cluster: Some(cluster_options()),
         data_memory: Some(1 << 28),
         background_work: false,
-        lock_patience: Duration::from_secs(30),
+        lock_timeout: Duration::from_secs(30),
         on_fatal: Arc::new(|reason| panic!("the node stopped: {reason}")),
         ..NodeOptions::new(directory.path())
     };
