@@ -41,9 +41,12 @@ pub(crate) fn never_durable() -> Error {
 
 /// Has the log flushed.
 async fn flush(node: &Arc<Node>, waiter: &Waiter) -> Result<()> {
-    let mut promise = FlushPromise { node: Some(node) };
     note_turn(waiter.session());
-    // Sessions of this worker that are ready go first, and append what they have.
+    if node.flush_later() {
+        return Ok(());
+    }
+    let mut promise = FlushPromise { node: Some(node) };
+    // Sessions of this thread that are ready go first, and append what they have.
     tokio::task::yield_now().await;
     if !waiter.is_done() {
         // The batch is in the log's memory: whether any of it reached the disk is not known.

@@ -85,13 +85,20 @@ impl Storage {
     /// For the session whose batch has to be flushed: does it in this thread if the disk is quick, or has the log's writer do it.
     /// Nothing is to be done in a thread that flushes before it sleeps.
     pub fn flush_inline(&self) -> Result<()> {
-        match FLUSH_BEFORE_SLEEP.get() {
-            FlushBeforeSleep::No => self.flush_now(),
-            FlushBeforeSleep::Clean | FlushBeforeSleep::Due => {
-                FLUSH_BEFORE_SLEEP.set(FlushBeforeSleep::Due);
-                Ok(())
-            }
+        match self.flush_later() {
+            true => Ok(()),
+            false => self.flush_now(),
         }
+    }
+
+    /// For the session whose batch has to be flushed: this thread does it before it sleeps, or between two turns of a long statement.
+    /// Returns false if it is none that does.
+    pub fn flush_later(&self) -> bool {
+        let does = FLUSH_BEFORE_SLEEP.get() != FlushBeforeSleep::No;
+        if does {
+            FLUSH_BEFORE_SLEEP.set(FlushBeforeSleep::Due);
+        }
+        does
     }
 
     /// For a long statement, whenever the other sessions of its thread have had their turn: what they have appended is flushed by the

@@ -10,8 +10,9 @@ use shoal_types::{Error, ErrorCode, Result};
 
 use crate::frontend::KillSignal;
 
-/// How long a statement works before its worker's other sessions have their turn.
-const TURN_US: u64 = 500;
+/// How long a statement works before its worker's other sessions have their turn, which they need three of for a commit. It is asked for
+/// between batches of rows, so a turn takes this or a batch, whichever is longer.
+const TURN_US: u64 = 150;
 
 /// Shared by the session and whoever may kill it.
 pub struct Interrupt {
