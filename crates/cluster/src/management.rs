@@ -1,5 +1,5 @@
-//! What operators see and command: [`command`] reads commands, [`state`] and [`view`] tell how things are, [`operate`] changes them,
-//! [`client`] is the other end. [`event_frames`] brings what happened to the management nodes, which write it.
+//! What operators see and command: [`command`] reads commands, `state` and `view` tell how things are, `operate` changes them,
+//! [`client`] is the other end. `event_frames` brings what happened to the management nodes, which write it.
 
 pub mod client;
 pub mod command;

@@ -329,7 +329,7 @@ pub(crate) struct ClusterDescription {
 pub(crate) struct Member {
     #[prost(uint32, tag = "1")]
     pub node: u32,
-    /// As in [`Roles::bits`].
+    /// As in `Roles::bits`.
     #[prost(uint32, tag = "2")]
     pub roles: u32,
     #[prost(string, optional, tag = "3")]

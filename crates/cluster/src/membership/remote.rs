@@ -1,6 +1,6 @@
 //! Partitions whose leaders are in other processes: the seam between transactions and the links.
 //!
-//! Transactions ask [`Node::place`](crate::Node::place) where a partition is led. Without a [`Remote`] everything is here, and the question
+//! Transactions ask `Node::place` where a partition is led. Without a [`Remote`] everything is here, and the question
 //! costs one load and one branch. With one, the answer follows the cluster map, and operations on partitions that are led
 //! elsewhere travel as frames: `call` for a request and its reply, `send` for what needs none. What the frames mean is
 //! written in the crate above; here they are bytes.

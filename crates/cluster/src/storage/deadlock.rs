@@ -212,7 +212,7 @@ pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
 
 impl WaitForGraph {
     /// A wait begins, under a token that [`WaitForGraph::leave`] is given as well. True: it may have closed a cycle, see
-    /// [`Storage::is_deadlocked`].
+    /// `Node::is_deadlocked`.
     pub fn enter(&self, waiter: TransactionId, blockers: &[TransactionId], token: u64, timeout: Duration) -> bool {
         let since = Instant::now();
         let deadline = since + timeout;

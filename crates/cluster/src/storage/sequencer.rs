@@ -63,7 +63,7 @@ pub struct Appending {
     /// How many partitions will signal the token.
     pub signals: u32,
     /// It is acknowledged when it is durable, and the caller sees to the flush. Otherwise it is as good as applied: the
-    /// caller calls [`Node::complete`](crate::Node).
+    /// caller calls `Node::complete`.
     pub needs_flush: bool,
 }
 
