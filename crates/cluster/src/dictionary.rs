@@ -1,254 +1,182 @@
-//! The dictionary: databases, tables, users. Immutable snapshots; every change makes the next one.
+//! The dictionary: databases, tables, accounts and variables, as versions that are never changed, and how the next one comes about.
+//!
+//! [`catalog`], [`table`], [`sequence`] are what sessions read. [`ddl`] changes them in a process that is the whole database; in a cluster
+//! [`meta_group`] does, in rows ([`meta_rows`]) that are compacted ([`compaction`]) and that all nodes [`follow`].
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+pub(crate) mod catalog;
+pub(crate) mod checkpoint;
+pub(crate) mod compaction;
+pub(crate) mod ddl;
+pub(crate) mod follow;
+pub(crate) mod fragments;
+pub(crate) mod meta_group;
+pub(crate) mod meta_rows;
+pub(crate) mod metadata_lock;
+pub(crate) mod numbers;
+pub(crate) mod recovery;
+pub(crate) mod sequence;
+pub(crate) mod settled_tables;
+pub(crate) mod single_user;
+pub(crate) mod stored;
+pub(crate) mod system_rows;
+pub(crate) mod table;
+pub(crate) mod table_lock;
+pub mod table_map;
+pub(crate) mod transactions;
+pub mod unique;
 
-use shoal_types::{Collation, Error, ErrorCode, Result, TableId, TableSchema};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::sequence::Sequence;
-use crate::table::Table;
-use crate::table_map::{ById, ByName, TableMap};
+use shoal_types::TableId;
 
-/// One version of the whole dictionary.
-#[derive(Clone, Debug, Default)]
-pub struct Catalog {
-    /// Raised by every change.
-    pub version: u64,
-    pub databases: BTreeMap<String, Arc<Database>>,
-    pub tables_by_id: TableMap<ById>,
-    /// By (user, host).
-    pub users: BTreeMap<(String, String), Arc<User>>,
-    /// Global system variables that were set with SET PERSIST.
-    pub variables: BTreeMap<String, String>,
-    /// The version that this one was made from, if it was not made out of nothing.
-    pub(crate) based_on: Option<u64>,
-    /// Tables that came, went or changed since then; some of them more than once.
-    pub(crate) touched: Vec<TableId>,
+use crate::base::handle::Handle;
+use crate::dictionary::catalog::Catalog;
+use crate::dictionary::meta_group::MetaState;
+use crate::dictionary::metadata_lock::MetadataLocks;
+use crate::dictionary::recovery::DictionaryRecovery;
+use crate::dictionary::single_user::SingleUser;
+use crate::replication::Replication;
+
+/// Table ids of a block, one for every node.
+const TABLE_IDS_PER_BLOCK: u32 = 256;
+
+/// The layer above replication.
+pub struct Dictionary {
+    replication: Replication,
+    metadata_locks: Arc<MetadataLocks>,
+    catalog: RwLock<Arc<Catalog>>,
+    catalog_version: AtomicU64,
+    /// The last record of the meta group that the published catalog has.
+    catalog_index: AtomicU64,
+    ddl: tokio::sync::Mutex<()>,
+    next_table_id: AtomicU32,
+    single_user: SingleUser,
+    meta: MetaState,
+    /// The newest version of the dictionary that anybody has told of.
+    newest_catalog: AtomicU64,
+    /// This node has had the dictionary as its leader had it at some moment since this node started.
+    knows_catalog: AtomicBool,
+    /// This node may lead what it did not lead when it looked at its fragments last.
+    reconcile: AtomicBool,
+    /// The dictionary is being fetched.
+    following: AtomicBool,
+    handle: Handle<Dictionary>,
 }
 
-#[derive(Clone, Debug)]
-pub struct Database {
-    pub name: String,
-    pub collation: Collation,
-    /// Hidden tables of unique indexes are not in here, only in `tables_by_id`.
-    pub tables: TableMap<ByName>,
+impl Deref for Dictionary {
+    type Target = Replication;
+
+    #[inline]
+    fn deref(&self) -> &Replication {
+        &self.replication
+    }
 }
 
-/// An account with its privileges.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct User {
-    pub user: String,
-    pub host: String,
-    pub plugin: String,
-    pub authentication_string: Vec<u8>,
-    pub locked: bool,
-    pub require_tls: bool,
-    /// (database or empty for all, table or empty for all, privilege bits), see the SQL layer.
-    pub grants: Vec<(String, String, u64)>,
-}
-
-/// One step of a dictionary change; a DDL statement is a list of them that takes effect as one.
-#[derive(Clone, Debug)]
-pub enum Change {
-    PutDatabase {
-        name: String,
-        collation: Collation,
-    },
-    DropDatabase {
-        name: String,
-    },
-    /// Creates the table and its fragments, or replaces the definition of the table with this id. `rewrite` tells
-    /// what the fragments must do besides taking the schema (indexes added or dropped are derived from the change).
-    PutTable(TableSchema),
-    DropTable(TableId),
-    PutUser(User),
-    DropUser {
-        user: String,
-        host: String,
-    },
-    /// Global system variables that were set with SET PERSIST.
-    PutVariable {
-        name: String,
-        value: Option<String>,
-    },
-}
-
-impl Catalog {
-    pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
-        self.databases.get(name)
+impl Dictionary {
+    pub(crate) fn new(
+        replication: Replication,
+        recovered: DictionaryRecovery,
+        handle: Handle<Dictionary>,
+    ) -> Dictionary {
+        let DictionaryRecovery { catalog, next_table_id, index, .. } = recovered;
+        Dictionary {
+            metadata_locks: MetadataLocks::new(Arc::clone(replication.waits())),
+            single_user: SingleUser::of(&catalog),
+            catalog_version: AtomicU64::new(catalog.version),
+            catalog_index: AtomicU64::new(index),
+            catalog: RwLock::new(Arc::new(catalog)),
+            ddl: tokio::sync::Mutex::new(()),
+            next_table_id: AtomicU32::new(next_table_id.max(1)),
+            meta: MetaState::default(),
+            newest_catalog: AtomicU64::new(0),
+            knows_catalog: AtomicBool::new(false),
+            reconcile: AtomicBool::new(false),
+            following: AtomicBool::new(false),
+            replication,
+            handle,
+        }
     }
 
-    pub fn table(&self, database: &str, name: &str) -> Option<&Arc<Table>> {
-        self.databases.get(database)?.tables.get(name)
+    /// Who uses which tables, and who changes their definitions.
+    #[inline]
+    pub fn metadata_locks(&self) -> &Arc<MetadataLocks> {
+        &self.metadata_locks
     }
 
-    pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
-        self.tables_by_id.get(&id)
+    /// The dictionary as it is now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The same definitions, for the changes that make another version of them.
-    pub(crate) fn successor(&self) -> Catalog {
-        let mut next = self.clone();
-        next.based_on = Some(self.version);
-        next.touched.clear();
-        next
+    /// Raised by every change of the dictionary.
+    #[inline]
+    pub fn catalog_version(&self) -> u64 {
+        self.catalog_version.load(Ordering::Acquire)
     }
 
-    /// The tables that may not be the same in `old`: all, unless this version was made from that one.
-    pub(crate) fn touched_since(&self, old: &Catalog) -> Vec<TableId> {
-        let mut touched = match self.based_on == Some(old.version) {
-            true => self.touched.clone(),
-            false => self.tables_by_id.keys().chain(old.tables_by_id.keys()).copied().collect(),
-        };
-        touched.sort_unstable();
-        touched.dedup();
-        touched
-    }
-
-    /// Makes one change of the definitions. Errors: a database that is not there.
-    pub(crate) fn apply(&mut self, change: &Change) -> Result<()> {
-        match change {
-            Change::PutDatabase { name, collation } => self.put_database(name, *collation),
-            Change::DropDatabase { name } => {
-                let tables = self.databases.get(name).map(|old| old.tables.clone()).unwrap_or_default();
-                for table in tables.values() {
-                    self.drop_table(table.id());
+    pub(crate) fn publish_catalog(&self, catalog: Arc<Catalog>, meta_index: u64) {
+        let version = catalog.version;
+        let old = {
+            let mut present = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            for id in catalog.touched_since(&present) {
+                if !present.tables_by_id.contains_key(&id)
+                    && let Some(table) = catalog.tables_by_id.get(&id)
+                {
+                    table.set_since(version);
                 }
-                self.databases.remove(name);
             }
-            Change::PutTable(schema) => self.put_table(schema.clone())?,
-            Change::DropTable(id) => self.drop_table(*id),
-            Change::PutUser(user) => {
-                self.users.insert((user.user.clone(), user.host.clone()), Arc::new(user.clone()));
-            }
-            Change::DropUser { user, host } => {
-                self.users.remove(&(user.clone(), host.clone()));
-            }
-            Change::PutVariable { name, value: Some(value) } => {
-                self.variables.insert(name.clone(), value.clone());
-            }
-            Change::PutVariable { name, value: None } => {
-                self.variables.remove(name);
-            }
-        }
-        Ok(())
-    }
-
-    fn put_database(&mut self, name: &str, collation: Collation) {
-        let tables = self.databases.get(name).map(|old| old.tables.clone()).unwrap_or_default();
-        let database = Database { name: name.to_string(), collation, tables };
-        self.databases.insert(name.to_string(), Arc::new(database));
-    }
-
-    /// The catalog of a later version, which these changes make out of nothing. Tables that are in both keep their counters and
-    /// locks, and those that are the same stay what they are.
-    pub(crate) fn succeeded_by(&self, version: u64, changes: &[Change]) -> Result<Catalog> {
-        let mut next = Catalog { version, ..Catalog::default() };
-        for change in changes {
-            match change {
-                Change::PutTable(schema) => {
-                    let old = self.tables_by_id.get(&schema.id).cloned();
-                    next.put_table_after(schema.clone(), old)?;
-                }
-                other => next.apply(other)?,
-            }
-        }
-        Ok(next)
-    }
-
-    fn put_table(&mut self, schema: TableSchema) -> Result<()> {
-        let old = self.tables_by_id.get(&schema.id).cloned();
-        self.put_table_after(schema, old)
-    }
-
-    /// `old`: the version before it.
-    fn put_table_after(&mut self, schema: TableSchema, old: Option<Arc<Table>>) -> Result<()> {
-        let kept = |id: &TableId| schema.indexes.iter().any(|index| index.unique_table == Some(*id));
-        for id in old.iter().flat_map(|old| hidden_tables(old)).filter(|id| !kept(id)) {
-            self.remove_table(id);
-        }
-        self.remove_table(schema.id);
-        let table = match old {
-            Some(old) if old.schema == schema => old,
-            Some(old) => {
-                let next = old.next_version(schema);
-                next.next_auto_increment.fetch_max(next.schema.options.auto_increment, Ordering::Relaxed);
-                Arc::new(next)
-            }
-            None => {
-                let next = schema.options.auto_increment.max(1);
-                Arc::new(Table::new(schema, Arc::new(Sequence::new(next))))
-            }
+            std::mem::replace(&mut *present, Arc::clone(&catalog))
         };
-        let schema = &table.schema;
-        if !schema.database.is_empty() {
-            let database = self
-                .databases
-                .get_mut(&schema.database)
-                .ok_or_else(|| Error::new(ErrorCode::BadDb, format!("Unknown database '{}'", schema.database)))?;
-            Arc::make_mut(database).tables.insert(Arc::clone(&table));
+        for id in catalog.touched_since(&old) {
+            let Some(table) = old.tables_by_id.get(&id) else { continue };
+            if !catalog.tables_by_id.get(&id).is_some_and(|newer| Arc::ptr_eq(newer, table)) {
+                table.set_stale();
+            }
         }
-        self.touch(table.id());
-        self.tables_by_id.insert(table);
-        Ok(())
+        self.single_user.follow(&catalog);
+        self.catalog_index.store(meta_index, Ordering::Release);
+        self.catalog_version.store(version, Ordering::Release);
     }
 
-    /// Removes a table and the hidden tables of its unique indexes.
-    fn drop_table(&mut self, id: TableId) {
-        let hidden: Vec<TableId> =
-            self.tables_by_id.get(&id).map(|table| hidden_tables(table).collect()).unwrap_or_default();
-        for id in hidden.into_iter().chain([id]) {
-            self.remove_table(id);
-        }
-    }
-
-    fn touch(&mut self, id: TableId) {
-        if self.based_on.is_some() {
-            self.touched.push(id);
+    /// An id that no table has had. In a cluster every node has ids of its own.
+    pub fn next_table_id(&self) -> TableId {
+        match self.cluster() {
+            None => TableId(self.next_table_id.fetch_add(1, Ordering::Relaxed)),
+            Some(cluster) => {
+                let block = self.next_table_id.fetch_add(TABLE_IDS_PER_BLOCK, Ordering::Relaxed);
+                TableId(block / TABLE_IDS_PER_BLOCK * TABLE_IDS_PER_BLOCK + cluster.options.me.0)
+            }
         }
     }
 
-    fn remove_table(&mut self, id: TableId) {
-        let Some(table) = self.tables_by_id.remove(&id) else { return };
-        self.touch(id);
-        if let Some(database) = self.databases.get_mut(&table.schema.database)
-            && database.tables.get(table.name()).is_some_and(|named| named.id() == id)
-        {
-            Arc::make_mut(database).tables.remove(table.name());
-        }
-    }
-}
-
-fn hidden_tables(table: &Table) -> impl Iterator<Item = TableId> + '_ {
-    table.schema.indexes.iter().filter_map(|index| index.unique_table)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::meta_rows::changes_schema;
-
-    fn put(id: u32, database: &str) -> Change {
-        let mut schema = changes_schema();
-        (schema.id, schema.name, schema.database) = (TableId(id), format!("t{id}"), database.into());
-        Change::PutTable(schema)
+    /// No table has this id or a higher one, as far as this node knows.
+    pub(crate) fn next_free_table_id(&self) -> u32 {
+        self.next_table_id.load(Ordering::Relaxed)
     }
 
-    #[test]
-    fn a_version_tells_which_tables_it_has_changed_and_of_another_one_all() {
-        let mut first = Catalog { version: 7, ..Catalog::default() };
-        first.apply(&Change::PutDatabase { name: "d".into(), collation: Collation::UTF8MB4_0900_AI_CI }).unwrap();
-        (1..=1000).for_each(|id| first.apply(&put(id, "d")).unwrap());
-        let mut next = first.successor();
-        next.version = 8;
-        next.apply(&Change::DropTable(TableId(5))).unwrap();
-        next.apply(&put(6, "d")).unwrap();
-        next.apply(&put(2000, "d")).unwrap();
-        assert_eq!(next.touched_since(&first), [5, 6, 2000].map(TableId));
-        assert_eq!(next.successor().touched_since(&next), []);
-        assert_eq!(next.touched_since(&Catalog::default()).len(), 1000);
-        assert!(first.table("d", "t5").is_some() && next.table("d", "t5").is_none());
-        assert!(first.table_by_id(TableId(2000)).is_none() && next.table("d", "t2000").is_some());
+    /// As some other node has said it.
+    pub(crate) fn note_next_table_id(&self, next: u32) {
+        self.next_table_id.fetch_max(next, Ordering::Relaxed);
+    }
+
+    /// A table has this id: later ones are higher.
+    pub(crate) fn note_table_id(&self, id: TableId) {
+        let next = match self.cluster() {
+            None => id.0 + 1,
+            Some(_) => (id.0 / TABLE_IDS_PER_BLOCK + 1) * TABLE_IDS_PER_BLOCK,
+        };
+        self.next_table_id.fetch_max(next, Ordering::Relaxed);
+    }
+
+    /// Somebody has told of this version of the dictionary.
+    pub(crate) fn note_newest_catalog(&self, version: u64) {
+        self.newest_catalog.fetch_max(version, Ordering::AcqRel);
+    }
+
+    /// This node has had the dictionary since it started.
+    pub(crate) fn knows_catalog(&self) -> bool {
+        self.knows_catalog.load(Ordering::Acquire)
     }
 }

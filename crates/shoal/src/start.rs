@@ -20,7 +20,7 @@ use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
 use crate::{handlersocket, settings, system};
 
 /// How long the nodes of an earlier supervisor may take to leave their directories.
-const LOCK_PATIENCE: Duration = Duration::from_secs(15);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
 /// Between two attempts to have the accounts.
 const ACCOUNTS_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// How long others are given to take over what this node leads before it stops.
@@ -71,7 +71,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     let mut options = node_options(&config, me)?;
     if arguments.until_input_ends {
         // The nodes of a supervisor that was killed end by themselves.
-        options.lock_patience = LOCK_PATIENCE;
+        options.lock_timeout = LOCK_TIMEOUT;
     }
     let mut globals = Globals::default();
     handlersocket::configure(&mut globals, &me.handlersocket)?;

@@ -6,13 +6,13 @@ use prost::Message;
 use shoal_transport::{CLIENT, Client, ClientError, Hello};
 
 use super::command::Command;
-use crate::mesh::FRAME_SERVICE;
-use crate::services::{Ask, CommandLine, Service, ServiceReply};
+use crate::membership::frames::FRAME_SERVICE;
+use crate::membership::messages::{Ask, CommandLine, Service, ServiceReply};
 
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Commands that wait until nodes have stopped, started and caught up.
-const LONG_PATIENCE: Duration = Duration::from_secs(24 * 3600);
+const LONG_REPLY_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// Why a command has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ impl ManagementClient {
         let me = Hello { node: CLIENT, lanes: 1, ..Hello::default() };
         let mut failures = Vec::new();
         for address in addresses {
-            match Client::connect(address, &me, CONNECT_PATIENCE) {
+            match Client::connect(address, &me, CONNECT_TIMEOUT) {
                 Ok(client) => return Ok(ManagementClient { client, address: address.clone() }),
                 Err(error) => failures.push(error.to_string()),
             }
@@ -67,9 +67,9 @@ impl ManagementClient {
     /// See [`CommandError`].
     pub fn execute(&mut self, line: &str, json: bool) -> Result<String, CommandError> {
         let command = Command::parse(line).map_err(CommandError::Refused)?;
-        let patience = if command.takes_long() { LONG_PATIENCE } else { PATIENCE };
+        let timeout = if command.takes_long() { LONG_REPLY_TIMEOUT } else { REPLY_TIMEOUT };
         let service = Service { ask: Some(Ask::Command(CommandLine { line: line.to_owned(), json })) };
-        let reply = match self.client.call(FRAME_SERVICE, &service.encode_to_vec(), patience) {
+        let reply = match self.client.call(FRAME_SERVICE, &service.encode_to_vec(), timeout) {
             Ok(reply) => reply,
             Err(ClientError::Call(error)) => return Err(CommandError::Refused(error.to_string())),
             Err(error) => return Err(CommandError::Broken(error.to_string())),

@@ -4,7 +4,7 @@
 
 use shoal_types::NodeId;
 
-use crate::cluster_log::Severity;
+use crate::base::cluster_log::Severity;
 
 /// Lines of the cluster log that CLUSTERLOG shows when it is not told how many.
 const LINES_SHOWN: usize = 50;

@@ -11,24 +11,26 @@ use serde_json::json;
 use shoal_types::{Error, NodeId, Result};
 use tokio::time::Instant;
 
+use super::Stop;
 use super::command::{LogFilter, Targets};
+use super::commands::Answer;
 use super::view::{ClusterView, NodeView, State};
-use super::{Answer, Stop};
-use crate::cluster_log::Severity;
-use crate::dictionary::Change;
-use crate::live::Cluster;
-use crate::node::Node;
-use crate::services::{Ask, temporary};
-use crate::single_user;
-use crate::topology::{ClusterOptions, Roles};
+use crate::base::cluster_log::Severity;
+use crate::base::errors::temporary;
+use crate::base::topology::{ClusterOptions, Roles};
+use crate::dictionary::catalog::Change;
+use crate::dictionary::single_user;
+use crate::management::Management;
+use crate::membership::messages::Ask;
+use crate::membership::peers::Membership;
 
-const ASK_PATIENCE: Duration = Duration::from_secs(5);
+const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a node may take to end, to be started again, and to catch up.
-const STOP_PATIENCE: Duration = Duration::from_secs(60);
-const START_PATIENCE: Duration = Duration::from_secs(300);
-const CATCH_UP_PATIENCE: Duration = Duration::from_secs(3600);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(300);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(3600);
 /// How long a restart waits until the others can do without the node.
-const SPARE_PATIENCE: Duration = Duration::from_secs(30);
+const SPARE_TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 fn failed(message: impl Into<String>) -> Error {
@@ -88,14 +90,14 @@ pub(super) fn can_spare(
     Ok(())
 }
 
-impl Node {
-    pub(super) async fn view(self: &Arc<Self>, cluster: &Cluster) -> ClusterView {
+impl Management {
+    pub(super) async fn view(&self, cluster: &Arc<Membership>) -> ClusterView {
         ClusterView::of(&cluster.options, self.collect_states(cluster).await)
     }
 
     /// The ids of targets; an error names the first that does not exist.
     pub(super) fn ids_of(
-        cluster: &Cluster,
+        cluster: &Membership,
         targets: &Targets,
         all: impl Fn(NodeId) -> bool,
     ) -> Result<Vec<NodeId>> {
@@ -118,8 +120,8 @@ impl Node {
     }
 
     pub(super) async fn stop_nodes(
-        self: &Arc<Self>,
-        cluster: &Cluster,
+        &self,
+        cluster: &Arc<Membership>,
         targets: &Targets,
         force: bool,
     ) -> Result<Answer> {
@@ -138,25 +140,25 @@ impl Node {
         self.stop_others(cluster, &others, how).await?;
         let mut text: String = others.iter().map(|id| format!("Node {id} has shut down.\n")).collect();
         if ids.contains(&me) {
-            cluster.management.stop_soon(how)?;
+            self.stop_soon(how)?;
             text.push_str(&format!("Node {me} shuts down; this client is connected to it.\n"));
         }
         Ok(Answer { json: json!({ "stopped": ids.iter().map(|id| id.0).collect::<Vec<_>>() }), text })
     }
 
     /// Tells nodes to stop and waits until they are gone.
-    async fn stop_others(&self, cluster: &Cluster, ids: &[NodeId], how: Stop) -> Result<()> {
+    async fn stop_others(&self, cluster: &Membership, ids: &[NodeId], how: Stop) -> Result<()> {
         let before: Vec<(NodeId, u64)> = ids.iter().map(|&id| (id, incarnation(cluster, id))).collect();
         for &id in ids {
             self.tell_to_stop(cluster, id, how).await?;
         }
-        let deadline = Instant::now() + STOP_PATIENCE;
+        let deadline = Instant::now() + STOP_TIMEOUT;
         for (id, incarnation_before) in before {
             while cluster.is_up(id) && incarnation(cluster, id) == incarnation_before {
                 if Instant::now() > deadline {
                     return Err(failed(format!(
                         "node {id} was told to stop and has not within {} seconds; look at its log, or end its process",
-                        STOP_PATIENCE.as_secs()
+                        STOP_TIMEOUT.as_secs()
                     )));
                 }
                 tokio::time::sleep(LOOK_EVERY).await;
@@ -165,8 +167,8 @@ impl Node {
         Ok(())
     }
 
-    async fn tell_to_stop(&self, cluster: &Cluster, id: NodeId, how: Stop) -> Result<()> {
-        match self.ask_within(id, Ask::Stop(how as i32), ASK_PATIENCE).await {
+    async fn tell_to_stop(&self, cluster: &Membership, id: NodeId, how: Stop) -> Result<()> {
+        match cluster.ask_within(id, Ask::Stop(how as i32), ASK_TIMEOUT).await {
             // One that is gone before it has answered has stopped too.
             Err(_) if !cluster.is_up(id) => Ok(()),
             told => told.map(|_| ()),
@@ -174,8 +176,8 @@ impl Node {
     }
 
     pub(super) async fn restart_nodes(
-        self: &Arc<Self>,
-        cluster: &Cluster,
+        &self,
+        cluster: &Arc<Membership>,
         targets: &Targets,
         force: bool,
     ) -> Result<Answer> {
@@ -202,32 +204,32 @@ impl Node {
             if !force {
                 self.wait_until_spare(cluster, me).await.map_err(|why| failed(format!("{text}{why}")))?;
             }
-            cluster.management.stop_soon(Stop::Restart)?;
+            self.stop_soon(Stop::Restart)?;
             text.push_str(&format!("Node {me} restarts; this client is connected to it.\n"));
             restarted.push(me.0);
         }
         Ok(Answer { json: json!({ "restarted": restarted }), text })
     }
 
-    async fn restart_one(self: &Arc<Self>, cluster: &Cluster, id: NodeId, force: bool) -> Result<()> {
+    async fn restart_one(&self, cluster: &Arc<Membership>, id: NodeId, force: bool) -> Result<()> {
         if !force {
             self.wait_until_spare(cluster, id).await?;
         }
         self.log_event("restart", &format!("Node {id} is being restarted"));
         let before = incarnation(cluster, id);
         self.tell_to_stop(cluster, id, Stop::Restart).await?;
-        let deadline = Instant::now() + START_PATIENCE;
+        let deadline = Instant::now() + START_TIMEOUT;
         while incarnation(cluster, id) == before || !cluster.is_started(id) {
             if Instant::now() > deadline {
                 return Err(failed(format!(
                     "node {id} was told to restart and has not started within {} seconds; look at its log and its \
                      STATUS; the restart goes no further",
-                    START_PATIENCE.as_secs()
+                    START_TIMEOUT.as_secs()
                 )));
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        let deadline = Instant::now() + CATCH_UP_PATIENCE;
+        let deadline = Instant::now() + CATCH_UP_TIMEOUT;
         loop {
             let view = self.view(cluster).await;
             if has_caught_up(&cluster.options, &view, id) {
@@ -236,15 +238,15 @@ impl Node {
             if Instant::now() > deadline {
                 return Err(failed(format!(
                     "node {id} has restarted but not caught up within {} minutes; the restart goes no further",
-                    CATCH_UP_PATIENCE.as_secs() / 60
+                    CATCH_UP_TIMEOUT.as_secs() / 60
                 )));
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
-    async fn wait_until_spare(self: &Arc<Self>, cluster: &Cluster, id: NodeId) -> Result<()> {
-        let deadline = Instant::now() + SPARE_PATIENCE;
+    async fn wait_until_spare(&self, cluster: &Arc<Membership>, id: NodeId) -> Result<()> {
+        let deadline = Instant::now() + SPARE_TIMEOUT;
         loop {
             let view = self.view(cluster).await;
             match can_spare(&cluster.options, &view, &[id], true) {
@@ -257,7 +259,7 @@ impl Node {
         }
     }
 
-    pub(super) async fn shut_down(self: &Arc<Self>, cluster: &Cluster) -> Result<Answer> {
+    pub(super) async fn shut_down(&self, cluster: &Arc<Membership>) -> Result<Answer> {
         let me = cluster.options.me;
         self.log_event("shutdown", "Cluster shutdown initiated");
         let up = cluster.peers_up();
@@ -265,13 +267,13 @@ impl Node {
         let managers: Vec<NodeId> = up.into_iter().filter(|&id| is_manager(cluster, id)).collect();
         self.stop_others(cluster, &first, Stop::WithAll).await?;
         self.stop_others(cluster, &managers, Stop::WithAll).await?;
-        cluster.management.stop_soon(Stop::WithAll)?;
+        self.stop_soon(Stop::WithAll)?;
         let stopped: Vec<u32> = first.iter().chain(&managers).map(|id| id.0).chain([me.0]).collect();
         let text = format!("{} node(s) have shut down, the last of them this management node.\n", stopped.len());
         Ok(Answer { json: json!({ "stopped": stopped }), text })
     }
 
-    pub(super) async fn enter_single_user(self: &Arc<Self>, cluster: &Cluster, id: NodeId) -> Result<Answer> {
+    pub(super) async fn enter_single_user(&self, cluster: &Arc<Membership>, id: NodeId) -> Result<Answer> {
         let Some(entry) = cluster.options.node(id) else {
             return Err(failed(format!("there is no node {id}; SHOW lists the nodes")));
         };
@@ -281,7 +283,7 @@ impl Node {
                 entry.roles
             )));
         }
-        // The node itself knows it before its news have come.
+        // The node itself knows it before its gossip has come.
         let is_started = id == cluster.options.me
             || cluster.is_started(id)
             || self.view(cluster).await.node(id).is_some_and(|node| node.state == State::Started);
@@ -298,7 +300,7 @@ impl Node {
         Ok(Answer { json: json!({ "single_user_node": id.0 }), text })
     }
 
-    pub(super) async fn exit_single_user(self: &Arc<Self>) -> Result<Answer> {
+    pub(super) async fn exit_single_user(&self) -> Result<Answer> {
         self.put_single_user(None).await?;
         self.log_event("singleuser", "Single user mode has ended");
         let text = "Single user mode has ended: all nodes serve statements.\n".into();
@@ -311,12 +313,12 @@ impl Node {
         self.change(vec![Change::PutVariable { name: single_user::VARIABLE.into(), value }]).await
     }
 
-    pub(super) async fn filter_log(&self, cluster: &Cluster, filter: &LogFilter) -> Result<Answer> {
+    pub(super) async fn filter_log(&self, cluster: &Membership, filter: &LogFilter) -> Result<Answer> {
         let set = |severities: &[Severity]| match severities.is_empty() {
             true => Severity::ALL.into_iter().map(Severity::bit).sum::<u32>(),
             false => severities.iter().fold(0, |bits, severity| bits | severity.bit()),
         };
-        let present = cluster.events.filter();
+        let present = self.events().filter();
         let wanted = match filter {
             LogFilter::On(severities) => present | set(severities),
             LogFilter::Off(severities) => present & !set(severities),
@@ -325,7 +327,7 @@ impl Node {
         };
         if *filter != LogFilter::Info {
             for node in cluster.options.management_nodes() {
-                let told = self.ask_within(node, Ask::LogFilter(wanted), ASK_PATIENCE).await;
+                let told = cluster.ask_within(node, Ask::LogFilter(wanted), ASK_TIMEOUT).await;
                 if let Err(error) = told
                     && (node == cluster.options.me || cluster.is_up(node))
                 {
@@ -347,16 +349,16 @@ impl Node {
 }
 
 /// A node that is there to serve, and can be told to stop. Native clients cannot: they end by themselves.
-fn is_no_manager(cluster: &Cluster, id: NodeId) -> bool {
+fn is_no_manager(cluster: &Membership, id: NodeId) -> bool {
     let serves = |roles: Roles| !roles.management && roles != Roles::default();
     cluster.options.node(id).is_some_and(|node| serves(node.roles))
 }
 
-fn is_manager(cluster: &Cluster, id: NodeId) -> bool {
+fn is_manager(cluster: &Membership, id: NodeId) -> bool {
     cluster.options.node(id).is_some_and(|node| node.roles.management)
 }
 
-fn incarnation(cluster: &Cluster, id: NodeId) -> u64 {
+fn incarnation(cluster: &Membership, id: NodeId) -> u64 {
     cluster.peers().into_iter().find(|(node, _)| *node == id).map_or(0, |(_, peer)| peer.incarnation)
 }
 

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use shoal_types::NodeId;
 
-use super::state::{Known, NodeState};
-use crate::topology::{ClusterOptions, Roles};
+use super::state::Known;
+use crate::base::topology::{ClusterOptions, Roles};
+use crate::membership::messages::NodeState;
 
 /// NDB's states, as far as they can be told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use shoal_types::NodeId;
 
-use super::state::{Known, NodeState, PartitionState, TransferState};
+use super::state::Known;
 use super::view::{ClusterView, State, bytes_text, ranges};
-use crate::live::Peer;
-use crate::topology::{ClusterOptions, NodeEntry, Placement, Roles};
+use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
+use crate::membership::messages::{NodeState, PartitionState, TransferState};
+use crate::membership::peers::Peer;
 
 const DATA: Roles = Roles { management: false, data: true, sql: true };
 const MANAGEMENT: Roles = Roles { management: true, data: false, sql: false };

@@ -66,6 +66,8 @@ fn a_rollback_and_a_savepoint_take_back_what_came_after() {
         transaction.rollback();
         assert_eq!(newest_k(&node, &table, 1).await, Some(Some(100)));
         drop(transaction);
+        // The partitions other than the home hear of the commit's decision in the background.
+        settled_tasks().await;
         for partition in 0..4 {
             let activity = node.node.partition(partition).activity();
             assert_eq!((activity.transactions, activity.row_locks, activity.proposals), (0, 0, 0));

@@ -1,0 +1,254 @@
+//! The dictionary: databases, tables, users. Immutable snapshots; every change makes the next one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_types::{Collation, Error, ErrorCode, Result, TableId, TableSchema};
+
+use crate::dictionary::sequence::Sequence;
+use crate::dictionary::table::Table;
+use crate::dictionary::table_map::{ById, ByName, TableMap};
+
+/// One version of the whole dictionary.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// Raised by every change.
+    pub version: u64,
+    pub databases: BTreeMap<String, Arc<Database>>,
+    pub tables_by_id: TableMap<ById>,
+    /// By (user, host).
+    pub users: BTreeMap<(String, String), Arc<User>>,
+    /// Global system variables that were set with SET PERSIST.
+    pub variables: BTreeMap<String, String>,
+    /// The version that this one was made from, if it was not made out of nothing.
+    pub(crate) based_on: Option<u64>,
+    /// Tables that came, went or changed since then; some of them more than once.
+    pub(crate) touched: Vec<TableId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Database {
+    pub name: String,
+    pub collation: Collation,
+    /// Hidden tables of unique indexes are not in here, only in `tables_by_id`.
+    pub tables: TableMap<ByName>,
+}
+
+/// An account with its privileges.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct User {
+    pub user: String,
+    pub host: String,
+    pub plugin: String,
+    pub authentication_string: Vec<u8>,
+    pub locked: bool,
+    pub require_tls: bool,
+    /// (database or empty for all, table or empty for all, privilege bits), see the SQL layer.
+    pub grants: Vec<(String, String, u64)>,
+}
+
+/// One step of a dictionary change; a DDL statement is a list of them that takes effect as one.
+#[derive(Clone, Debug)]
+pub enum Change {
+    PutDatabase {
+        name: String,
+        collation: Collation,
+    },
+    DropDatabase {
+        name: String,
+    },
+    /// Creates the table and its fragments, or replaces the definition of the table with this id. What the fragments must do for
+    /// that, as building or dropping indexes, follows from the difference between the two definitions.
+    PutTable(TableSchema),
+    DropTable(TableId),
+    PutUser(User),
+    DropUser {
+        user: String,
+        host: String,
+    },
+    /// Global system variables that were set with SET PERSIST.
+    PutVariable {
+        name: String,
+        value: Option<String>,
+    },
+}
+
+impl Catalog {
+    pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
+        self.databases.get(name)
+    }
+
+    pub fn table(&self, database: &str, name: &str) -> Option<&Arc<Table>> {
+        self.databases.get(database)?.tables.get(name)
+    }
+
+    pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
+        self.tables_by_id.get(&id)
+    }
+
+    /// The same definitions, for the changes that make another version of them.
+    pub(crate) fn successor(&self) -> Catalog {
+        let mut next = self.clone();
+        next.based_on = Some(self.version);
+        next.touched.clear();
+        next
+    }
+
+    /// The tables that may not be the same in `old`: all, unless this version was made from that one.
+    pub(crate) fn touched_since(&self, old: &Catalog) -> Vec<TableId> {
+        let mut touched = match self.based_on == Some(old.version) {
+            true => self.touched.clone(),
+            false => self.tables_by_id.keys().chain(old.tables_by_id.keys()).copied().collect(),
+        };
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    /// Makes one change of the definitions. Errors: a database that is not there.
+    pub(crate) fn apply(&mut self, change: &Change) -> Result<()> {
+        match change {
+            Change::PutDatabase { name, collation } => self.put_database(name, *collation),
+            Change::DropDatabase { name } => {
+                let tables = self.databases.get(name).map(|old| old.tables.clone()).unwrap_or_default();
+                for table in tables.values() {
+                    self.drop_table(table.id());
+                }
+                self.databases.remove(name);
+            }
+            Change::PutTable(schema) => self.put_table(schema.clone())?,
+            Change::DropTable(id) => self.drop_table(*id),
+            Change::PutUser(user) => {
+                self.users.insert((user.user.clone(), user.host.clone()), Arc::new(user.clone()));
+            }
+            Change::DropUser { user, host } => {
+                self.users.remove(&(user.clone(), host.clone()));
+            }
+            Change::PutVariable { name, value: Some(value) } => {
+                self.variables.insert(name.clone(), value.clone());
+            }
+            Change::PutVariable { name, value: None } => {
+                self.variables.remove(name);
+            }
+        }
+        Ok(())
+    }
+
+    fn put_database(&mut self, name: &str, collation: Collation) {
+        let tables = self.databases.get(name).map(|old| old.tables.clone()).unwrap_or_default();
+        let database = Database { name: name.to_string(), collation, tables };
+        self.databases.insert(name.to_string(), Arc::new(database));
+    }
+
+    /// The catalog of a later version, which these changes make out of nothing. Tables that are in both keep their counters and
+    /// locks, and those that are the same stay what they are.
+    pub(crate) fn succeeded_by(&self, version: u64, changes: &[Change]) -> Result<Catalog> {
+        let mut next = Catalog { version, ..Catalog::default() };
+        for change in changes {
+            match change {
+                Change::PutTable(schema) => {
+                    let old = self.tables_by_id.get(&schema.id).cloned();
+                    next.put_table_after(schema.clone(), old)?;
+                }
+                other => next.apply(other)?,
+            }
+        }
+        Ok(next)
+    }
+
+    fn put_table(&mut self, schema: TableSchema) -> Result<()> {
+        let old = self.tables_by_id.get(&schema.id).cloned();
+        self.put_table_after(schema, old)
+    }
+
+    /// `old`: the version before it.
+    fn put_table_after(&mut self, schema: TableSchema, old: Option<Arc<Table>>) -> Result<()> {
+        let kept = |id: &TableId| schema.indexes.iter().any(|index| index.unique_table == Some(*id));
+        for id in old.iter().flat_map(|old| hidden_tables(old)).filter(|id| !kept(id)) {
+            self.remove_table(id);
+        }
+        self.remove_table(schema.id);
+        let table = match old {
+            Some(old) if old.schema == schema => old,
+            Some(old) => {
+                let next = old.next_version(schema);
+                next.next_auto_increment.fetch_max(next.schema.options.auto_increment, Ordering::Relaxed);
+                Arc::new(next)
+            }
+            None => {
+                let next = schema.options.auto_increment.max(1);
+                Arc::new(Table::new(schema, Arc::new(Sequence::new(next))))
+            }
+        };
+        let schema = &table.schema;
+        if !schema.database.is_empty() {
+            let database = self
+                .databases
+                .get_mut(&schema.database)
+                .ok_or_else(|| Error::new(ErrorCode::BadDb, format!("Unknown database '{}'", schema.database)))?;
+            Arc::make_mut(database).tables.insert(Arc::clone(&table));
+        }
+        self.touch(table.id());
+        self.tables_by_id.insert(table);
+        Ok(())
+    }
+
+    /// Removes a table and the hidden tables of its unique indexes.
+    fn drop_table(&mut self, id: TableId) {
+        let hidden: Vec<TableId> =
+            self.tables_by_id.get(&id).map(|table| hidden_tables(table).collect()).unwrap_or_default();
+        for id in hidden.into_iter().chain([id]) {
+            self.remove_table(id);
+        }
+    }
+
+    fn touch(&mut self, id: TableId) {
+        if self.based_on.is_some() {
+            self.touched.push(id);
+        }
+    }
+
+    fn remove_table(&mut self, id: TableId) {
+        let Some(table) = self.tables_by_id.remove(&id) else { return };
+        self.touch(id);
+        if let Some(database) = self.databases.get_mut(&table.schema.database)
+            && database.tables.get(table.name()).is_some_and(|named| named.id() == id)
+        {
+            Arc::make_mut(database).tables.remove(table.name());
+        }
+    }
+}
+
+fn hidden_tables(table: &Table) -> impl Iterator<Item = TableId> + '_ {
+    table.schema.indexes.iter().filter_map(|index| index.unique_table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dictionary::meta_rows::changes_schema;
+
+    fn put(id: u32, database: &str) -> Change {
+        let mut schema = changes_schema();
+        (schema.id, schema.name, schema.database) = (TableId(id), format!("t{id}"), database.into());
+        Change::PutTable(schema)
+    }
+
+    #[test]
+    fn a_version_tells_which_tables_it_has_changed_and_of_another_one_all() {
+        let mut first = Catalog { version: 7, ..Catalog::default() };
+        first.apply(&Change::PutDatabase { name: "d".into(), collation: Collation::UTF8MB4_0900_AI_CI }).unwrap();
+        (1..=1000).for_each(|id| first.apply(&put(id, "d")).unwrap());
+        let mut next = first.successor();
+        next.version = 8;
+        next.apply(&Change::DropTable(TableId(5))).unwrap();
+        next.apply(&put(6, "d")).unwrap();
+        next.apply(&put(2000, "d")).unwrap();
+        assert_eq!(next.touched_since(&first), [5, 6, 2000].map(TableId));
+        assert_eq!(next.successor().touched_since(&next), []);
+        assert_eq!(next.touched_since(&Catalog::default()).len(), 1000);
+        assert!(first.table("d", "t5").is_some() && next.table("d", "t5").is_none());
+        assert!(first.table_by_id(TableId(2000)).is_none() && next.table("d", "t2000").is_some());
+    }
+}

@@ -1,0 +1,246 @@
+//! The dictionary of a cluster: kept by the management nodes, followed by all.
+//!
+//! The meta partition is a partition like any other, whose rows are the dictionary's changes and the state before them
+//! (`meta_rows`). Its leader takes changes one at a time, each on the version that it was planned for. All nodes, the management
+//! nodes too, follow it (`follow`).
+//!
+//! A definition takes effect in this order: its author has the definitions to itself (`definition_lock`) and the tables concerned
+//! on every node with sessions (`exclusive_tables`); the change is committed by the meta partition, which decides;
+//! every node that is up has the new catalog, and leaders have brought the fragments of their partitions in line with it.
+//! Whoever fails on the way leaves a dictionary of before or after, never between; fragments follow it whenever a leader
+//! sees that they differ.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use prost::Message;
+use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, TableId};
+use tokio::time::Instant;
+
+use crate::base::errors::temporary;
+use crate::base::wait::lock;
+use crate::dictionary::Dictionary;
+use crate::dictionary::catalog::Change;
+use crate::dictionary::metadata_lock::ExclusiveTables;
+use crate::dictionary::stored::StoredChanges;
+use crate::dictionary::table::Table;
+use crate::membership::messages::{Ask, ChangeCatalog, ExclusiveTablesOf};
+use crate::membership::peers::Membership;
+use crate::membership::requests::{REQUEST_TIMEOUT, RETRY_AFTER};
+
+/// What a node keeps for the dictionary of its cluster.
+#[derive(Default)]
+pub(crate) struct MetaState {
+    pub(crate) changing: tokio::sync::Mutex<()>,
+    pub(crate) compacting: tokio::sync::Mutex<()>,
+    pub(crate) fetching: tokio::sync::Mutex<()>,
+    pub(crate) reconciling: tokio::sync::Mutex<()>,
+    pub(crate) sequences: tokio::sync::Mutex<()>,
+    definitions: Arc<tokio::sync::Mutex<()>>,
+    definers: Mutex<HashMap<(NodeId, u64), tokio::sync::OwnedMutexGuard<()>>>,
+    /// Tables that definitions of other nodes have for themselves.
+    tables: Mutex<HashMap<(NodeId, u64), ExclusiveTables>>,
+    next_token: AtomicU64,
+}
+
+/// The right to change the dictionary; given back when dropped.
+#[derive(Default)]
+pub struct DefinitionLock {
+    held: Option<(Arc<Membership>, NodeId, u64)>,
+}
+
+/// Tables that other nodes have been asked to leave alone; let go of when dropped.
+pub(crate) struct TablesElsewhere {
+    cluster: Arc<Membership>,
+    token: u64,
+    nodes: Vec<NodeId>,
+}
+
+impl Drop for DefinitionLock {
+    fn drop(&mut self) {
+        if let Some((cluster, leader, token)) = self.held.take() {
+            cluster.tell(leader, Ask::UnlockDefinitions(token));
+        }
+    }
+}
+
+impl Drop for TablesElsewhere {
+    fn drop(&mut self) {
+        for &node in &self.nodes {
+            self.cluster.tell(node, Ask::ReleaseTables(self.token));
+        }
+    }
+}
+
+fn not_followed(version: u64) -> Error {
+    temporary(format!(
+        "the definition is made (dictionary version {version}), but not every node has followed within {REQUEST_TIMEOUT:?}"
+    ))
+    .with_outcome(Outcome::Unknown)
+}
+
+impl Dictionary {
+    pub(crate) async fn lock_definitions_for(&self, from: NodeId, token: u64) -> Result<u64> {
+        let (_, meta, partition) = self.meta_state()?;
+        drop(self.leader(partition)?);
+        let guard = Arc::clone(&meta.definitions).lock_owned().await;
+        let newest = self.newest_change()?;
+        lock(&meta.definers).insert((from, token), guard);
+        Ok(newest)
+    }
+
+    pub(crate) fn unlock_definitions_of(&self, from: NodeId, token: u64) {
+        if let Ok((_, meta, _)) = self.meta_state() {
+            lock(&meta.definers).remove(&(from, token));
+        }
+    }
+
+    /// Whatever a node that is gone had locked is free.
+    pub(crate) fn release_definitions_of(&self, node: NodeId) {
+        if let Ok((_, meta, _)) = self.meta_state() {
+            lock(&meta.definers).retain(|&(holder, _), _| holder != node);
+            lock(&meta.tables).retain(|&(holder, _), _| holder != node);
+        }
+    }
+
+    /// Keeps definitions of other nodes out until the lock is dropped, and has the dictionary as it is now. In a process that is
+    /// the whole database there is nobody to keep out.
+    pub async fn definition_lock(&self) -> Result<DefinitionLock> {
+        let Some(cluster) = self.cluster() else { return Ok(DefinitionLock::default()) };
+        let token = self.meta.next_token.fetch_add(1, Ordering::Relaxed);
+        let (leader, reply) = cluster.ask_meta_leader(Ask::LockDefinitions(token)).await?;
+        let held = DefinitionLock { held: Some((Arc::clone(cluster), leader, token)) };
+        self.fetch_catalog(reply.value).await?;
+        Ok(held)
+    }
+
+    pub(crate) async fn exclusive_tables_for(
+        &self,
+        from: NodeId,
+        token: u64,
+        tables: &[TableId],
+        timeout: Duration,
+    ) -> Result<()> {
+        let (_, meta, _) = self.meta_state()?;
+        // Who asks again has not had the answer, and waits for nobody but others.
+        lock(&meta.tables).remove(&(from, token));
+        let catalog = self.catalog();
+        let tables: Vec<Arc<Table>> =
+            tables.iter().filter_map(|id| catalog.tables_by_id.get(id).cloned()).collect();
+        let exclusive = self.metadata_locks.exclusive(&tables, timeout).await?;
+        lock(&meta.tables).insert((from, token), exclusive);
+        Ok(())
+    }
+
+    pub(crate) fn release_tables_of(&self, from: NodeId, token: u64) {
+        if let Ok((_, meta, _)) = self.meta_state() {
+            lock(&meta.tables).remove(&(from, token));
+        }
+    }
+
+    /// Has the tables left alone on all nodes with sessions, this one included, in the order of their ids so that no two
+    /// definitions can wait for each other.
+    pub(crate) async fn exclusive_in_cluster(
+        &self,
+        tables: &[Arc<Table>],
+        timeout: Duration,
+    ) -> Result<(ExclusiveTables, TablesElsewhere)> {
+        let (cluster, meta, _) = self.meta_state()?;
+        let me = cluster.options.me;
+        let token = meta.next_token.fetch_add(1, Ordering::Relaxed);
+        let deadline = Instant::now() + timeout;
+        let sessions = |node: &NodeId| cluster.options.node(*node).is_some_and(|entry| entry.roles.has_sessions());
+        let mut nodes: Vec<NodeId> = cluster.peers_up().into_iter().filter(sessions).chain([me]).collect();
+        nodes.sort_unstable();
+        let ids: Vec<u32> = tables.iter().map(|table| table.id().0).collect();
+        let mut elsewhere = TablesElsewhere { cluster: Arc::clone(cluster), token, nodes: Vec::new() };
+        let mut here = None;
+        for node in nodes {
+            if node == me {
+                here = Some(self.metadata_locks.exclusive(tables, timeout).await?);
+                continue;
+            }
+            elsewhere.nodes.push(node);
+            self.exclusive_at(cluster, node, &ids, token, deadline).await?;
+        }
+        let here = here.ok_or_else(|| Error::unknown("internal: this node was not among those with sessions"))?;
+        Ok((here, elsewhere))
+    }
+
+    /// Has the tables left alone on another node; one that is gone uses nothing.
+    async fn exclusive_at(
+        &self,
+        cluster: &Membership,
+        node: NodeId,
+        tables: &[u32],
+        token: u64,
+        deadline: Instant,
+    ) -> Result<()> {
+        loop {
+            let timeout_ms = deadline.saturating_duration_since(Instant::now()).as_millis() as u64;
+            let wanted = ExclusiveTablesOf { tables: tables.to_vec(), timeout_ms, token };
+            match cluster.ask(node, Ask::ExclusiveTables(wanted)).await {
+                Ok(_) => return Ok(()),
+                Err(_) if !cluster.is_up(node) => return Ok(()),
+                // A link that breaks is heard of by whoever waits for an answer before it is known that the node is gone.
+                Err(error) if error.is(ErrorCode::GetTemporaryErrmsg) && Instant::now() < deadline => {
+                    tokio::time::sleep(RETRY_AFTER).await;
+                }
+                Err(error) => return Err(error.with_outcome(Outcome::NotCommitted)),
+            }
+        }
+    }
+
+    /// Makes a change of the dictionary, and has it followed everywhere.
+    pub(crate) async fn change_in_cluster(&self, changes: &[Change]) -> Result<()> {
+        let (cluster, ..) = self.meta_state()?;
+        let base = self.catalog_version();
+        let bytes = StoredChanges::of(changes).encode_to_vec();
+        let ask = Ask::ChangeCatalog(ChangeCatalog { base, changes: bytes.clone() });
+        let version = match cluster.ask_meta_leader(ask).await {
+            Ok((_, reply)) => reply.value,
+            Err(error) if error.outcome() == Outcome::Unknown => {
+                // Whether it was made shows in what the next version is.
+                let (_, reply) = cluster.ask_meta_leader(Ask::FetchCatalog(base)).await?;
+                match reply.changes.first() {
+                    // Too long ago to tell.
+                    _ if reply.snapshot.is_some() => return Err(error),
+                    Some(first) if first.changes == bytes => first.version,
+                    _ => return Err(error.with_outcome(Outcome::NotCommitted)),
+                }
+            }
+            Err(error) => return Err(error),
+        };
+        self.have_catalog_everywhere(version).await
+    }
+
+    async fn have_catalog_everywhere(&self, version: u64) -> Result<()> {
+        let (cluster, _, partitions) = self.meta_state()?;
+        let deadline = Instant::now() + REQUEST_TIMEOUT;
+        loop {
+            let mut covered = vec![false; partitions as usize];
+            let mut behind = false;
+            for node in cluster.peers_up().into_iter().chain([cluster.options.me]) {
+                match cluster.ask_within(node, Ask::AwaitCatalog(version), REQUEST_TIMEOUT).await {
+                    Ok(reply) => {
+                        for partition in reply.partitions {
+                            if let Some(covered) = covered.get_mut(partition as usize) {
+                                *covered = true;
+                            }
+                        }
+                    }
+                    Err(_) => behind |= cluster.is_up(node),
+                }
+            }
+            if !behind && covered.iter().all(|&covered| covered) {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(not_followed(version));
+            }
+            tokio::time::sleep(RETRY_AFTER).await;
+        }
+    }
+}

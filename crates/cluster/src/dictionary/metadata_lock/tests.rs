@@ -1,0 +1,102 @@
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use shoal_types::schema::TableOptions;
+use shoal_types::*;
+
+use super::*;
+use crate::dictionary::sequence::Sequence;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn table(id: u32) -> Arc<Table> {
+    let column = Column::new("id", SqlType::bigint(false));
+    let primary = Index::new(IndexId(0), "PRIMARY", &[0], true, IndexMethod::BTree);
+    let options = TableOptions::new("NDB", Collation::default());
+    let schema = TableSchema {
+        id: TableId(id),
+        version: 1,
+        database: "d".into(),
+        name: format!("t{id}"),
+        columns: vec![column],
+        indexes: vec![primary],
+        partition_columns: vec![0],
+        options,
+    };
+    Arc::new(Table::new(schema, Arc::new(Sequence::new(1))))
+}
+
+fn run(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(test);
+}
+
+fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn a_definition_waits_for_users_and_keeps_newcomers_out_but_not_users_of_other_tables() {
+    run(async {
+        let slots = Arc::new(WaitSlots::default());
+        let locks = MetadataLocks::new(Arc::clone(&slots));
+        let (one, two) = (table(1), table(2));
+        assert!(locks.try_share(&one, false));
+        let tables = [Arc::clone(&one), Arc::clone(&two)];
+        let mut definition = pin!(locks.exclusive(&tables, LONG));
+        assert!(poll(&mut definition).is_pending());
+        assert!(!locks.try_share(&two, false));
+        let mut waiter = slots.waiter();
+        let mut newcomer = Box::pin(locks.share(&two, false, &mut waiter, LONG));
+        assert!(poll(&mut newcomer).is_pending());
+        // The user of the first table goes past.
+        assert!(locks.try_share(&two, true));
+        locks.release(&one);
+        assert!(poll(&mut definition).is_pending());
+        locks.release(&two);
+        let Poll::Ready(Ok(held)) = poll(&mut definition) else { panic!("the definition still waits") };
+        assert!(!locks.try_share(&one, true));
+        assert!(poll(&mut newcomer).is_pending());
+        drop(held);
+        assert!(poll(&mut newcomer).is_ready());
+        assert_eq!((one.metadata_lock.users(), two.metadata_lock.users()), (0, 1));
+    });
+}
+
+#[test]
+fn definitions_of_one_table_take_turns_and_a_cancelled_one_is_forgotten() {
+    run(async {
+        let locks = MetadataLocks::new(Arc::default());
+        let (one, two) = (table(1), table(2));
+        let first = locks.exclusive(std::slice::from_ref(&one), LONG).await.unwrap();
+        let both = [Arc::clone(&one), Arc::clone(&two)];
+        let mut second = Box::pin(locks.exclusive(&both, LONG));
+        let mut third = Box::pin(locks.exclusive(std::slice::from_ref(&two), LONG));
+        assert!(poll(&mut second).is_pending());
+        // It may not overtake the second, which came before it.
+        assert!(poll(&mut third).is_pending());
+        drop(second);
+        assert!(poll(&mut third).is_ready());
+        drop(first);
+        drop(third);
+        assert!(locks.try_share(&one, false) && locks.try_share(&two, false));
+    });
+}
+
+#[test]
+fn waiting_too_long_is_error_1205_on_either_side() {
+    run(async {
+        let slots = Arc::new(WaitSlots::default());
+        let locks = MetadataLocks::new(Arc::clone(&slots));
+        let one = table(1);
+        assert!(locks.try_share(&one, false));
+        let short = Duration::from_millis(1);
+        let error = locks.exclusive(std::slice::from_ref(&one), short).await.err().unwrap();
+        assert_eq!(error.errno(), 1205);
+        locks.release(&one);
+        let _held = locks.exclusive(std::slice::from_ref(&one), LONG).await.unwrap();
+        let mut waiter = slots.waiter();
+        let error = locks.share(&one, false, &mut waiter, short).await.err().unwrap();
+        assert_eq!(error.errno(), 1205);
+    });
+}

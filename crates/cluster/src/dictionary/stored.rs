@@ -1,0 +1,325 @@
+//! The meta group's records in the log, and the dictionary's checkpoint: messages and their meaning.
+//!
+//! The meta group is a plain record group, not yet a Raft group: the partition crate keeps its Raft driving to itself,
+//! and in a cluster of one node the log's order is all the agreement there is. Records have an index that rises by one,
+//! as a Raft log's, so that replicating them changes none of what is written here.
+//!
+//! | kind | payload | meaning |
+//! |---|---|---|
+//! | 1 | [`StoredMap`] | the map of hash buckets; the first record of a log |
+//! | 2 | [`StoredChanges`] | one change of the dictionary |
+//! | 3 | table id u32, value u64, little-endian | no value of the table's sequence lies at or above this |
+
+use shoal_types::{Collation, Error, Result, TableId, TableSchema};
+
+use crate::base::router::Router;
+use crate::dictionary::catalog::{Catalog, Change, User};
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct StoredMap {
+    #[prost(uint32, repeated, tag = "1")]
+    partition_of_bucket: Vec<u32>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct StoredChanges {
+    #[prost(message, repeated, tag = "1")]
+    changes: Vec<StoredChange>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredChange {
+    #[prost(oneof = "ChangeKind", tags = "1, 2, 3, 4, 5, 6, 7")]
+    kind: Option<ChangeKind>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+enum ChangeKind {
+    #[prost(message, tag = "1")]
+    PutDatabase(StoredDatabase),
+    #[prost(string, tag = "2")]
+    DropDatabase(String),
+    /// A schema in the schema's own format.
+    #[prost(bytes, tag = "3")]
+    PutTable(Vec<u8>),
+    #[prost(uint32, tag = "4")]
+    DropTable(u32),
+    #[prost(message, tag = "5")]
+    PutUser(StoredUser),
+    #[prost(message, tag = "6")]
+    DropUser(StoredUserName),
+    #[prost(message, tag = "7")]
+    PutVariable(StoredVariable),
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredDatabase {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    collation: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredUserName {
+    #[prost(string, tag = "1")]
+    user: String,
+    #[prost(string, tag = "2")]
+    host: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredUser {
+    #[prost(string, tag = "1")]
+    user: String,
+    #[prost(string, tag = "2")]
+    host: String,
+    #[prost(string, tag = "3")]
+    plugin: String,
+    #[prost(bytes, tag = "4")]
+    authentication_string: Vec<u8>,
+    #[prost(bool, tag = "5")]
+    locked: bool,
+    #[prost(bool, tag = "6")]
+    require_tls: bool,
+    #[prost(message, repeated, tag = "7")]
+    grants: Vec<StoredGrant>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredGrant {
+    #[prost(string, tag = "1")]
+    database: String,
+    #[prost(string, tag = "2")]
+    table: String,
+    #[prost(uint64, tag = "3")]
+    privileges: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredVariable {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, optional, tag = "2")]
+    value: Option<String>,
+}
+
+/// The whole dictionary: the changes that make it from nothing, and what changes do not tell.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct StoredDictionary {
+    #[prost(message, optional, tag = "1")]
+    map: Option<StoredMap>,
+    #[prost(message, optional, tag = "2")]
+    changes: Option<StoredChanges>,
+    #[prost(uint64, tag = "3")]
+    pub(crate) version: u64,
+    #[prost(uint32, tag = "4")]
+    pub(crate) next_table_id: u32,
+    /// The last record of the meta group that is in here.
+    #[prost(uint64, tag = "5")]
+    pub(crate) index: u64,
+    #[prost(message, repeated, tag = "6")]
+    sequences: Vec<StoredSequence>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredSequence {
+    #[prost(uint32, tag = "1")]
+    table: u32,
+    #[prost(uint64, tag = "2")]
+    value: u64,
+}
+
+fn damaged() -> Error {
+    Error::unknown("a record of the dictionary is damaged or of a newer version")
+}
+
+impl StoredMap {
+    pub(crate) fn of(router: &Router) -> StoredMap {
+        StoredMap { partition_of_bucket: router.stored() }
+    }
+
+    pub(crate) fn router(&self) -> Result<Router> {
+        Router::from_stored(&self.partition_of_bucket)
+    }
+}
+
+impl StoredChanges {
+    pub(crate) fn of(changes: &[Change]) -> StoredChanges {
+        StoredChanges { changes: changes.iter().map(store_change).collect() }
+    }
+
+    pub(crate) fn changes(self) -> Result<Vec<Change>> {
+        self.changes.into_iter().map(|change| read_change(change.kind.ok_or_else(damaged)?)).collect()
+    }
+}
+
+fn store_change(change: &Change) -> StoredChange {
+    let kind = match change {
+        Change::PutDatabase { name, collation } => {
+            let collation = collation.name().to_string();
+            ChangeKind::PutDatabase(StoredDatabase { name: name.clone(), collation })
+        }
+        Change::DropDatabase { name } => ChangeKind::DropDatabase(name.clone()),
+        Change::PutTable(schema) => ChangeKind::PutTable(schema.encode()),
+        Change::DropTable(id) => ChangeKind::DropTable(id.0),
+        Change::PutUser(user) => ChangeKind::PutUser(store_user(user)),
+        Change::DropUser { user, host } => {
+            ChangeKind::DropUser(StoredUserName { user: user.clone(), host: host.clone() })
+        }
+        Change::PutVariable { name, value } => {
+            ChangeKind::PutVariable(StoredVariable { name: name.clone(), value: value.clone() })
+        }
+    };
+    StoredChange { kind: Some(kind) }
+}
+
+fn read_change(kind: ChangeKind) -> Result<Change> {
+    Ok(match kind {
+        ChangeKind::PutDatabase(database) => {
+            let collation = Collation::by_name(&database.collation).ok_or_else(damaged)?;
+            Change::PutDatabase { name: database.name, collation }
+        }
+        ChangeKind::DropDatabase(name) => Change::DropDatabase { name },
+        ChangeKind::PutTable(schema) => Change::PutTable(TableSchema::decode(&schema)?),
+        ChangeKind::DropTable(id) => Change::DropTable(TableId(id)),
+        ChangeKind::PutUser(user) => Change::PutUser(read_user(user)),
+        ChangeKind::DropUser(name) => Change::DropUser { user: name.user, host: name.host },
+        ChangeKind::PutVariable(variable) => Change::PutVariable { name: variable.name, value: variable.value },
+    })
+}
+
+fn store_user(user: &User) -> StoredUser {
+    let grants = user.grants.iter().map(|(database, table, privileges)| StoredGrant {
+        database: database.clone(),
+        table: table.clone(),
+        privileges: *privileges,
+    });
+    StoredUser {
+        user: user.user.clone(),
+        host: user.host.clone(),
+        plugin: user.plugin.clone(),
+        authentication_string: user.authentication_string.clone(),
+        locked: user.locked,
+        require_tls: user.require_tls,
+        grants: grants.collect(),
+    }
+}
+
+fn read_user(user: StoredUser) -> User {
+    User {
+        user: user.user,
+        host: user.host,
+        plugin: user.plugin,
+        authentication_string: user.authentication_string,
+        locked: user.locked,
+        require_tls: user.require_tls,
+        grants: user.grants.into_iter().map(|grant| (grant.database, grant.table, grant.privileges)).collect(),
+    }
+}
+
+impl StoredDictionary {
+    /// `index`: the last record whose change is in the catalog.
+    pub(crate) fn of(catalog: &Catalog, router: &Router, next_table_id: u32, index: u64) -> StoredDictionary {
+        let counted = catalog.tables_by_id.values().filter(|table| table.uses_sequence);
+        let sequence_of = |table: &std::sync::Arc<crate::dictionary::table::Table>| StoredSequence {
+            table: table.id().0,
+            value: table.next_auto_increment.bound(),
+        };
+        StoredDictionary {
+            map: Some(StoredMap::of(router)),
+            index,
+            sequences: counted.map(sequence_of).collect(),
+            ..StoredDictionary::snapshot(catalog, next_table_id)
+        }
+    }
+
+    /// The definitions alone, as a cluster's nodes tell them each other: its sequences are rows.
+    pub(crate) fn snapshot(catalog: &Catalog, next_table_id: u32) -> StoredDictionary {
+        let databases = catalog
+            .databases
+            .values()
+            .map(|database| Change::PutDatabase { name: database.name.clone(), collation: database.collation });
+        let mut tables: Vec<_> = catalog.tables_by_id.values().collect();
+        tables.sort_unstable_by_key(|table| table.id());
+        let tables = tables.iter().map(|table| Change::PutTable(table.schema.clone()));
+        let users = catalog.users.values().map(|user| Change::PutUser(user.as_ref().clone()));
+        let variables = catalog
+            .variables
+            .iter()
+            .map(|(name, value)| Change::PutVariable { name: name.clone(), value: Some(value.clone()) });
+        let changes: Vec<Change> = databases.chain(tables).chain(users).chain(variables).collect();
+        StoredDictionary {
+            changes: Some(StoredChanges::of(&changes)),
+            version: catalog.version,
+            next_table_id,
+            ..StoredDictionary::default()
+        }
+    }
+
+    /// The changes that make the definitions out of nothing.
+    pub(crate) fn take_changes(&mut self) -> Result<Vec<Change>> {
+        self.changes.take().unwrap_or_default().changes()
+    }
+
+    pub(crate) fn router(&self) -> Result<Router> {
+        self.map.as_ref().ok_or_else(damaged)?.router()
+    }
+
+    pub(crate) fn catalog(&mut self) -> Result<Catalog> {
+        let mut catalog = Catalog { version: self.version, ..Catalog::default() };
+        for change in self.take_changes()? {
+            catalog.apply(&change)?;
+        }
+        for sequence in &self.sequences {
+            restore_sequence(&catalog, TableId(sequence.table), sequence.value);
+        }
+        Ok(catalog)
+    }
+}
+
+/// The log's bound may be older than the counter that a definition has set.
+fn restore_sequence(catalog: &Catalog, table: TableId, value: u64) {
+    if let Some(table) = catalog.tables_by_id.get(&table)
+        && value > 0
+    {
+        table.next_auto_increment.restore(value.max(table.schema.options.auto_increment));
+    }
+}
+
+/// Takes a sequence's record in. Records of tables that are gone are void.
+pub(crate) fn apply_sequence_record(catalog: &Catalog, payload: &[u8]) -> Result<()> {
+    let (table, rest) = payload.split_first_chunk::<4>().ok_or_else(damaged)?;
+    let value = rest.first_chunk::<8>().ok_or_else(damaged)?;
+    restore_sequence(catalog, TableId(u32::from_le_bytes(*table)), u64::from_le_bytes(*value));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message;
+
+    #[test]
+    fn changes_come_back_as_they_were_stored() {
+        let user = User {
+            user: "u".into(),
+            host: "%".into(),
+            plugin: "caching_sha2_password".into(),
+            authentication_string: vec![0, 255],
+            grants: vec![("d".into(), String::new(), 7)],
+            ..User::default()
+        };
+        let changes = [
+            Change::PutDatabase { name: "d".into(), collation: Collation::UTF8MB4_0900_AI_CI },
+            Change::DropDatabase { name: "e".into() },
+            Change::DropTable(TableId(9)),
+            Change::PutUser(user),
+            Change::DropUser { user: "u".into(), host: "h".into() },
+            Change::PutVariable { name: "v".into(), value: None },
+        ];
+        let bytes = StoredChanges::of(&changes).encode_to_vec();
+        let read = StoredChanges::decode(bytes.as_slice()).unwrap().changes().unwrap();
+        assert_eq!(format!("{read:?}"), format!("{changes:?}"));
+    }
+}

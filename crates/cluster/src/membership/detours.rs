@@ -1,0 +1,211 @@
+//! Ways around a path that is cut: two nodes that do not reach each other talk through a third that reaches both.
+//!
+//! Gossip says which nodes a node has links to. A node whose link to a peer has been down for a while looks
+//! for nodes that are linked to both, and wraps its frames into frames of kind [`FRAME_ROUTED`] to the first of them, which passes
+//! them on. A frame is passed on once, over a link; only the incarnation takes it that it was meant for, from an incarnation that is not
+//! known to be over, and only while the receiver has no link to the sender itself.
+//!
+//! Frames of one lane stay in order, for the node between handles each on the lane it came by. When any of the nodes
+//! that could be between goes missing, frames may have been lost that the sender believes sent: both ends then
+//! treat the peer as they treat one whose link broke, and start over through another.
+
+use shoal_transport::{Hello, Responder};
+use shoal_types::NodeId;
+
+use crate::base::topology::Roles;
+use crate::base::wait::lock;
+use crate::membership::frames::{Address, FRAME_ROUTED};
+use crate::membership::peers::{Membership, Peer};
+
+/// What a node does with a frame that is passed on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Routed {
+    /// It is for this node.
+    Here,
+    Onwards,
+    No,
+}
+
+/// The nodes that a peer without a link can be reached through, best first, and its incarnation as they know it.
+pub(crate) fn detours(
+    peers: &[(NodeId, Peer)],
+    to: NodeId,
+    me: NodeId,
+    my_incarnation: u64,
+) -> (Vec<NodeId>, u64) {
+    let Some((_, target)) = peers.iter().find(|(node, _)| *node == to) else { return (Vec::new(), 0) };
+    let known = |peer: &Peer, node: NodeId| peer.links.iter().find(|link| link.0 == node).map(|link| link.1);
+    let between = peers.iter().filter(|(node, peer)| *node != to && peer.is_linked);
+    let between = between.filter(|(_, peer)| known(peer, me) == Some(my_incarnation));
+    let seen: Vec<_> = between.filter_map(|(node, peer)| Some((*node, peer, known(peer, to)?))).collect();
+    let newest = seen.iter().map(|&(.., incarnation)| incarnation).max().unwrap_or(0);
+    if newest <= target.dead || newest < target.incarnation {
+        return (Vec::new(), 0);
+    }
+    let mut nodes: Vec<_> = seen.iter().filter(|&&(.., incarnation)| incarnation == newest).collect();
+    // Management nodes have the least to do.
+    nodes.sort_unstable_by_key(|(node, peer, _)| (!peer.roles.management, *node));
+    (nodes.into_iter().map(|&(node, ..)| node).collect(), newest)
+}
+
+impl Membership {
+    /// The address on what goes to a peer that is reached through another.
+    pub(crate) fn address(&self, to: NodeId, kind: u8) -> Address {
+        let to_incarnation = lock(&self.peers).get(&to).map_or(0, |peer| peer.incarnation);
+        Address { to, from: self.options.me, to_incarnation, from_incarnation: self.incarnation, kind }
+    }
+
+    /// A peer has got a link: it is reached over that and no other way from here on. True: it was reached through another
+    /// node until now.
+    pub(crate) fn meet_on_link(&self, node: NodeId, hello: &Hello) -> bool {
+        let mut peers = lock(&self.peers);
+        let peer = peers.entry(node).or_default();
+        let went_around = self.routes.through(node).is_some();
+        // Under the lock under which ways around are found: a peer with a link has none.
+        self.routes.set(node, None);
+        peer.started &= !went_around;
+        peer.meet(hello.incarnation);
+        peer.roles = Roles::from_bits(hello.roles);
+        peer.set_linked(true);
+        peer.refused = None;
+        went_around
+    }
+
+    /// A peer without a link is reached through others from now on. False: there is no need.
+    pub(crate) fn set_detours(&self, node: NodeId, detours: Vec<NodeId>, incarnation: u64) -> bool {
+        let mut peers = lock(&self.peers);
+        let peer = peers.entry(node).or_default();
+        if peer.is_linked || (peer.is_up && peer.detours == detours) {
+            return false;
+        }
+        let begins = !peer.is_up;
+        peer.meet(incarnation);
+        peer.is_up = true;
+        self.routes.set(node, detours.first().copied());
+        peer.detours = detours;
+        begins
+    }
+
+    /// What to do with a frame that `between` has sent on or wants sent on.
+    pub(crate) fn judge(&self, address: &Address, between: NodeId) -> Routed {
+        let peers = lock(&self.peers);
+        if address.to != self.options.me {
+            let is_linked = |node, incarnation| {
+                peers.get(&node).is_some_and(|peer| peer.is_linked && peer.incarnation == incarnation)
+            };
+            let goes_on = between == address.from
+                && is_linked(address.from, address.from_incarnation)
+                && is_linked(address.to, address.to_incarnation);
+            return if goes_on { Routed::Onwards } else { Routed::No };
+        }
+        let is_known = address.to_incarnation == self.incarnation
+            && peers.get(&address.from).is_some_and(|peer| {
+                !peer.is_linked && peer.detours.contains(&between) && peer.incarnation == address.from_incarnation
+            });
+        if is_known { Routed::Here } else { Routed::No }
+    }
+}
+
+impl Membership {
+    /// A frame that is passed on, without a reply. Returns what is inside if it is for this node.
+    pub(crate) fn route_message<'a>(&self, between: NodeId, payload: &'a [u8]) -> Option<(Address, &'a [u8])> {
+        let (address, inside) = Address::read(payload)?;
+        match self.judge(&address, between) {
+            Routed::Here => Some((address, inside)),
+            Routed::Onwards => {
+                let transport = self.transport.get()?;
+                let lane = transport.own_lane().unwrap_or(0);
+                transport.send(address.to, lane, FRAME_ROUTED, |buffer| buffer.extend_from_slice(payload));
+                None
+            }
+            Routed::No => None,
+        }
+    }
+
+    /// The same with a request.
+    pub(crate) fn route_request<'a>(
+        &self,
+        between: NodeId,
+        payload: &'a [u8],
+        mut responder: Responder,
+    ) -> Option<(Address, &'a [u8], Responder)> {
+        let Some((address, inside)) = Address::read(payload) else {
+            responder.refuse("a frame to be passed on is damaged");
+            return None;
+        };
+        match self.judge(&address, between) {
+            Routed::Here => return Some((address, inside, responder)),
+            Routed::Onwards => {
+                let transport = self.transport.get()?;
+                let call = transport.call(address.to, FRAME_ROUTED, |buffer| buffer.extend_from_slice(payload));
+                tokio::task::spawn_local(async move {
+                    let answer = tokio::select! {
+                        answer = call => answer,
+                        () = responder.cancelled() => return,
+                    };
+                    match answer {
+                        Ok(reply) => {
+                            responder.reply(reply.kind, |buffer| buffer.extend_from_slice(&reply.payload));
+                        }
+                        Err(error) => responder.refuse(&error.to_string()),
+                    }
+                });
+            }
+            Routed::No => responder.refuse("there is no way to that node through this one just now"),
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ME: NodeId = NodeId(1);
+    const TARGET: NodeId = NodeId(2);
+
+    fn linked(incarnation: u64, links: &[(u32, u64)]) -> Peer {
+        let links = links.iter().map(|&(node, life)| (NodeId(node), life)).collect();
+        let mut peer = Peer { incarnation, links, ..Peer::default() };
+        peer.set_linked(true);
+        peer
+    }
+
+    #[test]
+    fn whoever_reaches_both_lives_is_a_way_around_and_management_nodes_come_first() {
+        let target = Peer { incarnation: 20, ..Peer::default() };
+        let mut manager = linked(40, &[(1, 10), (2, 20)]);
+        manager.roles = Roles { management: true, ..Roles::default() };
+        let peers = |target: &Peer| {
+            vec![
+                (TARGET, target.clone()),
+                (NodeId(3), linked(30, &[(1, 10), (2, 20)])),
+                (NodeId(4), manager.clone()),
+                // Does not see the target; sees another incarnation of this node; is not linked itself.
+                (NodeId(5), linked(50, &[(1, 10)])),
+                (NodeId(6), linked(60, &[(1, 9), (2, 20)])),
+                (NodeId(7), Peer { links: vec![(ME, 10), (TARGET, 20)], ..Peer::default() }),
+            ]
+        };
+        let found = |target: &Peer| detours(&peers(target), TARGET, ME, 10);
+        assert_eq!(found(&target), (vec![NodeId(4), NodeId(3)], 20));
+        // Whom all the others know as dead, or as older than the incarnation this node has met, is not there.
+        assert_eq!(found(&Peer { dead: 20, ..target.clone() }).0, []);
+        assert_eq!(found(&Peer { incarnation: 21, ..target.clone() }).0, []);
+        // A newer incarnation is met through the others.
+        assert_eq!(found(&Peer { incarnation: 19, ..target }).1, 20);
+    }
+
+    #[test]
+    fn a_peer_with_a_link_is_reached_over_that_alone() {
+        let cluster = crate::membership::links::tests::cluster();
+        let hello = Hello { node: TARGET, incarnation: 20, ..Hello::default() };
+        assert!(cluster.set_detours(TARGET, vec![NodeId(3)], 20));
+        assert_eq!(cluster.routes.through(TARGET), Some(NodeId(3)));
+        assert!(cluster.meet_on_link(TARGET, &hello), "it was reached through another node");
+        // Somebody had looked for a way around just before.
+        assert!(!cluster.set_detours(TARGET, vec![NodeId(3)], 20));
+        assert_eq!(cluster.routes.through(TARGET), None);
+        assert!(!cluster.meet_on_link(TARGET, &hello));
+    }
+}

@@ -1,0 +1,93 @@
+//! What nodes tell each other a few times a second, and at once when it changes: what they lead, what they reach, what they
+//! remember, and how they are.
+
+use shoal_partition::{Agreement, LogEnd, Memory, NodeLife, Testimony};
+
+/// A process of a node.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct NodeIncarnation {
+    #[prost(uint64, tag = "1")]
+    pub node: u64,
+    #[prost(uint64, tag = "2")]
+    pub incarnation: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct StoredTestimony {
+    #[prost(uint32, tag = "1")]
+    pub partition: u32,
+    #[prost(uint64, tag = "2")]
+    pub start: u64,
+    #[prost(uint64, tag = "3")]
+    pub term: u64,
+    #[prost(uint64, tag = "4")]
+    pub index: u64,
+    #[prost(message, repeated, tag = "5")]
+    pub heard: Vec<NodeIncarnation>,
+    #[prost(bool, tag = "6")]
+    pub whole: bool,
+    #[prost(bool, tag = "7")]
+    pub new: bool,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct StoredAgreement {
+    #[prost(uint32, tag = "1")]
+    pub partition: u32,
+    #[prost(uint64, tag = "2")]
+    pub term: u64,
+    #[prost(uint64, tag = "3")]
+    pub index: u64,
+    #[prost(message, repeated, tag = "4")]
+    pub incarnations: Vec<NodeIncarnation>,
+}
+
+pub(crate) fn stored(incarnations: &[NodeLife]) -> Vec<NodeIncarnation> {
+    incarnations.iter().map(|&(node, incarnation)| NodeIncarnation { node, incarnation }).collect()
+}
+
+pub(crate) fn stored_agreement(partition: u32, agreement: &Agreement) -> StoredAgreement {
+    let LogEnd { term, index } = agreement.newest;
+    StoredAgreement { partition, term, index, incarnations: stored(&agreement.lives) }
+}
+
+pub(crate) fn testimony_of(told: &StoredTestimony) -> Testimony {
+    let memory = match (told.whole, told.new) {
+        (true, _) => Memory::Whole,
+        (false, true) => Memory::New,
+        (false, false) => Memory::Amnesiac,
+    };
+    let end = LogEnd { term: told.term, index: told.index };
+    Testimony { memory, start: told.start, end, heard: incarnations(&told.heard) }
+}
+
+pub(crate) fn incarnations(stored: &[NodeIncarnation]) -> Vec<NodeLife> {
+    stored.iter().map(|one| (one.node, one.incarnation)).collect()
+}
+
+/// What nodes tell each other.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct Gossip {
+    #[prost(message, repeated, tag = "1")]
+    pub testimonies: Vec<StoredTestimony>,
+    #[prost(message, repeated, tag = "9")]
+    pub agreements: Vec<StoredAgreement>,
+    #[prost(uint64, tag = "2")]
+    pub catalog_version: u64,
+    /// Partitions that the sender leads, and since which terms.
+    #[prost(uint32, repeated, tag = "4")]
+    pub leads: Vec<u32>,
+    #[prost(uint64, repeated, tag = "5")]
+    pub terms: Vec<u64>,
+    #[prost(bool, tag = "6")]
+    pub started: bool,
+    #[prost(string, tag = "7")]
+    pub mysql: String,
+    #[prost(string, tag = "8")]
+    pub version: String,
+    /// The nodes that the sender has links to.
+    #[prost(message, repeated, tag = "10")]
+    pub links: Vec<NodeIncarnation>,
+    #[prost(bool, tag = "11")]
+    pub disk_is_full: bool,
+}

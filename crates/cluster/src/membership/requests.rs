@@ -1,0 +1,91 @@
+//! Asking other nodes, and this one, for what is not an operation on rows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prost::Message;
+use shoal_types::{Error, NodeId, Outcome, Result};
+use tokio::time::Instant;
+
+use crate::base::errors::temporary;
+use crate::membership::frames::FRAME_SERVICE;
+use crate::membership::messages::{Ask, Service, ServiceReply};
+use crate::membership::peers::Membership;
+use crate::membership::remote::is_not_leader;
+
+/// How long an answer, or a leader, is waited for.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(20);
+
+impl Membership {
+    /// Asks a node, this one included.
+    pub(crate) async fn ask(&self, to: NodeId, ask: Ask) -> Result<ServiceReply> {
+        if to == self.options.me {
+            let answers = self.answers().ok_or_else(|| temporary("the node is stopping"))?;
+            return answers.answer(to, ask).await;
+        }
+        let service = Service { ask: Some(ask) };
+        let call = self.call(to, FRAME_SERVICE, |buffer| {
+            // A vector grows as needed: encoding into it cannot fail.
+            let _ = service.encode(buffer);
+        });
+        let call = call.ok_or_else(|| temporary("the links are not up yet"))?;
+        match call.await {
+            Ok(reply) => {
+                let reply = ServiceReply::decode(reply.payload.as_slice());
+                reply
+                    .map_err(|_| Error::unknown(format!("node {to} answers in a way this version does not know")))?
+                    .into_result()
+            }
+            Err(error) if error.was_sent() => {
+                Err(temporary(format!("node {to}: {error}")).with_outcome(Outcome::Unknown))
+            }
+            Err(error) => Err(temporary(format!("node {to}: {error}"))),
+        }
+    }
+
+    /// The same, but fails when there is no answer in time.
+    pub(crate) async fn ask_within(&self, to: NodeId, ask: Ask, timeout: Duration) -> Result<ServiceReply> {
+        match tokio::time::timeout(timeout, self.ask(to, ask)).await {
+            Ok(reply) => reply,
+            Err(_) => {
+                Err(temporary(format!("node {to} did not answer within {timeout:?}"))
+                    .with_outcome(Outcome::Unknown))
+            }
+        }
+    }
+
+    /// Asks the leader of the meta partition, whoever that is by the time it answers.
+    pub(crate) async fn ask_meta_leader(&self, ask: Ask) -> Result<(NodeId, ServiceReply)> {
+        self.ask_leader(self.options.partition_count(), ask).await
+    }
+
+    pub(crate) async fn ask_leader(&self, partition: u32, ask: Ask) -> Result<(NodeId, ServiceReply)> {
+        let deadline = Instant::now() + REQUEST_TIMEOUT;
+        loop {
+            let failure = match self.leaders.of(partition) {
+                None if partition == self.options.partition_count() => {
+                    temporary("no management node leads just now; see that a majority of them runs")
+                }
+                None => temporary(format!("partition {partition} has no leader just now")),
+                Some(leader) => match self.ask_within(leader, ask.clone(), REQUEST_TIMEOUT).await {
+                    Ok(reply) => return Ok((leader, reply)),
+                    Err(error) if is_not_leader(&error) && error.outcome() == Outcome::NotCommitted => error,
+                    Err(error) => return Err(error),
+                },
+            };
+            if Instant::now() >= deadline {
+                return Err(failure);
+            }
+            tokio::time::sleep(RETRY_AFTER).await;
+        }
+    }
+
+    /// Sends a request whose reply nobody wants.
+    pub(crate) fn tell(self: &Arc<Self>, to: NodeId, ask: Ask) {
+        let cluster = Arc::clone(self);
+        self.spawn(move || async move {
+            let _ = cluster.ask(to, ask).await;
+        });
+    }
+}

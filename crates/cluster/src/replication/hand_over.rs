@@ -1,0 +1,283 @@
+//! Who leads what, beside elections: leading is handed over when a node stops or has no room, goes back to the node that is
+//! first in a partition's list when that can have it, and follows the work when nearly all of it comes from one node.
+//!
+//! A transaction ends with the leader it has joined, so leading is handed over between transactions: from the moment it is
+//! wanted no transaction joins the partition any more, those that have are waited for, and then the leader resigns. Joining
+//! operations wait meanwhile as they do for a new leader. Where nothing presses, transactions that take too long win.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use shoal_partition::Millis;
+use shoal_types::NodeId;
+
+use crate::base::wait::lock;
+use crate::membership::peers::Membership;
+use crate::replication::Replication;
+
+/// How long transactions are waited for.
+const DRAIN_MS: u64 = 300;
+/// How long a successor may take before transactions may join again.
+const SUCCESSION_MS: u64 = 1_000;
+/// How often the origins of the work are looked at.
+const LOOK_MS: u64 = 500;
+/// Less work than this in that time is not worth a move.
+const WORK_MIN: u32 = 200;
+/// Looks in a row that must agree, before leading goes to where the work is, and before it goes back where it belongs.
+const LOOKS_TO_FOLLOW: u32 = 2;
+const LOOKS_TO_RETURN: u32 = 10;
+
+/// One partition's way from one leader to the next, and where its work comes from.
+pub(crate) struct Leading {
+    /// No transaction may join.
+    closed: AtomicBool,
+    handing_over: Mutex<Option<HandingOver>>,
+    /// Operations since the last look, by the data replica whose sessions asked for them.
+    asked: Box<[(NodeId, AtomicU32)]>,
+    asked_by_others: AtomicU32,
+    /// Looks in a row at which another replica asked for nearly everything; and at which none did.
+    elsewhere: AtomicU32,
+    balanced: AtomicU32,
+}
+
+#[derive(Clone, Copy)]
+struct HandingOver {
+    to: NodeId,
+    until: Millis,
+    /// Transactions that take too long are lost; otherwise they keep the leader.
+    presses: bool,
+    /// The leader has resigned.
+    resigned: bool,
+}
+
+/// The origins of a partition's work between two looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// Nearly all of it is another replica's.
+    Elsewhere(NodeId),
+    /// Most of it is this node's own.
+    Here,
+    Balanced,
+}
+
+impl Leading {
+    pub(crate) fn new(replicas: &[NodeId]) -> Leading {
+        Leading {
+            closed: AtomicBool::new(false),
+            handing_over: Mutex::default(),
+            asked: replicas.iter().map(|&node| (node, AtomicU32::new(0))).collect(),
+            asked_by_others: AtomicU32::new(0),
+            elsewhere: AtomicU32::new(0),
+            balanced: AtomicU32::new(0),
+        }
+    }
+
+    #[inline]
+    fn note(&self, from: NodeId) {
+        let known = self.asked.iter().find(|(node, _)| *node == from);
+        known.map_or(&self.asked_by_others, |(_, count)| count).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Where the work since the last look came from.
+    fn look(&self, me: NodeId) -> Origin {
+        let counts = self.asked.iter().map(|(node, count)| (*node, count.swap(0, Ordering::Relaxed)));
+        let counts: Vec<(NodeId, u32)> = counts.collect();
+        let others = self.asked_by_others.swap(0, Ordering::Relaxed);
+        origin_of(me, &counts, others)
+    }
+}
+
+fn origin_of(me: NodeId, counts: &[(NodeId, u32)], others: u32) -> Origin {
+    let sum = counts.iter().map(|&(_, count)| u64::from(count)).sum::<u64>() + u64::from(others);
+    let is_nearly_all = |count: u32| u64::from(count) * 10 >= sum * 8;
+    match counts.iter().max_by_key(|&&(_, count)| count) {
+        Some(&(node, count)) if count >= WORK_MIN && node != me && is_nearly_all(count) => Origin::Elsewhere(node),
+        Some(&(node, count)) if count >= WORK_MIN && node == me && u64::from(count) * 10 >= sum * 6 => {
+            Origin::Here
+        }
+        _ => Origin::Balanced,
+    }
+}
+
+impl Replication {
+    /// A session of this or another node works in a partition that this node leads.
+    #[inline]
+    pub fn note_asked(&self, partition: u32, from: NodeId) {
+        self.replicas[partition as usize].leading.note(from);
+    }
+
+    /// No transaction may join the partition here: another node is about to lead it.
+    #[inline]
+    pub fn is_handed_over(&self, partition: u32) -> bool {
+        self.replicas[partition as usize].leading.closed.load(Ordering::Acquire)
+    }
+
+    /// One look at all that this node leads; from the cluster's thread.
+    pub(crate) fn check_leadership(&self) {
+        let Some(cluster) = &self.cluster else { return };
+        let now = self.now();
+        self.go_on_handing_over(now);
+        // Again and again: a successor may have become fit only now.
+        if self.draining.load(Ordering::Relaxed) || self.log().disk_space_low() {
+            self.hand_over_all();
+            return;
+        }
+        let last = self.looked_at.load(Ordering::Relaxed);
+        if now.0 < last + LOOK_MS {
+            return;
+        }
+        self.looked_at.store(now.0, Ordering::Relaxed);
+        for partition in self.hosted() {
+            if let Some(successor) = self.better_leader(cluster, partition) {
+                self.begin_hand_over(partition, successor, false);
+            }
+        }
+    }
+
+    /// Who should lead a partition instead of this node, which does.
+    fn better_leader(&self, cluster: &Membership, partition: u32) -> Option<NodeId> {
+        let me = cluster.options.me;
+        let leading = &self.replicas[partition as usize].leading;
+        if cluster.leaders.of(partition) != Some(me) {
+            leading.elsewhere.store(0, Ordering::Relaxed);
+            leading.balanced.store(0, Ordering::Relaxed);
+            return None;
+        }
+        let origin = leading.look(me);
+        let count = |counter: &AtomicU32, agrees: bool| {
+            let looks = if agrees { counter.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
+            counter.store(looks, Ordering::Relaxed);
+            looks
+        };
+        let elsewhere = count(&leading.elsewhere, matches!(origin, Origin::Elsewhere(_)));
+        let balanced = count(&leading.balanced, origin == Origin::Balanced);
+        let replicas = cluster.options.placement(partition).replicas;
+        let comes_before_me = |node: NodeId| {
+            let place = |wanted: NodeId| replicas.iter().position(|&one| one == wanted);
+            place(node) < place(me)
+        };
+        match origin {
+            Origin::Elsewhere(node) if elsewhere >= LOOKS_TO_FOLLOW => cluster.can_take_over(node).then_some(node),
+            Origin::Balanced if balanced >= LOOKS_TO_RETURN => {
+                replicas.iter().copied().find(|&node| comes_before_me(node) && cluster.can_take_over(node))
+            }
+            _ => None,
+        }
+    }
+
+    fn begin_hand_over(&self, partition: u32, to: NodeId, presses: bool) {
+        {
+            let guard = self.partition(partition);
+            if guard.is_single() || !guard.is_leader() || !guard.is_caught_up(u64::from(to.0)) {
+                return;
+            }
+        }
+        let leading = &self.replicas[partition as usize].leading;
+        let mut handing_over = lock(&leading.handing_over);
+        match &mut *handing_over {
+            Some(known) => known.presses |= presses,
+            None => {
+                let until = self.now().plus(DRAIN_MS);
+                *handing_over = Some(HandingOver { to, until, presses, resigned: false });
+                leading.closed.store(true, Ordering::Release);
+                self.hand_overs.store(true, Ordering::Release);
+            }
+        }
+    }
+
+    fn go_on_handing_over(&self, now: Millis) {
+        if !self.hand_overs.load(Ordering::Acquire) {
+            return;
+        }
+        let mut goes_on = false;
+        for partition in self.hosted() {
+            let leading = &self.replicas[partition as usize].leading;
+            let Some(mut state) = *lock(&leading.handing_over) else { continue };
+            let is_over = self.step_down(partition, &mut state, now);
+            *lock(&leading.handing_over) = (!is_over).then_some(state);
+            leading.closed.store(!is_over, Ordering::Release);
+            goes_on |= !is_over;
+        }
+        self.hand_overs.store(goes_on, Ordering::Release);
+    }
+
+    /// Resigns when no transaction is left, or is to be waited for. True: there is nothing more to do.
+    fn step_down(&self, partition: u32, state: &mut HandingOver, now: Millis) -> bool {
+        let mut guard = self.partition(partition);
+        if !guard.is_leader() {
+            return true;
+        }
+        let is_late = now >= state.until;
+        let resigns = !state.resigned && (guard.active_transactions().is_empty() || is_late && state.presses);
+        if resigns {
+            if let Err(error) = guard.transfer_leader(u64::from(state.to.0)) {
+                tracing::debug!(partition, %error, "leading was not handed over");
+            }
+            (state.resigned, state.until) = (true, now.plus(SUCCESSION_MS));
+            self.settle_and_release(partition, guard);
+            return false;
+        }
+        is_late
+    }
+
+    /// Other nodes are to lead what this one leads, as far as they can.
+    pub(crate) fn hand_over_all(&self) {
+        let Some(cluster) = &self.cluster else { return };
+        for partition in self.hosted() {
+            let me = cluster.options.me;
+            let mut others = cluster.options.placement(partition).replicas.into_iter().filter(|&node| node != me);
+            if let Some(successor) = others.find(|&node| cluster.can_take_over(node)) {
+                self.begin_hand_over(partition, successor, true);
+            }
+        }
+    }
+
+    /// From now on other nodes are to lead what this one leads.
+    pub(crate) fn begin_draining(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// This node is about to stop.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// This node leads a partition that another could lead.
+    pub fn leads_for_others(&self) -> bool {
+        let Some(cluster) = &self.cluster else { return false };
+        self.hosted().any(|partition| {
+            let guard = self.partition(partition);
+            let mut others = cluster.options.placement(partition).replicas.into_iter();
+            guard.is_leader() && others.any(|node| node != cluster.options.me && cluster.is_up(node))
+        })
+    }
+
+    /// Another replica of everything this node leads could lead it.
+    pub(crate) fn has_successors(&self) -> bool {
+        let Some(cluster) = &self.cluster else { return false };
+        let mut led = (0..cluster.options.partition_count())
+            .filter(|&one| cluster.leaders.of(one) == Some(cluster.options.me));
+        led.all(|one| cluster.options.placement(one).replicas.into_iter().any(|node| cluster.can_take_over(node)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ME: NodeId = NodeId(1);
+    const OTHER: NodeId = NodeId(2);
+
+    #[test]
+    fn leading_follows_work_that_comes_from_one_replica_alone() {
+        assert_eq!(origin_of(ME, &[(ME, 100), (OTHER, 900)], 0), Origin::Elsewhere(OTHER));
+        assert_eq!(origin_of(ME, &[(ME, 900), (OTHER, 100)], 0), Origin::Here);
+        assert_eq!(origin_of(ME, &[(ME, 500), (OTHER, 500)], 0), Origin::Balanced);
+        assert_eq!(origin_of(ME, &[(ME, 300), (OTHER, 700)], 0), Origin::Balanced);
+        // Sessions of a node without data cannot have it nearer.
+        assert_eq!(origin_of(ME, &[(ME, 0), (OTHER, 500)], 500), Origin::Balanced);
+        assert_eq!(origin_of(ME, &[(ME, 0), (OTHER, WORK_MIN - 1)], 0), Origin::Balanced);
+        assert_eq!(origin_of(ME, &[], 5000), Origin::Balanced);
+        assert_eq!(origin_of(ME, &[(ME, u32::MAX), (OTHER, u32::MAX)], u32::MAX), Origin::Balanced);
+    }
+}

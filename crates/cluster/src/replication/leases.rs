@@ -1,0 +1,86 @@
+//! Who leads and serves: a leader serves in a term when its lease is confirmed and its clock is beyond what was shown before.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shoal_partition::Millis;
+use shoal_types::{NodeId, Result};
+
+use crate::base::wait::lock;
+use crate::membership::remote::not_leader;
+use crate::replication::Replication;
+use crate::storage::partitions::PartitionGuard;
+
+/// How long a node that begins to lead waits for those that may be reading snapshots.
+const SNAPSHOTS_TIMEOUT: Duration = Duration::from_millis(100);
+
+impl Replication {
+    /// Holds a partition that this node leads.
+    ///
+    /// # Errors
+    /// [`not_leader`] when it does not.
+    #[inline]
+    pub fn leader(&self, partition: u32) -> Result<PartitionGuard<'_>> {
+        let guard = self.partition(partition);
+        match guard.is_single() || (self.serves_term(partition, guard.term()) && guard.serves(self.now())) {
+            true => Ok(guard),
+            false => Err(not_leader(partition)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn serves_term(&self, partition: u32, term: u64) -> bool {
+        self.replicas[partition as usize].serving_term.load(Ordering::Acquire) == term
+    }
+
+    /// A snapshot that the leader before has shown must stay what it was: nothing is committed here at a timestamp before it.
+    /// Whoever reads it is asked first; who does not answer soon is not waited for.
+    fn begin_to_serve(&self, partition: u32, term: u64) {
+        let Some(cluster) = &self.cluster else { return };
+        let serving_term = &self.replicas[partition as usize].serving_term;
+        if partition == cluster.options.partition_count() {
+            return serving_term.store(term, Ordering::Release);
+        }
+        if !lock(&self.asking).insert((partition, term)) {
+            return;
+        }
+        let handle = self.handle.clone();
+        cluster.spawn(move || async move {
+            let Some(node) = handle.upgrade() else { return };
+            if let Some(operations) = node.operations.get() {
+                let _ = tokio::time::timeout(SNAPSHOTS_TIMEOUT, operations.observe_snapshots()).await;
+            }
+            node.replicas[partition as usize].serving_term.store(term, Ordering::Release);
+            if let Some(cluster) = &node.cluster {
+                lock(&node.asking).remove(&(partition, term));
+                let guard = node.partition(partition);
+                if guard.term() == term && guard.serves(node.now()) {
+                    cluster.learn_leader(partition, cluster.options.me, term);
+                }
+            }
+        });
+    }
+
+    /// Leaders tell the others that they lead; the rest is told what this replica has heard.
+    pub(super) fn note_leader(&self, partition: u32, guard: &PartitionGuard<'_>, now: Millis) {
+        let Some(cluster) = &self.cluster else { return };
+        let me = cluster.options.me;
+        if guard.is_witness() && guard.is_leader() {
+            self.events().note_witness(partition, guard.term());
+        }
+        if guard.serves(now) {
+            let term = guard.term();
+            match guard.is_single() || self.serves_term(partition, term) {
+                true => cluster.learn_leader(partition, me, term),
+                false => self.begin_to_serve(partition, term),
+            }
+        } else {
+            if cluster.leaders.of(partition) == Some(me) {
+                cluster.leaders.forget(partition, me);
+            }
+            if let Some(leader) = guard.leader().filter(|&leader| leader != u64::from(me.0)) {
+                cluster.leaders.learn(partition, NodeId(leader as u32), guard.term());
+            }
+        }
+    }
+}

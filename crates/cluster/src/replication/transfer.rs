@@ -1,0 +1,331 @@
+//! Checkpoints on their way to replicas whose logs end before the leader's begins.
+//!
+//! The leader pins a state and sends it block by block, each when the one before it has been taken, so that a slow receiver
+//! slows the sender and nothing piles up. The receiver writes a checkpoint file first and keeps what it has; only when the
+//! file is whole and durable is it installed in the place of the old rows. A transfer that breaks off leaves nothing behind.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use shoal_log::checkpoint::{
+    CheckpointNumber, CheckpointOptions, CheckpointReader, CheckpointWriter, FinishedCheckpoint,
+};
+use shoal_partition::CheckpointHead;
+use shoal_types::{Error, NodeId, Result};
+
+use crate::base::cluster_log::Severity;
+use crate::base::errors::{log_error, temporary};
+use crate::base::throttle::{Pace, in_background};
+use crate::base::wait::lock;
+use crate::membership::messages::{Ask, CheckpointPiece, ServiceReply};
+use crate::membership::peers::Membership;
+use crate::replication::Replication;
+use crate::storage::records::group_of;
+
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// Transfers that are under way.
+#[derive(Default)]
+pub(crate) struct Transfers {
+    outgoing: Mutex<HashMap<(u32, NodeId), Progress>>,
+    incoming: Mutex<HashMap<u32, Incoming>>,
+}
+
+/// A copy that is being received.
+struct Incoming {
+    from: NodeId,
+    head: CheckpointHead,
+    writer: CheckpointWriter,
+}
+
+/// How far a transfer is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    pub sent_bytes: u64,
+    /// About how many there will be.
+    pub total_bytes: u64,
+    pub elapsed_ms: u64,
+}
+
+impl Replication {
+    /// Begins to send what replicas are missing.
+    pub(crate) fn want_checkpoints(&self, partition: u32, replicas: &[u64]) {
+        let Some(cluster) = &self.cluster else { return };
+        for &replica in replicas {
+            let to = NodeId(replica as u32);
+            let mut outgoing = lock(&self.transfers.outgoing);
+            if !cluster.is_up(to) || outgoing.contains_key(&(partition, to)) {
+                continue;
+            }
+            outgoing.insert((partition, to), Progress::default());
+            let handle = self.handle.clone();
+            cluster.spawn(move || async move {
+                let Some(node) = handle.upgrade() else { return };
+                let Some(cluster) = &node.cluster else { return };
+                node.log_event("restart", &format!("Node {to} gets a copy of partition {partition}"));
+                match node.send_checkpoint(cluster, partition, to).await {
+                    Ok(bytes) => node.log_event(
+                        "restart",
+                        &format!("Node {to} has got a copy of partition {partition}: {bytes} bytes"),
+                    ),
+                    Err(error) => {
+                        tracing::warn!(partition, %to, %error, "a replica could not be brought up to date");
+                        let text = format!("Node {to} could not be sent a copy of partition {partition}: {error}");
+                        node.log_event_as(Severity::Warning, "restart", &text);
+                    }
+                }
+                lock(&node.transfers.outgoing).remove(&(partition, to));
+            });
+        }
+    }
+
+    /// Transfers from this node that are under way: partition, receiver, progress.
+    pub fn transfers(&self) -> Vec<(u32, NodeId, Progress)> {
+        let outgoing = lock(&self.transfers.outgoing);
+        outgoing.iter().map(|(&(partition, to), &progress)| (partition, to, progress)).collect()
+    }
+
+    async fn send_checkpoint(&self, cluster: &Membership, partition: u32, to: NodeId) -> Result<u64> {
+        let start = self.now();
+        let mut cursor = {
+            let mut guard = self.partition(partition);
+            let cursor = guard.begin_checkpoint();
+            guard.pin_log(cursor.index());
+            cursor
+        };
+        let total_bytes = self.memory_budget().used_bytes() / u64::from(self.partition_count().max(1));
+        let mut sent_bytes = 0;
+        let mut first = true;
+        let mut pace = Pace::start(self.throttle());
+        let outcome = loop {
+            let begun = Instant::now();
+            let mut block = Vec::with_capacity(BLOCK_BYTES * 2);
+            let more = self.partition(partition).next_checkpoint_block(&mut cursor, BLOCK_BYTES, &mut block);
+            let more = match more {
+                Ok(more) => more,
+                Err(error) => break Err(error),
+            };
+            sent_bytes += block.len() as u64;
+            let piece = CheckpointPiece { partition, first, last: !more, block };
+            first = false;
+            if let Err(error) = cluster.ask(to, Ask::Checkpoint(piece)).await {
+                break Err(error);
+            }
+            let elapsed_ms = self.now().0 - start.0;
+            let progress = Progress { sent_bytes, total_bytes, elapsed_ms };
+            lock(&self.transfers.outgoing).insert((partition, to), progress);
+            if !more {
+                break Ok(sent_bytes);
+            }
+            // What the receiver did with the piece counts as well: it may live on this host.
+            tokio::time::sleep(pace.pause_after(begun.elapsed())).await;
+        };
+        let mut guard = self.partition(partition);
+        guard.unpin_log(cursor.index());
+        guard.end_checkpoint(cursor);
+        outcome
+    }
+
+    /// One piece of a checkpoint that another node sends.
+    pub(crate) async fn take_checkpoint_piece(
+        &self,
+        from: NodeId,
+        piece: CheckpointPiece,
+    ) -> Result<ServiceReply> {
+        let cluster =
+            self.cluster.as_ref().ok_or_else(|| Error::unknown("internal: this process is no cluster"))?;
+        let partition = piece.partition;
+        if !cluster.options.placement(partition).replicas.contains(&cluster.options.me) {
+            return Err(Error::unknown(format!(
+                "partition {partition} is not kept by node {}",
+                cluster.options.me
+            )));
+        }
+        let mut copy = match piece.first {
+            true => {
+                let head = CheckpointHead::of(&piece.block)?;
+                let options = CheckpointOptions { compress: false, throttle: None };
+                let _one_at_a_time = self.lock_checkpoint_files();
+                let writer = self.checkpoints().create(group_of(partition), &[], options).map_err(log_error)?;
+                Incoming { from, head, writer }
+            }
+            false => {
+                let begun = lock(&self.transfers.incoming).remove(&partition);
+                let begun = begun.filter(|copy| copy.from == from);
+                begun.ok_or_else(|| temporary("the copy of the partition was not begun; it begins again"))?
+            }
+        };
+        if !piece.block.is_empty() {
+            copy.writer.append(&piece.block).map_err(log_error)?;
+        }
+        if !piece.last {
+            lock(&self.transfers.incoming).insert(partition, copy);
+            return Ok(ServiceReply::default());
+        }
+        let node = self.handle.upgrade();
+        let node = node.ok_or_else(|| temporary("the node is stopping"))?;
+        let take_in = move || {
+            let finished = node.keep_received(partition, copy)?;
+            node.install_received(partition, finished.number).map(|()| finished)
+        };
+        let finished = in_background(take_in).await??;
+        self.checkpoints().remove_older(group_of(partition), finished.number).map_err(log_error)?;
+        self.log_event("restart", &format!("Got a copy of partition {partition} from Node {from}"));
+        Ok(ServiceReply::default())
+    }
+
+    /// Makes a copy durable. From then on no checkpoint of the old state takes its place; and it takes the place of none that it
+    /// is not to replace: the log may have been cut behind that one.
+    fn keep_received(&self, partition: u32, copy: Incoming) -> Result<FinishedCheckpoint> {
+        let _one_at_a_time = self.lock_checkpoint_files();
+        let mut guard = self.partition(partition);
+        if guard.is_installing() {
+            return Err(temporary("another copy of the partition is being installed"));
+        }
+        let begun = guard.begin_install();
+        let begun = begun.and_then(|()| guard.check_news(&copy.head));
+        self.settle_and_release(partition, guard);
+        let kept = begun.and_then(|()| {
+            let numbers = self.checkpoints().numbers(group_of(partition)).map_err(log_error)?;
+            if numbers.last().is_some_and(|&newest| newest > copy.writer.number()) {
+                return Err(temporary(
+                    "a checkpoint was made while the copy of the partition came; it comes again",
+                ));
+            }
+            copy.writer.finish().map_err(log_error)
+        });
+        kept.map_err(|error| self.give_up_copy(partition, error))
+    }
+
+    /// Goes on without a copy, if that is still possible.
+    fn give_up_copy(&self, partition: u32, error: Error) -> Error {
+        let mut guard = self.partition(partition);
+        let aborted = guard.abort_install();
+        self.settle_and_release(partition, guard);
+        if !matches!(aborted, Ok(true)) {
+            // The old rows are gone from memory; they are still on disk, with the log behind them.
+            self.stop(&format!("a copy of partition {partition} could not be installed: {error}"));
+        }
+        error
+    }
+
+    fn install_received(&self, partition: u32, number: CheckpointNumber) -> Result<()> {
+        let mut reader = self.checkpoints().read(group_of(partition), number).map_err(log_error);
+        let mut pace = Pace::start(self.throttle());
+        let outcome = loop {
+            pace.keep();
+            let block = match reader.as_mut().map(CheckpointReader::next_block) {
+                Err(error) => break Err(error.clone()),
+                Ok(block) => block,
+            };
+            let block = match block {
+                Ok(Some(block)) => block,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(log_error(error)),
+            };
+            if let Err(error) = self.partition(partition).install_checkpoint_block(block) {
+                break Err(error);
+            }
+        };
+        if let Err(error) = outcome {
+            return Err(self.give_up_copy(partition, error));
+        }
+        let mut guard = self.partition(partition);
+        let finished = guard.finish_install();
+        self.settle_and_release(partition, guard);
+        finished.map_err(|error| self.give_up_copy(partition, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use shoal_partition::{MemoryBudget, Partition, PartitionConfig, Timing};
+    use shoal_types::PartitionId;
+
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::base::options::NodeOptions;
+    use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
+    use crate::node::Node;
+
+    const PARTITION: u32 = 0;
+
+    /// Node 1 of three, alone.
+    fn follower(directory: &std::path::Path) -> Arc<Node> {
+        let data = Roles { data: true, ..Roles::default() };
+        let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
+        let placement = Placement { replicas: [1, 2, 3].map(NodeId).to_vec(), witness: None };
+        let cluster = ClusterOptions {
+            name: "reef".into(),
+            me: NodeId(1),
+            nodes: vec![node(1), node(2), node(3)],
+            placements: vec![placement.clone(), placement],
+            config_hash: 0,
+            heartbeat: Duration::from_millis(100),
+            timing: Timing::default(),
+            lanes: 1,
+            unsent_bytes_max: None,
+            transporter: shoal_transport::Transporter::default(),
+        };
+        let options = NodeOptions::new(directory);
+        Node::open(NodeOptions { background_work: false, cluster: Some(cluster), ..options }).unwrap()
+    }
+
+    /// A checkpoint of node 2's at the entry that opens its term.
+    fn copy() -> Vec<u8> {
+        let single = PartitionConfig::single(PartitionId(PARTITION), Arc::new(MemoryBudget::new(1 << 20)));
+        let mut partition = Partition::new(PartitionConfig { replica: 2, voters: vec![2], ..single });
+        partition.start().unwrap();
+        let number = partition.outputs().number;
+        partition.persisted(number).unwrap();
+        assert_eq!(partition.applied_index(), 1);
+        let mut block = Vec::new();
+        let mut cursor = partition.begin_checkpoint();
+        while partition.next_checkpoint_block(&mut cursor, BLOCK_BYTES, &mut block).unwrap() {}
+        block
+    }
+
+    fn give(node: &Arc<Node>, block: Vec<u8>) -> Result<ServiceReply> {
+        let piece = CheckpointPiece { partition: PARTITION, first: true, last: true, block };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(node.take_checkpoint_piece(NodeId(2), piece))
+    }
+
+    /// The file of such a copy once stayed and counted as the newest, while the log was cut behind the node's own: "the log of
+    /// partition 2 has a gap" at the next start.
+    #[test]
+    fn a_copy_that_is_no_news_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = follower(directory.path());
+        give(&node, copy()).unwrap();
+        assert_eq!(node.partition(PARTITION).applied_index(), 1);
+        let numbers = || node.checkpoints().numbers(group_of(PARTITION)).unwrap();
+        let installed = numbers();
+        assert_eq!(installed.len(), 1);
+        let error = give(&node, copy()).unwrap_err();
+        assert!(error.message().contains("no news"), "{error}");
+        assert_eq!(numbers(), installed);
+        assert!(!node.partition(PARTITION).is_installing());
+        node.close().unwrap();
+    }
+
+    #[test]
+    fn a_copy_that_was_begun_before_the_newest_checkpoint_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = follower(directory.path());
+        let options = CheckpointOptions { compress: false, throttle: None };
+        let writer = node.checkpoints().create(group_of(PARTITION), &[], options).unwrap();
+        let late = Incoming { from: NodeId(2), head: CheckpointHead::of(&copy()).unwrap(), writer };
+        node.checkpoint().unwrap();
+        let newest = node.checkpoints().numbers(group_of(PARTITION)).unwrap();
+        assert!(newest[0] > late.writer.number());
+        assert!(node.keep_received(PARTITION, late).unwrap_err().message().contains("comes again"));
+        assert_eq!(node.checkpoints().numbers(group_of(PARTITION)).unwrap(), newest);
+        assert!(!node.partition(PARTITION).is_installing());
+        node.close().unwrap();
+    }
+}

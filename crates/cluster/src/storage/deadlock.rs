@@ -1,0 +1,468 @@
+//! Lock waits of the process: who waits for whom, for how long yet, and the search for deadlocks.
+//!
+//! A wait is entered with those directly in its way. Only a transaction that others wait for can close a cycle with a wait of its
+//! own, so whoever holds nothing that is wanted (a statement of one row with autocommit, say) enters and leaves in constant time.
+//! For the others the graph names suspects and the partitions' own queues decide: they are held all at once, so that a deadlock is
+//! reported only if all its waits exist at one moment. Entries here may lag behind the queues; partitions never do. Who closes a cycle
+//! gives way: it has just been running, while the youngest may be one that has given way before.
+//!
+//! One thread, the *lock monitor*, ends waits that have lasted for too long and looks for cycles that nobody has noticed when they
+//! closed, as often as a twentieth of a processor allows. No session sets a timer. It sleeps while nobody waits.
+//!
+//! Cycles over several nodes are `shoal-txn`'s: it asks the nodes, and condemns victims here.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use shoal_types::{Error, Result, TransactionId};
+
+use crate::base::handle::Handle;
+use crate::base::wait::lock;
+use crate::storage::Storage;
+use crate::storage::partitions::PartitionGuard;
+
+/// The monitor's pause while waits are suspected: so many times what its last look took, within these bounds.
+const PAUSE_OF_WORK: u32 = 20;
+const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+/// While waits end by themselves.
+const CALM_PAUSE: Duration = Duration::from_millis(5);
+/// Waits that are younger are not suspected: most end by themselves.
+const SUSPECT_AFTER: Duration = Duration::from_millis(2);
+/// Looks at which nobody waited before the monitor sleeps until it is woken.
+const IDLE_LOOKS: u32 = 200;
+
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+type HashSet<K> = std::collections::HashSet<K, foldhash::fast::RandomState>;
+
+/// (waiter, blocker).
+pub type WaitEdge = (TransactionId, TransactionId);
+
+/// Why a wait was ended from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitVerdict {
+    /// It is part of a cycle, and the one that gives way.
+    Deadlock,
+    /// It has lasted for as long as it may.
+    Timeout,
+}
+
+struct LockWait {
+    token: u64,
+    blockers: Vec<TransactionId>,
+    since: Instant,
+    deadline: Instant,
+    verdict: Option<WaitVerdict>,
+}
+
+#[derive(Default)]
+struct Waits {
+    /// A transaction waits for one thing at a time, or for one in each partition that it has asked at the same time.
+    by_transaction: HashMap<TransactionId, Vec<LockWait>>,
+    /// Who waits for a transaction: as often as its waits name it.
+    blocking: HashMap<TransactionId, Vec<TransactionId>>,
+}
+
+#[derive(Default)]
+pub struct WaitForGraph {
+    waits: Mutex<Waits>,
+    monitor: Monitor,
+}
+
+#[derive(Default)]
+struct Monitor {
+    /// It looks by itself and need not be woken.
+    awake: AtomicBool,
+    stopping: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    handle: OnceLock<Thread>,
+}
+
+impl Waits {
+    fn add(&mut self, waiter: TransactionId, wait: LockWait) {
+        for &blocker in &wait.blockers {
+            self.blocking.entry(blocker).or_default().push(waiter);
+        }
+        self.by_transaction.entry(waiter).or_default().push(wait);
+    }
+
+    fn remove(&mut self, waiter: TransactionId, token: u64) -> Option<LockWait> {
+        let waits = self.by_transaction.get_mut(&waiter)?;
+        let position = waits.iter().position(|wait| wait.token == token)?;
+        let wait = waits.swap_remove(position);
+        if waits.is_empty() {
+            self.by_transaction.remove(&waiter);
+        }
+        for blocker in &wait.blockers {
+            if let Some(waiters) = self.blocking.get_mut(blocker) {
+                if let Some(position) = waiters.iter().position(|&other| other == waiter) {
+                    waiters.swap_remove(position);
+                }
+                if waiters.is_empty() {
+                    self.blocking.remove(blocker);
+                }
+            }
+        }
+        Some(wait)
+    }
+
+    /// Somebody has left a queue from its middle: whoever was directly behind it waits for those that it waited for.
+    fn close_ranks(&mut self, gone: TransactionId, blockers: &[TransactionId]) {
+        for waiter in self.blocking.get(&gone).cloned().unwrap_or_default() {
+            for wait in self.by_transaction.get_mut(&waiter).into_iter().flatten() {
+                if !wait.blockers.contains(&gone) {
+                    continue;
+                }
+                for &blocker in blockers.iter().filter(|&&blocker| blocker != waiter) {
+                    if !wait.blockers.contains(&blocker) {
+                        wait.blockers.push(blocker);
+                        self.blocking.entry(blocker).or_default().push(waiter);
+                    }
+                }
+            }
+        }
+    }
+
+    fn blockers_of(&self, transaction: TransactionId) -> impl Iterator<Item = TransactionId> {
+        self.by_transaction.get(&transaction).into_iter().flatten().flat_map(|wait| wait.blockers.iter().copied())
+    }
+
+    /// The transaction waits for itself, as far as is known here.
+    fn is_suspect(&self, transaction: TransactionId) -> bool {
+        self.blocking.contains_key(&transaction)
+            && waits_for_itself(transaction, |waiter, ahead| ahead.extend(self.blockers_of(waiter)))
+    }
+}
+
+/// Follows the edges from a transaction: do they lead back to it?
+fn waits_for_itself(
+    transaction: TransactionId,
+    append_blockers: impl Fn(TransactionId, &mut Vec<TransactionId>),
+) -> bool {
+    let (mut seen, mut ahead) = (HashSet::default(), Vec::new());
+    append_blockers(transaction, &mut ahead);
+    while let Some(next) = ahead.pop() {
+        if next == transaction {
+            return true;
+        }
+        if seen.insert(next) {
+            append_blockers(next, &mut ahead);
+        }
+    }
+    false
+}
+
+/// For every waiter those that it waits for.
+fn by_waiter(edges: &[WaitEdge]) -> HashMap<TransactionId, Vec<TransactionId>> {
+    let mut blockers: HashMap<TransactionId, Vec<TransactionId>> = HashMap::default();
+    for &(waiter, blocker) in edges {
+        blockers.entry(waiter).or_default().push(blocker);
+    }
+    blockers
+}
+
+/// Somebody to give way in every cycle: the youngest. In linear time, but for the sorting.
+pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
+    let blockers = by_waiter(edges);
+    let mut victims: HashSet<TransactionId> = HashSet::default();
+    // Depth first, oldest first; a blocker that lies on the path closes a cycle.
+    let mut roots: Vec<TransactionId> = blockers.keys().copied().collect();
+    roots.sort_unstable_by_key(|&id| (age(id), id));
+    let mut done: HashSet<TransactionId> = HashSet::default();
+    for root in roots {
+        if done.contains(&root) {
+            continue;
+        }
+        let mut path: Vec<(TransactionId, usize)> = vec![(root, 0)];
+        let mut on_path: HashMap<TransactionId, usize> = HashMap::from_iter([(root, 0)]);
+        while let Some(&mut (id, ref mut next)) = path.last_mut() {
+            let blocker = match victims.contains(&id) {
+                true => None,
+                false => blockers.get(&id).and_then(|blockers| blockers.get(*next)).copied(),
+            };
+            *next += 1;
+            match blocker {
+                None => {
+                    done.insert(id);
+                    on_path.remove(&id);
+                    path.pop();
+                }
+                Some(blocker) if victims.contains(&blocker) || done.contains(&blocker) => {}
+                Some(blocker) => match on_path.get(&blocker) {
+                    Some(&start) => {
+                        let cycle = path[start..].iter().map(|&(id, _)| id);
+                        if !cycle.clone().any(|id| victims.contains(&id)) {
+                            victims.extend(cycle.max_by_key(|&id| (age(id), id)));
+                        }
+                    }
+                    None => {
+                        on_path.insert(blocker, path.len());
+                        path.push((blocker, 0));
+                    }
+                },
+            }
+        }
+    }
+    let mut victims: Vec<TransactionId> = victims.into_iter().collect();
+    victims.sort_unstable();
+    victims
+}
+
+impl WaitForGraph {
+    /// A wait begins, under a token that [`WaitForGraph::leave`] is given as well. True: it may have closed a cycle, see
+    /// `Node::is_deadlocked`.
+    pub fn enter(&self, waiter: TransactionId, blockers: &[TransactionId], token: u64, timeout: Duration) -> bool {
+        let since = Instant::now();
+        let deadline = since + timeout;
+        let suspect = {
+            let mut waits = lock(&self.waits);
+            waits.add(waiter, LockWait { token, blockers: blockers.to_vec(), since, deadline, verdict: None });
+            waits.is_suspect(waiter)
+        };
+        if !self.monitor.awake.swap(true, Ordering::AcqRel)
+            && let Some(monitor) = self.monitor.handle.get()
+        {
+            monitor.unpark();
+        }
+        suspect
+    }
+
+    /// A wait is over; the verdict if it was ended from outside. `given_up`: it has not got what it waited for.
+    pub fn leave(&self, waiter: TransactionId, token: u64, given_up: bool) -> Option<WaitVerdict> {
+        let mut waits = lock(&self.waits);
+        let wait = waits.remove(waiter, token)?;
+        if given_up || wait.verdict.is_some() {
+            waits.close_ranks(waiter, &wait.blockers);
+        }
+        wait.verdict
+    }
+
+    /// Transactions that wait.
+    pub fn len(&self) -> usize {
+        lock(&self.waits).by_transaction.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Somebody has waited here for so long.
+    pub fn has_waited(&self, time: Duration) -> bool {
+        let now = Instant::now();
+        let waits = lock(&self.waits);
+        waits.by_transaction.values().flatten().any(|wait| now.duration_since(wait.since) >= time)
+    }
+
+    /// Ends the waits of a transaction, if it has any here; the tokens to be signalled.
+    fn judge(&self, waiter: TransactionId, verdict: WaitVerdict) -> Vec<u64> {
+        let mut waits = lock(&self.waits);
+        let waits = waits.by_transaction.get_mut(&waiter).into_iter().flatten();
+        waits
+            .map(|wait| {
+                wait.verdict.get_or_insert(verdict);
+                wait.token
+            })
+            .collect()
+    }
+
+    /// Gives those their verdict whose time is up.
+    fn expire(&self, now: Instant) -> Vec<u64> {
+        let mut expired = Vec::new();
+        for wait in lock(&self.waits).by_transaction.values_mut().flatten() {
+            if wait.deadline <= now && wait.verdict.is_none() {
+                wait.verdict = Some(WaitVerdict::Timeout);
+                expired.push(wait.token);
+            }
+        }
+        expired
+    }
+
+    /// Starts the monitor, which ends when the node is gone or [`WaitForGraph::stop`] is called.
+    pub(crate) fn start(&self, storage: Handle<Storage>) -> Result<()> {
+        let watch = move || {
+            let mut idle = 0;
+            while let Some(storage) = storage.upgrade() {
+                if storage.graph.monitor.stopping.load(Ordering::Acquire) {
+                    return;
+                }
+                let pause = storage.watch_waits();
+                idle = if pause.is_some() { 0 } else { idle + 1 };
+                let sleeps = idle > IDLE_LOOKS && storage.graph.fall_asleep();
+                drop(storage);
+                match sleeps {
+                    true => std::thread::park(),
+                    false => std::thread::park_timeout(pause.unwrap_or(CALM_PAUSE)),
+                }
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("shoal-locks".into())
+            .spawn(watch)
+            .map_err(|error| Error::unknown(format!("cannot start the lock monitor's thread: {error}")))?;
+        let _ = self.monitor.handle.set(thread.thread().clone());
+        self.monitor.awake.store(true, Ordering::Release);
+        *lock(&self.monitor.thread) = Some(thread);
+        Ok(())
+    }
+
+    /// From now on whoever enters wakes the monitor. False: somebody has entered meanwhile.
+    fn fall_asleep(&self) -> bool {
+        self.monitor.awake.store(false, Ordering::Release);
+        self.is_empty() || self.monitor.awake.swap(true, Ordering::AcqRel)
+    }
+
+    /// Ends the monitor, and waits for it if this is another thread.
+    pub(crate) fn stop(&self) {
+        self.monitor.stopping.store(true, Ordering::Release);
+        if let Some(thread) = lock(&self.monitor.thread).take() {
+            thread.thread().unpark();
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Storage {
+    /// The transaction waits for itself: all waits of the cycle exist at this moment, in partitions of this process.
+    pub fn is_deadlocked(&self, transaction: TransactionId) -> bool {
+        let (_guards, edges) = self.hold_wait_edges();
+        let blockers = by_waiter(&edges);
+        waits_for_itself(transaction, |waiter, ahead| ahead.extend(blockers.get(&waiter).into_iter().flatten()))
+    }
+
+    /// All waits in this process, and the partitions, held.
+    fn hold_wait_edges(&self) -> (Vec<PartitionGuard<'_>>, Vec<WaitEdge>) {
+        let guards: Vec<_> = (0..self.partition_count()).map(|partition| self.partition(partition)).collect();
+        let edges = guards.iter().flat_map(|guard| guard.wait_edges()).collect();
+        (guards, edges)
+    }
+
+    /// Has a transaction's waits in this process end as a deadlock's victim. False: it does not wait here.
+    pub fn condemn(&self, transaction: TransactionId) -> bool {
+        let tokens = self.graph.judge(transaction, WaitVerdict::Deadlock);
+        tokens.iter().for_each(|&token| self.waits.signal(token));
+        !tokens.is_empty()
+    }
+
+    /// One look of the monitor; how long it pauses then, `None` if nobody waits.
+    fn watch_waits(&self) -> Option<Duration> {
+        let began = Instant::now();
+        for token in self.graph.expire(began) {
+            self.waits.signal(token);
+        }
+        if !self.graph.has_waited(SUSPECT_AFTER) {
+            return (!self.graph.is_empty()).then_some(CALM_PAUSE);
+        }
+        let edges: Vec<WaitEdge> =
+            (0..self.partition_count()).flat_map(|partition| self.partition(partition).wait_edges()).collect();
+        // What is seen partition by partition is a suspicion.
+        if !victims(&edges).is_empty() {
+            self.break_cycles();
+        }
+        Some((began.elapsed() * PAUSE_OF_WORK).clamp(SHORTEST_PAUSE, LONGEST_PAUSE))
+    }
+
+    /// Ends the cycles of waits within this process, all of whose waits exist at this moment: the youngest of each has its wait ended.
+    fn break_cycles(&self) {
+        let (guards, edges) = self.hold_wait_edges();
+        let mut tokens = Vec::new();
+        for victim in victims(&edges) {
+            tokens.append(&mut self.graph.judge(victim, WaitVerdict::Deadlock));
+        }
+        drop(guards);
+        tokens.into_iter().for_each(|token| self.waits.signal(token));
+    }
+}
+
+/// Bits of a transaction's id that tell when it began; those above name a node.
+const AGE_BITS: u32 = 52;
+
+/// The later of two transactions has the greater one, whatever their nodes are.
+fn age(id: TransactionId) -> u64 {
+    id.0 & ((1 << AGE_BITS) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn id(number: u64) -> TransactionId {
+        TransactionId(number)
+    }
+
+    fn ids(numbers: &[u64]) -> Vec<TransactionId> {
+        numbers.iter().copied().map(TransactionId).collect()
+    }
+
+    fn edges(pairs: &[(u64, u64)]) -> Vec<WaitEdge> {
+        pairs.iter().map(|&(waiter, blocker)| (id(waiter), id(blocker))).collect()
+    }
+
+    #[test]
+    fn who_closes_a_cycle_is_suspected_and_who_is_in_nobodys_way_never_is() {
+        let graph = WaitForGraph::default();
+        assert!(!graph.enter(id(1), &ids(&[2]), 1, MINUTE));
+        assert!(!graph.enter(id(2), &ids(&[3, 4]), 2, MINUTE));
+        assert!(!graph.enter(id(5), &ids(&[1]), 5, MINUTE));
+        assert!(graph.enter(id(4), &ids(&[1]), 4, MINUTE));
+        assert_eq!(graph.leave(id(4), 4, false), None);
+        graph.leave(id(2), 2, false);
+        assert!(!graph.enter(id(4), &ids(&[1]), 6, MINUTE));
+        assert_eq!(graph.len(), 3);
+        for (waiter, token) in [(1, 1), (5, 5), (4, 6)] {
+            graph.leave(id(waiter), token, false);
+        }
+        assert!(graph.is_empty() && lock(&graph.waits).blocking.is_empty());
+    }
+
+    /// Victims leave queues from their middle: a cycle through those behind them was only found when the monitor looked.
+    #[test]
+    fn who_was_behind_somebody_that_gave_up_waits_for_what_that_waited_for() {
+        let graph = WaitForGraph::default();
+        graph.enter(id(2), &ids(&[1]), 2, MINUTE);
+        graph.enter(id(3), &ids(&[2]), 3, MINUTE);
+        graph.enter(id(4), &ids(&[3]), 4, MINUTE);
+        graph.leave(id(3), 3, true);
+        graph.leave(id(2), 2, true);
+        assert!(graph.enter(id(1), &ids(&[4]), 1, MINUTE));
+        graph.leave(id(1), 1, false);
+        graph.leave(id(4), 4, false);
+        assert!(graph.is_empty() && lock(&graph.waits).blocking.is_empty());
+    }
+
+    #[test]
+    fn two_waits_of_one_transaction_are_two() {
+        let graph = WaitForGraph::default();
+        graph.enter(id(1), &ids(&[2]), 10, Duration::ZERO);
+        graph.enter(id(1), &ids(&[3]), 11, MINUTE);
+        assert_eq!(graph.expire(Instant::now()), [10]);
+        assert_eq!(graph.leave(id(1), 10, false), Some(WaitVerdict::Timeout));
+        assert_eq!(graph.judge(id(1), WaitVerdict::Deadlock), [11]);
+        assert_eq!(graph.leave(id(1), 11, false), Some(WaitVerdict::Deadlock));
+        assert!(graph.judge(id(1), WaitVerdict::Deadlock).is_empty());
+    }
+
+    #[test]
+    fn every_cycle_has_one_victim_its_youngest() {
+        assert!(victims(&edges(&[(1, 2), (2, 3), (4, 3), (5, 4)])).is_empty());
+        assert_eq!(victims(&edges(&[(1, 2), (2, 3), (3, 1)])), ids(&[3]));
+        assert_eq!(victims(&edges(&[(1, 2), (2, 1), (3, 4), (4, 3), (9, 1)])), ids(&[2, 4]));
+        // Both cycles lead through 2; without it there is neither.
+        assert_eq!(victims(&edges(&[(1, 2), (2, 1), (2, 3), (3, 1)])), ids(&[2]));
+        assert_eq!(victims(&edges(&[(7, 7)])), ids(&[7]));
+    }
+
+    #[test]
+    fn a_long_queue_takes_linear_time() {
+        let chain: Vec<WaitEdge> = (1..200_000).map(|number| (id(number + 1), id(number))).collect();
+        assert!(victims(&chain).is_empty());
+        let mut circle = chain;
+        circle.push((id(1), id(200_000)));
+        assert_eq!(victims(&circle), ids(&[200_000]));
+    }
+}

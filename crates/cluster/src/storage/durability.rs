@@ -1,0 +1,72 @@
+//! When commits are acknowledged, and what the data directory says of that.
+
+use shoal_types::Result;
+
+use crate::base::errors::log_error;
+use crate::base::options::Durability;
+use crate::base::wait::lock;
+use crate::storage::Storage;
+
+impl Storage {
+    /// When commits are acknowledged from now on. The directory says durably that acknowledgements come from memory before the
+    /// first one does, and no longer when everything that was acknowledged so is on the disk.
+    ///
+    /// # Errors
+    /// The directory or the log cannot be written; a node that acknowledges from memory already goes on so.
+    pub fn set_durability(&self, durability: Durability) -> Result<()> {
+        let mut identity = lock(&self.identity);
+        if durability == Durability::Replicated {
+            if let Some(identity) = identity.as_mut().filter(|identity| !identity.replicated) {
+                identity.replicated = true;
+                identity.write()?;
+            }
+            self.log.set_durability(durability);
+            return Ok(());
+        }
+        {
+            // Whoever appends decides under this lock whether that is acknowledged from memory.
+            let _sequencer = lock(&self.sequencer);
+            self.log.set_durability(durability);
+        }
+        self.log.sync().map_err(log_error)?;
+        match &mut *identity {
+            Some(identity) if identity.replicated && self.is_whole() => {
+                identity.replicated = false;
+                identity.write()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// No replica here lacks what an earlier process has promised.
+    fn is_whole(&self) -> bool {
+        self.hosted().all(|partition| !self.partition(partition).is_amnesiac())
+    }
+
+    /// The replicas have caught up with whatever an earlier process has promised.
+    pub(crate) fn note_whole(&self) -> Result<()> {
+        let mut identity = lock(&self.identity);
+        let Some(identity) = &mut *identity else { return Ok(()) };
+        // Under this lock the log is not between two modes: in `disk` all that was acknowledged is on the disk.
+        let replicated = self.log.durability() == Durability::Replicated;
+        if identity.initialised && identity.replicated == replicated {
+            return Ok(());
+        }
+        (identity.initialised, identity.replicated) = (true, replicated);
+        identity.write()
+    }
+
+    /// The directory's process ends in good order.
+    pub(crate) fn close_directory(&self) -> Result<()> {
+        self.log.close().map_err(log_error)?;
+        // Whoever has not caught up with what an earlier process has lost leaves that to the next one.
+        let is_whole = self.is_whole();
+        match &mut *lock(&self.identity) {
+            Some(identity) => {
+                identity.clean = is_whole;
+                identity.write()
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The order of the log: what partitions want appended becomes one batch, and is remembered until it is handed back.
+//!
+//! Whoever appends holds the sequencer, and gets timestamps under it: so timestamps rise with log positions.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, MutexGuard};
+
+use shoal_log::{AppendClass, Durability, LogBatch, Lsn, RECORD_HEADER_BYTES, RecordHeader};
+use shoal_partition::Partition;
+use shoal_types::{Outcome, Result, TableId, Timestamp};
+
+use crate::base::errors::{log_error, shutting_down};
+use crate::base::wait::lock;
+use crate::storage::Storage;
+use crate::storage::records::{
+    KIND_ENTRY, KIND_LOG_START, KIND_SEQUENCE, KIND_VOTE, META_GROUP, group_of, sequence_record, vote_record,
+};
+
+/// What the order of the log is made under.
+#[derive(Default)]
+pub(crate) struct Sequencer {
+    batch: LogBatch,
+    /// Appended and not yet handed back, in log order.
+    in_flight: VecDeque<InFlight>,
+    /// How many of `in_flight` belong to the batch in the making, and whether one of them must be synced.
+    staged: usize,
+    must_sync: bool,
+    /// The last record of the meta group.
+    meta_index: u64,
+    /// The log takes nothing more: the node is closing.
+    closed: bool,
+}
+
+/// Something in the log that is not known to be durable.
+pub(crate) struct InFlight {
+    end: Lsn,
+    pub(crate) timestamp: Timestamp,
+    pub(crate) token: u64,
+    pub(crate) what: Appended,
+    /// It counts for nothing before it is on the medium, whatever the durability of commits: `Outputs::must_sync`.
+    must_sync: bool,
+}
+
+pub(crate) enum Appended {
+    /// Entries of this partition, up to its output batch of this number.
+    Partition(u32, u64),
+    /// Called when all before it is applied.
+    Definition(Box<dyn FnOnce() + Send>),
+    /// Somebody wants to know that all before this is applied.
+    Barrier,
+}
+
+/// A sequence whose values the log knows a bound of: a table's, in a process that is the whole database.
+pub(crate) trait LoggedSequence {
+    /// A new bound, to be written, if values were given out that the log does not know of. Called by one thread at a time.
+    fn raise_bound(&self) -> Option<(TableId, u64)>;
+}
+
+/// A commit that is in the log's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Appending {
+    pub end: Lsn,
+    /// How many partitions will signal the token.
+    pub signals: u32,
+    /// It is acknowledged when it is durable, and the caller sees to the flush. Otherwise it is as good as applied: the
+    /// caller calls `Node::complete`.
+    pub needs_flush: bool,
+}
+
+impl Appending {
+    pub(crate) const NOTHING: Appending = Appending { end: Lsn::ZERO, signals: 0, needs_flush: false };
+}
+
+/// The log room that is asked for around each batch: a few entries that Raft adds of its own, and sequences.
+const BATCH_EXTRA_BYTES: u64 = 512;
+
+/// The log room for entries of so many bytes.
+pub(crate) fn log_room_for(entries: impl Iterator<Item = usize>) -> u64 {
+    BATCH_EXTRA_BYTES + entries.map(|bytes| (bytes + RECORD_HEADER_BYTES) as u64).sum::<u64>()
+}
+
+impl Sequencer {
+    pub(crate) fn after(meta_index: u64) -> Sequencer {
+        Sequencer { meta_index, ..Sequencer::default() }
+    }
+
+    /// Refuses what comes after the end. To be asked before anything is proposed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        match self.closed {
+            true => Err(shutting_down()),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Takes what a partition wants appended into the batch.
+    pub(crate) fn collect(&mut self, partition: u32, guard: &mut Partition, timestamp: Timestamp, token: u64) {
+        let is_single = guard.is_single();
+        let outputs = guard.outputs();
+        let group = group_of(partition);
+        let must_sync = outputs.must_sync();
+        if let Some(start) = outputs.log_start.take() {
+            let header = RecordHeader { group, kind: KIND_LOG_START, index: start.index, term: start.term };
+            self.batch.push(header, &[]);
+        }
+        // A group of one needs no vote on disk: its term is that of its last entry.
+        if let Some(vote) = outputs.hard_state.take().filter(|_| !is_single) {
+            let header = RecordHeader { group, kind: KIND_VOTE, index: 0, term: vote.term };
+            self.batch.push(header, &vote_record(&vote));
+        }
+        if outputs.append.is_empty() && !must_sync {
+            return;
+        }
+        for entry in outputs.append.drain(..) {
+            let header = RecordHeader { group, kind: KIND_ENTRY, index: entry.index(), term: entry.term() };
+            self.batch.push(header, entry.data());
+        }
+        let what = Appended::Partition(partition, outputs.number);
+        self.in_flight.push_back(InFlight { end: Lsn::ZERO, timestamp, token, what, must_sync });
+        self.staged += 1;
+        self.must_sync |= must_sync;
+    }
+
+    /// Adds a record of the meta group.
+    pub(crate) fn push_meta(&mut self, kind: u8, payload: &[u8]) {
+        self.meta_index += 1;
+        self.batch.push(RecordHeader { group: META_GROUP, kind, index: self.meta_index, term: 1 }, payload);
+    }
+
+    /// The last record of the meta group, the batch in the making included.
+    pub(crate) fn meta_index(&self) -> u64 {
+        self.meta_index
+    }
+
+    /// Has `show` called, and then the token signalled, when the batch is durable and its entries are applied.
+    pub(crate) fn collect_definition(
+        &mut self,
+        timestamp: Timestamp,
+        token: u64,
+        show: impl FnOnce() + Send + 'static,
+    ) {
+        let what = Appended::Definition(Box::new(show));
+        self.in_flight.push_back(InFlight { end: Lsn::ZERO, timestamp, token, what, must_sync: false });
+        self.staged += 1;
+    }
+
+    /// Has the token signalled when everything that is in flight has been handed back. False: nothing is.
+    pub(crate) fn push_barrier(&mut self, token: u64) -> bool {
+        let Some(last) = self.in_flight.back() else { return false };
+        let (end, timestamp) = (last.end, last.timestamp);
+        self.in_flight.push_back(InFlight { end, timestamp, token, what: Appended::Barrier, must_sync: false });
+        true
+    }
+
+    pub(crate) fn raise_sequences<S: LoggedSequence>(&mut self, sequences: &[Arc<S>]) {
+        for sequence in sequences {
+            if let Some((table, bound)) = sequence.raise_bound() {
+                self.push_meta(KIND_SEQUENCE, &sequence_record(table, bound));
+            }
+        }
+    }
+}
+
+impl Storage {
+    /// Whoever holds this appends.
+    #[inline]
+    pub(crate) fn sequencer(&self) -> MutexGuard<'_, Sequencer> {
+        lock(&self.sequencer)
+    }
+
+    /// Moves what may be handed back, now that the log reports `end`, into `taken`; where that ends, `None` if there is nothing.
+    pub(crate) fn take_due(&self, end: Lsn, taken: &mut VecDeque<InFlight>) -> Option<Lsn> {
+        let mut sequencer = lock(&self.sequencer);
+        let is_due = |first: &InFlight| {
+            first.end <= end
+                && first.end > Lsn::ZERO
+                && (!first.must_sync || self.log().durable_lsn() >= first.end)
+        };
+        while sequencer.in_flight.front().is_some_and(is_due) {
+            taken.extend(sequencer.in_flight.pop_front());
+        }
+        drop(sequencer);
+        taken.back().map(|last| last.end)
+    }
+
+    pub(crate) fn check_not_stopped(&self) -> Result<()> {
+        match self.is_stopped() {
+            true => Err(shutting_down()),
+            false => Ok(()),
+        }
+    }
+
+    /// Appends what has been collected. After an error the partitions have entries that the log has not: the node
+    /// stops.
+    pub(crate) fn append_batch(&self, sequencer: &mut Sequencer) -> Result<Appending> {
+        let needs_flush = self.log().durability() == Durability::Disk;
+        let must_sync = std::mem::take(&mut sequencer.must_sync) && !needs_flush;
+        let appended = match needs_flush {
+            true => self.log().append_unflushed(&sequencer.batch, AppendClass::Internal),
+            // The log's writer sees to it in its own time.
+            false => self.log().append(&sequencer.batch, AppendClass::Internal),
+        };
+        sequencer.batch.clear();
+        let staged = std::mem::take(&mut sequencer.staged);
+        match appended {
+            Ok(end) => {
+                for in_flight in sequencer.in_flight.iter_mut().rev().take(staged) {
+                    in_flight.end = end;
+                }
+                if must_sync {
+                    // It is handed back when it is durable.
+                    self.log().request_sync();
+                }
+                Ok(Appending { end, signals: 0, needs_flush })
+            }
+            Err(error) => {
+                self.stop(&format!("the log refused a batch: {error}"));
+                Err(log_error(error).with_outcome(Outcome::Unknown))
+            }
+        }
+    }
+
+    /// Tells all that wait for the log that it will not come.
+    pub(crate) fn lose_in_flight(&self) {
+        let tokens: Vec<u64> =
+            lock(&self.sequencer).in_flight.drain(..).map(|in_flight| in_flight.token).collect();
+        for token in tokens {
+            self.waits().signal_lost(token);
+        }
+    }
+}
