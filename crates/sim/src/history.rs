@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::two_phase::Answer;
+use shoal_two_phase::Answer;
 use shoal_types::{PartitionId, Timestamp};
 
 use crate::knobs::Knobs;

@@ -33,10 +33,6 @@ mod server;
 mod session;
 mod sights;
 mod transfer;
-/// The coordinator as the product has it, compiled from its own source: the crate around it knows threads and sockets.
-#[allow(dead_code)]
-#[path = "../../txn/src/two_phase.rs"]
-mod two_phase;
 mod world;
 
 pub use context::Trace;

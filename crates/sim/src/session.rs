@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::two_phase::{self, Answer, Coordinator, Participant, take_home};
+use shoal_two_phase::{self as two_phase, Answer, Coordinator, Participant, take_home};
 use shoal_types::{PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event};

@@ -1,6 +1,6 @@
 //! The checkers are checked: each bug that is planted is found within 500 seeds.
 
-use shoal_partition::{Bug, plant};
+use shoal_planted::{Bug, plant};
 use shoal_sim::run_many;
 
 const SEEDS: u64 = 500;

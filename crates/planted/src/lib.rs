@@ -1,0 +1,66 @@
+//! Bugs on purpose: with them the simulator shows that its checkers find mistakes.
+//!
+//! They are compiled in with the feature `planted-bugs` alone, and even then each one has to be planted, for one thread. Without
+//! the feature [`is_planted`] is a constant and nothing of them is left.
+
+/// A mistake that somebody could make, and the part of the product that would make it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// Partition: commits are acknowledged when they are proposed.
+    AcknowledgeBeforeMajority,
+    /// Partition: followers serve.
+    BackupServes,
+    /// Partition: a new leader aborts what is prepared without asking the home.
+    GuessAbort,
+    /// Lease: it is longer than the election timeout.
+    LeaseLongerThanElection,
+    /// Recovery: a replica that may have lost the end of its log votes and campaigns all the same.
+    VoteAfterLostTail,
+    /// Recovery: entries that the checkpoint covers are applied again when the log is read.
+    ApplyTwiceAfterRestart,
+}
+
+impl Bug {
+    pub const ALL: &[Bug] = &[
+        Bug::AcknowledgeBeforeMajority,
+        Bug::BackupServes,
+        Bug::GuessAbort,
+        Bug::LeaseLongerThanElection,
+        Bug::VoteAfterLostTail,
+        Bug::ApplyTwiceAfterRestart,
+    ];
+}
+
+#[cfg(feature = "planted-bugs")]
+mod switch {
+    use std::cell::Cell;
+
+    use super::Bug;
+
+    thread_local! {
+        static PLANTED: Cell<Option<Bug>> = const { Cell::new(None) };
+    }
+
+    /// What this thread drives has the bug from now on.
+    pub fn plant(bug: Option<Bug>) {
+        PLANTED.set(bug);
+    }
+
+    /// The bug that this thread has: threads that it starts are to have it as well.
+    pub fn planted() -> Option<Bug> {
+        PLANTED.get()
+    }
+
+    pub fn is_planted(bug: Bug) -> bool {
+        PLANTED.get() == Some(bug)
+    }
+}
+
+#[cfg(feature = "planted-bugs")]
+pub use switch::{is_planted, plant, planted};
+
+#[cfg(not(feature = "planted-bugs"))]
+#[inline(always)]
+pub const fn is_planted(_: Bug) -> bool {
+    false
+}
