@@ -18,6 +18,16 @@ pub enum Bug {
     VoteAfterLostTail,
     /// Recovery: entries that the checkpoint covers are applied again when the log is read.
     ApplyTwiceAfterRestart,
+    /// Log: a flush counts as durable although one before it is still under way.
+    CountBeyondHole,
+    /// Log: valid frames behind the end of the log stay there, and are part of it when new ones reach them.
+    LeaveStrayFrames,
+    /// Log: the keeper prepares the next segment again before the log has gone on to it. (This one was real.)
+    PrepareSegmentTwice,
+    /// Log: what recovery has read is not made durable.
+    TrustWhatIsRead,
+    /// Log: writers through the page cache hear of each other's errors, and not of their own.
+    HearOfOthersErrors,
 }
 
 impl Bug {
@@ -28,7 +38,32 @@ impl Bug {
         Bug::LeaseLongerThanElection,
         Bug::VoteAfterLostTail,
         Bug::ApplyTwiceAfterRestart,
+        Bug::CountBeyondHole,
+        Bug::LeaveStrayFrames,
+        Bug::PrepareSegmentTwice,
+        Bug::TrustWhatIsRead,
+        Bug::HearOfOthersErrors,
     ];
+}
+
+impl Bug {
+    /// The part of the product that has it.
+    pub fn part(self) -> &'static str {
+        match self {
+            Bug::AcknowledgeBeforeMajority | Bug::BackupServes | Bug::GuessAbort => "partition",
+            Bug::LeaseLongerThanElection => "lease",
+            Bug::VoteAfterLostTail | Bug::ApplyTwiceAfterRestart => "recovery",
+            Bug::CountBeyondHole
+            | Bug::LeaveStrayFrames
+            | Bug::PrepareSegmentTwice
+            | Bug::TrustWhatIsRead
+            | Bug::HearOfOthersErrors => "log",
+        }
+    }
+
+    pub fn is_in_log(self) -> bool {
+        self.part() == "log"
+    }
 }
 
 #[cfg(feature = "planted-bugs")]

@@ -8,6 +8,8 @@
 //! - transactions: `server` and `resolve` at the leaders, `session`, `script` and `reader` at the clients
 //! - judgement: `history`, `linear`, and `sights`, the situations that runs must have been in
 //!
+//! - the log, without a cluster: `log`
+//!
 //! The same seed gives the same run, to the last message.
 
 mod background;
@@ -19,9 +21,12 @@ mod history;
 mod keeper;
 mod knobs;
 mod linear;
+mod log;
 mod many;
 mod message;
 mod network;
+#[cfg(feature = "planted-bugs")]
+mod planted;
 mod process;
 mod random;
 mod reader;
@@ -36,6 +41,8 @@ mod transfer;
 mod world;
 
 pub use context::Trace;
-pub use many::{Summary, run_caught, run_many};
-pub use run::{Report, run};
+pub use many::{Part, Summary, run_caught, run_many};
+#[cfg(feature = "planted-bugs")]
+pub use planted::{find_planted, print_planted};
+pub use run::Report;
 pub use sights::{Sight, Sights};

@@ -50,6 +50,18 @@ sights! {
     AppliedInSlices => "a transaction became rows, or went away, in slices",
     LockedEarly => "a row was locked while the commit that had changed it was in the log and not applied",
     OrphanEnded => "a transaction without a coordinator was ended",
+    LogFlushOvertook => "the log: a flush was done before the one before it",
+    LogTornTail => "the log: recovery cut a torn tail",
+    LogProcessKilled => "the log: the process died in the middle of something and the machine did not",
+    LogSectorsLost => "the log: the machine crashed and lost sectors that were not synced",
+    LogOperationFailed => "the log: an operation of the disk failed",
+    LogWriteBackFailed => "the log: a write was lost in the page cache, and one sync was told",
+    LogDiskFull => "the log: a batch was refused because the disk was full",
+    LogDurabilitySwitched => "the log: the durability was switched while it ran",
+    LogCut => "the log: it was cut behind a checkpoint",
+    LogClosed => "the log: it was closed in good order",
+    LogRotRefused => "the log: a flipped bit was refused",
+    LogRotInLastFrame => "the log: a flipped bit in what nobody knew to be durable was cut as a torn tail",
 }
 
 #[derive(Clone, Debug)]
