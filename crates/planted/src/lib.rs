@@ -6,6 +6,10 @@
 /// A mistake that somebody could make, and the part of the product that would make it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
+    /// Coordinator: participants are told to commit before the home has committed.
+    DecideBeforeHome,
+    /// Coordinator: a home that does not answer is taken for one that has not committed.
+    AbortWhenHomeIsSilent,
     /// Partition: commits are acknowledged when they are proposed.
     AcknowledgeBeforeMajority,
     /// Partition: followers serve.
@@ -14,10 +18,20 @@ pub enum Bug {
     GuessAbort,
     /// Lease: it is longer than the election timeout.
     LeaseLongerThanElection,
+    /// Lease: a follower that restarts forgets that a leader's lease may rest on it.
+    ForgetPromiseAtRestart,
+    /// Lease: followers vote for others although a leader's lease rests on them.
+    BreakPromise,
+    /// Recovery: whether a replica may have lost something follows from the durability of the life that begins.
+    AmnesiaByPresentDurability,
     /// Recovery: a replica that may have lost the end of its log votes and campaigns all the same.
     VoteAfterLostTail,
     /// Recovery: entries that the checkpoint covers are applied again when the log is read.
     ApplyTwiceAfterRestart,
+    /// Driver: what promises that something is on the disk is sent at once.
+    SendBeforeDurable,
+    /// Driver: a refused connection is taken for proof that the peer's process is gone.
+    BelieveRefusal,
     /// Log: a flush counts as durable although one before it is still under way.
     CountBeyondHole,
     /// Log: valid frames behind the end of the log stay there, and are part of it when new ones reach them.
@@ -26,23 +40,30 @@ pub enum Bug {
     PrepareSegmentTwice,
     /// Log: what recovery has read is not made durable.
     TrustWhatIsRead,
-    /// Log: writers through the page cache hear of each other's errors, and not of their own.
-    HearOfOthersErrors,
+    /// Log: a flush that was under way when the log stopped is reported durable.
+    ReportAfterFailure,
 }
 
 impl Bug {
     pub const ALL: &[Bug] = &[
+        Bug::DecideBeforeHome,
+        Bug::AbortWhenHomeIsSilent,
         Bug::AcknowledgeBeforeMajority,
         Bug::BackupServes,
         Bug::GuessAbort,
         Bug::LeaseLongerThanElection,
+        Bug::ForgetPromiseAtRestart,
+        Bug::BreakPromise,
+        Bug::AmnesiaByPresentDurability,
         Bug::VoteAfterLostTail,
         Bug::ApplyTwiceAfterRestart,
+        Bug::SendBeforeDurable,
+        Bug::BelieveRefusal,
         Bug::CountBeyondHole,
         Bug::LeaveStrayFrames,
         Bug::PrepareSegmentTwice,
         Bug::TrustWhatIsRead,
-        Bug::HearOfOthersErrors,
+        Bug::ReportAfterFailure,
     ];
 }
 
@@ -50,14 +71,16 @@ impl Bug {
     /// The part of the product that has it.
     pub fn part(self) -> &'static str {
         match self {
+            Bug::DecideBeforeHome | Bug::AbortWhenHomeIsSilent => "coordinator",
+            Bug::SendBeforeDurable | Bug::BelieveRefusal => "driver",
             Bug::AcknowledgeBeforeMajority | Bug::BackupServes | Bug::GuessAbort => "partition",
-            Bug::LeaseLongerThanElection => "lease",
-            Bug::VoteAfterLostTail | Bug::ApplyTwiceAfterRestart => "recovery",
+            Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart | Bug::BreakPromise => "lease",
+            Bug::AmnesiaByPresentDurability | Bug::VoteAfterLostTail | Bug::ApplyTwiceAfterRestart => "recovery",
             Bug::CountBeyondHole
             | Bug::LeaveStrayFrames
             | Bug::PrepareSegmentTwice
             | Bug::TrustWhatIsRead
-            | Bug::HearOfOthersErrors => "log",
+            | Bug::ReportAfterFailure => "log",
         }
     }
 

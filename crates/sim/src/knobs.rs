@@ -6,9 +6,10 @@ use shoal_types::{NodeId, PartitionId};
 
 use crate::random::Random;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Entries count when the disk has them.
+    #[default]
     Disk,
     /// Entries count in memory; the disk follows.
     Replicated,
@@ -28,6 +29,7 @@ pub struct Knobs {
     /// Without the meta partition.
     pub partitions: u32,
     pub placements: Vec<Placement>,
+    /// What all nodes begin with.
     pub durability: Durability,
     pub timing: Timing,
     pub tail_bytes_max: u64,
@@ -76,9 +78,17 @@ pub enum Fault {
     HandOver,
     Wipe,
     KillClient,
+    /// Started again at once, and perhaps dead again soon.
+    QuickRestart,
+    /// The process lives and its connections are refused.
+    Refuse,
+    /// Some ways are cut while no client does anything.
+    CutInQuiet,
+    ClockStep,
+    SwitchDurability,
 }
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 17] = [
     Fault::Crash,
     Fault::CrashSeveral,
     Fault::Pause,
@@ -91,6 +101,11 @@ const FAULTS: [Fault; 12] = [
     Fault::HandOver,
     Fault::Wipe,
     Fault::KillClient,
+    Fault::QuickRestart,
+    Fault::Refuse,
+    Fault::CutInQuiet,
+    Fault::ClockStep,
+    Fault::SwitchDurability,
 ];
 
 impl Knobs {

@@ -113,6 +113,10 @@ impl Process {
         if env.ctx.is_closing {
             return;
         }
+        if let Some(left_us) = env.ctx.quiet_until_us.checked_sub(env.ctx.now_us).filter(|&left| left > 0) {
+            let delay = left_us + env.ctx.random.below(5_000);
+            return env.ctx.plan(delay, Event::Client(self.me, self.life, which));
+        }
         let knobs = env.ctx.knobs.clone();
         let task = match env.ctx.history.needs_opening() {
             true => Task::Transaction(script::opening(&knobs)),

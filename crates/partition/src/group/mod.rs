@@ -277,7 +277,7 @@ impl Group {
             return Err(Error::unknown(format!("the log of partition {id} does not say where it begins")));
         }
         tail.hard_state.term = tail.hard_state.term.max(last_term);
-        if tail.hard_state.term > 0 {
+        if tail.hard_state.term > 0 && !is_planted(Bug::ForgetPromiseAtRestart) {
             // An earlier life may have answered the heartbeat of a leader whose lease goes on.
             self.promise.give(INVALID_ID, self.ticker.count());
         }

@@ -42,7 +42,14 @@ fn batch(id: u64) -> LogBatch {
 
 fn payload(id: u64, record: u64) -> Vec<u8> {
     let mut random = Random::new(id * 8 + record);
-    let length = if random.one_in(12) { random.below(6_000) } else { random.below(500) };
+    // Of even numbers several fit into a sector.
+    let length = if id.is_multiple_of(2) {
+        random.below(100)
+    } else if random.one_in(12) {
+        random.below(6_000)
+    } else {
+        random.below(500)
+    };
     // Now and then it imitates the magic of a frame.
     (0..length)
         .map(|at| match at / 8 % 5 {
@@ -54,12 +61,13 @@ fn payload(id: u64, record: u64) -> Vec<u8> {
 
 impl Known {
     pub fn appended(&self) -> usize {
-        self.next_id as usize
+        self.next_id as usize / 2
     }
 
-    pub fn next_batch(&mut self) -> (u64, LogBatch) {
-        self.next_id += 1;
-        (self.next_id, batch(self.next_id))
+    pub fn next_batch(&mut self, is_small: bool) -> (u64, LogBatch) {
+        self.next_id += 2;
+        let id = if is_small { self.next_id } else { self.next_id + 1 };
+        (id, batch(id))
     }
 
     /// The log has taken a batch. To be called before anybody else can append.
@@ -151,9 +159,9 @@ pub fn append(
     known: &std::sync::Mutex<Known>,
     log: &Log,
     class: AppendClass,
-    wakes: bool,
+    (wakes, is_small): (bool, bool),
 ) -> Result<Lsn, LogError> {
-    let (id, batch) = super::held(known).next_batch();
+    let (id, batch) = super::held(known).next_batch(is_small);
     let end = match wakes {
         true => log.append(&batch, class)?,
         false => log.append_unflushed(&batch, class)?,

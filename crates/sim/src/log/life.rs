@@ -38,6 +38,8 @@ pub struct LifeKnobs {
     fault_one_in: u64,
     /// Some appends may not be refused.
     has_internal: bool,
+    /// Nearly all flushes take one sector, so that what a crash has left behind a hole fits behind what fills it.
+    has_small_batches: bool,
     space_is_short: bool,
     switches_durability: bool,
 }
@@ -58,6 +60,7 @@ impl LifeKnobs {
             latency_us: random.between(1, 2_000),
             fault_one_in: if random.one_in(3) { random.between(20, 400) } else { 0 },
             has_internal: random.one_in(2),
+            has_small_batches: random.one_in(3),
             space_is_short: random.one_in(4),
             switches_durability: random.one_in(4),
         }
@@ -371,23 +374,24 @@ fn work(process: &Process, log: &Log, is_first: bool) {
 
 fn step(process: &Process, log: &Log, is_first: bool) -> Result<(), LogError> {
     let known = &process.shared.known;
+    let small = process.knobs.has_small_batches;
     match process.below(20) {
         0..9 => {
-            let end = append(known, log, class(process), false)?;
+            let end = append(known, log, class(process), (false, small))?;
             if process.below(4) == 0 {
-                append(known, log, class(process), false)?;
+                append(known, log, class(process), (false, small))?;
             }
             flush(process, log, end)
         }
         9..13 => {
-            let end = append(known, log, class(process), true)?;
+            let end = append(known, log, class(process), (true, small))?;
             match process.below(2) {
                 0 => wait(process, log, end),
                 _ => Ok(()),
             }
         }
         13 => {
-            append(known, log, class(process), false)?;
+            append(known, log, class(process), (false, small))?;
             log.wake_writer();
             Ok(())
         }

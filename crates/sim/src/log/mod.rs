@@ -131,9 +131,10 @@ fn next_disk(
     disk
 }
 
-/// Nothing, everything, a beginning or anything of what was not synced.
+/// Nothing, everything, a beginning or anything of what was not synced. Names change in order: file systems have a journal.
 fn image(point: &CrashPoint, random: &mut Random) -> CrashImage {
     let (fragments, names) = (point.fragment_count(), point.name_change_count());
+    let names_kept = random.below(names as u64 + 1) as usize;
     let mut choose = |count: usize| -> Vec<bool> {
         match random.below(5) {
             0 => vec![false; count],
@@ -145,5 +146,6 @@ fn image(point: &CrashPoint, random: &mut Random) -> CrashImage {
             _ => (0..count).map(|_| random.one_in(2)).collect(),
         }
     };
-    CrashImage { fragments: choose(fragments), names: choose(names) }
+    let names = (0..names).map(|number| number < names_kept).collect();
+    CrashImage { fragments: choose(fragments), names }
 }
