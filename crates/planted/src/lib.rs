@@ -20,8 +20,6 @@ pub enum Bug {
     LeaseLongerThanElection,
     /// Lease: a follower that restarts forgets that a leader's lease may rest on it.
     ForgetPromiseAtRestart,
-    /// Lease: followers vote for others although a leader's lease rests on them.
-    BreakPromise,
     /// Recovery: whether a replica may have lost something follows from the durability of the life that begins.
     AmnesiaByPresentDurability,
     /// Recovery: a replica that may have lost the end of its log votes and campaigns all the same.
@@ -53,7 +51,6 @@ impl Bug {
         Bug::GuessAbort,
         Bug::LeaseLongerThanElection,
         Bug::ForgetPromiseAtRestart,
-        Bug::BreakPromise,
         Bug::AmnesiaByPresentDurability,
         Bug::VoteAfterLostTail,
         Bug::ApplyTwiceAfterRestart,
@@ -74,7 +71,7 @@ impl Bug {
             Bug::DecideBeforeHome | Bug::AbortWhenHomeIsSilent => "coordinator",
             Bug::SendBeforeDurable | Bug::BelieveRefusal => "driver",
             Bug::AcknowledgeBeforeMajority | Bug::BackupServes | Bug::GuessAbort => "partition",
-            Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart | Bug::BreakPromise => "lease",
+            Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart => "lease",
             Bug::AmnesiaByPresentDurability | Bug::VoteAfterLostTail | Bug::ApplyTwiceAfterRestart => "recovery",
             Bug::CountBeyondHole
             | Bug::LeaveStrayFrames

@@ -220,6 +220,7 @@ impl Process {
     // ---- links ----
 
     fn mind_links(&mut self, env: &mut Env<'_>) {
+        let connects_one_in = env.ctx.knobs.connects_one_in;
         let peers: Vec<NodeId> = self.peers.keys().copied().collect();
         for peer in peers {
             let is_whole = env.ctx.network.is_whole(self.me, peer) && env.ctx.is_running(peer);
@@ -236,7 +237,10 @@ impl Process {
                     env.ctx.network.close(self.me, peer);
                     self.link_broke(env, peer);
                 }
-                None if is_whole && !env.ctx.network.is_refused(self.me, peer) && env.ctx.random.one_in(3) => {
+                None if is_whole
+                    && !env.ctx.network.is_refused(self.me, peer)
+                    && env.ctx.random.one_in(connects_one_in) =>
+                {
                     let link = env.ctx.network.open(self.me, peer);
                     self.link_is_up(env, peer, link);
                 }

@@ -91,6 +91,7 @@ impl World {
             Fault::Wipe => self.wipe(node),
             Fault::KillClient => self.kill_client(node),
             Fault::QuickRestart => self.restart_quickly(node),
+            Fault::RestartUnderLease => self.restart_under_lease(),
             Fault::Refuse if node != other => {
                 self.ctx.network.refuse(node, other);
                 self.ctx.tell(|| format!("connections between {node} and {other} are refused"));
@@ -116,6 +117,13 @@ impl World {
                 self.ctx.plan(after_us, Event::Undo(Undo::Die(node)));
             }
             Undo::Die(node) => self.crash_for_a_while(node),
+            Undo::RestartApart(node, leader) => {
+                self.restart_quickly(node);
+                for (from, to) in [(leader, node), (node, leader)] {
+                    self.ctx.network.cut(from, to);
+                    self.undo_later(100, 200, Undo::Mend(from, to));
+                }
+            }
         }
     }
 
@@ -133,12 +141,34 @@ impl World {
             return;
         }
         self.crash(node, false);
-        let start_us = self.ctx.random.below(30_000);
+        let start_us = self.ctx.random.below(15_000);
         let undo = match self.ctx.random.one_in(2) {
             true => Undo::Start(node),
             false => Undo::StartAndDie(node, self.ctx.random.below(40_000)),
         };
         self.ctx.plan(start_us, Event::Undo(undo));
+    }
+
+    /// A voter that does not hear the leader wants to be elected, as soon as another one votes for it that has just
+    /// come back, and comes back again and again.
+    fn restart_under_lease(&mut self) {
+        let partition = PartitionId(self.ctx.random.below(u64::from(self.ctx.knobs.partitions) + 1) as u32);
+        let Some(leader) = self.server_of(partition) else { return };
+        let voters = self.ctx.knobs.placement(partition).voters.iter().map(|&voter| NodeId(voter as u32));
+        let mut others: Vec<NodeId> = voters.filter(|&voter| voter != leader).collect();
+        if others.len() < 2 {
+            return;
+        }
+        let deaf = others.swap_remove(self.ctx.random.below(others.len() as u64) as usize);
+        let Some(restarted) = self.ctx.random.pick(&others).copied() else { return };
+        self.ctx.tell(|| format!("{deaf} does not hear {leader}, which leads partition {partition}"));
+        for (from, to) in [(leader, deaf), (deaf, leader)] {
+            self.ctx.network.cut(from, to);
+            self.undo_later(1_600, 2_000, Undo::Mend(from, to));
+        }
+        for number in 1..5 {
+            self.undo_later(number * 350, number * 350 + 200, Undo::RestartApart(restarted, leader));
+        }
     }
 
     /// Ways from and to a node are cut, some or all, in one direction or both, while clients do nothing.
@@ -179,6 +209,10 @@ impl World {
         machine.durability = wanted;
         let is_paused = machine.is_paused;
         self.ctx.tell(|| format!("the durability of node {node} is {wanted:?}"));
+        if wanted == Durability::Disk && self.ctx.random.one_in(2) && self.may_die(node) {
+            self.crash(node, false);
+            return self.undo_later(5, 300, Undo::Start(node));
+        }
         if !is_paused && !self.ctx.random.one_in(3) {
             self.with(node, |process, env| process.switch_durability(env, wanted));
         }

@@ -46,6 +46,8 @@ pub struct Knobs {
     pub double_per_mille: u64,
     /// A silent link counts as broken after so long.
     pub silence_ms: u64,
+    /// A node connects to another at one in so many ticks.
+    pub connects_one_in: u64,
     /// Of the processes that die, so many leave proof of it.
     pub proof_per_mille: u64,
     /// Requests that go to a node that need not lead.
@@ -80,6 +82,8 @@ pub enum Fault {
     KillClient,
     /// Started again at once, and perhaps dead again soon.
     QuickRestart,
+    /// A follower on which a lease rests is started again while another one cannot hear the leader.
+    RestartUnderLease,
     /// The process lives and its connections are refused.
     Refuse,
     /// Some ways are cut while no client does anything.
@@ -88,7 +92,7 @@ pub enum Fault {
     SwitchDurability,
 }
 
-const FAULTS: [Fault; 17] = [
+const FAULTS: [Fault; 18] = [
     Fault::Crash,
     Fault::CrashSeveral,
     Fault::Pause,
@@ -102,6 +106,7 @@ const FAULTS: [Fault; 17] = [
     Fault::Wipe,
     Fault::KillClient,
     Fault::QuickRestart,
+    Fault::RestartUnderLease,
     Fault::Refuse,
     Fault::CutInQuiet,
     Fault::ClockStep,
@@ -137,6 +142,7 @@ impl Knobs {
             loss_per_mille: random.below(3) * random.below(30),
             double_per_mille: random.below(3) * random.below(40),
             silence_ms: random.between(60, 300),
+            connects_one_in: random.between(1, 3),
             proof_per_mille: random.below(1001),
             astray_per_mille: random.below(40),
             clients_per_node: if is_hot { random.between(4, 8) } else { random.between(1, 3) },

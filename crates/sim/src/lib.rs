@@ -6,7 +6,7 @@
 //! - a node: `process`, `driver` (what partitions want done), `background` (time, links, news), `keeper` (checkpoints),
 //!   `transfer` (copies for replicas that fell behind), `disk`, `network`, `message`
 //! - transactions: `server` and `resolve` at the leaders, `session`, `script` and `reader` at the clients
-//! - judgement: `history`, `linear`, and `sights`, the situations that runs must have been in
+//! - judgement: `history`, `linear`, `cycles`, and `sights`, the situations that runs must have been in
 //!
 //! - the log, without a cluster: `log`
 //!
@@ -14,6 +14,7 @@
 
 mod background;
 mod context;
+mod cycles;
 mod disk;
 mod driver;
 mod faults;

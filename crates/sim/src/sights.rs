@@ -47,6 +47,7 @@ sights! {
     SnapshotWaited => "a snapshot's reader waited for a transaction",
     LockingSum => "a sum under locks was right",
     RegisterRead => "a register was read",
+    ReadAndWrote => "a transaction that read a register and wrote another was committed",
     AppliedInSlices => "a transaction became rows, or went away, in slices",
     LockedEarly => "a row was locked while the commit that had changed it was in the log and not applied",
     OrphanEnded => "a transaction without a coordinator was ended",

@@ -99,7 +99,6 @@ impl Group {
             _ if asks_for_vote(message) => {
                 // In this replica's own term as well: it may have come to it without a vote.
                 let refuses = raft.state != StateRole::Leader && message.term >= raft.term;
-                let refuses = refuses && !is_planted(Bug::BreakPromise);
                 let ignored = withholds || (refuses && self.promise.defers(message, tick, election_ticks));
                 Ok(!ignored)
             }

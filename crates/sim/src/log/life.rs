@@ -60,7 +60,7 @@ impl LifeKnobs {
             latency_us: random.between(1, 2_000),
             fault_one_in: if random.one_in(3) { random.between(20, 400) } else { 0 },
             has_internal: random.one_in(2),
-            has_small_batches: random.one_in(3),
+            has_small_batches: random.one_in(2),
             space_is_short: random.one_in(4),
             switches_durability: random.one_in(4),
         }
@@ -89,6 +89,8 @@ enum End {
     Drop,
     /// The process dies when its threads are done, or at the disk's operation of this number.
     Crash(u64),
+    /// The process dies behind its flush of this number.
+    CrashBehindFlush(u64),
 }
 
 #[derive(Debug)]
@@ -118,10 +120,11 @@ impl Life {
         random: &mut Random,
         is_last: bool,
     ) -> Life {
-        let end = match random.below(6) {
+        let end = match random.below(9) {
             0 => End::Close,
             1 => End::Drop,
             2 => End::Crash(random.between(1, 30)),
+            3..6 => End::CrashBehindFlush(random.between(1, 2)),
             _ => End::Crash(random.between(1, 600)),
         };
         let used: usize = disk.paths().iter().filter_map(|path| disk.read(path)).map(|bytes| bytes.len()).sum();
@@ -168,6 +171,9 @@ struct Process {
     /// Somebody has appended what may not be refused.
     was_internal: AtomicBool,
     violation: Mutex<Option<String>>,
+    end: End,
+    flushes: AtomicU64,
+    crashed: Arc<Mutex<Option<CrashPoint>>>,
 }
 
 impl Process {
@@ -257,7 +263,7 @@ pub fn live(life: Life) -> Result<(), String> {
     let outcome = live_on(&life, &has_failed);
     *held(&life.end_us) = now_us();
     outcome?;
-    if let End::Crash(_) = life.plan.end {
+    if let End::Crash(_) | End::CrashBehindFlush(_) = life.plan.end {
         *held(&life.crashed) = Some(life.disk.crash_point());
         crash();
     }
@@ -274,6 +280,9 @@ fn live_on(life: &Life, has_failed: &Arc<AtomicBool>) -> Result<(), String> {
         has_failed: Arc::clone(has_failed),
         was_internal: AtomicBool::new(false),
         violation: Mutex::default(),
+        end: plan.end,
+        flushes: AtomicU64::new(0),
+        crashed: Arc::clone(&life.crashed),
     });
     let Some(log) = open(life, &process)? else { return Ok(()) };
     let log = Arc::new(log);
@@ -434,7 +443,15 @@ fn class(process: &Process) -> AppendClass {
 }
 
 fn flush(process: &Process, log: &Log, end: Lsn) -> Result<(), LogError> {
-    match log.try_flush_inline()? {
+    let flushed = log.try_flush_inline()?;
+    process.look(log);
+    let number = process.flushes.fetch_add(1, Ordering::SeqCst) + 1;
+    if process.end == End::CrashBehindFlush(number) {
+        process.shared.tell(|| format!("the process dies behind its flush {number}"));
+        *held(&process.crashed) = Some(process.disk.crash_point());
+        crash();
+    }
+    match flushed {
         InlineFlush::Flushed(position) if position > log.durable_lsn() => {
             process.shared.see(Sight::LogFlushOvertook);
             wait(process, log, end)

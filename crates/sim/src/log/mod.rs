@@ -131,15 +131,19 @@ fn next_disk(
     disk
 }
 
-/// Nothing, everything, a beginning or anything of what was not synced. Names change in order: file systems have a journal.
+/// Nothing, everything, all but one piece, a beginning or anything of what was not synced. Names change in order: file systems have a journal.
 fn image(point: &CrashPoint, random: &mut Random) -> CrashImage {
     let (fragments, names) = (point.fragment_count(), point.name_change_count());
     let names_kept = random.below(names as u64 + 1) as usize;
     let mut choose = |count: usize| -> Vec<bool> {
-        match random.below(5) {
+        match random.below(6) {
             0 => vec![false; count],
             1 => vec![true; count],
             2 => {
+                let lost = random.below(count as u64 + 1) as usize;
+                (0..count).map(|number| number != lost).collect()
+            }
+            3 => {
                 let kept = random.below(count as u64 + 1) as usize;
                 (0..count).map(|number| number < kept).collect()
             }
