@@ -24,7 +24,7 @@ PYTHON_PROFILE ?= release
 PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
 PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
 
-.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native rough sim soak lint help test-packages python-packages bench-packages bench-cluster-packages
+.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native rough sim sim-planted soak lint help test-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -71,8 +71,11 @@ bench-native: build ## Measure the native client beside SQL and HandlerSocket, o
 	$(TARGET_DIR)/release/shoal bench flex --json bench/results/flex.json > bench/results/flex.txt
 	@cat bench/results/read-perf.txt bench/results/flex.txt
 
-sim: ## Simulate clusters under faults (SEEDS=20000)
+sim: ## Simulate clusters, and the log on failing disks (SEEDS=20000)
 	$(CARGO) run --release --package shoal-sim -- --seeds $(SEEDS)
+
+sim-planted: ## Plant bugs, and see after how many seeds the simulator finds each
+	$(CARGO) run --release --package shoal-sim --features planted-bugs -- --planted
 
 soak: build ## Break a cluster of local processes at random and judge it (SOAK="--minutes 60 --seed 7")
 	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) run --package shoal-system-tests --example soak -- $(SOAK)

@@ -16,6 +16,7 @@ use crate::error::{IoContext, LogError};
 use crate::file_system::{OpenMode, StorageFile};
 use crate::format::{Lsn, SEGMENT_HEADER_BYTES, SegmentSequence, encode_segment_header};
 use crate::manifest::Manifest;
+use crate::sync;
 
 /// Zeros are written in pieces of this size, each synced, so that they never pile up before a commit ...
 const FILL_BYTES: usize = 256 << 10;
@@ -201,11 +202,15 @@ impl Core {
     /// Cuts what can be cut and prepares the next segment.
     pub fn maintain(&self) -> Result<(), LogError> {
         self.check_poison()?;
-        let outcome = {
-            let mut manifest = lock(&self.keeper);
-            self.cut(&mut manifest).and_then(|()| self.prepare(&manifest)).and_then(|()| self.enlarge_prepared())
-        };
-        outcome.map_err(|error| self.poison(&error))
+        self.keep().map_err(|error| self.poison(&error))
+    }
+
+    /// The same for those who hold the segment: a failure is theirs to make known, when they have let go of it.
+    pub fn keep(&self) -> Result<(), LogError> {
+        let mut manifest = lock(&self.keeper);
+        self.cut(&mut manifest)?;
+        self.prepare(&manifest)?;
+        self.enlarge_prepared()
     }
 
     fn cut(&self, manifest: &mut Manifest) -> Result<(), LogError> {
@@ -344,7 +349,7 @@ impl Core {
             SegmentNeed::Soon => Fill::GoOn,
             SegmentNeed::Later => {
                 if self.options.spawn_threads {
-                    std::thread::sleep(FILL_PAUSE);
+                    sync::sleep(FILL_PAUSE);
                 }
                 Fill::GoOn
             }

@@ -5,8 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::batch::LogBatch;
@@ -17,9 +16,11 @@ use crate::format::Lsn;
 use crate::log::{AppendClass, Durability, InlineFlush, LogHooks, LogOptions};
 use crate::manifest::Manifest;
 use crate::pending::Pending;
+use crate::sync::{self, Condvar, JoinHandle, Mutex, MutexGuard};
 use crate::writer::{ActiveSegment, REPLICATED_WRITE_BYTES};
 
 /// A mutex whose holders never leave it half changed, so that a panic elsewhere does not matter.
+#[track_caller]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -111,10 +112,7 @@ impl Core {
 
     pub fn spawn(self: &Arc<Self>, name: &str, body: fn(&Core)) -> Result<JoinHandle<()>, LogError> {
         let core = Arc::clone(self);
-        std::thread::Builder::new()
-            .name(name.to_string())
-            .spawn(move || body(&core))
-            .context("start a thread for", &self.directory)
+        sync::spawn(name, move || body(&core)).context("start a thread for", &self.directory)
     }
 
     pub fn append(&self, batch: &LogBatch, class: AppendClass, wake: bool) -> Result<Lsn, LogError> {
@@ -317,7 +315,9 @@ impl Core {
     pub fn close(&self) -> Result<(), LogError> {
         self.refuse_appends();
         self.wait_durable(self.end())?;
-        lock(&self.keeper).note_durable(self.durable())
+        let mut manifest = lock(&self.keeper);
+        self.check_poison()?;
+        manifest.note_durable(self.durable())
     }
 }
 

@@ -11,9 +11,10 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 
 use crate::format::FRAME_ALIGNMENT;
+use crate::sync::Mutex;
 
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,12 +165,12 @@ struct RealFile {
 /// an open file, to whoever syncs next: if two threads wrote before either syncs, the wrong one would hear of it and the other believe
 /// that its bytes are on the medium.
 #[derive(Debug, Default)]
-struct InTurn {
+pub(crate) struct InTurn {
     failed: Mutex<bool>,
 }
 
 impl InTurn {
-    fn write(
+    pub(crate) fn write(
         &self,
         write: impl FnOnce() -> io::Result<()>,
         sync: impl FnOnce() -> io::Result<()>,
@@ -250,7 +251,7 @@ impl LockGuard for RealLock {}
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{Mutex, mpsc};
     use std::time::Duration;
 
     use super::*;

@@ -8,6 +8,7 @@
 //! - [`mod@format`]: the file format to the byte, and why a torn tail can be told from damage.
 //! - [`recovery`]: opening a directory.
 //! - [`checkpoint`]: checkpoint files: framed, checksummed, optionally compressed.
+//! - `sync`: threads and time, which the simulator replaces (`schedule`, feature `simulated`).
 //! - [`file_system`]: the file operations behind a trait; [`volatile`]: the same in memory; [`testing`]: a disk that fails on
 //!   request.
 //!
@@ -41,6 +42,9 @@ mod manifest;
 mod pending;
 pub mod recovery;
 mod room;
+#[cfg(feature = "simulated")]
+pub mod schedule;
+mod sync;
 pub mod testing;
 pub mod volatile;
 mod writer;

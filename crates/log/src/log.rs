@@ -14,7 +14,6 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::batch::LogBatch;
@@ -23,6 +22,7 @@ use crate::error::LogError;
 use crate::file_system::{FileSystem, RealFileSystem};
 use crate::format::Lsn;
 use crate::recovery::Recovery;
+use crate::sync::{JoinHandle, Mutex, join_unless_own};
 
 /// When a batch counts as acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl fmt::Debug for LogHooks {
 #[derive(Debug)]
 pub struct Log {
     core: Arc<Core>,
-    threads: std::sync::Mutex<Threads>,
+    threads: Mutex<Threads>,
 }
 
 #[derive(Debug, Default)]
@@ -150,7 +150,7 @@ impl Log {
             threads.writer = Some(core.spawn("shoal-log-writer", Core::run_writer)?);
             threads.keeper = Some(core.spawn("shoal-log-keeper", Core::run_keeper)?);
         }
-        Ok(Log { core, threads: std::sync::Mutex::new(threads) })
+        Ok(Log { core, threads: Mutex::new(threads) })
     }
 
     /// Appends a batch as one atomic unit, wakes the writer if it sleeps, and returns where the batch
@@ -320,18 +320,10 @@ impl Log {
 
     fn join(&self) {
         let mut threads = self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        join_unless_own(threads.writer.take());
+        // A hook may hold the last reference to the log: then this is one of the threads.
+        threads.writer.take().into_iter().for_each(join_unless_own);
         self.core.stop_keeper();
-        join_unless_own(threads.keeper.take());
-    }
-}
-
-/// Waits for the end of a thread, unless it is this one: a hook may hold the last reference to the log.
-fn join_unless_own(handle: Option<JoinHandle<()>>) {
-    if let Some(handle) = handle
-        && handle.thread().id() != std::thread::current().id()
-    {
-        let _ = handle.join();
+        threads.keeper.take().into_iter().for_each(join_unless_own);
     }
 }
 

@@ -63,7 +63,7 @@ impl Manifest {
         let file = file_system.open(&temporary, OpenMode::Create).context("create", &temporary)?;
         file.write_at(0, &vec![0; 2 * SLOT_BYTES]).context("write", &temporary)?;
         let mut manifest = Manifest { path: temporary.clone(), file, content };
-        manifest.write_slot()?;
+        manifest.write_slot(&content)?;
         file_system.rename(&temporary, &path).context("rename", &temporary)?;
         file_system.sync_directory(directory).context("sync", directory)?;
         manifest.path = path;
@@ -101,11 +101,8 @@ impl Manifest {
         first_lsn: Lsn,
         durable: Lsn,
     ) -> Result<(), LogError> {
-        self.content.generation += 1;
-        self.content.first_segment = first_segment;
-        self.content.first_lsn = first_lsn;
-        self.content.durable = self.content.durable.max(durable);
-        self.write_slot()
+        let durable = self.content.durable.max(durable);
+        self.write(ManifestContent { first_segment, first_lsn, durable, ..self.content })
     }
 
     /// Notes, durably, that the log is on the medium up to here.
@@ -113,13 +110,24 @@ impl Manifest {
         if durable <= self.content.durable {
             return Ok(());
         }
-        self.content.generation += 1;
-        self.content.durable = durable;
-        self.write_slot()
+        self.write(ManifestContent { durable, ..self.content })
     }
 
-    fn write_slot(&mut self) -> Result<(), LogError> {
-        let content = &self.content;
+    /// Makes what the manifest says durable. If the process before this one died when it could not, only the operating system's
+    /// memory has it; and what lies before the beginning of the log is about to go.
+    pub fn make_durable(&mut self) -> Result<(), LogError> {
+        self.write(self.content)
+    }
+
+    /// Writes the next generation. What could not be written is not what the manifest says.
+    fn write(&mut self, content: ManifestContent) -> Result<(), LogError> {
+        let content = ManifestContent { generation: self.content.generation + 1, ..content };
+        self.write_slot(&content)?;
+        self.content = content;
+        Ok(())
+    }
+
+    fn write_slot(&self, content: &ManifestContent) -> Result<(), LogError> {
         let mut bytes = [0; USED_BYTES];
         bytes[..8].copy_from_slice(MAGIC);
         bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());

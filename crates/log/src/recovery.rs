@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use shoal_planted::{Bug, is_planted};
+
 use crate::batch::{RecordRef, Records};
 use crate::catalog::{Catalog, Fill, PreparedSegment, SealedSegment, SpareFile, create_segment};
 use crate::core::{Core, CoreParts};
@@ -92,6 +94,9 @@ impl Recovery {
         let lock = take_lock(&options, data_directory)?;
         file_system.create_directory(&directory).context("create", &directory)?;
         file_system.sync_directory(data_directory).context("sync", data_directory)?;
+        // The process before this one may have died between a rename and its sync: what is there under its name now is built on,
+        // and must be there after a crash of the machine.
+        file_system.sync_directory(&directory).context("sync", &directory)?;
         let sequences = list_segments(&options, &directory)?;
         let found = Manifest::open(file_system.as_ref(), &directory)?;
         let created = found.is_none();
@@ -230,6 +235,9 @@ impl Recovery {
     /// Opens all segment files, sets those before the beginning of the log aside, and finds gaps.
     fn open_segments(&mut self, sequences: &[SegmentSequence]) -> Result<(), LogError> {
         let mut wanted = self.manifest.content.first_segment;
+        if sequences.first().is_some_and(|&first| first < wanted) {
+            self.manifest.make_durable()?;
+        }
         for &sequence in sequences {
             let path = self.directory.join(sequence.file_name());
             if sequence < wanted {
@@ -377,7 +385,7 @@ impl Recovery {
             }
         }
         self.remove_after(at, reusable.is_some())?;
-        if let Some(strays) = strays {
+        if let Some(strays) = strays.filter(|_| !is_planted(Bug::LeaveStrayFrames)) {
             overwrite_with_zeros(segment, end.offset, strays.end_offset)?;
         }
         report.torn_tail = torn_at.map(|(segment, offset)| TornTail { file: segment.path.clone(), offset });
@@ -417,6 +425,9 @@ impl Recovery {
 
     /// Writes what no frame proves durable once more and syncs it.
     fn make_durable(&self, segment: &SegmentFile, start: Lsn, end: &SegmentEnd) -> Result<(), LogError> {
+        if is_planted(Bug::TrustWhatIsRead) {
+            return Ok(());
+        }
         let unproven = end.lsn.bytes_since(end.durable_before.max(start));
         let mut offset = end.offset - unproven;
         let mut buffer = vec![0; COPY_BYTES.min(unproven as usize)];

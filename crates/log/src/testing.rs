@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::file_system::{FileSystem, LockGuard, LockOutcome, OpenMode, StorageFile};
+use crate::file_system::{FileSystem, InTurn, LockGuard, LockOutcome, OpenMode, StorageFile};
 
 /// What is written as a whole or not at all.
 pub const SECTOR_BYTES: usize = 512;
@@ -38,6 +38,8 @@ pub enum Operation {
 pub enum Fault {
     DiskFull,
     InputOutput,
+    /// The write succeeds, and its bytes are lost on their way from memory to the medium: the next sync tells, once.
+    WriteBack,
 }
 
 /// Part of one write that has not been synced.
@@ -45,6 +47,8 @@ pub enum Fault {
 struct Fragment {
     offset: usize,
     bytes: Vec<u8>,
+    /// It will not reach the medium.
+    fails: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -61,6 +65,15 @@ enum NameChange {
     Unlink(PathBuf),
 }
 
+impl NameChange {
+    /// Nothing is renamed into another directory.
+    fn path(&self) -> &Path {
+        match self {
+            NameChange::Link(path, _) | NameChange::Rename(path, _) | NameChange::Unlink(path) => path,
+        }
+    }
+}
+
 /// The whole state of the disk; cloning it is a snapshot.
 #[derive(Debug, Clone, Default)]
 struct Disk {
@@ -74,6 +87,8 @@ struct Disk {
 
 /// Called before a sync or a durable write begins, without a lock held.
 type SyncHook = Arc<dyn Fn() + Send + Sync>;
+/// Called before each operation, without a lock held; a durable write is a write and a sync. May let the operation fail.
+type OperationHook = Arc<dyn Fn(Operation) -> Option<Fault> + Send + Sync>;
 
 #[derive(Default)]
 struct State {
@@ -84,6 +99,9 @@ struct State {
     history: Option<Vec<Disk>>,
     operations: usize,
     before_sync: Option<SyncHook>,
+    before_each: Option<OperationHook>,
+    /// Durable writes go through the page cache, one after the other.
+    has_page_cache: bool,
 }
 
 /// The file system; clones share it.
@@ -140,7 +158,7 @@ impl CrashPoint {
         for inode in &self.disk.inodes {
             let mut bytes = inode.durable.clone();
             for fragment in &inode.unsynced {
-                if image.fragments.get(number) == Some(&true) {
+                if image.fragments.get(number) == Some(&true) && !fragment.fails {
                     write_into(&mut bytes, fragment.offset, &fragment.bytes);
                 }
                 number += 1;
@@ -247,6 +265,35 @@ impl MemoryFileSystem {
         self.state().before_sync = Some(Arc::new(hook));
     }
 
+    /// Runs something before each operation, which it may let fail.
+    pub fn before_each(&self, hook: impl Fn(Operation) -> Option<Fault> + Send + Sync + 'static) {
+        self.state().before_each = Some(Arc::new(hook));
+    }
+
+    /// Has durable writes go through the page cache, as where there is no direct I/O.
+    pub fn use_page_cache(&self, uses: bool) {
+        self.state().has_page_cache = uses;
+    }
+
+    fn consult(&self, operation: Operation) -> Option<Fault> {
+        let hook = self.state().before_each.clone();
+        hook.and_then(|hook| hook(operation))
+    }
+
+    /// The state, at the beginning of an operation, and how that fails.
+    fn begin(&self, operation: Operation) -> (MutexGuard<'_, State>, Option<Fault>) {
+        let fault = self.consult(operation);
+        let mut state = self.state();
+        let planned = state.planned_fault(operation);
+        (state, fault.or(planned))
+    }
+
+    /// The same for operations that do nothing if they fail.
+    fn begin_whole(&self, operation: Operation) -> io::Result<MutexGuard<'_, State>> {
+        let (state, fault) = self.begin(operation);
+        fault.map_or(Ok(state), |fault| Err(error_of(fault)))
+    }
+
     /// Limits the bytes of all files together; `None` is no limit.
     pub fn set_space(&self, bytes: Option<usize>) {
         self.state().disk.space_bytes = bytes;
@@ -283,7 +330,7 @@ impl MemoryFileSystem {
 
 impl State {
     /// Counts an operation down the list of faults.
-    fn fault(&mut self, operation: Operation) -> io::Result<()> {
+    fn planned_fault(&mut self, operation: Operation) -> Option<Fault> {
         let mut hit = None;
         for (position, fault) in self.faults.iter_mut().enumerate() {
             if fault.0 != operation {
@@ -295,11 +342,7 @@ impl State {
                 None => {}
             }
         }
-        match hit.map(|position| self.faults.remove(position).2) {
-            None => Ok(()),
-            Some(Fault::DiskFull) => Err(io::ErrorKind::StorageFull.into()),
-            Some(Fault::InputOutput) => Err(io::Error::from_raw_os_error(5)),
-        }
+        hit.map(|position| self.faults.remove(position).2)
     }
 
     fn changed(&mut self) {
@@ -321,16 +364,23 @@ impl State {
         inodes.into_iter().map(|inode| self.disk.inodes[inode].live.len()).sum()
     }
 
-    fn write(&mut self, inode: usize, offset: usize, bytes: &[u8]) {
+    fn write(&mut self, inode: usize, offset: usize, bytes: &[u8], fails: bool) {
         let disk = &mut self.disk.inodes[inode];
         write_into(&mut disk.live, offset, bytes);
         let mut at = 0;
         while at < bytes.len() {
             let in_sector = SECTOR_BYTES - (offset + at) % SECTOR_BYTES;
             let piece = in_sector.min(bytes.len() - at);
-            disk.unsynced.push(Fragment { offset: offset + at, bytes: bytes[at..at + piece].to_vec() });
+            disk.unsynced.push(Fragment { offset: offset + at, bytes: bytes[at..at + piece].to_vec(), fails });
             at += piece;
         }
+    }
+}
+
+fn error_of(fault: Fault) -> io::Error {
+    match fault {
+        Fault::DiskFull => io::ErrorKind::StorageFull.into(),
+        Fault::InputOutput | Fault::WriteBack => io::Error::from_raw_os_error(5),
     }
 }
 
@@ -350,11 +400,13 @@ impl FileSystem for MemoryFileSystem {
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn StorageFile>> {
-        let mut state = self.state();
+        let mut state = match mode {
+            OpenMode::Create => self.begin_whole(Operation::Create)?,
+            _ => self.state(),
+        };
         let existing = state.disk.names.get(path).copied();
         let inode = match (mode, existing) {
             (OpenMode::Create, _) => {
-                state.fault(Operation::Create)?;
                 let inode = state.disk.inodes.len();
                 state.disk.inodes.push(Inode::default());
                 state.change_name(NameChange::Link(path.to_path_buf(), inode));
@@ -364,12 +416,11 @@ impl FileSystem for MemoryFileSystem {
             (_, None) => return Err(not_found()),
         };
         drop(state);
-        Ok(Box::new(MemoryFile { file_system: self.clone(), inode }))
+        Ok(Box::new(MemoryFile { file_system: self.clone(), inode, cached: InTurn::default() }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut state = self.state();
-        state.fault(Operation::Rename)?;
+        let mut state = self.begin_whole(Operation::Rename)?;
         if !state.disk.names.contains_key(from) {
             return Err(not_found());
         }
@@ -378,8 +429,7 @@ impl FileSystem for MemoryFileSystem {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        let mut state = self.state();
-        state.fault(Operation::Remove)?;
+        let mut state = self.begin_whole(Operation::Remove)?;
         if !state.disk.names.contains_key(path) {
             return Err(not_found());
         }
@@ -387,11 +437,16 @@ impl FileSystem for MemoryFileSystem {
         Ok(())
     }
 
-    fn sync_directory(&self, _directory: &Path) -> io::Result<()> {
-        let mut state = self.state();
-        state.fault(Operation::SyncDirectory)?;
-        state.disk.durable_names = state.disk.names.clone();
-        state.disk.unsynced_names.clear();
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+        let mut state = self.begin_whole(Operation::SyncDirectory)?;
+        let Disk { durable_names, unsynced_names, .. } = &mut state.disk;
+        unsynced_names.retain(|change| {
+            let is_inside = change.path().parent() == Some(directory);
+            if is_inside {
+                apply(durable_names, change);
+            }
+            !is_inside
+        });
         state.changed();
         Ok(())
     }
@@ -410,6 +465,7 @@ impl FileSystem for MemoryFileSystem {
 struct MemoryFile {
     file_system: MemoryFileSystem,
     inode: usize,
+    cached: InTurn,
 }
 
 impl MemoryFile {
@@ -421,19 +477,22 @@ impl MemoryFile {
     }
 
     fn sync(&self, covers: impl Fn(&Fragment) -> bool) -> io::Result<()> {
-        let mut state = self.file_system.state();
-        let fault = state.fault(Operation::Sync);
+        let (mut state, fault) = self.file_system.begin(Operation::Sync);
         let inode = &mut state.disk.inodes[self.inode];
         let (covered, others) = std::mem::take(&mut inode.unsynced).into_iter().partition(covers);
         inode.unsynced = others;
         let covered: Vec<Fragment> = covered;
-        if fault.is_ok() {
-            for fragment in covered {
+        let has_failed = fault.is_some() || covered.iter().any(|fragment| fragment.fails);
+        if fault.is_none() {
+            for fragment in covered.iter().filter(|fragment| !fragment.fails) {
                 write_into(&mut inode.durable, fragment.offset, &fragment.bytes);
             }
         }
         state.changed();
-        fault
+        match has_failed {
+            true => Err(error_of(fault.unwrap_or(Fault::WriteBack))),
+            false => Ok(()),
+        }
     }
 }
 
@@ -448,13 +507,14 @@ impl StorageFile for MemoryFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut state = self.file_system.state();
+        let (mut state, fault) = self.file_system.begin(Operation::Write);
         let offset = offset as usize;
-        if let Err(error) = state.fault(Operation::Write) {
+        let fails_later = fault == Some(Fault::WriteBack);
+        if let Some(fault) = fault.filter(|_| !fails_later) {
             // A failing write may have got half way.
-            state.write(self.inode, offset, &bytes[..bytes.len() / 2]);
+            state.write(self.inode, offset, &bytes[..bytes.len() / 2], false);
             state.changed();
-            return Err(error);
+            return Err(error_of(fault));
         }
         let length = state.disk.inodes[self.inode].live.len();
         let growth = (offset + bytes.len()).saturating_sub(length);
@@ -464,7 +524,7 @@ impl StorageFile for MemoryFile {
         {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        state.write(self.inode, offset, bytes);
+        state.write(self.inode, offset, bytes, fails_later);
         state.changed();
         Ok(())
     }
@@ -475,6 +535,10 @@ impl StorageFile for MemoryFile {
     }
 
     fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let has_page_cache = self.file_system.state().has_page_cache;
+        if has_page_cache {
+            return self.cached.write(|| self.write_at(offset, bytes), || self.sync_data());
+        }
         self.call_before_sync();
         self.write_at(offset, bytes)?;
         let written = offset as usize..offset as usize + bytes.len();

@@ -8,16 +8,19 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::catalog::{PreparedSegment, SealedSegment, SegmentNeed};
+use shoal_planted::{Bug, is_planted};
+
+use crate::catalog::{Catalog, PreparedSegment, SealedSegment, SegmentNeed};
 use crate::core::{Core, lock};
 use crate::error::{IoContext, LogError};
 use crate::file_system::StorageFile;
 use crate::format::{FrameSeed, Lsn, SEGMENT_HEADER_BYTES, SegmentSequence};
 use crate::log::{Durability, InlineFlush};
 use crate::pending::{FrameBuffer, Pending};
+use crate::sync::{self, MutexGuard};
 
 /// In `Replicated` mode, what is in memory is written (not synced) after this time ...
 const REPLICATED_WRITE_INTERVAL: Duration = Duration::from_millis(10);
@@ -82,13 +85,15 @@ impl ActiveSegment {
     /// Notes that a flush is written. Returns the new durable position if that has moved.
     fn end_flight(&mut self, number: u64) -> Option<Lsn> {
         let place = number.checked_sub(self.flushes_ended)?;
-        self.in_flight.get_mut(usize::try_from(place).ok()?)?.written = true;
+        let flight = self.in_flight.get_mut(usize::try_from(place).ok()?)?;
+        flight.written = true;
+        let beyond_hole = is_planted(Bug::CountBeyondHole).then_some(flight.end);
         let mut durable = None;
         while let Some(first) = self.in_flight.pop_front_if(|first| first.written) {
             self.flushes_ended += 1;
             durable = Some(first.end);
         }
-        durable
+        durable.max(beyond_hole)
     }
 
     fn sync(&mut self) -> Result<(), LogError> {
@@ -98,6 +103,11 @@ impl ActiveSegment {
         }
         Ok(())
     }
+}
+
+/// A planted bug makes nothing of an error.
+fn unless_planted(error: LogError) -> Result<(), LogError> {
+    if is_planted(Bug::ReportAfterFailure) { Ok(()) } else { Err(error) }
 }
 
 /// What the writer thread should do now.
@@ -177,7 +187,7 @@ impl Core {
         if self.durability() == Durability::Disk || pending.closed || pending.sync_wanted {
             return Plan::Flush { sync: true };
         }
-        let now = Instant::now();
+        let now = sync::now();
         let sync_at = *schedule.sync_at.get_or_insert(now + self.sync_interval());
         if now >= sync_at {
             return Plan::Flush { sync: true };
@@ -246,7 +256,6 @@ impl Core {
             let sealed = frame.seal(seed, durable_before);
             if let Err(error) = file.write_durable_at(offset, sealed).context("write", &path) {
                 let error = self.poison(&error);
-                // This flush stays in flight for ever: those who wait for it must see why.
                 drop(lock(&self.segment));
                 self.segment_idle.notify_all();
                 return Err(error);
@@ -255,8 +264,13 @@ impl Core {
         }
 
         let mut segment = lock(&self.segment);
-        // Another flush may have failed meanwhile: nothing counts as durable any more.
-        self.check_poison()?;
+        if let Err(error) = self.check_poison().or_else(unless_planted) {
+            // Another flush or the keeper has failed meanwhile: nothing counts as durable any more. This flush stays in flight
+            // for ever, like one that failed: those who wait for it must see why.
+            drop(segment);
+            self.segment_idle.notify_all();
+            return Err(error);
+        }
         let durable = segment.end_flight(number);
         if let Some(durable) = durable {
             self.written.store(durable.0, Ordering::SeqCst);
@@ -294,6 +308,8 @@ impl Core {
         }
         if sync {
             segment.sync()?;
+            // The keeper may have failed meanwhile: nothing counts as durable any more.
+            self.check_poison().or_else(unless_planted)?;
         }
         let end = segment.end;
         self.written.store(end.0, Ordering::SeqCst);
@@ -330,7 +346,7 @@ impl Core {
             return Ok(());
         }
         if !self.options.spawn_threads {
-            self.maintain()?;
+            self.keep()?;
         }
         let prepared_bytes = lock(&self.catalog).prepared_bytes();
         // An empty segment takes a frame of any size and grows, so that a huge one fits somewhere. What users append never needs
@@ -351,9 +367,13 @@ impl Core {
     /// one segment ever holds unsynced frames.
     fn switch_segment(&self, segment: &mut ActiveSegment, bytes: u64) -> Result<(), LogError> {
         segment.sync()?;
+        self.check_poison()?;
         self.publish_durable(segment.end);
-        let prepared = self.wait_for_prepared_segment(bytes)?;
-        let mut catalog = lock(&self.catalog);
+        let (prepared, mut catalog) = self.wait_for_prepared_segment(bytes)?;
+        if is_planted(Bug::PrepareSegmentTwice) {
+            drop(catalog);
+            catalog = lock(&self.catalog);
+        }
         catalog.sealed.push_back(SealedSegment {
             sequence: segment.sequence,
             start: segment.start,
@@ -375,12 +395,16 @@ impl Core {
         Ok(())
     }
 
-    fn wait_for_prepared_segment(&self, bytes: u64) -> Result<PreparedSegment, LogError> {
+    /// The catalog stays locked until it says that the segment is the active one: the keeper would prepare the same one again.
+    fn wait_for_prepared_segment(
+        &self,
+        bytes: u64,
+    ) -> Result<(PreparedSegment, MutexGuard<'_, Catalog>), LogError> {
         let mut catalog = lock(&self.catalog);
         let failures = catalog.failures;
         loop {
             if let Some(prepared) = catalog.prepared.take() {
-                return Ok(prepared);
+                return Ok((prepared, catalog));
             }
             self.check_poison()?;
             if catalog.failures != failures || !self.options.spawn_threads {

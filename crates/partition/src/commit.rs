@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use raft::eraftpb::Entry;
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, PartitionId, Result, TableId, TableSchema, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
 use crate::entry::{self, DecodedEntry, DecodedWrite};
 use crate::fragment::{Applied, NewRow};
 use crate::partition::Partition;
-use crate::planted::{Bug, is_planted};
 use crate::two_phase::{Decision, transaction_lost};
 use crate::workspace::{NO_ROW, NO_WRITE, State, Transaction};
 

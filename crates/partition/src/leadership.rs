@@ -9,13 +9,13 @@
 //! woken, and refuse operations of a transaction that joined in another term than [`Partition::term`].
 
 use raft::eraftpb::{Message, MessageType};
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{Result, TransactionId};
 
 use crate::agreement::{LogEnd, Memory, NodeLife, Testimony};
 use crate::api::*;
 use crate::group::ReadKind;
 use crate::partition::Partition;
-use crate::planted::{Bug, is_planted};
 use crate::time::Millis;
 use crate::two_phase::Decision;
 use crate::workspace::State;

@@ -35,7 +35,6 @@ mod message;
 mod numbers;
 mod outputs;
 mod partition;
-mod planted;
 mod prepared;
 mod ranges;
 mod read;
@@ -65,9 +64,6 @@ pub use large::{CommitPart, SLICE_WRITES};
 pub use message::{decode_message, encode_message};
 pub use outputs::{HardState, Leadership, LogEntry, LogStart, Outputs, ReadState};
 pub use partition::{Activity, Partition};
-pub use planted::Bug;
-#[cfg(feature = "planted-bugs")]
-pub use planted::plant;
 pub use raft::eraftpb::Message;
 pub use scan::Cursor;
 pub use splice::ColumnSplice;

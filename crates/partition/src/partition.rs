@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, TableSchema, Timestamp, TransactionId};
 
 use crate::api::*;
@@ -28,7 +29,6 @@ use crate::install::Installing;
 use crate::large::Ending;
 use crate::locks::{Grant, LockTable};
 use crate::outputs::{HardState, LogStart, Outputs};
-use crate::planted::{Bug, is_planted};
 use crate::ranges::RangeLockTable;
 use crate::two_phase::TwoPhase;
 use crate::workspace::Transaction;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use shoal_partition::{Agreement, CommitToken, Millis, NodeLife, Role, Testimony, decode_message};
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{NodeId, PartitionId};
 
 use crate::context::Event;
@@ -41,7 +42,8 @@ impl Process {
         if self.ticks.is_multiple_of(TICKS_PER_BALANCE) {
             self.balance_leaders(env);
         }
-        let is_replicated = env.ctx.knobs.durability == Durability::Replicated;
+        self.forget_replicated(env);
+        let is_replicated = self.durability == Durability::Replicated;
         if is_replicated && env.now.since(self.synced_at) >= env.ctx.knobs.global_checkpoint_ms {
             self.synced_at = env.now;
             self.want_sync(env, env.disk.end());
@@ -218,6 +220,7 @@ impl Process {
     // ---- links ----
 
     fn mind_links(&mut self, env: &mut Env<'_>) {
+        let connects_one_in = env.ctx.knobs.connects_one_in;
         let peers: Vec<NodeId> = self.peers.keys().copied().collect();
         for peer in peers {
             let is_whole = env.ctx.network.is_whole(self.me, peer) && env.ctx.is_running(peer);
@@ -234,7 +237,10 @@ impl Process {
                     env.ctx.network.close(self.me, peer);
                     self.link_broke(env, peer);
                 }
-                None if is_whole && env.ctx.random.one_in(3) => {
+                None if is_whole
+                    && !env.ctx.network.is_refused(self.me, peer)
+                    && env.ctx.random.one_in(connects_one_in) =>
+                {
                     let link = env.ctx.network.open(self.me, peer);
                     self.link_is_up(env, peer, link);
                 }
@@ -258,7 +264,13 @@ impl Process {
             self.call_failed(env, number, Failure::Lost);
         }
         self.end_transactions_of(env, peer);
-        let is_gone = env.ctx.life_of(peer) != Some(life);
+        let is_gone = match env.ctx.life_of(peer) == Some(life) && env.ctx.network.is_refused(me, peer) {
+            true => {
+                env.ctx.see(Sight::RefusedAlive);
+                is_planted(Bug::BelieveRefusal)
+            }
+            false => env.ctx.life_of(peer) != Some(life),
+        };
         if is_gone && !env.ctx.network.is_cut(peer, me) && env.ctx.random.per_mille(env.ctx.knobs.proof_per_mille)
         {
             self.peer_died(env, peer, life);

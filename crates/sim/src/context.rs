@@ -48,6 +48,12 @@ pub enum Undo {
     Mend(NodeId, NodeId),
     SpeedUp(NodeId, NodeId),
     QuickDisk(NodeId),
+    Admit(NodeId, NodeId),
+    /// It starts, and dies again after so long.
+    StartAndDie(NodeId, u64),
+    Die(NodeId),
+    /// It is started again, and does not hear the other one for a moment.
+    RestartApart(NodeId, NodeId),
 }
 
 impl Event {
@@ -116,6 +122,10 @@ pub struct Context {
     pub is_rough: bool,
     /// The processes there are: their lives, and whether they are paused.
     pub running: BTreeMap<NodeId, (u64, bool)>,
+    /// Clients begin nothing before this.
+    pub quiet_until_us: u64,
+    /// By node: how far its wall clock has been set forwards or back.
+    pub wall_steps_us: BTreeMap<NodeId, i64>,
     planned: BinaryHeap<Reverse<Planned>>,
     next_number: u64,
     violation: Option<String>,
@@ -135,6 +145,8 @@ impl Context {
             is_closing: false,
             is_rough: false,
             running: BTreeMap::new(),
+            quiet_until_us: 0,
+            wall_steps_us: BTreeMap::new(),
             planned: BinaryHeap::new(),
             next_number: 0,
             violation: None,

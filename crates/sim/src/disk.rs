@@ -51,6 +51,8 @@ pub struct Disk {
     pub initialised: bool,
     /// The last process here ended in good order.
     pub clean: bool,
+    /// A process here may have acknowledged from memory what is not on the disk. Durable at once.
+    pub replicated: bool,
     /// The log has been cut behind checkpoints since the last crash.
     pub was_cut: bool,
 }

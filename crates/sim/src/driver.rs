@@ -3,6 +3,7 @@
 //! This is the simulated counterpart of the cluster's own driver; where the two differ, the simulator proves nothing.
 
 use shoal_partition::{Message, encode_message};
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{NodeId, PartitionId};
 
 use crate::context::Event;
@@ -22,7 +23,7 @@ impl Process {
         let mut messages: Vec<Message> = outputs.messages.drain(..).collect();
         let number = outputs.number;
         for message in outputs.messages_after_persist.drain(..) {
-            match number <= replica.durable_number {
+            match number <= replica.durable_number || is_planted(Bug::SendBeforeDurable) {
                 true => messages.push(message),
                 false => replica.unsent.push_back((number, message)),
             }
@@ -98,11 +99,36 @@ impl Process {
 
     /// Has what was appended synced, or handed back if that can be done without.
     fn see_to(&mut self, env: &mut Env<'_>, end: u64, must_sync: bool) {
-        if env.ctx.knobs.durability == Durability::Disk || must_sync {
+        if self.durability == Durability::Disk || must_sync {
             self.want_sync(env, end);
         } else {
             let delay = env.ctx.random.below(200);
             env.ctx.plan(delay, Event::InMemory(self.me, self.life, end));
+        }
+    }
+
+    /// Entries count in memory from now on, or on the disk. What counted in memory before is noted until the disk has it.
+    pub fn switch_durability(&mut self, env: &mut Env<'_>, durability: Durability) {
+        self.durability = durability;
+        self.forgets_replicated_at = None;
+        match durability {
+            Durability::Replicated => {
+                env.disk.replicated = true;
+                env.ctx.see(Sight::SwitchedToReplicated);
+            }
+            Durability::Disk => env.ctx.see(Sight::SwitchedToDisk),
+        }
+    }
+
+    /// Forgets that entries counted in memory when that is no longer so and the disk has them all.
+    pub fn forget_replicated(&mut self, env: &mut Env<'_>) {
+        if self.durability == Durability::Replicated || !env.disk.replicated || !self.is_whole() {
+            return;
+        }
+        let end = *self.forgets_replicated_at.get_or_insert(env.disk.end());
+        match env.disk.durable() >= end {
+            true => env.disk.replicated = false,
+            false => self.want_sync(env, end),
         }
     }
 

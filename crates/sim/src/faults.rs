@@ -1,6 +1,6 @@
 //! What goes wrong, and how much of it may go wrong at a time.
 //!
-//! With `disk` durability any number of processes may die. Where entries count in memory, a majority's memory must
+//! Where all nodes have `disk` durability, and nothing that counted in memory is missing on a disk, any number of processes may die. Where entries count in memory, a majority's memory must
 //! survive: a process dies only while all others are whole, that is, have caught up with what they may have lost. Or all
 //! die at once: then what is on the disks is what there is.
 
@@ -9,6 +9,7 @@ use shoal_types::{NodeId, PartitionId};
 use crate::context::{Event, Undo};
 use crate::knobs::{Durability, Fault};
 use crate::process::Process;
+use crate::sights::Sight;
 use crate::world::World;
 
 impl World {
@@ -49,7 +50,7 @@ impl World {
             Fault::Crash => self.crash_for_a_while(node),
             Fault::CrashSeveral => {
                 let all = self.ctx.random.one_in(3);
-                if all && self.ctx.knobs.durability == Durability::Replicated {
+                if all && self.counts_in_memory() {
                     return self.crash_everything();
                 }
                 for node in self.ctx.knobs.nodes() {
@@ -89,6 +90,17 @@ impl World {
             Fault::HandOver => self.hand_over(),
             Fault::Wipe => self.wipe(node),
             Fault::KillClient => self.kill_client(node),
+            Fault::QuickRestart => self.restart_quickly(node),
+            Fault::RestartUnderLease => self.restart_under_lease(),
+            Fault::Refuse if node != other => {
+                self.ctx.network.refuse(node, other);
+                self.ctx.tell(|| format!("connections between {node} and {other} are refused"));
+                self.undo_later(20, 700, Undo::Admit(node, other));
+            }
+            Fault::Refuse => {}
+            Fault::CutInQuiet => self.cut_in_quiet(node),
+            Fault::ClockStep => self.step_clock(node),
+            Fault::SwitchDurability => self.switch_durability(node),
         }
     }
 
@@ -99,6 +111,110 @@ impl World {
             Undo::Mend(from, to) => self.ctx.network.mend(from, to),
             Undo::SpeedUp(from, to) => self.ctx.network.speed_up(from, to),
             Undo::QuickDisk(node) => self.machine(node).slow_disk_us = 0,
+            Undo::Admit(node, other) => self.ctx.network.admit(node, other),
+            Undo::StartAndDie(node, after_us) => {
+                self.start(node);
+                self.ctx.plan(after_us, Event::Undo(Undo::Die(node)));
+            }
+            Undo::Die(node) => self.crash_for_a_while(node),
+            Undo::RestartApart(node, leader) => {
+                self.restart_quickly(node);
+                for (from, to) in [(leader, node), (node, leader)] {
+                    self.ctx.network.cut(from, to);
+                    self.undo_later(100, 200, Undo::Mend(from, to));
+                }
+            }
+        }
+    }
+
+    /// Somebody acknowledges from memory, or has and does not have all of it on the disk yet.
+    fn counts_in_memory(&self) -> bool {
+        self.machines.values().any(|machine| {
+            let runs =
+                machine.process.as_ref().is_some_and(|process| process.durability == Durability::Replicated);
+            runs || machine.disk.replicated || machine.durability == Durability::Replicated
+        })
+    }
+
+    fn restart_quickly(&mut self, node: NodeId) {
+        if !self.may_die(node) {
+            return;
+        }
+        self.crash(node, false);
+        let start_us = self.ctx.random.below(15_000);
+        let undo = match self.ctx.random.one_in(2) {
+            true => Undo::Start(node),
+            false => Undo::StartAndDie(node, self.ctx.random.below(40_000)),
+        };
+        self.ctx.plan(start_us, Event::Undo(undo));
+    }
+
+    /// A voter that does not hear the leader wants to be elected, as soon as another one votes for it that has just
+    /// come back, and comes back again and again.
+    fn restart_under_lease(&mut self) {
+        let partition = PartitionId(self.ctx.random.below(u64::from(self.ctx.knobs.partitions) + 1) as u32);
+        let Some(leader) = self.server_of(partition) else { return };
+        let voters = self.ctx.knobs.placement(partition).voters.iter().map(|&voter| NodeId(voter as u32));
+        let mut others: Vec<NodeId> = voters.filter(|&voter| voter != leader).collect();
+        if others.len() < 2 {
+            return;
+        }
+        let deaf = others.swap_remove(self.ctx.random.below(others.len() as u64) as usize);
+        let Some(restarted) = self.ctx.random.pick(&others).copied() else { return };
+        self.ctx.tell(|| format!("{deaf} does not hear {leader}, which leads partition {partition}"));
+        for (from, to) in [(leader, deaf), (deaf, leader)] {
+            self.ctx.network.cut(from, to);
+            self.undo_later(1_600, 2_000, Undo::Mend(from, to));
+        }
+        for number in 1..5 {
+            self.undo_later(number * 350, number * 350 + 200, Undo::RestartApart(restarted, leader));
+        }
+    }
+
+    /// Ways from and to a node are cut, some or all, in one direction or both, while clients do nothing.
+    fn cut_in_quiet(&mut self, node: NodeId) {
+        self.ctx.quiet_until_us = self.ctx.now_us + self.ctx.random.between(100_000, 900_000);
+        let directions = self.ctx.random.below(3);
+        for other in self.ctx.knobs.nodes() {
+            if self.ctx.random.one_in(3) {
+                continue;
+            }
+            if directions != 0 {
+                self.cut(node, other);
+            }
+            if directions != 1 {
+                self.cut(other, node);
+            }
+        }
+    }
+
+    fn step_clock(&mut self, node: NodeId) {
+        let longest_us = [20_000, 2_000_000, 3_600_000_000][self.ctx.random.below(3) as usize];
+        let step_us = self.ctx.random.below(longest_us) as i64;
+        let is_forward = self.ctx.random.one_in(2);
+        let step_us = if is_forward { step_us } else { -step_us };
+        *self.ctx.wall_steps_us.entry(node).or_default() += step_us;
+        self.ctx.tell(|| format!("the wall clock of node {node} is set by {step_us} us"));
+        let sight = if is_forward { Sight::ClockSteppedForward } else { Sight::ClockSteppedBack };
+        self.ctx.see(sight);
+    }
+
+    /// Of a process that runs and of those to come; or of those alone.
+    fn switch_durability(&mut self, node: NodeId) {
+        let machine = self.machine(node);
+        let wanted = match machine.durability {
+            Durability::Disk => Durability::Replicated,
+            Durability::Replicated => Durability::Disk,
+        };
+        machine.durability = wanted;
+        let is_paused = machine.is_paused;
+        self.ctx.tell(|| format!("the durability of node {node} is {wanted:?}"));
+        if wanted == Durability::Disk && self.ctx.random.one_in(2) && self.may_die(node) {
+            self.crash(node, false);
+            return self.undo_later(5, 300, Undo::Start(node));
+        }
+        if !is_paused && !self.ctx.random.one_in(3) {
+            self.with(node, |process, env| process.switch_durability(env, wanted));
         }
     }
 
@@ -120,8 +236,15 @@ impl World {
         self.ctx.knobs.nodes().filter(|&other| other != node).all(|other| self.is_whole(other))
     }
 
+    /// Nothing is lost for good if the process dies without warning.
+    fn may_die(&self, node: NodeId) -> bool {
+        let knobs = &self.ctx.knobs;
+        let is_alone = knobs.all_partitions().any(|id| knobs.is_alone(id) && knobs.hosts(node, id));
+        !self.counts_in_memory() || (!is_alone && self.others_are_whole(node))
+    }
+
     fn crash_for_a_while(&mut self, node: NodeId) {
-        let in_memory = self.ctx.knobs.durability == Durability::Replicated;
+        let in_memory = self.counts_in_memory();
         let is_alone = self
             .ctx
             .knobs
@@ -189,7 +312,7 @@ impl World {
         }
         self.crash(node, false);
         self.ctx.tell(|| format!("node {node} begins with an empty directory"));
-        self.ctx.see(crate::sights::Sight::DataNodeWiped);
+        self.ctx.see(Sight::DataNodeWiped);
         self.machine(node).disk.wipe();
         self.undo_later(5, 300, Undo::Start(node));
     }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::two_phase::Answer;
+use shoal_two_phase::Answer;
 use shoal_types::{PartitionId, Timestamp};
 
+use crate::cycles::{self, Observed};
 use crate::knobs::Knobs;
 use crate::linear::RegisterOperation;
 use crate::rows::*;
@@ -21,6 +22,11 @@ pub struct Record {
     pub was_seen: bool,
     /// Registers written and their operations' numbers.
     pub register_writes: Vec<(i32, usize)>,
+    pub began_at: u64,
+    /// Under locks: register, value before, value written.
+    pub overwrote: Vec<(i32, Option<i32>, i32)>,
+    /// Under locks: register and value.
+    pub read: Vec<(i32, Option<i32>)>,
     /// It adds so much to a counter.
     pub counts: Vec<(i32, i32)>,
 }
@@ -35,6 +41,8 @@ pub struct History {
     shown: BTreeMap<Timestamp, BTreeMap<PartitionId, Vec<Row>>>,
     money: i64,
     partitions: u32,
+    /// Something that clients were told was forgotten: what was read by then proves nothing.
+    has_forgotten: bool,
     /// Rises with everything that clients do.
     clock: u64,
     next_value: i32,
@@ -49,6 +57,7 @@ impl History {
             shown: BTreeMap::new(),
             money: i64::from(knobs.accounts * OPENING_BALANCE),
             partitions: knobs.partitions,
+            has_forgotten: false,
             clock: 0,
             next_value: 0,
         }
@@ -76,6 +85,7 @@ impl History {
     /// The memory of all nodes is gone, and all of their disks had what clients knew at this moment. Later commits in one partition
     /// may be lost or not, and what was read later may have been lost; those over several partitions must be there.
     pub fn forget_after(&mut self, moment: u64) {
+        self.has_forgotten = true;
         for &number in &self.committed {
             let record = &mut self.records[number];
             if record.told_at <= moment || record.wrote_to.len() > 1 {
@@ -110,7 +120,8 @@ impl History {
 
     /// A transaction begins; its number.
     pub fn begin(&mut self) -> usize {
-        self.records.push(Record::default());
+        let began_at = self.moment();
+        self.records.push(Record { began_at, ..Record::default() });
         self.records.len() - 1
     }
 
@@ -237,6 +248,35 @@ impl History {
             }
         }
         Ok(true)
+    }
+
+    /// Transactions on registers could have run one after the other.
+    ///
+    /// # Errors
+    /// They could not.
+    pub fn check_cycles(&self) -> Result<(), String> {
+        if self.has_forgotten {
+            return Ok(());
+        }
+        let mut refused = Vec::new();
+        let mut observed = Vec::new();
+        for (number, record) in self.records.iter().enumerate() {
+            if record.overwrote.is_empty() && record.read.is_empty() {
+                continue;
+            }
+            if record.answer == Some(Answer::NotCommitted) {
+                refused.extend(record.overwrote.iter().map(|&(register, _, value)| (register, Some(value))));
+                continue;
+            }
+            observed.push(Observed {
+                number,
+                began_at: record.began_at,
+                committed_at: matches!(record.answer, Some(Answer::Committed(_))).then_some(record.told_at),
+                writes: record.overwrote.clone(),
+                reads: record.read.clone(),
+            });
+        }
+        cycles::check(&observed, &refused)
     }
 
     /// Counters hold what was added: all that was acknowledged, and perhaps what nobody knows.

@@ -6,9 +6,10 @@ use shoal_types::{NodeId, PartitionId};
 
 use crate::random::Random;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Entries count when the disk has them.
+    #[default]
     Disk,
     /// Entries count in memory; the disk follows.
     Replicated,
@@ -28,6 +29,7 @@ pub struct Knobs {
     /// Without the meta partition.
     pub partitions: u32,
     pub placements: Vec<Placement>,
+    /// What all nodes begin with.
     pub durability: Durability,
     pub timing: Timing,
     pub tail_bytes_max: u64,
@@ -44,6 +46,8 @@ pub struct Knobs {
     pub double_per_mille: u64,
     /// A silent link counts as broken after so long.
     pub silence_ms: u64,
+    /// A node connects to another at one in so many ticks.
+    pub connects_one_in: u64,
     /// Of the processes that die, so many leave proof of it.
     pub proof_per_mille: u64,
     /// Requests that go to a node that need not lead.
@@ -76,9 +80,19 @@ pub enum Fault {
     HandOver,
     Wipe,
     KillClient,
+    /// Started again at once, and perhaps dead again soon.
+    QuickRestart,
+    /// A follower on which a lease rests is started again while another one cannot hear the leader.
+    RestartUnderLease,
+    /// The process lives and its connections are refused.
+    Refuse,
+    /// Some ways are cut while no client does anything.
+    CutInQuiet,
+    ClockStep,
+    SwitchDurability,
 }
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 18] = [
     Fault::Crash,
     Fault::CrashSeveral,
     Fault::Pause,
@@ -91,6 +105,12 @@ const FAULTS: [Fault; 12] = [
     Fault::HandOver,
     Fault::Wipe,
     Fault::KillClient,
+    Fault::QuickRestart,
+    Fault::RestartUnderLease,
+    Fault::Refuse,
+    Fault::CutInQuiet,
+    Fault::ClockStep,
+    Fault::SwitchDurability,
 ];
 
 impl Knobs {
@@ -122,6 +142,7 @@ impl Knobs {
             loss_per_mille: random.below(3) * random.below(30),
             double_per_mille: random.below(3) * random.below(40),
             silence_ms: random.between(60, 300),
+            connects_one_in: random.between(1, 3),
             proof_per_mille: random.below(1001),
             astray_per_mille: random.below(40),
             clients_per_node: if is_hot { random.between(4, 8) } else { random.between(1, 3) },

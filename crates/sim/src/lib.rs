@@ -6,12 +6,15 @@
 //! - a node: `process`, `driver` (what partitions want done), `background` (time, links, news), `keeper` (checkpoints),
 //!   `transfer` (copies for replicas that fell behind), `disk`, `network`, `message`
 //! - transactions: `server` and `resolve` at the leaders, `session`, `script` and `reader` at the clients
-//! - judgement: `history`, `linear`, and `sights`, the situations that runs must have been in
+//! - judgement: `history`, `linear`, `cycles`, and `sights`, the situations that runs must have been in
+//!
+//! - the log, without a cluster: `log`
 //!
 //! The same seed gives the same run, to the last message.
 
 mod background;
 mod context;
+mod cycles;
 mod disk;
 mod driver;
 mod faults;
@@ -19,9 +22,12 @@ mod history;
 mod keeper;
 mod knobs;
 mod linear;
+mod log;
 mod many;
 mod message;
 mod network;
+#[cfg(feature = "planted-bugs")]
+mod planted;
 mod process;
 mod random;
 mod reader;
@@ -33,13 +39,11 @@ mod server;
 mod session;
 mod sights;
 mod transfer;
-/// The coordinator as the product has it, compiled from its own source: the crate around it knows threads and sockets.
-#[allow(dead_code)]
-#[path = "../../txn/src/two_phase.rs"]
-mod two_phase;
 mod world;
 
 pub use context::Trace;
-pub use many::{Summary, run_caught, run_many};
-pub use run::{Report, run};
+pub use many::{Part, Summary, run_caught, run_many};
+#[cfg(feature = "planted-bugs")]
+pub use planted::{find_planted, print_planted};
+pub use run::Report;
 pub use sights::{Sight, Sights};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::two_phase::Answer;
+use shoal_two_phase::Answer;
 
 /// Operations that one search can take.
 const OPERATIONS_MAX: usize = 512;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use shoal_sim::{Trace, run, run_many};
+use shoal_sim::{Part, Trace, run_many};
 
 /// Simulates the cluster under faults, one run a seed. The same seed gives the same run.
 #[derive(Parser)]
@@ -16,6 +16,13 @@ struct Options {
     /// Tell everything that happens in the run.
     #[arg(long, requires = "seed")]
     trace: bool,
+    /// Run this part alone: cluster or log.
+    #[arg(long, value_parser = part_of)]
+    only: Option<Part>,
+    /// Look for the bugs that are planted, instead of unknown ones.
+    #[cfg(feature = "planted-bugs")]
+    #[arg(long)]
+    planted: bool,
     /// How many seeds to run.
     #[arg(long, default_value_t = 2000)]
     seeds: u64,
@@ -30,29 +37,51 @@ struct Options {
     failures: usize,
 }
 
+fn part_of(name: &str) -> Result<Part, String> {
+    let part = Part::ALL.into_iter().find(|part| part.name() == name);
+    part.ok_or_else(|| "a part is `cluster` or `log`".to_owned())
+}
+
 fn main() -> ExitCode {
     let options = Options::parse();
+    let parts = options.only.map_or(Part::ALL.to_vec(), |part| vec![part]);
+    #[cfg(feature = "planted-bugs")]
+    if options.planted {
+        let found = shoal_sim::print_planted(500, threads(&options));
+        return if found { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     match options.seed {
-        Some(seed) => run_one(seed, options.trace),
-        None => run_all(&options),
+        Some(seed) => {
+            let codes: Vec<bool> = parts.into_iter().map(|part| run_one(part, seed, options.trace)).collect();
+            if codes.into_iter().all(|ok| ok) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        None => run_all(&options, &parts),
     }
 }
 
-fn run_one(seed: u64, trace: bool) -> ExitCode {
-    let report = run(seed, if trace { Trace::Print } else { Trace::Off });
+fn threads(options: &Options) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    options.threads.unwrap_or(cores)
+}
+
+fn run_one(part: Part, seed: u64, trace: bool) -> bool {
+    let report = part.run(seed, if trace { Trace::Print } else { Trace::Off });
     print!("{}", report.sights);
-    println!("seed {seed}: {} ms were simulated, with {} transactions", report.simulated_ms, report.transactions);
+    let name = part.name();
+    println!(
+        "{name}, seed {seed}: {} ms were simulated, with {} transactions",
+        report.simulated_ms, report.transactions
+    );
     match report.outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => true,
         Err(error) => {
-            println!("seed {seed} fails: {error}");
-            ExitCode::FAILURE
+            println!("{name}, seed {seed} fails: {error}");
+            false
         }
     }
 }
 
-fn run_all(options: &Options) -> ExitCode {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+fn run_all(options: &Options, parts: &[Part]) -> ExitCode {
     let bar = ProgressBar::new(options.seeds);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} seeds, {msg}, {eta} left") {
         bar.set_style(style);
@@ -61,8 +90,8 @@ fn run_all(options: &Options) -> ExitCode {
         bar.set_message(format!("{failures} failed"));
         bar.set_position(seeds);
     };
-    let threads = options.threads.unwrap_or(cores);
-    let summary = run_many(options.first, options.seeds, threads, options.failures, || {}, progress);
+    let summary =
+        run_many(parts, options.first, options.seeds, threads(options), options.failures, || {}, progress);
     bar.finish_and_clear();
     print!("{}", summary.sights);
     println!(
@@ -72,8 +101,10 @@ fn run_all(options: &Options) -> ExitCode {
         summary.transactions,
         summary.failures.len()
     );
-    for (seed, error) in &summary.failures {
-        println!("seed {seed} fails: {error}\n  run it alone: shoal-sim --seed {seed} --trace");
+    for (seed, part, error) in &summary.failures {
+        println!(
+            "{part}, seed {seed} fails: {error}\n  run it alone: shoal-sim --only {part} --seed {seed} --trace"
+        );
     }
     match summary.failures.is_empty() {
         true => ExitCode::SUCCESS,

@@ -3,8 +3,8 @@
 //! Raft's messages travel as bytes, as they do between processes. Requests have a number, which the reply carries back;
 //! number 0 asks for no reply.
 
-use crate::two_phase;
 use shoal_partition::{Agreement, Decision, HomeOutcome, Testimony};
+use shoal_two_phase as two_phase;
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::rows::Row;

@@ -23,6 +23,8 @@ pub struct Network {
     cut: BTreeSet<(NodeId, NodeId)>,
     slow: BTreeMap<(NodeId, NodeId), u64>,
     links: BTreeMap<Pair, Link>,
+    /// Something on the way refuses connections between these.
+    refused: BTreeSet<Pair>,
 }
 
 fn pair(one: NodeId, other: NodeId) -> Pair {
@@ -52,6 +54,7 @@ impl Network {
     pub fn heal(&mut self) {
         self.cut.clear();
         self.slow.clear();
+        self.refused.clear();
     }
 
     pub fn slow_down(&mut self, from: NodeId, to: NodeId, us: u64) {
@@ -64,6 +67,19 @@ impl Network {
 
     pub fn extra_us(&self, from: NodeId, to: NodeId) -> u64 {
         self.slow.get(&(from, to)).copied().unwrap_or(0)
+    }
+
+    pub fn refuse(&mut self, one: NodeId, other: NodeId) {
+        self.refused.insert(pair(one, other));
+        self.close(one, other);
+    }
+
+    pub fn admit(&mut self, one: NodeId, other: NodeId) {
+        self.refused.remove(&pair(one, other));
+    }
+
+    pub fn is_refused(&self, one: NodeId, other: NodeId) -> bool {
+        self.refused.contains(&pair(one, other))
     }
 
     // ---- links ----

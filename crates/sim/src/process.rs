@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use shoal_partition::*;
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event};
@@ -17,6 +18,7 @@ use crate::message::{Body, Failure, Packet, Request};
 use crate::rows::Codec;
 use crate::server::{Waiting, WaitingRequest};
 use crate::session::Session;
+use crate::sights::Sight;
 use crate::transfer::{Incoming, Outgoing};
 
 /// A call that has no reply after so long has failed.
@@ -140,15 +142,26 @@ pub struct Process {
     /// The terms in which partitions have served here.
     pub home_terms: BTreeMap<PartitionId, u64>,
     pub codec: Codec,
+    pub durability: Durability,
+    /// All that was acknowledged from memory is on the disk when this is.
+    pub forgets_replicated_at: Option<u64>,
     /// Why it cannot go on.
     pub stopped: Option<String>,
 }
 
 impl Process {
     /// Starts a process on what the disk has.
-    pub fn start(me: NodeId, life: u64, env: &mut Env<'_>) -> Process {
+    pub fn start(me: NodeId, life: u64, durability: Durability, env: &mut Env<'_>) -> Process {
         let knobs = env.ctx.knobs.clone();
-        let amnesia = !env.disk.initialised || (!env.disk.clean && knobs.durability == Durability::Replicated);
+        let was_replicated = match is_planted(Bug::AmnesiaByPresentDurability) {
+            true => durability == Durability::Replicated,
+            false => env.disk.replicated,
+        };
+        let amnesia = !env.disk.initialised || (!env.disk.clean && was_replicated);
+        if env.disk.initialised && amnesia && durability == Durability::Disk {
+            env.ctx.see(Sight::AmnesiacWithDisk);
+        }
+        env.disk.replicated = durability == Durability::Replicated || (env.disk.replicated && !env.disk.clean);
         env.disk.clean = false;
         let peers = knobs.nodes().filter(|&node| node != me).map(|node| (node, Peer::default())).collect();
         let mut process = Process {
@@ -185,6 +198,8 @@ impl Process {
             is_fresh_from_pause: false,
             home_terms: BTreeMap::new(),
             codec: Codec::default(),
+            durability,
+            forgets_replicated_at: None,
             stopped: None,
         };
         for partition in knobs.all_partitions().filter(|&partition| knobs.hosts(me, partition)) {
@@ -198,6 +213,9 @@ impl Process {
         }
         let newest = process.replicas.values().map(|replica| replica.partition.newest_timestamp()).max();
         (process.clock, process.visible) = (newest.unwrap_or_default(), newest.unwrap_or_default());
+        if process.clock.0 > env.wall_us * UNITS_PER_US {
+            env.ctx.see(Sight::StartedBehind);
+        }
         process.begin(env);
         process
     }

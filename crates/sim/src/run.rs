@@ -186,6 +186,7 @@ impl World {
         let told = self.ctx.history.committed.len();
         self.ctx.history.check_rows(&rows, told, "the end")?;
         self.ctx.history.check_counters(&rows)?;
+        self.ctx.history.check_cycles()?;
         self.ctx.history.check_versions(knobs.meta(), &versions)?;
         let registers: Vec<i32> = self.ctx.history.registers.keys().copied().collect();
         for register in registers {

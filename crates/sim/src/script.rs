@@ -101,6 +101,10 @@ pub fn draw(knobs: &Knobs, random: &mut Random, history: &mut History) -> Task {
             let first = random.below(knobs.registers as u64) as i32;
             for register in 0..registers.min(knobs.registers as u64) as i32 {
                 let id = REGISTERS + (first + register) % knobs.registers;
+                if register == 0 && registers > 1 && random.one_in(2) {
+                    operations.push((at(id), Operation::ReadShared(id)));
+                    continue;
+                }
                 operations.push((at(id), Operation::Put((id, history.next_value()))));
             }
         }
@@ -117,6 +121,10 @@ pub fn draw(knobs: &Knobs, random: &mut Random, history: &mut History) -> Task {
             let value = (!random.one_in(4)).then(|| random.below(VALUES as u64) as i32);
             kind = Kind::Own(owner, value);
             operations.push((at(owner), Operation::ReadExclusive(owner)));
+        }
+        12 if random.one_in(3) => {
+            let registers = (0..knobs.registers).map(|register| REGISTERS + register);
+            operations.extend(registers.map(|id| (at(id), Operation::ReadShared(id))));
         }
         12 => {
             kind = Kind::Sum;

@@ -3,8 +3,8 @@
 //! A request that has to wait is kept and served again from its beginning when its token is woken; it has changed nothing until
 //! then. Its transaction's end strikes it out.
 
-use crate::two_phase;
 use shoal_partition::*;
+use shoal_two_phase as two_phase;
 use shoal_types::{NodeId, PartitionId, Result, Timestamp, TransactionId};
 
 use crate::message::{Body, Operation, Part, Reply, Request};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::two_phase::{self, Answer, Coordinator, Participant, take_home};
+use shoal_two_phase::{self as two_phase, Answer, Coordinator, Participant, take_home};
 use shoal_types::{PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event};
@@ -95,8 +95,13 @@ fn tell(ctx: &mut Context, number: usize, answer: Answer) {
     match answer {
         Answer::Committed(_) => {
             ctx.see(Sight::Committed);
-            if ctx.history.records[number].wrote_to.len() > 1 {
+            let record = &ctx.history.records[number];
+            let read_and_wrote = !record.overwrote.is_empty() && !record.read.is_empty();
+            if record.wrote_to.len() > 1 {
                 ctx.see(Sight::CommittedOverPartitions);
+            }
+            if read_and_wrote {
+                ctx.see(Sight::ReadAndWrote);
             }
         }
         Answer::NotCommitted => ctx.see(Sight::NotCommitted),
@@ -112,6 +117,10 @@ impl Process {
         }
         if env.ctx.is_closing {
             return;
+        }
+        if let Some(left_us) = env.ctx.quiet_until_us.checked_sub(env.ctx.now_us).filter(|&left| left > 0) {
+            let delay = left_us + env.ctx.random.below(5_000);
+            return env.ctx.plan(delay, Event::Client(self.me, self.life, which));
         }
         let knobs = env.ctx.knobs.clone();
         let task = match env.ctx.history.needs_opening() {
@@ -274,7 +283,7 @@ impl Process {
         (joined.part.term, joined.part.writes) = (term, writes);
         let number = state.number;
         if let Some((_, operation)) = state.script.next() {
-            note_operation(env.ctx, number, operation);
+            note_operation(env.ctx, number, operation, value);
         }
         state.script.found(&knobs, value);
         self.pause_session(env, id, 1 + knobs.think_us.1 / 20);
@@ -394,7 +403,16 @@ fn begin_transaction(ctx: &mut Context, script: Script) -> Transaction {
     Transaction { number, script, parts: BTreeMap::new(), stage: Stage::Working }
 }
 
-fn note_operation(ctx: &mut Context, number: usize, operation: Operation) {
+fn note_operation(ctx: &mut Context, number: usize, operation: Operation, before: Option<i32>) {
+    let is_register = |id: i32| (crate::rows::REGISTERS..crate::rows::COUNTERS).contains(&id);
+    let record = &mut ctx.history.records[number];
+    match operation {
+        Operation::Put((id, value)) if is_register(id) => record.overwrote.push((id, before, value)),
+        Operation::ReadShared(id) | Operation::ReadExclusive(id) if is_register(id) => {
+            record.read.push((id, before))
+        }
+        _ => {}
+    }
     if let Operation::Add(id, amount) = operation
         && id >= crate::rows::COUNTERS
     {

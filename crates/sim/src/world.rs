@@ -7,12 +7,15 @@ use shoal_types::{NodeId, PartitionId};
 
 use crate::context::{Context, Event, Trace};
 use crate::disk::Disk;
-use crate::knobs::Knobs;
+use crate::knobs::{Durability, Knobs};
 use crate::process::{Env, Process};
 use crate::random::Random;
 use crate::sights::Sight;
 
-const WALL_CLOCK_START_US: u64 = 1_000_000;
+/// Late enough to be set back.
+const WALL_CLOCK_START_US: u64 = 1 << 40;
+/// A process that dies earlier after its start was hardly there.
+const SOON_US: u64 = 50_000;
 
 /// A host with its disk, and the process on it if there is one.
 #[derive(Default)]
@@ -24,6 +27,10 @@ pub struct Machine {
     pub held: Vec<Event>,
     pub lives: u64,
     pub slow_disk_us: u64,
+    /// What the next process begins with.
+    pub durability: Durability,
+    pub started_at_us: u64,
+    pub died_at_us: u64,
 }
 
 pub struct World {
@@ -36,14 +43,18 @@ fn clocks(ctx: &Context, node: NodeId) -> (Millis, u64) {
     let place = node.0 as usize - 1;
     let (ahead_ms, faster) = ctx.knobs.clock_ms[place];
     let now = Millis(ahead_ms + ctx.now_us * (1000 + faster) / 1_000_000);
-    (now, WALL_CLOCK_START_US + ctx.knobs.wall_us[place] + ctx.now_us)
+    let step_us = ctx.wall_steps_us.get(&node).copied().unwrap_or(0);
+    (now, (WALL_CLOCK_START_US + ctx.knobs.wall_us[place] + ctx.now_us).saturating_add_signed(step_us))
 }
 
 impl World {
     pub fn new(seed: u64, trace: Trace) -> World {
         let mut random = Random::new(seed);
         let knobs = Knobs::draw(&mut random);
-        let machines = knobs.nodes().map(|node| (node, Machine::default())).collect();
+        let machines = knobs
+            .nodes()
+            .map(|node| (node, Machine { durability: knobs.durability, ..Machine::default() }))
+            .collect();
         let mut world = World { ctx: Context::new(knobs, random, trace), machines };
         let nodes: Vec<NodeId> = world.machines.keys().copied().collect();
         for node in nodes {
@@ -79,19 +90,21 @@ impl World {
     // ---- processes ----
 
     pub fn start(&mut self, node: NodeId) {
+        self.note_restart(node);
         let World { ctx, machines } = self;
         let Some(machine) = machines.get_mut(&node) else { return };
         if machine.process.is_some() {
             return;
         }
         machine.lives += 1;
+        machine.started_at_us = ctx.now_us;
         let life = machine.lives;
         ctx.tell(|| format!("node {node} starts, life {life}"));
         ctx.running.insert(node, (life, false));
         let (now, wall_us) = clocks(ctx, node);
         let slow_disk_us = machine.slow_disk_us;
         let mut env = Env { ctx, disk: &mut machine.disk, now, wall_us, slow_disk_us };
-        machine.process = Some(Process::start(node, life, &mut env));
+        machine.process = Some(Process::start(node, life, machine.durability, &mut env));
     }
 
     /// The process is gone at once. In good order: everything is on the disk.
@@ -100,6 +113,10 @@ impl World {
         let World { ctx, machines } = self;
         let Some(machine) = machines.get_mut(&node) else { return };
         let Some(process) = machine.process.take() else { return };
+        machine.died_at_us = ctx.now_us;
+        if machine.lives > 1 && ctx.now_us - machine.started_at_us < SOON_US {
+            ctx.see(Sight::DiedTwice);
+        }
         // Whoever has not caught up with what an earlier life has lost leaves that to the next one.
         let is_whole = process.replicas.values().all(|replica| !replica.partition.is_amnesiac());
         ctx.tell(|| format!("node {node} {}", if in_good_order { "stops" } else { "dies" }));
@@ -125,6 +142,19 @@ impl World {
         }
         if ctx.running.is_empty() {
             ctx.see(Sight::WholeClusterDown);
+        }
+    }
+
+    /// Does a node come back while a lease that rested on it goes on?
+    fn note_restart(&mut self, node: NodeId) {
+        let Some(machine) = self.machines.get(&node).filter(|machine| machine.lives > 0) else { return };
+        let down_us = self.ctx.now_us - machine.died_at_us;
+        if machine.process.is_some() || down_us >= self.ctx.knobs.timing.lease_ms() * 1000 {
+            return;
+        }
+        let hosted = self.ctx.knobs.all_partitions().filter(|&id| self.ctx.knobs.hosts(node, id));
+        if hosted.collect::<Vec<_>>().into_iter().any(|id| self.server_of(id).is_some()) {
+            self.ctx.see(Sight::RestartedWithinLease);
         }
     }
 
@@ -246,6 +276,9 @@ impl World {
         let term = process.partition(home).term();
         if process.home_terms.insert(home, term) == Some(term) {
             return;
+        }
+        if self.ctx.now_us < self.ctx.quiet_until_us {
+            self.ctx.see(Sight::LeaderChangedInQuiet);
         }
         let replicas = self.machines.values().filter_map(|machine| machine.process.as_ref());
         let mut replicas = replicas.flat_map(|process| process.replicas.values());

@@ -9,9 +9,10 @@
 //! - `slice`: parts of long values.
 //! - `write_many`: batches of writes of any kind; `interpret`: what is evaluated where rows lie.
 //! - `wait`, `deadlock`: waiting for others.
-//! - `commit`, `commit_remote`, `commit_driver`, [`two_phase`]: its end: here, on one other node, over partitions that several nodes lead.
+//! - `commit`, `commit_remote`, `commit_driver`: its end: here, on one other node, over partitions that several nodes lead (with the
+//!   coordinator of the crate `two-phase`).
 //! - `protocol`, `remote`, `gather`: operations as frames for leaders on other nodes. `serve`: the leaders' answers.
-//! - `two_phase`: the commit over partitions that different nodes lead. `cluster_service`: how all this is joined to a node's links.
+//! - `cluster_service`: how all this is joined to a node's links.
 //! - `follow`: committed changes of tables, from all partitions' leaders.
 //! - `pulse`: snapshots and horizons over all nodes.
 
@@ -36,7 +37,6 @@ mod scan;
 mod serve;
 mod slice;
 mod transaction;
-pub mod two_phase;
 mod wait;
 mod write;
 mod write_many;
@@ -56,5 +56,6 @@ pub use pulse::exchange_pulses;
 pub use scan::TableScan;
 pub use serve::Server;
 pub use shoal_partition::{ChangeKind, Gap};
+pub use shoal_two_phase as two_phase;
 pub use transaction::Transaction;
 pub use write_many::{BatchEnd, RowWrite};

@@ -41,6 +41,8 @@ impl CheckpointStore {
                 file_system.remove(&path).context("remove", &path)?;
             }
         }
+        // Checkpoints that the process before this one has finished and not synced the name of are built on from now on.
+        file_system.sync_directory(directory).context("sync", directory)?;
         Ok(CheckpointStore { file_system, directory: directory.to_path_buf() })
     }
 

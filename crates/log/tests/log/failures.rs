@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use shoal_log::testing::{Fault, MemoryFileSystem, Operation};
+use shoal_log::testing::{CrashImage, Fault, MemoryFileSystem, Operation};
 use shoal_log::{AppendClass, LogError, LogHooks, LogOptions};
 
 use crate::support::{append, batch, numbers, options, recover, reopen, wait_until, write_all};
@@ -59,6 +59,44 @@ fn a_batch_that_recovery_shows_after_a_failed_sync_is_written_again() {
     let point = disk.crash_point();
     let crashed = point.crash(&point.uniform_image(false));
     assert_eq!(reopen(&crashed).expect("opens").batches, numbers(0..4));
+}
+
+/// The manifest said where the log begins in the operating system's memory alone; the next process removed the segments before
+/// that, and when the machine crashed they were missing.
+#[test]
+fn segments_go_only_when_the_manifest_is_on_the_medium() {
+    let disk = MemoryFileSystem::new();
+    let log = reopen(&disk).expect("opens").log;
+    write_all(&log, 0..40);
+    log.maintain().expect("maintenance succeeds");
+    log.set_low_water(log.durable_lsn());
+    disk.fail(Operation::Sync, 0, Fault::InputOutput);
+    assert!(log.maintain().is_err());
+    drop(log);
+    drop(reopen(&disk).expect("opens"));
+    let point = disk.crash_point();
+    let names = vec![true; point.name_change_count()];
+    let image = CrashImage { names, ..point.uniform_image(false) };
+    let recovered = reopen(&point.crash(&image)).expect("no segment is missing");
+    assert_eq!(recovered.batches.last(), Some(&39));
+}
+
+/// A process died between the renaming of a file and the sync of its directory. The next one went on in a segment, or with a
+/// manifest, whose name was gone when the machine crashed, and with it what had been acknowledged.
+#[test]
+fn names_that_the_process_before_left_unsynced_are_made_durable() {
+    for skipped in 0..4 {
+        let disk = MemoryFileSystem::new();
+        disk.fail(Operation::SyncDirectory, skipped, Fault::InputOutput);
+        if let Ok(recovered) = reopen(&disk) {
+            let _ = recovered.log.maintain();
+        }
+        let log = reopen(&disk).expect("opens once the fault is over").log;
+        write_all(&log, 0..8);
+        let point = disk.crash_point();
+        let crashed = point.crash(&point.uniform_image(false));
+        assert_eq!(reopen(&crashed).expect("opens").batches, numbers(0..8), "{skipped}");
+    }
 }
 
 #[test]

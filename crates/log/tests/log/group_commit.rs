@@ -181,6 +181,51 @@ fn a_flush_that_ends_after_another_one_failed_counts_no_more() {
     assert!(reports.lock().expect("not poisoned").is_empty());
 }
 
+/// A flush that had something unsynced before it was still reported when the keeper had failed meanwhile.
+#[test]
+fn a_flush_made_alone_counts_no_more_when_the_keeper_has_failed() {
+    let disk = MemoryFileSystem::new();
+    let log = Arc::new(recover(options(&disk), LogHooks::none()).expect("opens").log);
+    append(&log, 0);
+    log.write_unsynced().expect("the write succeeds");
+    let (other, seen, inner_disk) = (Arc::downgrade(&log), OnceLock::new(), disk.clone());
+    disk.before_sync(move || {
+        let Some(log) = other.upgrade() else { return };
+        if seen.set(()).is_ok() {
+            inner_disk.fail(Operation::Create, 0, Fault::InputOutput);
+            std::thread::scope(|scope| {
+                scope.spawn(|| log.maintain().expect_err("no segment can be prepared"));
+            });
+        }
+    });
+    let before = log.durable_lsn();
+    assert!(log.try_flush_inline().is_err());
+    assert_eq!(log.durable_lsn(), before);
+}
+
+/// Only a failed flush woke those who wait for others to end, and not a failure of the keeper.
+#[test]
+fn a_flush_that_waits_for_others_ends_when_the_keeper_has_failed() {
+    let disk = MemoryFileSystem::new();
+    let log = Arc::new(recover(options(&disk), LogHooks::none()).expect("opens").log);
+    let (other, seen, inner_disk) = (Arc::downgrade(&log), OnceLock::new(), disk.clone());
+    let (ended, has_ended) = std::sync::mpsc::channel();
+    disk.before_sync(move || {
+        let Some(log) = other.upgrade() else { return };
+        if seen.set(append(&log, 1)).is_ok() {
+            let (waiting, ended) = (Arc::clone(&log), ended.clone());
+            std::thread::spawn(move || ended.send(waiting.write_unsynced().is_err()));
+            // It mostly waits by now; if it does not yet, it will see why it need not.
+            (0..1000).for_each(|_| std::thread::yield_now());
+            inner_disk.fail(Operation::Create, 0, Fault::InputOutput);
+            assert!(log.maintain().is_err());
+        }
+    });
+    append(&log, 0);
+    assert!(log.try_flush_inline().is_err());
+    assert_eq!(has_ended.recv_timeout(Duration::from_secs(30)), Ok(true));
+}
+
 #[test]
 fn the_durable_hook_reports_the_end_of_everything_that_was_appended() {
     let disk = MemoryFileSystem::new();

@@ -2,12 +2,12 @@
 
 use raft::eraftpb::{Message, MessageType};
 use raft::{INVALID_ID, StateRole};
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, PartitionId, Result};
 
 use super::{Group, raft_error};
 use crate::lease::{asks_for_vote, take_stamp};
 use crate::outputs::{Outputs, ReadState};
-use crate::planted::{Bug, is_planted};
 use crate::time::Millis;
 
 /// Replica, its life, number and kind, before a read's own context.

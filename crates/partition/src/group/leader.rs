@@ -1,11 +1,11 @@
 //! Who leads: elections at once when the leader is known to be dead, leadership handed over, what may be served.
 
 use raft::{INVALID_ID, StateRole};
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, NodeId, Result, Transient};
 
 use super::{Group, Phase, raft_error};
 use crate::api::Role;
-use crate::planted::{Bug, is_planted};
 use crate::time::Millis;
 
 /// Ticks between the campaigns of replicas that saw their leader die at the same time.

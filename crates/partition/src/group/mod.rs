@@ -20,6 +20,7 @@ pub(crate) use self::input::ReadKind;
 
 use raft::eraftpb::{Entry, Message, MessageType};
 use raft::{Config, INVALID_ID, RawNode, ReadOnlyOption, StateRole};
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, PartitionId, Result};
 
 use self::amnesia::Amnesia;
@@ -27,7 +28,6 @@ use self::witness::Feeding;
 use crate::api::PartitionConfig;
 use crate::lease::{Lease, Promise, stamp};
 use crate::outputs::{HardState, Leadership, LogEntry, LogStart, Outputs};
-use crate::planted::{Bug, is_planted};
 use crate::tail::Tail;
 use crate::time::{Ticker, Timing};
 
@@ -277,7 +277,7 @@ impl Group {
             return Err(Error::unknown(format!("the log of partition {id} does not say where it begins")));
         }
         tail.hard_state.term = tail.hard_state.term.max(last_term);
-        if tail.hard_state.term > 0 {
+        if tail.hard_state.term > 0 && !is_planted(Bug::ForgetPromiseAtRestart) {
             // An earlier life may have answered the heartbeat of a leader whose lease goes on.
             self.promise.give(INVALID_ID, self.ticker.count());
         }

@@ -16,6 +16,7 @@
 //! which it was staged, and the number of writes. The leader refuses it if either does not fit.
 
 use shoal_partition::{Decision, HomeOutcome};
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{PartitionId, Timestamp, TransactionId};
 
 /// A partition in which the transaction has locks or writes.
@@ -206,6 +207,12 @@ impl Coordinator {
         let prepared = self.others.iter().filter(|other| other.progress == Progress::Prepared);
         let participants = prepared.map(|other| other.participant.partition).collect();
         self.requests.push(Request::HomeCommit { home: self.home, after: self.prepared_at, participants });
+        if is_planted(Bug::DecideBeforeHome) {
+            for other in self.others.iter().filter(|other| other.progress == Progress::Prepared) {
+                let (partition, decision) = (other.participant.partition, Decision::Commit(self.prepared_at));
+                self.requests.push(Request::Decide { partition, decision });
+            }
+        }
     }
 
     /// The participant did not prepare, and never will.
@@ -263,6 +270,7 @@ impl Coordinator {
         let is_home = partition == self.home.partition;
         match self.phase {
             Phase::Preparing if !is_home => self.abort(),
+            Phase::Committing if is_home && is_planted(Bug::AbortWhenHomeIsSilent) => self.abort(),
             Phase::Committing if is_home => {
                 self.phase = Phase::Asking { under_way: false };
                 self.ask_again();
