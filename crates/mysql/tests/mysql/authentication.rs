@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
 use crate::common::Running;
 use crate::common::raw::{BASIC, CONNECT_WITH_DB, Raw, error, fast_answer, native_answer, response};
+use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
 
 const NATIVE: &str = "mysql_native_password";
 const SHA2: &str = "caching_sha2_password";
