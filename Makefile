@@ -34,8 +34,8 @@ build: ## Build the release binary
 	$(CARGO) build --release --package shoal
 
 test: test-packages build ## Install the client packages, build, run every test
-	$(CARGO) test --workspace --exclude shoal-system-tests
-	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) test --package shoal-system-tests
+	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) test --workspace --exclude shoal-python --lib --bins --tests
+	$(CARGO) test --workspace --exclude shoal-python --doc
 	$(MAKE) python-test
 
 python: python-packages ## Build the Python package: a wheel for every Python from 3.9 on, in TARGET/wheels
@@ -43,8 +43,8 @@ python: python-packages ## Build the Python package: a wheel for every Python fr
 	rm -f $(PYTHON_WHEELS)/shoal-*.whl
 	$(PYTHON_DIR)/bin/maturin build --profile $(PYTHON_PROFILE) --manifest-path crates/python/Cargo.toml --out $(PYTHON_WHEELS)
 
-python-test: build test-packages ## Try the Python package, built for development, on a cluster
-	$(MAKE) python PYTHON_PROFILE=dev PYTHON_WHEELS=$(PYTHON_DIR)/wheels
+python-test: build test-packages ## Try the Python package on a cluster
+	$(MAKE) python PYTHON_WHEELS=$(PYTHON_DIR)/wheels
 	$(PYTHON_DIR)/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(PYTHON_DIR)/wheels/shoal-*.whl
 	cd crates/python && $(PYTHON_DIR)/bin/mypy python/shoal
 	cd crates/python && $(PYTHON_DIR)/bin/python -m mypy.stubtest shoal._shoal --concise --ignore-positional-only --ignore-disjoint-bases --allowlist tests/stubtest.allow
@@ -81,6 +81,7 @@ soak: build ## Break a cluster of local processes at random and judge it (SOAK="
 	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) run --package shoal-system-tests --example soak -- $(SOAK)
 
 lint: ## Check the formatting and the lints
+	scripts/same-features
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 

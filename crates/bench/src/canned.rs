@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use crate::measure::poll::Poll;
 use connection::Progress;
-use shoal_measure::poll::Poll;
 
 /// Workers that answer queries; the acceptor sleeps in `accept` and does not count.
 const WORKERS: usize = 2;

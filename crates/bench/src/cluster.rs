@@ -24,9 +24,9 @@ pub use options::Options;
 use std::io;
 use std::time::{Duration, Instant};
 
+use crate::measure::interrupt;
+use crate::measure::progress::Progress;
 use options::Part;
-use shoal_measure::interrupt;
-use shoal_measure::progress::Progress;
 
 /// Everything that was measured.
 #[derive(Default)]
@@ -43,7 +43,7 @@ struct Outcome {
 pub fn run(options: &Options) -> io::Result<()> {
     interrupt::install()?;
     let plan = options.plan()?;
-    let facts = crate::machine(&plan.work_dir, Some(&plan.shoal_binary))?;
+    let facts = crate::machine::machine(&plan.work_dir, Some(&plan.shoal_binary))?;
     let started = Instant::now();
     let progress = Progress::new(throughput::steps(&plan) + faults::steps(&plan) + rejoin::steps(&plan));
     let mut outcome = Outcome::default();

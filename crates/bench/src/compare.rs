@@ -17,14 +17,14 @@ pub use options::{Options, Who};
 
 use std::io;
 
-use shoal_measure::interrupt;
+use crate::measure::interrupt;
 
 /// Runs the comparison and writes its results.
 pub fn run(options: &Options) -> io::Result<()> {
     interrupt::install()?;
     let plan = options.plan()?;
     let shoal = plan.takes_part(Who::Shoal).then_some(plan.shoal_binary.as_path());
-    let facts = crate::machine(&plan.work_dir, shoal)?;
+    let facts = crate::machine::machine(&plan.work_dir, shoal)?;
     let outcome = session::run(&plan)?;
     let report = report::Report { plan: &plan, facts: &facts, outcome: &outcome };
     report.write()?;

@@ -19,8 +19,8 @@ pub use options::Options;
 use std::io;
 use std::time::Instant;
 
-use shoal_measure::interrupt;
-use shoal_measure::progress::Progress;
+use crate::measure::interrupt;
+use crate::measure::progress::Progress;
 
 use options::Plan;
 use row::Row;
@@ -44,7 +44,7 @@ impl Session<'_> {
 pub fn run(options: &Options) -> io::Result<()> {
     interrupt::install()?;
     let Some(plan) = options.plan()? else { return Ok(()) };
-    let facts = crate::machine(&plan.work_dir, Some(&plan.shoal_binary))?;
+    let facts = crate::machine::machine(&plan.work_dir, Some(&plan.shoal_binary))?;
     let started = Instant::now();
     let progress = Progress::new(plan.loads.len() as u64);
     let mut session = Session { plan: &plan, progress: &progress, rows: Vec::new() };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use shoal_testkit::program;
 
-use shoal_measure::interrupt;
+use crate::measure::interrupt;
 
 /// One sysbench command against one server.
 pub struct Job<'a> {

@@ -4,7 +4,7 @@
 //! `sysbench oltp_point_select --mysql-host=127.0.0.1 --mysql-port=PORT --mysql-user=root --threads=8 run`.
 //! It runs until it is killed. The line it prints names the port.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/mysql/common/mod.rs"]
 mod common;
 
 use std::net::SocketAddr;

@@ -40,7 +40,7 @@ enum Command {
     /// Check a cluster's config.ini, or make one
     Config(config::ConfigArguments),
     /// Measure how fast a cluster is for native clients
-    Bench(shoal_perf::BenchArguments),
+    Bench(shoal_bench::perf::BenchArguments),
 }
 
 fn main() -> ExitCode {
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Command::Start(arguments) => start::run(&arguments),
         Command::Mgm(arguments) => mgm::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
-        Command::Bench(arguments) => shoal_perf::run(&arguments),
+        Command::Bench(arguments) => shoal_bench::perf::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shoal_cluster::Table;
+pub use shoal_partition::LockMode;
 
 /// Isolation levels that are offered. READ UNCOMMITTED is served as READ COMMITTED.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,12 +12,6 @@ pub enum Isolation {
     #[default]
     RepeatableRead,
     Serializable,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LockMode {
-    Shared,
-    Exclusive,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

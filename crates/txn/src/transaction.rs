@@ -245,11 +245,7 @@ impl Transaction {
             LockWait::NoWait => LockPolicy::NoWait,
             LockWait::SkipLocked => LockPolicy::SkipLocked,
         };
-        let mode = match mode.lock? {
-            LockMode::Shared => shoal_partition::LockMode::Shared,
-            LockMode::Exclusive => shoal_partition::LockMode::Exclusive,
-        };
-        Some(LockRequest { mode, policy, lock_gaps: self.isolation != Isolation::ReadCommitted })
+        Some(LockRequest { mode: mode.lock?, policy, lock_gaps: self.isolation != Isolation::ReadCommitted })
     }
 
     /// Locks of this partition that a statement does not need after all may be let go: it surely took them itself.

@@ -449,7 +449,7 @@ impl Transaction {
 
     fn lock_to_modify(&self) -> LockRequest {
         let lock_gaps = self.isolation != Isolation::ReadCommitted;
-        LockRequest { mode: shoal_partition::LockMode::Exclusive, policy: LockPolicy::Wait, lock_gaps }
+        LockRequest { mode: LockMode::Exclusive, policy: LockPolicy::Wait, lock_gaps }
     }
 
     /// The same at a leader on another node: one round trip for the lock and the row, one for the change.

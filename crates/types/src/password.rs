@@ -157,7 +157,8 @@ fn crypt_salt(authentication_string: &[u8]) -> Option<&[u8]> {
     (rest.len() == SALT_SIZE + CRYPT_DIGEST_SIZE).then(|| &rest[..SALT_SIZE])
 }
 
-/// SHA256-crypt (Drepper's specification) with MySQL's prefix and salt of 20 characters.
+/// SHA256-crypt (Drepper's specification) with MySQL's prefix and salt of 20 characters. The crate sha-crypt cannot be used: it cuts
+/// salts to the specification's 16 characters, as `crypt(3)` does and MySQL does not.
 fn crypt(password: &[u8], salt: &[u8]) -> Vec<u8> {
     let mut text = CRYPT_PREFIX.to_vec();
     text.extend_from_slice(salt);

@@ -18,8 +18,8 @@ use super::Outcome;
 use super::clients::{self, Audit, CountingClient, Work};
 use super::nodes::{Cluster, Durability, Node, connect_within};
 use super::options::{Part, Plan};
-use shoal_measure::interrupt;
-use shoal_measure::progress::Progress;
+use crate::measure::interrupt;
+use crate::measure::progress::Progress;
 
 /// How long a node is paused.
 const PAUSE: Duration = Duration::from_secs(5);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use shoal_testkit::program::{self, Output};
 
-use shoal_measure::interrupt;
+use crate::measure::interrupt;
 
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);

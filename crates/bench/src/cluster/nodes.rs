@@ -14,7 +14,7 @@ use shoal_testkit::server::tail;
 use shoal_testkit::{Client, Kind, Server, Setup};
 
 use super::management;
-use shoal_measure::interrupt;
+use crate::measure::interrupt;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(5);

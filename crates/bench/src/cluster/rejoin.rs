@@ -17,8 +17,8 @@ use shoal_testkit::{Client, program};
 use super::Outcome;
 use super::nodes::{Cluster, Durability, Node, connect_within};
 use super::options::{Part, Plan};
-use shoal_measure::progress::Progress;
-use shoal_measure::{interrupt, results};
+use crate::measure::progress::Progress;
+use crate::measure::{interrupt, results};
 
 const DATABASE: &str = "sbtest";
 /// sbtest: two INTs, and digits that fill 119 of CHAR(120) and 59 of CHAR(60).

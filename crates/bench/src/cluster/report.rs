@@ -12,8 +12,8 @@ use super::faults::{Series, Trial};
 use super::options::Plan;
 use super::rejoin::{Rejoin, SHARE_MIN};
 use super::throughput::{Cell, Peer, Row};
-use shoal_measure::facts::{Facts, facts_json};
-use shoal_measure::results;
+use crate::measure::facts::{Facts, facts_json};
+use crate::measure::results;
 
 pub struct Report<'a> {
     pub plan: &'a Plan,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::Outcome;
 use super::contestant::{Contestant, Run, Who};
 use super::options::{Part, Plan};
-use shoal_measure::progress::Progress;
-use shoal_measure::{interrupt, results};
+use crate::measure::progress::Progress;
+use crate::measure::{interrupt, results};
 
 /// After loading, background work gets this long before anything is measured, at most.
 const SETTLE: Duration = Duration::from_secs(5);

@@ -9,8 +9,8 @@ use super::contestant::{Footprint, Run};
 use super::options::{Plan, Who};
 use super::session::{Cell, Outcome, Row};
 use super::workload::ErrorsAllowed;
-use shoal_measure::facts::{Facts, facts_json};
-use shoal_measure::results;
+use crate::measure::facts::{Facts, facts_json};
+use crate::measure::results;
 
 /// sbtest: two INTs, and digits that fill 119 of CHAR(120) and 59 of CHAR(60).
 const RAW_BYTES_PER_ROW: f64 = 4.0 + 4.0 + 119.0 + 59.0;

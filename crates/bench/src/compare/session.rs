@@ -10,8 +10,8 @@ use shoal_testkit::server::tail;
 use super::contestant::{Contestant, Footprint, Run};
 use super::options::{Plan, Who};
 use super::workload::Workload;
-use shoal_measure::progress::Progress;
-use shoal_measure::{interrupt, results};
+use crate::measure::progress::Progress;
+use crate::measure::{interrupt, results};
 
 /// After loading, background work gets this long before anything is measured.
 const SETTLE: Duration = Duration::from_secs(5);

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use shoal_measure::interrupt;
-use shoal_measure::poll::Poll;
+use crate::measure::interrupt;
+use crate::measure::poll::Poll;
 use shoal_testkit::Client;
 use shoal_testkit::client::Login;
 

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
+use crate::measure::facts::{Facts, facts_json};
+use crate::measure::results;
 use serde_json::{Value, json};
-use shoal_measure::facts::{Facts, facts_json};
-use shoal_measure::results;
 
 use super::options::Plan;
 use super::row::{Cell, Row};

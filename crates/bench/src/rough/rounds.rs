@@ -2,7 +2,7 @@
 
 use std::io;
 
-use shoal_measure::interrupt;
+use crate::measure::interrupt;
 
 use super::Session;
 use super::memory::PeakMemory;

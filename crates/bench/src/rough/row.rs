@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use shoal_measure::latency::Latencies;
-use shoal_measure::results;
+use crate::measure::latency::Latencies;
+use crate::measure::results;
 
 use super::driver::Tally;
 use super::target::Who;

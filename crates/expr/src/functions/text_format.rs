@@ -1,5 +1,7 @@
 //! Texts in other notations: HEX, base 64, QUOTE, SOUNDEX, FORMAT, CHAR, WEIGHT_STRING.
 
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
 use shoal_types::{Collation, Result, SqlType, Value};
 
 use super::argument::{integer, text};
@@ -148,59 +150,25 @@ fn unhex(call: &Call, values: &mut [Value], _ctx: &mut EvalContext<'_>) -> Resul
     Ok(bytes_of_hex(&text(call, values, 0)).map_or(Value::Null, Value::Str))
 }
 
-const BASE64_DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BASE64_LINE: usize = 76;
 
-/// Base 64 without line ends.
-pub(super) fn base64_of(bytes: &[u8]) -> Vec<u8> {
-    let mut digits = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for index in 0..4 {
-            if index <= chunk.len() {
-                digits.push(BASE64_DIGITS[(word >> (18 - 6 * index) & 63) as usize]);
-            } else {
-                digits.push(b'=');
-            }
-        }
-    }
-    digits
-}
+/// What FROM_BASE64 takes: padding is needed, bits behind the last byte do not matter.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 fn to_base64(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
     let bytes = text(call, values, 0);
     if bytes.len().saturating_mul(2) > ctx.settings.max_allowed_packet {
         return ctx.too_long("to_base64");
     }
-    Ok(Value::Str(base64_of(&bytes).chunks(BASE64_LINE).collect::<Vec<_>>().join(&b'\n')))
+    let digits = BASE64.encode(&bytes).into_bytes();
+    Ok(Value::Str(digits.chunks(BASE64_LINE).collect::<Vec<_>>().join(&b'\n')))
 }
 
 fn from_base64(call: &Call, values: &mut [Value], _ctx: &mut EvalContext<'_>) -> Result<Value> {
     let text = text(call, values, 0);
     let digits: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    Ok(decode_base64(&digits).map_or(Value::Null, Value::Str))
-}
-
-fn decode_base64(digits: &[u8]) -> Option<Vec<u8>> {
-    if !digits.len().is_multiple_of(4) {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3);
-    let last = digits.len() / 4;
-    for (index, group) in digits.chunks_exact(4).enumerate() {
-        let padding = group.iter().rev().take_while(|byte| **byte == b'=').count();
-        if padding > 2 || (padding > 0 && index + 1 != last) {
-            return None;
-        }
-        let mut word = 0u32;
-        for byte in &group[..4 - padding] {
-            let digit = BASE64_DIGITS.iter().position(|digit| digit == byte)?;
-            word = word << 6 | digit as u32;
-        }
-        word <<= 6 * padding;
-        bytes.extend_from_slice(&word.to_be_bytes()[1..4 - padding]);
-    }
-    Some(bytes)
+    Ok(BASE64.decode(&digits).map_or(Value::Null, Value::Str))
 }
 
 fn quote(call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {

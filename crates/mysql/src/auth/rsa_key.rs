@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 /// Bytes of anything that is encrypted with the key.
 pub const RSA_BLOCK_SIZE: usize = 2048 / 8;
 const PEM_LINE_SIZE: usize = 64;
-const BASE64_ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The shared place of the key.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ impl KeyPair {
 
 fn pem(label: &str, der: &[u8]) -> Vec<u8> {
     let mut text = format!("-----BEGIN {label}-----\n").into_bytes();
-    for line in base64(der).chunks(PEM_LINE_SIZE) {
+    for line in BASE64_STANDARD.encode(der).as_bytes().chunks(PEM_LINE_SIZE) {
         text.extend_from_slice(line);
         text.push(b'\n');
     }
@@ -58,32 +58,10 @@ fn pem(label: &str, der: &[u8]) -> Vec<u8> {
     text
 }
 
-fn base64(bytes: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
-    for triple in bytes.chunks(3) {
-        let byte = |position: usize| u32::from(triple.get(position).copied().unwrap_or(0));
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for sextet in 0..4 {
-            text.push(match sextet > triple.len() {
-                true => b'=',
-                false => BASE64_ALPHABET[(word >> (18 - 6 * sextet) & 63) as usize],
-            });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use aws_lc_rs::rsa::{OaepPublicEncryptingKey, PublicEncryptingKey};
-
-    #[test]
-    fn base64_pads_to_groups_of_four() {
-        for (bytes, text) in [(&b"f"[..], "Zg=="), (b"fo", "Zm8="), (b"foo", "Zm9v"), (b"foob", "Zm9vYg==")] {
-            assert_eq!(base64(bytes), text.as_bytes());
-        }
-    }
 
     #[test]
     fn what_was_encrypted_for_the_public_key_comes_back() {
@@ -103,15 +81,7 @@ mod tests {
         fn private_public_der(&self) -> Vec<u8> {
             let text = std::str::from_utf8(&self.public_pem).unwrap();
             let body: Vec<u8> = text.lines().filter(|line| !line.starts_with('-')).flat_map(str::bytes).collect();
-            let mut der = Vec::new();
-            for quad in body.chunks(4) {
-                let digit =
-                    |byte: &u8| BASE64_ALPHABET.iter().position(|letter| letter == byte).unwrap_or(0) as u32;
-                let word = quad.iter().fold(0, |word, byte| word << 6 | digit(byte));
-                let padding = quad.iter().filter(|byte| **byte == b'=').count();
-                der.extend_from_slice(&word.to_be_bytes()[1..4 - padding]);
-            }
-            der
+            BASE64_STANDARD.decode(body).unwrap()
         }
     }
 }

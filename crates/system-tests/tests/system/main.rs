@@ -4,6 +4,7 @@ mod abuse;
 mod accounts;
 mod charsets;
 mod clients;
+mod config;
 mod crash;
 mod ddl_alter;
 mod ddl_load;

@@ -1,5 +1,7 @@
 //! JSON documents to text, and quoting.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+
 use super::{DEPTH_MAX, JsonItem, JsonRef, JsonSyntaxError, parse};
 use crate::number::{append_f64, append_i64, append_u64};
 
@@ -125,7 +127,7 @@ fn append_scalar(item: JsonItem<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(b"base64:type");
             append_u64(u64::from(field_type), out);
             out.push(b':');
-            append_base64(bytes, out);
+            out.extend_from_slice(BASE64_STANDARD.encode(bytes).as_bytes());
         }),
     }
 }
@@ -143,16 +145,4 @@ fn append_in_quotes(out: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
     out.push(b'"');
     append(out);
     out.push(b'"');
-}
-
-fn append_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for chunk in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for position in 0..4 {
-            let symbol = ALPHABET[(group >> (18 - 6 * position) & 63) as usize];
-            out.push(if position <= chunk.len() { symbol } else { b'=' });
-        }
-    }
 }

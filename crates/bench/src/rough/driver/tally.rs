@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use shoal_measure::latency::Latencies;
+use crate::measure::latency::Latencies;
 
 /// The window that must not pass without a commit.
 pub const WINDOW: Duration = Duration::from_millis(100);

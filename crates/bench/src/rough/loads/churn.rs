@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 use std::time::Instant;
 
-use shoal_measure::latency::Latencies;
+use crate::measure::latency::Latencies;
 use shoal_testkit::Client;
 
 use crate::rough::Session;

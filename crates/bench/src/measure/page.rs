@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::facts::Facts;
-use crate::results::verdict;
+use crate::measure::facts::Facts;
+use crate::measure::results::verdict;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}\
     text{font:13px system-ui,sans-serif}table{border-collapse:collapse}td,th{padding:.1em .8em;text-align:right}\

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use shoal_system_tests::shoal_binary;
+
 fn shoal(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_shoal")).arg("config").args(arguments).output().expect("shoal runs")
+    Command::new(shoal_binary()).arg("config").args(arguments).output().expect("shoal runs")
 }
 
 fn sample(name: &str) -> String {

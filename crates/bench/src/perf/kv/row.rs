@@ -1,6 +1,6 @@
 //! What is measured: shapes of load, who takes part in each, and the goals.
 
-use shoal_measure::results;
+use crate::measure::results;
 
 use super::contestant::Who;
 use super::door::Door;
@@ -144,7 +144,7 @@ pub fn rows() -> Vec<Row> {
 mod tests {
     use std::time::Duration;
 
-    use shoal_measure::latency::Latencies;
+    use crate::measure::latency::Latencies;
 
     use super::*;
 

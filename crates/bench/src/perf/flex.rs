@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::measure::latency::{Latencies, QUANTILES};
+use crate::measure::page::{Bar, Curve, Page};
+use crate::measure::progress::Progress;
+use crate::measure::results;
 use clap::Args;
 use serde_json::json;
 use shoal_client::{Client, Error, Result, Session, Table, Update, Value};
-use shoal_measure::latency::{Latencies, QUANTILES};
-use shoal_measure::page::{Bar, Curve, Page};
-use shoal_measure::progress::Progress;
-use shoal_measure::results;
 
-use crate::outputs::Outputs;
-use crate::{Where, define, told};
+use crate::perf::outputs::Outputs;
+use crate::perf::{Where, define, told};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {

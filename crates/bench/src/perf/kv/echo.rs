@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use shoal_measure::poll::Poll;
+use crate::measure::poll::Poll;
 
 const WORKERS: usize = 2;
 const READ_BYTES: usize = 64 << 10;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use shoal_client::{Filter, LocalClient, Scan, Table, Value};
 use shoal_testkit::client::{self, Statement};
 
-use crate::read_perf::Operation;
-use crate::{log_in, told};
+use crate::perf::read_perf::Operation;
+use crate::perf::{log_in, told};
 
 pub(crate) const DATABASE: &str = "shoal_bench";
 pub(crate) const TABLE: &str = "read_perf";

@@ -9,8 +9,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shoal_measure::latency::Latencies;
-use shoal_measure::poll::Poll;
+use crate::measure::latency::Latencies;
+use crate::measure::poll::Poll;
 
 use super::door::{self, Door, FIRST_KEY, Opened};
 

@@ -1,9 +1,7 @@
 //! The protocol as bytes: what a client sends and exactly what comes back.
 
-mod common;
-
-use common::raw::{DEPRECATE_EOF, LOCAL_FILES, QUERY_ATTRIBUTES, Raw, SESSION_TRACK, packet};
-use common::{Running, eventually};
+use crate::common::raw::{DEPRECATE_EOF, LOCAL_FILES, QUERY_ATTRIBUTES, Raw, SESSION_TRACK, packet};
+use crate::common::{Running, eventually};
 
 /// The definition of a column that is an expression: nameless but for its alias.
 fn expression(sequence: u8, name: &str, tail: &[u8]) -> Vec<u8> {

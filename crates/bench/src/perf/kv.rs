@@ -17,15 +17,15 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::measure::progress::Progress;
+use crate::measure::{facts, interrupt};
 use clap::Args;
-use shoal_measure::progress::Progress;
-use shoal_measure::{facts, interrupt};
 
 use self::contestant::{Contestant, Who};
 use self::load::Job;
 use self::row::Row;
-use crate::outputs::Outputs;
-use crate::told;
+use crate::perf::outputs::Outputs;
+use crate::perf::told;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {

@@ -1,12 +1,10 @@
 //! Who is let in, by which packets, and what the others are told.
 
-mod common;
-
 use std::sync::atomic::Ordering;
 
+use crate::common::Running;
+use crate::common::raw::{BASIC, CONNECT_WITH_DB, Raw, error, fast_answer, native_answer, response};
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
-use common::Running;
-use common::raw::{BASIC, CONNECT_WITH_DB, Raw, error, fast_answer, native_answer, response};
 
 const NATIVE: &str = "mysql_native_password";
 const SHA2: &str = "caching_sha2_password";

@@ -1,10 +1,8 @@
 //! The real `mariadb` client against the door. Without that program on the machine these tests have nothing to say.
 
-mod common;
-
 use std::process::{Command, Output};
 
-use common::Running;
+use crate::common::Running;
 
 /// Runs the client, or `None` where it is not installed.
 fn mariadb(server: &Running, arguments: &[&str], input: Option<&std::path::Path>) -> Option<Output> {

@@ -198,7 +198,7 @@ proptest! {
         length in 0usize..12,
         replacement in "(?s)[\\[\\]=:,{}0-9a-zM\n -]{0,6}",
     ) {
-        let sample = include_str!("../samples/tuned_for_production.ini");
+        let sample = include_str!("../../samples/tuned_for_production.ini");
         let start = position.index(sample.len());
         let end = (start + length).min(sample.len());
         let damaged = format!("{}{replacement}{}", &sample[..start], &sample[end..]);

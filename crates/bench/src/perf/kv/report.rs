@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use crate::measure::facts::{Facts, facts_json};
+use crate::measure::latency::QUANTILES;
+use crate::measure::page::{Bar, Curve, Page};
+use crate::measure::results;
 use serde_json::{Value, json};
-use shoal_measure::facts::{Facts, facts_json};
-use shoal_measure::latency::QUANTILES;
-use shoal_measure::page::{Bar, Curve, Page};
-use shoal_measure::results;
 
 use super::row::{Cell, Goal, Row};
 

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::measure::latency::Latencies;
 use shoal_client::{Client, Error, Options, Session, Table, Value};
-use shoal_measure::latency::Latencies;
 
 use super::door::{self, DATABASE, Door, TABLE};
 use super::load::{Figures, Job, Keys, THREADS};

@@ -1,15 +1,13 @@
 //! How connections end: killed, timed out, dropped, refused, stopped; and what hostile bytes can do.
 
-mod common;
-
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use common::fake::State;
-use common::raw::{BASIC, Raw, packet, response};
-use common::{PATIENCE, Running, eventually};
+use crate::common::fake::State;
+use crate::common::raw::{BASIC, Raw, packet, response};
+use crate::common::{PATIENCE, Running, eventually};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 

@@ -10,7 +10,7 @@ use shoal_testkit::process::{self, Signal};
 use shoal_testkit::{Client, Kind, Server, Setup};
 
 use super::door::{self, DATABASE, Door, FIRST_KEY, TABLE};
-use crate::started::StartedCluster;
+use crate::perf::started::StartedCluster;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const SECRET: &str = "kv";

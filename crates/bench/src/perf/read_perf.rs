@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use crate::measure::latency::{Latencies, QUANTILES};
+use crate::measure::page::{Bar, Curve, Page};
+use crate::measure::progress::Progress;
+use crate::measure::results;
 use clap::Args;
 use serde_json::json;
 use shoal_client::Transporter;
-use shoal_measure::latency::{Latencies, QUANTILES};
-use shoal_measure::page::{Bar, Curve, Page};
-use shoal_measure::progress::Progress;
-use shoal_measure::results;
 
-use crate::outputs::Outputs;
-use crate::ways::{HandlerSocket, Native, Place, Sql, Way};
-use crate::{Measured, Where, define};
+use crate::perf::outputs::Outputs;
+use crate::perf::ways::{HandlerSocket, Native, Place, Sql, Way};
+use crate::perf::{Measured, Where, define};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
