@@ -125,6 +125,24 @@ impl Waits {
         }
     }
 
+    /// Has every waiter wait for those that the queues name. Who entered behind somebody that had just given up names nobody that waits,
+    /// and whatever cycle leads through it would not be suspected when it closes.
+    fn correct(&mut self, blockers: &HashMap<TransactionId, Vec<TransactionId>>) {
+        self.blocking.clear();
+        for (&waiter, waits) in &mut self.by_transaction {
+            // Which of several waits a blocker belongs to makes no difference.
+            for wait in waits.iter_mut() {
+                wait.blockers.clear();
+            }
+            if let Some(first) = waits.first_mut() {
+                first.blockers.extend(blockers.get(&waiter).into_iter().flatten());
+                for &blocker in &first.blockers {
+                    self.blocking.entry(blocker).or_default().push(waiter);
+                }
+            }
+        }
+    }
+
     fn blockers_of(&self, transaction: TransactionId) -> impl Iterator<Item = TransactionId> {
         self.by_transaction.get(&transaction).into_iter().flatten().flat_map(|wait| wait.blockers.iter().copied())
     }
@@ -365,9 +383,11 @@ impl Storage {
         Some((began.elapsed() * PAUSE_OF_WORK).clamp(SHORTEST_PAUSE, LONGEST_PAUSE))
     }
 
-    /// Ends the cycles of waits within this process, all of whose waits exist at this moment: the youngest of each has its wait ended.
+    /// Ends the cycles of waits within this process, all of whose waits exist at this moment: the youngest of each has its wait ended. That
+    /// nobody noticed when they closed shows that the graph is not true, so it is made true as well.
     fn break_cycles(&self) {
         let (guards, edges) = self.hold_wait_edges();
+        lock(&self.graph.waits).correct(&by_waiter(&edges));
         let mut tokens = Vec::new();
         for victim in victims(&edges) {
             tokens.append(&mut self.graph.judge(victim, WaitVerdict::Deadlock));
@@ -401,6 +421,23 @@ mod tests {
 
     fn edges(pairs: &[(u64, u64)]) -> Vec<WaitEdge> {
         pairs.iter().map(|&(waiter, blocker)| (id(waiter), id(blocker))).collect()
+    }
+
+    /// 2 was told that it waits for 3, and 3 had given up before 2 entered: all that led through 2 was left to the monitor, 5 ms each.
+    #[test]
+    fn after_a_correction_cycles_through_a_wait_with_an_old_blocker_are_suspected() {
+        let graph = WaitForGraph::default();
+        graph.enter(id(1), &ids(&[2]), 10, MINUTE);
+        assert!(!graph.enter(id(2), &ids(&[3]), 20, MINUTE));
+        assert!(!graph.enter(id(4), &ids(&[1]), 40, MINUTE));
+        lock(&graph.waits).correct(&by_waiter(&edges(&[(1, 2), (2, 5), (4, 1)])));
+        assert!(graph.enter(id(5), &ids(&[4]), 50, MINUTE));
+        assert_eq!(graph.leave(id(5), 50, true), None);
+        for (waiter, token) in [(1, 10), (2, 20), (4, 40)] {
+            graph.leave(id(waiter), token, false);
+        }
+        let waits = lock(&graph.waits);
+        assert!(waits.by_transaction.is_empty() && waits.blocking.is_empty());
     }
 
     #[test]
