@@ -109,7 +109,8 @@ pub async fn serve<F: Frontend>(
     // Large and short-lived: it must not count towards the size of a connection's task.
     let Some(mut session) = Box::pin(connection.log_in()).await else { return };
     let end = connection.run_commands(&mut session).await;
-    // The session gives up its locks before the client learns of the end.
+    // The session gives up its locks before the client learns of the end, and the connection a packet that was too large.
+    connection.input = PacketReader::default();
     session.close().await;
     if let Err(End::Refused(refusal)) = end {
         connection.say(&refusal).await;
@@ -196,7 +197,7 @@ impl<F: Frontend> Connection<F> {
                 if !input.has_buffer() {
                     worker.lend_input(input);
                 }
-                let bytes = input.room_bytes();
+                let bytes = input.bytes_for_room();
                 if bytes > LARGE_PACKET_BYTES
                     && let Err(error) = session.hold_packet(bytes)
                 {

@@ -110,15 +110,23 @@ impl PacketReader {
             self.filled -= self.start;
             self.start = 0;
         }
-        let size = self.room_bytes();
+        let size = self.size_with_room();
         if size > self.bytes.len() {
             self.bytes.resize(size, 0);
         }
         &mut self.bytes[self.filled..]
     }
 
+    /// Bytes that are taken while room is made: a buffer that grows is there twice until it is copied.
+    pub fn bytes_for_room(&self) -> usize {
+        match self.size_with_room() {
+            size if size > self.bytes.len() => size + self.bytes.len(),
+            size => size,
+        }
+    }
+
     /// Bytes that the buffer will have when there is room.
-    pub fn room_bytes(&self) -> usize {
+    fn size_with_room(&self) -> usize {
         let size = self.bytes.len();
         if size - (self.filled - self.start) >= ROOM_MIN {
             return size;

@@ -103,6 +103,18 @@ fn illegal_length_bytes_are_malformed() {
     assert_eq!(Payload::new(b"no end").terminated(), Err(Malformed));
 }
 
+#[test]
+fn a_buffer_that_grows_is_reckoned_with_its_copy() {
+    let mut reader = PacketReader::default();
+    reader.give_buffer(vec![0; 1 << 20]);
+    assert_eq!(reader.bytes_for_room(), 1 << 20);
+    reader.room();
+    reader.received(1 << 20);
+    assert_eq!(reader.bytes_for_room(), 3 << 20, "the old one and one twice as large");
+    reader.room();
+    assert_eq!(reader.bytes_for_room(), 2 << 20, "the old one is gone");
+}
+
 proptest! {
     #[test]
     fn lengths_survive(length: u64) {
