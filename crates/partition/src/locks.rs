@@ -485,6 +485,16 @@ impl LockTable {
         entry.blockers_at(position)
     }
 
+    /// Who is directly in a waiter's way now. Looked for from the end, where whoever has just come is.
+    pub(crate) fn blockers(&self, transaction: TransactionId, key: LockKey) -> Vec<TransactionId> {
+        let blockers = |entry: &LockEntry| {
+            let queue = &entry.contention.as_ref()?.queue;
+            let position = queue.iter().rposition(|waiter| waiter.transaction == transaction)?;
+            Some(entry.blockers_at(position))
+        };
+        self.entry(key).and_then(blockers).unwrap_or_default()
+    }
+
     pub(crate) fn is_waited_for(&self, key: LockKey) -> bool {
         self.entry(key).is_some_and(|entry| !entry.nobody_waits())
     }

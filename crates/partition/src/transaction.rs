@@ -213,6 +213,15 @@ impl Partition {
         }
     }
 
+    /// Who is directly in a wait's way now. `blocked` is what it began with: whoever was ahead in a lock's queue may have given up since.
+    pub fn blockers(&self, id: TransactionId, token: WaitToken, blocked: &Blocked) -> Vec<TransactionId> {
+        let waits = self.transactions.get(&id).map_or(&[][..], |transaction| &transaction.waits[..]);
+        match waits.iter().find(|&&(waiting, _)| waiting == token) {
+            Some(&(_, WaitingFor::Lock(key))) => self.locks.blockers(id, key),
+            Some((_, WaitingFor::Range(..))) | None => blocked.holders.clone(),
+        }
+    }
+
     /// (waiter, blocker) pairs: this partition's part of the wait-for graph. Who waits for a lock waits for those ahead of it in the
     /// queue as well, which follows from the pairs of the next one: so there are about as many as waiters.
     pub fn wait_edges(&self) -> Vec<(TransactionId, TransactionId)> {

@@ -18,26 +18,17 @@ struct Waiting<'a> {
     partition: u32,
     transaction: TransactionId,
     token: u64,
-    is_entered: bool,
-    /// The partition has ended it: nothing is left to cancel there.
+    /// The partition has ended it: nothing is left to give up.
     is_over: bool,
-}
-
-impl Waiting<'_> {
-    /// Who ended the wait: the partition, or the node's lock monitor.
-    fn leave(&mut self, given_up: bool) -> Option<WaitVerdict> {
-        self.is_entered = false;
-        self.node.wait_for_graph().leave(self.transaction, self.token, given_up)
-    }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if self.is_entered {
-            self.leave(true);
-        }
         if !self.is_over {
-            self.node.partition(self.partition).cancel_wait(self.transaction, WaitToken(self.token));
+            // Under one hold: nobody comes to stand behind a wait that is in the queue and in the graph no more.
+            let mut guard = self.node.partition(self.partition);
+            self.node.wait_for_graph().give_up(self.transaction, self.token);
+            guard.cancel_wait(self.transaction, WaitToken(self.token));
         }
     }
 }
@@ -64,13 +55,18 @@ pub(crate) async fn wait_in_partition(
         return WaitEnd::Woken;
     };
     let token = waiter.token();
-    let mut waiting = Waiting { node, partition, transaction: id, token, is_entered: true, is_over: false };
-    let is_suspect = node.wait_for_graph().enter(id, &blocked.holders, token, timeout);
+    let mut waiting = Waiting { node, partition, transaction: id, token, is_over: false };
+    // Whoever was ahead may have given up since. Under the hold the graph gets what the queue says.
+    let is_suspect = {
+        let guard = node.partition(partition);
+        let blockers = guard.blockers(id, WaitToken(token), blocked);
+        node.wait_for_graph().enter(id, &blockers, token, timeout)
+    };
     if is_suspect && !waiter.is_done() && node.is_deadlocked(id) {
         return WaitEnd::Deadlock;
     }
     waiter.wait().await;
-    match waiting.leave(false) {
+    match node.wait_for_graph().leave(id, token) {
         Some(WaitVerdict::Deadlock) => WaitEnd::Deadlock,
         Some(WaitVerdict::Timeout) => WaitEnd::Timeout,
         None => {

@@ -3,7 +3,8 @@
 //! A wait is entered with those directly in its way. Only a transaction that others wait for can close a cycle with a wait of its
 //! own, so whoever holds nothing that is wanted (a statement of one row with autocommit, say) enters and leaves in constant time.
 //! For the others the graph names suspects and the partitions' own queues decide: they are held all at once, so that a deadlock is
-//! reported only if all its waits exist at one moment. Entries here may lag behind the queues; partitions never do. Who closes a cycle
+//! reported only if all its waits exist at one moment. Waits are entered and given up under
+//! their partition's hold; what is granted may stay here for a moment longer. Who closes a cycle
 //! gives way: it has just been running, while the youngest may be one that has given way before.
 //!
 //! One thread, the *lock monitor*, ends waits that have lasted for too long and looks for cycles that nobody has noticed when they
@@ -108,6 +109,10 @@ impl Waits {
         Some(wait)
     }
 
+    fn verdict(&self, waiter: TransactionId, token: u64) -> Option<WaitVerdict> {
+        self.by_transaction.get(&waiter)?.iter().find(|wait| wait.token == token)?.verdict
+    }
+
     /// Somebody has left a queue from its middle: whoever was directly behind it waits for those that it waited for.
     fn close_ranks(&mut self, gone: TransactionId, blockers: &[TransactionId]) {
         for waiter in self.blocking.get(&gone).cloned().unwrap_or_default() {
@@ -120,24 +125,6 @@ impl Waits {
                         wait.blockers.push(blocker);
                         self.blocking.entry(blocker).or_default().push(waiter);
                     }
-                }
-            }
-        }
-    }
-
-    /// Has every waiter wait for those that the queues name. Who entered behind somebody that had just given up names nobody that waits,
-    /// and whatever cycle leads through it would not be suspected when it closes.
-    fn correct(&mut self, blockers: &HashMap<TransactionId, Vec<TransactionId>>) {
-        self.blocking.clear();
-        for (&waiter, waits) in &mut self.by_transaction {
-            // Which of several waits a blocker belongs to makes no difference.
-            for wait in waits.iter_mut() {
-                wait.blockers.clear();
-            }
-            if let Some(first) = waits.first_mut() {
-                first.blockers.extend(blockers.get(&waiter).into_iter().flatten());
-                for &blocker in &first.blockers {
-                    self.blocking.entry(blocker).or_default().push(waiter);
                 }
             }
         }
@@ -229,7 +216,8 @@ pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
 }
 
 impl WaitForGraph {
-    /// A wait begins, under a token that [`WaitForGraph::leave`] is given as well. True: it may have closed a cycle, see
+    /// A wait begins, under a token that [`WaitForGraph::leave`] is given as well; the partition in whose queue it is must be held, so that
+    /// `blockers` are those of this moment. True: it may have closed a cycle, see
     /// `Node::is_deadlocked`.
     pub fn enter(&self, waiter: TransactionId, blockers: &[TransactionId], token: u64, timeout: Duration) -> bool {
         let since = Instant::now();
@@ -247,14 +235,23 @@ impl WaitForGraph {
         suspect
     }
 
-    /// A wait is over; the verdict if it was ended from outside. `given_up`: it has not got what it waited for.
-    pub fn leave(&self, waiter: TransactionId, token: u64, given_up: bool) -> Option<WaitVerdict> {
+    /// A wait is over: the waiter has got what it waited for. Or it has a verdict, because it was ended from outside; then it is to be
+    /// [given up](WaitForGraph::give_up).
+    pub fn leave(&self, waiter: TransactionId, token: u64) -> Option<WaitVerdict> {
         let mut waits = lock(&self.waits);
-        let wait = waits.remove(waiter, token)?;
-        if given_up || wait.verdict.is_some() {
+        let verdict = waits.verdict(waiter, token);
+        if verdict.is_none() {
+            waits.remove(waiter, token);
+        }
+        verdict
+    }
+
+    /// The waiter leaves without what it waited for. Call it, as [`WaitForGraph::enter`], with the partition held in whose queue the wait is.
+    pub fn give_up(&self, waiter: TransactionId, token: u64) {
+        let mut waits = lock(&self.waits);
+        if let Some(wait) = waits.remove(waiter, token) {
             waits.close_ranks(waiter, &wait.blockers);
         }
-        wait.verdict
     }
 
     /// Transactions that wait.
@@ -383,11 +380,9 @@ impl Storage {
         Some((began.elapsed() * PAUSE_OF_WORK).clamp(SHORTEST_PAUSE, LONGEST_PAUSE))
     }
 
-    /// Ends the cycles of waits within this process, all of whose waits exist at this moment: the youngest of each has its wait ended. That
-    /// nobody noticed when they closed shows that the graph is not true, so it is made true as well.
+    /// Ends the cycles of waits within this process, all of whose waits exist at this moment: the youngest of each has its wait ended.
     fn break_cycles(&self) {
         let (guards, edges) = self.hold_wait_edges();
-        lock(&self.graph.waits).correct(&by_waiter(&edges));
         let mut tokens = Vec::new();
         for victim in victims(&edges) {
             tokens.append(&mut self.graph.judge(victim, WaitVerdict::Deadlock));
@@ -423,23 +418,6 @@ mod tests {
         pairs.iter().map(|&(waiter, blocker)| (id(waiter), id(blocker))).collect()
     }
 
-    /// 2 was told that it waits for 3, and 3 had given up before 2 entered: all that led through 2 was left to the monitor, 5 ms each.
-    #[test]
-    fn after_a_correction_cycles_through_a_wait_with_an_old_blocker_are_suspected() {
-        let graph = WaitForGraph::default();
-        graph.enter(id(1), &ids(&[2]), 10, MINUTE);
-        assert!(!graph.enter(id(2), &ids(&[3]), 20, MINUTE));
-        assert!(!graph.enter(id(4), &ids(&[1]), 40, MINUTE));
-        lock(&graph.waits).correct(&by_waiter(&edges(&[(1, 2), (2, 5), (4, 1)])));
-        assert!(graph.enter(id(5), &ids(&[4]), 50, MINUTE));
-        assert_eq!(graph.leave(id(5), 50, true), None);
-        for (waiter, token) in [(1, 10), (2, 20), (4, 40)] {
-            graph.leave(id(waiter), token, false);
-        }
-        let waits = lock(&graph.waits);
-        assert!(waits.by_transaction.is_empty() && waits.blocking.is_empty());
-    }
-
     #[test]
     fn who_closes_a_cycle_is_suspected_and_who_is_in_nobodys_way_never_is() {
         let graph = WaitForGraph::default();
@@ -447,12 +425,12 @@ mod tests {
         assert!(!graph.enter(id(2), &ids(&[3, 4]), 2, MINUTE));
         assert!(!graph.enter(id(5), &ids(&[1]), 5, MINUTE));
         assert!(graph.enter(id(4), &ids(&[1]), 4, MINUTE));
-        assert_eq!(graph.leave(id(4), 4, false), None);
-        graph.leave(id(2), 2, false);
+        assert_eq!(graph.leave(id(4), 4), None);
+        graph.leave(id(2), 2);
         assert!(!graph.enter(id(4), &ids(&[1]), 6, MINUTE));
         assert_eq!(graph.len(), 3);
         for (waiter, token) in [(1, 1), (5, 5), (4, 6)] {
-            graph.leave(id(waiter), token, false);
+            graph.leave(id(waiter), token);
         }
         assert!(graph.is_empty() && lock(&graph.waits).blocking.is_empty());
     }
@@ -464,11 +442,11 @@ mod tests {
         graph.enter(id(2), &ids(&[1]), 2, MINUTE);
         graph.enter(id(3), &ids(&[2]), 3, MINUTE);
         graph.enter(id(4), &ids(&[3]), 4, MINUTE);
-        graph.leave(id(3), 3, true);
-        graph.leave(id(2), 2, true);
+        graph.give_up(id(3), 3);
+        graph.give_up(id(2), 2);
         assert!(graph.enter(id(1), &ids(&[4]), 1, MINUTE));
-        graph.leave(id(1), 1, false);
-        graph.leave(id(4), 4, false);
+        graph.leave(id(1), 1);
+        graph.leave(id(4), 4);
         assert!(graph.is_empty() && lock(&graph.waits).blocking.is_empty());
     }
 
@@ -478,9 +456,11 @@ mod tests {
         graph.enter(id(1), &ids(&[2]), 10, Duration::ZERO);
         graph.enter(id(1), &ids(&[3]), 11, MINUTE);
         assert_eq!(graph.expire(Instant::now()), [10]);
-        assert_eq!(graph.leave(id(1), 10, false), Some(WaitVerdict::Timeout));
+        assert_eq!(graph.leave(id(1), 10), Some(WaitVerdict::Timeout));
+        graph.give_up(id(1), 10);
         assert_eq!(graph.judge(id(1), WaitVerdict::Deadlock), [11]);
-        assert_eq!(graph.leave(id(1), 11, false), Some(WaitVerdict::Deadlock));
+        assert_eq!(graph.leave(id(1), 11), Some(WaitVerdict::Deadlock));
+        graph.give_up(id(1), 11);
         assert!(graph.judge(id(1), WaitVerdict::Deadlock).is_empty());
     }
 

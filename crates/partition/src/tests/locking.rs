@@ -214,6 +214,21 @@ fn shared_locks_go_together_and_an_upgrade_waits_for_the_other_reader() {
     assert!(matches!(bed.update(one, &row(1, 2)), Step::Ready(true)));
 }
 
+/// Who was told to be behind a transaction that gives up before the wait is entered anywhere else would be in no cycle's way.
+#[test]
+fn who_is_in_the_way_of_a_wait_is_told_as_it_is_now() {
+    let mut bed = Bed::new();
+    bed.fill([row(1, 0)]);
+    let (holder, first, second) = (bed.begin(), bed.begin(), bed.begin());
+    assert!(bed.update(holder, &row(1, 1)).is_ready());
+    assert!(is_wait_for(bed.update(first, &row(1, 2)), holder));
+    let Step::Wait(blocked) = bed.update(second, &row(1, 3)) else { panic!("the row is locked") };
+    assert_eq!(blocked.holders, [first]);
+    assert_eq!(bed.partition.blockers(second, WaitToken(second.0), &blocked), [first]);
+    bed.partition.cancel_wait(first, WaitToken(first.0));
+    assert_eq!(bed.partition.blockers(second, WaitToken(second.0), &blocked), [holder]);
+}
+
 #[test]
 fn a_snapshot_read_waits_for_an_earlier_commit_of_the_same_row_alone() {
     let mut bed = Bed::new();
