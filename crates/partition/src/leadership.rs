@@ -106,7 +106,15 @@ impl Partition {
     ///
     /// [`Outputs`]: crate::Outputs
     pub fn peer_died(&mut self, replica: u64) -> Result<()> {
-        self.group.peer_died(replica)?;
+        self.group.peer_lost(replica, true)?;
+        self.pump()
+    }
+
+    /// The way to the replica is broken: its process is gone, or lives behind a broken line. If it led, its lease is waited for and then
+    /// others elect a new leader, unless they hear from it before. Must be told to all replicas that know it, or some
+    /// of them count on the leader until it has been silent for an election timeout.
+    pub fn peer_lost(&mut self, replica: u64) -> Result<()> {
+        self.group.peer_lost(replica, false)?;
         self.pump()
     }
 

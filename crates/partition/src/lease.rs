@@ -2,8 +2,8 @@
 //!
 //! A leader stamps each heartbeat with its own time; followers echo the stamp. Once a majority (the leader included) has
 //! echoed stamps from `t` on, nobody else can have been elected before `t + lease_ms`: each of that majority has
-//! promised, by answering, to refuse its vote for an election timeout, and any election needs a vote of one of them.
-//! `time` tells why the lease is the shorter of the two.
+//! promised, by answering, to refuse its vote for a while, and any election needs a vote of one of them. `time` tells why the lease is
+//! the shorter of the two, and how long they are.
 //!
 //! The promise is kept here and not by Raft's own rule, for Raft forgets it with its leader's name: when the replica
 //! restarts, or hears of a later term. It is void in two cases, in which the leader cannot be serving: proof that its
@@ -74,7 +74,7 @@ pub(crate) fn take_stamp(answer: &mut Message) -> Option<Millis> {
     Some(sent)
 }
 
-/// A follower's side: votes are refused for an election timeout after the leader was heard.
+/// A follower's side: votes are refused for a while after the leader was heard.
 #[derive(Default)]
 pub(crate) struct Promise {
     /// To whom, zero for whoever led before the restart; and the tick at which it was given.
@@ -94,6 +94,11 @@ impl Promise {
         self.deferred.clear();
     }
 
+    /// Its newest heartbeat was this leader's.
+    pub(crate) fn was_last_given_to(&self, leader: u64) -> bool {
+        self.given.is_some_and(|(to, _)| to == leader)
+    }
+
     /// The leader's process is gone.
     pub(crate) fn void(&mut self, leader: u64) {
         if self.given.is_some_and(|(to, _)| to == leader) {
@@ -102,8 +107,8 @@ impl Promise {
     }
 
     /// Keeps a request for a vote until the promise ends; false if there is no promise.
-    pub(crate) fn defers(&mut self, request: &Message, tick: u64, election_ticks: u64) -> bool {
-        if !self.binds(tick, election_ticks) || request.context == raft::CAMPAIGN_TRANSFER {
+    pub(crate) fn defers(&mut self, request: &Message, tick: u64, promise_ticks: u64) -> bool {
+        if !self.binds(tick, promise_ticks) || request.context == raft::CAMPAIGN_TRANSFER {
             return false;
         }
         self.deferred.retain(|other| other.from != request.from);
@@ -111,13 +116,18 @@ impl Promise {
         true
     }
 
-    pub(crate) fn binds(&self, tick: u64, election_ticks: u64) -> bool {
-        self.given.is_some_and(|(_, given)| tick - given < election_ticks)
+    pub(crate) fn binds(&self, tick: u64, promise_ticks: u64) -> bool {
+        self.given.is_some_and(|(_, given)| tick - given < promise_ticks)
+    }
+
+    /// Ticks until it ends.
+    pub(crate) fn rest(&self, tick: u64, promise_ticks: u64) -> u64 {
+        self.given.map_or(0, |(_, given)| (given + promise_ticks).saturating_sub(tick))
     }
 
     /// The requests that may be answered now.
-    pub(crate) fn due(&mut self, tick: u64, election_ticks: u64) -> Vec<Message> {
-        if self.deferred.is_empty() || self.binds(tick, election_ticks) {
+    pub(crate) fn due(&mut self, tick: u64, promise_ticks: u64) -> Vec<Message> {
+        if self.deferred.is_empty() || self.binds(tick, promise_ticks) {
             return Vec::new();
         }
         std::mem::take(&mut self.deferred)

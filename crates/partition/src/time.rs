@@ -4,11 +4,14 @@
 //! at most [`TICKS_AT_ONCE_MAX`] of them are made up for.
 //!
 //! A lease is safe if it ends before any follower that granted it may help to elect another leader. A follower that
-//! hears from its leader refuses votes for `election_ticks` ticks. Up to `TICKS_AT_ONCE_MAX` of them may be made up for
+//! hears from its leader refuses votes for `promise_ticks` ticks. Up to `TICKS_AT_ONCE_MAX` of them may be made up for
 //! at once, and the first after these may fall due at once as well; the others take `tick_ms` each by the follower's
-//! clock. The leader counts from the moment it sent, which is earlier. So a lease of `(election_ticks -
+//! clock. The leader counts from the moment it sent, which is earlier. So a lease of `(promise_ticks -
 //! TICKS_AT_ONCE_MAX - 1) * tick_ms` would be safe with perfect clocks; a tenth is taken off it for clocks that run at
 //! different speeds.
+//!
+//! A promise is much shorter than the silence after which the others elect another leader: it is all that they wait for once they
+//! know that something is wrong, because a connection was closed ([`crate::Partition::peer_lost`]).
 
 use shoal_types::{Error, Result};
 
@@ -32,7 +35,9 @@ impl Millis {
 
 /// Ticks that a late caller makes up for in one call.
 pub const TICKS_AT_ONCE_MAX: u64 = 2;
-const TICKS_PER_HEARTBEAT: u64 = 2;
+const TICKS_PER_HEARTBEAT: u64 = 5;
+/// A promise outlasts two heartbeats that are lost.
+const PROMISE_TICKS: u64 = 14;
 /// Clocks may differ in speed by one part in this many.
 const DRIFT_DIVISOR: u64 = 10;
 /// An election timeout is at least so many heartbeats.
@@ -44,6 +49,7 @@ pub struct Timing {
     pub(crate) tick_ms: u64,
     pub(crate) heartbeat_ticks: u64,
     pub(crate) election_ticks: u64,
+    pub(crate) promise_ticks: u64,
     pub(crate) lease_ms: u64,
 }
 
@@ -59,8 +65,9 @@ impl Timing {
         }
         let tick_ms = heartbeat_ms / TICKS_PER_HEARTBEAT;
         let election_ticks = election_ms.div_ceil(tick_ms);
-        let lease_ms = (election_ticks - TICKS_AT_ONCE_MAX - 1) * tick_ms * (DRIFT_DIVISOR - 1) / DRIFT_DIVISOR;
-        Ok(Timing { tick_ms, heartbeat_ticks: TICKS_PER_HEARTBEAT, election_ticks, lease_ms })
+        let promise_ticks = PROMISE_TICKS;
+        let lease_ms = (promise_ticks - TICKS_AT_ONCE_MAX - 1) * tick_ms * (DRIFT_DIVISOR - 1) / DRIFT_DIVISOR;
+        Ok(Timing { tick_ms, heartbeat_ticks: TICKS_PER_HEARTBEAT, election_ticks, promise_ticks, lease_ms })
     }
 
     /// Call `Partition::tick` about this often.
@@ -80,7 +87,7 @@ impl Timing {
 
 impl Default for Timing {
     fn default() -> Timing {
-        Timing { tick_ms: 25, heartbeat_ticks: 2, election_ticks: 24, lease_ms: 472 }
+        Timing { tick_ms: 10, heartbeat_ticks: 5, election_ticks: 60, promise_ticks: 14, lease_ms: 99 }
     }
 }
 
@@ -127,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_lease_ends_before_a_follower_may_vote_for_another() {
-        for heartbeat_ms in [2, 10, 33, 50, 100, 1500] {
+        for heartbeat_ms in [5, 10, 33, 50, 100, 1500] {
             for election_ms in [heartbeat_ms * 4, heartbeat_ms * 5 + 1, heartbeat_ms * 40] {
                 let timing = Timing::new(heartbeat_ms, election_ms).unwrap();
                 assert!(timing.lease_ms > 0, "{timing:?}");
@@ -137,7 +144,7 @@ mod tests {
                 let heard = Millis(timing.tick_ms * 50 - 1);
                 let mut ticks = ticker.advance(heard, timing.tick_ms);
                 let mut now = heard;
-                while ticks < timing.election_ticks {
+                while ticks < timing.promise_ticks {
                     now = now.plus(1);
                     ticks += ticker.advance(now, timing.tick_ms);
                 }

@@ -264,6 +264,11 @@ impl Process {
             self.call_failed(env, number, Failure::Lost);
         }
         self.end_transactions_of(env, peer);
+        for id in self.hosted() {
+            let lost = self.partition(id).peer_lost(u64::from(peer.0));
+            self.check(env, id, lost);
+            self.settle(env, id);
+        }
         let is_gone = match env.ctx.life_of(peer) == Some(life) && env.ctx.network.is_refused(me, peer) {
             true => {
                 env.ctx.see(Sight::RefusedAlive);

@@ -166,6 +166,7 @@ impl Handler for Receiver {
         tracing::info!(%peer, "a node is not connected any more");
         node.log_event_as(Severity::Alert, "connection", &format!("Node {peer} Disconnected"));
         node.lose_peer(peer);
+        node.peer_lost(peer, false);
         node.find_routes();
     }
 
@@ -176,7 +177,7 @@ impl Handler for Receiver {
         }
         node.find_routes();
         node.log_event_as(Severity::Alert, "node", &format!("Node {peer} is dead: its process is gone"));
-        node.peer_died(peer);
+        node.peer_lost(peer, true);
     }
 
     fn on_refused(&self, peer: NodeId, reason: &str) {

@@ -40,7 +40,7 @@ impl Node {
         let Some(cluster) = self.cluster() else { return };
         if incarnation != before.incarnation && before.incarnation != 0 {
             // It has a newer incarnation: the older one is over.
-            self.peer_died(node);
+            self.peer_lost(node, true);
         }
         let through = detours[0];
         if !cluster.set_detours(node, detours, incarnation) {

@@ -170,14 +170,16 @@ impl Replication {
         }
     }
 
-    /// Proof that a process is gone: its groups need not wait for its leases to end.
-    pub(crate) fn peer_died(&self, peer: NodeId) {
+    /// The link to a peer is broken; `is_dead`: there is proof that its process is gone, and its groups need not wait for its leases to
+    /// end.
+    pub(crate) fn peer_lost(&self, peer: NodeId, is_dead: bool) {
         for partition in self.hosted().collect::<Vec<_>>() {
             let mut guard = self.partition(partition);
             if guard.is_single() {
                 continue;
             }
-            if let Err(error) = guard.peer_died(u64::from(peer.0)) {
+            let replica = u64::from(peer.0);
+            if let Err(error) = if is_dead { guard.peer_died(replica) } else { guard.peer_lost(replica) } {
                 drop(guard);
                 return self.stop(&format!("partition {partition} cannot go on: {error}"));
             }

@@ -55,7 +55,8 @@ impl Group {
     }
 
     pub(super) fn answer_deferred(&mut self) -> Result<()> {
-        for request in self.promise.due(self.ticker.count(), self.timing.election_ticks) {
+        for request in self.promise.due(self.ticker.count(), self.timing.promise_ticks) {
+            self.lead_the_way(&request)?;
             self.node()?.step(request).map_err(raft_error)?;
         }
         Ok(())
@@ -90,7 +91,7 @@ impl Group {
 
     /// What Raft is to know of a message; false if nothing.
     fn admits(&mut self, message: &mut Message) -> Result<bool> {
-        let (tick, election_ticks) = (self.ticker.count(), self.timing.election_ticks);
+        let (tick, promise_ticks) = (self.ticker.count(), self.timing.promise_ticks);
         let (may_campaign, amnesiac, is_witness) =
             (self.may_campaign(), self.amnesia.is_some(), self.is_witness());
         let withholds = self.amnesia.as_ref().is_some_and(|amnesia| !amnesia.votes_for(message));
@@ -99,7 +100,10 @@ impl Group {
             _ if asks_for_vote(message) => {
                 // In this replica's own term as well: it may have come to it without a vote.
                 let refuses = raft.state != StateRole::Leader && message.term >= raft.term;
-                let ignored = withholds || (refuses && self.promise.defers(message, tick, election_ticks));
+                let ignored = withholds || (refuses && self.promise.defers(message, tick, promise_ticks));
+                if !ignored {
+                    self.lead_the_way(message)?;
+                }
                 Ok(!ignored)
             }
             MessageType::MsgTimeoutNow => Ok(may_campaign && !is_witness),

@@ -9,7 +9,7 @@ use crate::api::Role;
 use crate::time::Millis;
 
 /// Ticks between the campaigns of replicas that saw their leader die at the same time.
-const CAMPAIGN_STAGGER_TICKS: usize = 2;
+const CAMPAIGN_STAGGER_TICKS: usize = 3;
 /// The witness waits for so many election timeouts before it campaigns.
 const WITNESS_PATIENCE: usize = 3;
 
@@ -126,26 +126,32 @@ impl Group {
         Ok(())
     }
 
-    /// The replica's process is gone for certain.
-    pub(crate) fn peer_died(&mut self, replica: u64) -> Result<()> {
-        self.promise.void(replica);
+    /// The way to the replica is broken; `is_dead`: its process is gone for certain. Who followed it campaigns when its own promise ends, at
+    /// once if there is none, and follows it again if it is heard before.
+    pub(crate) fn peer_lost(&mut self, replica: u64, is_dead: bool) -> Result<()> {
+        let was_heard_last = self.promise.was_last_given_to(replica);
+        if is_dead {
+            self.promise.void(replica);
+        }
         self.lease.forget(replica);
         let others = self.voters.iter().filter(|&&voter| voter != replica);
         let place = others.take_while(|&&voter| voter != self.replica).count();
         let campaigns = self.may_campaign() && !self.is_witness();
+        let promised = self.promise.rest(self.ticker.count(), self.timing.promise_ticks) as usize;
         let node = self.node()?;
         if node.raft.state == StateRole::Leader {
             node.report_unreachable(replica);
             self.mind_witness()?;
-        } else if node.raft.leader_id == replica {
+        } else if node.raft.leader_id == replica || (node.raft.leader_id == INVALID_ID && was_heard_last) {
+            // In the second case its link was lost before it was known to be dead.
             node.raft.leader_id = INVALID_ID;
             if !campaigns {
                 // Its vote is all that this replica has to give.
-            } else if place == 0 {
+            } else if place == 0 && promised == 0 {
                 node.campaign().map_err(raft_error)?;
             } else {
                 let timeout = node.raft.randomized_election_timeout();
-                let elapsed = timeout.saturating_sub(place * CAMPAIGN_STAGGER_TICKS);
+                let elapsed = timeout.saturating_sub(promised + place * CAMPAIGN_STAGGER_TICKS);
                 node.raft.election_elapsed = node.raft.election_elapsed.max(elapsed);
             }
         }

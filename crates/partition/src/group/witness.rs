@@ -14,7 +14,8 @@
 
 use std::collections::VecDeque;
 
-use raft::ProgressState;
+use raft::eraftpb::Message;
+use raft::{INVALID_ID, ProgressState};
 use shoal_types::Result;
 
 use super::Group;
@@ -136,6 +137,20 @@ impl Group {
         }
         self.feeding.snapshot_since = None;
         self.resume_feeding(witness)
+    }
+
+    /// Whoever asks a witness for its vote and lacks entries that it holds cannot be elected: the witness campaigns in its place with
+    /// the next tick, to hand them over.
+    pub(super) fn lead_the_way(&mut self, request: &Message) -> Result<()> {
+        if !self.is_witness() || !self.may_campaign() {
+            return Ok(());
+        }
+        let own = self.last();
+        let raft = &mut self.node()?.raft;
+        if (request.log_term, request.index) < (own.1, own.0) && raft.leader_id == INVALID_ID {
+            raft.election_elapsed = raft.randomized_election_timeout();
+        }
+        Ok(())
     }
 
     /// A witness that leads does so no longer than it must.

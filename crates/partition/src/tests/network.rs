@@ -299,9 +299,10 @@ impl Network {
 
     /// Time passes.
     pub(crate) fn advance(&mut self, ms: u64) {
+        let tick_ms = Timing::new(HEARTBEAT_MS, ELECTION_MS).unwrap().tick_ms();
         let end = self.now.plus(ms);
         while self.now < end {
-            self.now = self.now.plus(HEARTBEAT_MS / 2);
+            self.now = self.now.plus(tick_ms).min(end);
             let now = self.now;
             for site in self.sites.values_mut().filter(|site| !site.paused) {
                 let now = site.clock(now);
@@ -395,6 +396,16 @@ impl Network {
         for site in self.sites.values_mut() {
             if let Some(partition) = site.partition.as_mut() {
                 partition.peer_died(replica).unwrap();
+            }
+        }
+        self.settle();
+    }
+
+    /// The others have lost their links to the replica and cannot know why.
+    pub(crate) fn announce_loss(&mut self, replica: u64) {
+        for (_, site) in self.sites.iter_mut().filter(|&(&other, _)| other != replica) {
+            if let Some(partition) = site.partition.as_mut() {
+                partition.peer_lost(replica).unwrap();
             }
         }
         self.settle();

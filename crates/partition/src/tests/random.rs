@@ -165,7 +165,7 @@ impl Run {
     fn fault(&mut self) {
         let replica = 1 + self.random.below(3);
         let up = self.network.is_up(replica);
-        match self.random.below(12) {
+        match self.random.below(14) {
             0 | 1 if up && self.may_crash(replica) => self.crash(replica),
             0..=3 if !up => self.network.restart(replica),
             4 => self.network.isolate(replica),
@@ -186,6 +186,12 @@ impl Run {
                     let _ = self.network.at(server).transfer_leader(replica);
                 }
             }
+            // A link breaks, whatever has become of the other one, or of the line.
+            12 if up && !self.network.sites[&replica].paused => {
+                let other = 1 + self.random.below(3);
+                self.network.at(replica).peer_lost(other).unwrap();
+            }
+            13 => self.network.announce_loss(replica),
             _ => {}
         }
     }

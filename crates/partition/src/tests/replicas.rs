@@ -363,6 +363,58 @@ fn the_death_of_the_leader_is_answered_by_an_election_at_once() {
 }
 
 #[test]
+fn a_leader_whose_links_are_closed_is_replaced_when_its_lease_is_surely_over() {
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    rows.insert(network.at(old), 5, &row(5, 5));
+    network.settle();
+    // It lives, and nobody hears it any more.
+    network.isolate(old);
+    network.announce_loss(old);
+    assert_eq!(network.server(), Some(old), "links that are closed prove nothing");
+    let before = network.now;
+    // Asserts on the way that no two of them serve.
+    let new = network.elect_other_than(old);
+    let (waited, lease_ms) =
+        (network.now.since(before), Timing::new(HEARTBEAT_MS, ELECTION_MS).unwrap().lease_ms());
+    assert!(waited >= lease_ms && waited <= HEARTBEAT_MS * 4, "{waited} ms, a lease is {lease_ms} ms");
+    assert_eq!(all_rows(network.at(new)), [row(5, 5)]);
+}
+
+#[test]
+fn proof_of_death_that_comes_after_the_link_was_lost_starts_the_election_at_once() {
+    let mut network = Network::new(3);
+    let (_, old) = Rows::over(&mut network);
+    network.crash(old);
+    network.announce_loss(old);
+    assert_eq!(network.server(), None);
+    network.announce_death(old);
+    // No time has passed.
+    assert_eq!(network.server(), Some(others(old).into_iter().min().unwrap()));
+}
+
+#[test]
+fn a_link_that_breaks_and_comes_back_costs_no_leader_its_place() {
+    let mut network = Network::new(3);
+    let (_, leader) = Rows::over(&mut network);
+    let term = network.at(leader).term();
+    network.announce_loss(leader);
+    for other in others(leader) {
+        assert_eq!(network.at(other).leader(), None);
+    }
+    network.advance(HEARTBEAT_MS * 2);
+    for other in others(leader) {
+        assert_eq!(network.at(other).leader(), Some(leader));
+    }
+    // One that hears nothing of it any more finds nobody who would elect another.
+    let [cut, _] = others(leader);
+    network.cut.extend([(leader, cut), (cut, leader)]);
+    network.at(cut).peer_lost(leader).unwrap();
+    network.advance(ELECTION_MS * 3);
+    assert_eq!((network.server(), network.at(leader).term()), (Some(leader), term));
+}
+
+#[test]
 fn leadership_is_handed_over_without_an_interregnum() {
     let mut network = Network::new(3);
     let (mut rows, old) = Rows::over(&mut network);

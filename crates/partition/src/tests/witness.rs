@@ -176,6 +176,23 @@ fn a_witness_that_holds_more_than_the_data_replica_leads_until_that_one_has_it()
     assert_everywhere(&mut network, &expected(0..25));
 }
 
+/// It once waited for three election timeouts, in which nobody could be elected.
+#[test]
+fn a_witness_that_holds_more_campaigns_as_soon_as_the_data_replica_has_asked_in_vain() {
+    let mut network = network(1 << 20);
+    let (mut rows, leader) = Rows::over(&mut network);
+    fill(&mut network, &mut rows, leader, 0..10);
+    network.cut.extend([(leader, 2), (2, leader)]);
+    fill(&mut network, &mut rows, leader, 10..20);
+    network.advance(HEARTBEAT_MS * 4);
+    network.isolate(leader);
+    network.announce_loss(leader);
+    let before = network.now;
+    assert_eq!(network.elect_other_than(leader), 2);
+    assert!(network.now.since(before) <= HEARTBEAT_MS * 6, "{} ms", network.now.since(before));
+    assert_eq!(all_rows(network.at(2)).len(), 20);
+}
+
 #[test]
 fn the_witness_leaves_the_campaign_to_the_data_replicas() {
     let mut network = network(1 << 20);
