@@ -10,8 +10,8 @@
 //! Whoever fails on the way leaves a dictionary of before or after, never between; fragments follow it whenever a leader
 //! sees that they differ.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::dictionary::catalog::Change;
 use crate::dictionary::metadata_lock::ExclusiveTables;
 use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
-use crate::membership::messages::{Ask, ChangeCatalog, ExclusiveTablesOf};
+use crate::membership::messages::{Ask, ChangeCatalog, ExclusiveTablesOf, LockTokens};
 use crate::membership::peers::Membership;
 use crate::membership::requests::{REQUEST_TIMEOUT, RETRY_AFTER};
 
@@ -43,25 +43,49 @@ pub(crate) struct MetaState {
     /// Tables that definitions of other nodes have for themselves.
     tables: Mutex<HashMap<(NodeId, u64), ExclusiveTables>>,
     next_token: AtomicU64,
+    /// Tokens under which this node wants, or has, locks at other nodes.
+    wanted: Arc<Mutex<HashSet<u64>>>,
+    is_checking_locks: AtomicBool,
+}
+
+/// A token is wanted until this is dropped.
+struct WantedToken {
+    token: u64,
+    wanted: Arc<Mutex<HashSet<u64>>>,
+}
+
+impl MetaState {
+    /// A token that no other process has ever used, earlier ones of this node included.
+    fn new_token(&self, incarnation: u64) -> WantedToken {
+        let token = incarnation.wrapping_add(self.next_token.fetch_add(1, Ordering::Relaxed));
+        lock(&self.wanted).insert(token);
+        WantedToken { token, wanted: Arc::clone(&self.wanted) }
+    }
+}
+
+impl Drop for WantedToken {
+    fn drop(&mut self) {
+        lock(&self.wanted).remove(&self.token);
+    }
 }
 
 /// The right to change the dictionary; given back when dropped.
 #[derive(Default)]
 pub struct DefinitionLock {
-    held: Option<(Arc<Membership>, NodeId, u64)>,
+    held: Option<(Arc<Membership>, NodeId, WantedToken)>,
 }
 
 /// Tables that other nodes have been asked to leave alone; let go of when dropped.
 pub(crate) struct TablesElsewhere {
     cluster: Arc<Membership>,
-    token: u64,
+    token: WantedToken,
     nodes: Vec<NodeId>,
 }
 
 impl Drop for DefinitionLock {
     fn drop(&mut self) {
         if let Some((cluster, leader, token)) = self.held.take() {
-            cluster.tell(leader, Ask::UnlockDefinitions(token));
+            cluster.tell(leader, Ask::UnlockDefinitions(token.token));
         }
     }
 }
@@ -69,7 +93,7 @@ impl Drop for DefinitionLock {
 impl Drop for TablesElsewhere {
     fn drop(&mut self) {
         for &node in &self.nodes {
-            self.cluster.tell(node, Ask::ReleaseTables(self.token));
+            self.cluster.tell(node, Ask::ReleaseTables(self.token.token));
         }
     }
 }
@@ -105,12 +129,50 @@ impl Dictionary {
         }
     }
 
+    /// Somebody of this node wants or has the locks of this token.
+    pub(crate) fn wants_lock(&self, token: u64) -> bool {
+        lock(&self.meta.wanted).contains(&token)
+    }
+
+    /// Lets go of what is kept for other nodes that do not want it any more: where a link broke for them alone, word of that was
+    /// lost, or came before what they had asked for. One look.
+    pub(crate) fn check_locks(&self) {
+        let Ok((cluster, meta, _)) = self.meta_state() else { return };
+        let keeps_none = lock(&meta.definers).is_empty() && lock(&meta.tables).is_empty();
+        if keeps_none || meta.is_checking_locks.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let handle = self.handle.clone();
+        cluster.spawn(move || async move {
+            let Some(dictionary) = handle.upgrade() else { return };
+            dictionary.release_unwanted_locks().await;
+            dictionary.meta.is_checking_locks.store(false, Ordering::Release);
+        });
+    }
+
+    async fn release_unwanted_locks(&self) {
+        let Some(cluster) = self.cluster() else { return };
+        let mut kept: HashMap<NodeId, HashSet<u64>> = HashMap::new();
+        for &(holder, token) in lock(&self.meta.definers).keys().chain(lock(&self.meta.tables).keys()) {
+            kept.entry(holder).or_default().insert(token);
+        }
+        for (holder, tokens) in kept {
+            let asked = LockTokens { tokens: tokens.into_iter().collect() };
+            let answer = cluster.ask_within(holder, Ask::UnwantedLocks(asked), REQUEST_TIMEOUT).await;
+            for token in answer.map(|reply| reply.tokens).unwrap_or_default() {
+                tracing::debug!(%holder, token, "a lock that its holder does not want any more is released");
+                lock(&self.meta.definers).remove(&(holder, token));
+                lock(&self.meta.tables).remove(&(holder, token));
+            }
+        }
+    }
+
     /// Keeps definitions of other nodes out until the lock is dropped, and has the dictionary as it is now. In a process that is
     /// the whole database there is nobody to keep out.
     pub async fn definition_lock(&self) -> Result<DefinitionLock> {
         let Some(cluster) = self.cluster() else { return Ok(DefinitionLock::default()) };
-        let token = self.meta.next_token.fetch_add(1, Ordering::Relaxed);
-        let (leader, reply) = cluster.ask_meta_leader(Ask::LockDefinitions(token)).await?;
+        let token = self.meta.new_token(cluster.incarnation);
+        let (leader, reply) = cluster.ask_meta_leader(Ask::LockDefinitions(token.token)).await?;
         let held = DefinitionLock { held: Some((Arc::clone(cluster), leader, token)) };
         self.fetch_catalog(reply.value).await?;
         Ok(held)
@@ -149,7 +211,7 @@ impl Dictionary {
     ) -> Result<(ExclusiveTables, TablesElsewhere)> {
         let (cluster, meta, _) = self.meta_state()?;
         let me = cluster.options.me;
-        let token = meta.next_token.fetch_add(1, Ordering::Relaxed);
+        let token = meta.new_token(cluster.incarnation);
         let deadline = Instant::now() + timeout;
         let sessions = |node: &NodeId| cluster.options.node(*node).is_some_and(|entry| entry.roles.has_sessions());
         let mut nodes: Vec<NodeId> = cluster.peers_up().into_iter().filter(sessions).chain([me]).collect();
@@ -163,7 +225,7 @@ impl Dictionary {
                 continue;
             }
             elsewhere.nodes.push(node);
-            self.exclusive_at(cluster, node, &ids, token, deadline).await?;
+            self.exclusive_at(cluster, node, &ids, elsewhere.token.token, deadline).await?;
         }
         let here = here.ok_or_else(|| Error::unknown("internal: this node was not among those with sessions"))?;
         Ok((here, elsewhere))
@@ -201,19 +263,35 @@ impl Dictionary {
         let ask = Ask::ChangeCatalog(ChangeCatalog { base, changes: bytes.clone() });
         let version = match cluster.ask_meta_leader(ask).await {
             Ok((_, reply)) => reply.value,
-            Err(error) if error.outcome() == Outcome::Unknown => {
-                // Whether it was made shows in what the next version is.
-                let (_, reply) = cluster.ask_meta_leader(Ask::FetchCatalog(base)).await?;
-                match reply.changes.first() {
-                    // Too long ago to tell.
-                    _ if reply.snapshot.is_some() => return Err(error),
-                    Some(first) if first.changes == bytes => first.version,
-                    _ => return Err(error.with_outcome(Outcome::NotCommitted)),
-                }
-            }
+            Err(error) if error.outcome() == Outcome::Unknown => self.find_out(base, &bytes, error).await?,
             Err(error) => return Err(error),
         };
         self.have_catalog_everywhere(version).await
+    }
+
+    /// Whether a change was made whose author has lost the answer: the version that was made by it, else `error`.
+    ///
+    /// What shows in the next version decides. If there is none yet, the request may be under way still: then a change of nothing is
+    /// made in its place, after which it comes too late.
+    async fn find_out(&self, base: u64, bytes: &[u8], error: Error) -> Result<u64> {
+        let (cluster, ..) = self.meta_state()?;
+        let deadline = Instant::now() + REQUEST_TIMEOUT;
+        while Instant::now() < deadline {
+            if let Ok((_, reply)) = cluster.ask_meta_leader(Ask::FetchCatalog(base)).await {
+                match reply.changes.first() {
+                    // Too long ago to tell.
+                    _ if reply.snapshot.is_some() => return Err(error),
+                    Some(next) if next.changes == bytes => return Ok(next.version),
+                    Some(_) => return Err(error.with_outcome(Outcome::NotCommitted)),
+                    None => {}
+                }
+                let nothing = ChangeCatalog { base, changes: StoredChanges::of(&[]).encode_to_vec() };
+                // Whatever comes of it shows as well.
+                let _ = cluster.ask_meta_leader(Ask::ChangeCatalog(nothing)).await;
+            }
+            tokio::time::sleep(RETRY_AFTER).await;
+        }
+        Err(error)
     }
 
     async fn have_catalog_everywhere(&self, version: u64) -> Result<()> {
@@ -242,5 +320,69 @@ impl Dictionary {
             }
             tokio::time::sleep(RETRY_AFTER).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dictionary::compaction::tests::{Bed, run};
+
+    fn lost() -> Error {
+        temporary("the answer was lost").with_outcome(Outcome::Unknown)
+    }
+
+    fn put(value: &str) -> Vec<u8> {
+        let change = Change::PutVariable { name: "v".into(), value: Some(value.into()) };
+        StoredChanges::of(&[change]).encode_to_vec()
+    }
+
+    #[test]
+    fn a_change_whose_answer_was_lost_is_found() {
+        run(async {
+            let Bed { node, .. } = &Bed::new().await;
+            let base = node.catalog_version();
+            node.change_as_leader(base, &put("1")).await.unwrap();
+            assert_eq!(node.find_out(base, &put("1"), lost()).await.unwrap(), base + 1);
+            let other = node.find_out(base, &put("2"), lost()).await.unwrap_err();
+            assert_eq!(other.outcome(), Outcome::NotCommitted);
+        });
+    }
+
+    /// A request once overtook the question what had become of it, and was made after its author had been told that it was not.
+    #[test]
+    fn a_change_that_was_said_to_have_failed_cannot_come_late() {
+        run(async {
+            let Bed { node, .. } = &Bed::new().await;
+            let base = node.catalog_version();
+            let said = node.find_out(base, &put("1"), lost()).await.unwrap_err();
+            assert_eq!(said.outcome(), Outcome::NotCommitted);
+            assert!(node.change_as_leader(base, &put("1")).await.is_err());
+            // The change of nothing is one like any other to those who follow.
+            node.fetch_catalog(base + 1).await.unwrap();
+            node.change_as_leader(base + 1, &put("2")).await.unwrap();
+            node.fetch_catalog(base + 2).await.unwrap();
+        });
+    }
+
+    /// Such a lock once kept a table from the sessions of a node that had slept through the end of its holder's links.
+    #[test]
+    fn locks_that_their_holder_does_not_want_any_more_are_released() {
+        run(async {
+            let Bed { node, .. } = &Bed::new().await;
+            let me = node.cluster().unwrap().options.me;
+            let wanted = node.meta.new_token(1 << 40);
+            for token in [7, wanted.token] {
+                node.exclusive_tables_for(me, token, &[], Duration::ZERO).await.unwrap();
+            }
+            node.lock_definitions_for(me, 8).await.unwrap();
+            node.release_unwanted_locks().await;
+            let kept: Vec<_> = lock(&node.meta.tables).keys().copied().collect();
+            assert_eq!(kept, [(me, wanted.token)]);
+            assert!(lock(&node.meta.definers).is_empty());
+            drop(wanted);
+            node.release_unwanted_locks().await;
+            assert!(lock(&node.meta.tables).is_empty());
+        });
     }
 }

@@ -7,7 +7,7 @@ use shoal_types::{Error, ErrorCode, Outcome, Result};
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 20")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20")]
     pub ask: Option<Ask>,
 }
 
@@ -52,6 +52,9 @@ pub(crate) enum Ask {
     /// Pieces of the dictionary's snapshot, from this one on.
     #[prost(message, tag = "15")]
     FetchSnapshot(SnapshotPiece),
+    /// Which of the locks that the asker keeps for this node are not wanted any more.
+    #[prost(message, tag = "16")]
+    UnwantedLocks(LockTokens),
     /// A place in the cluster, for a native client.
     #[prost(bool, tag = "20")]
     Join(bool),
@@ -98,6 +101,13 @@ pub(crate) struct SnapshotPiece {
     pub version: u64,
     #[prost(uint32, tag = "2")]
     pub number: u32,
+}
+
+/// Locks for definitions, under the tokens of the node that has asked for them.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct LockTokens {
+    #[prost(uint64, repeated, tag = "1")]
+    pub tokens: Vec<u64>,
 }
 
 /// Which version of the dictionary a snapshot is of, and of how many pieces.
@@ -152,6 +162,8 @@ pub(crate) struct ServiceReply {
     pub snapshot: Option<SnapshotHead>,
     #[prost(bytes, repeated, tag = "8")]
     pub pieces: Vec<Vec<u8>>,
+    #[prost(uint64, repeated, tag = "9")]
+    pub tokens: Vec<u64>,
     #[prost(message, optional, tag = "20")]
     pub membership: Option<ClusterDescription>,
 }

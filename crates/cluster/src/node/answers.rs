@@ -9,7 +9,7 @@ use shoal_types::{Error, NodeId, Result, TableId};
 
 use crate::management::Stop;
 use crate::membership::answers::{Answering, Answers};
-use crate::membership::messages::{Ask, Service, ServiceReply};
+use crate::membership::messages::{Ask, LockTokens, Service, ServiceReply};
 use crate::node::Node;
 
 impl Answers for Node {
@@ -63,6 +63,10 @@ impl Node {
             Ask::ReleaseTables(token) => {
                 self.release_tables_of(from, token);
                 Ok(ServiceReply::default())
+            }
+            Ask::UnwantedLocks(LockTokens { mut tokens }) => {
+                tokens.retain(|&token| !self.wants_lock(token));
+                Ok(ServiceReply { tokens, ..ServiceReply::default() })
             }
             Ask::AwaitCatalog(version) => {
                 let partitions = self.have_catalog(version).await?;

@@ -15,7 +15,9 @@ use crate::node::Node;
 
 const TICK_MIN: Duration = Duration::from_millis(5);
 /// Gossip is sent after so many ticks even if nothing has changed.
-const TICKS_PER_GOSSIP: u32 = 4;
+const TICKS_PER_GOSSIP: u32 = 10;
+/// Locks that are kept for definitions of other nodes are asked about after so many ticks.
+const TICKS_PER_LOOK_AT_LOCKS: u32 = 50;
 
 impl Node {
     /// Starts the thread of a node that belongs to a cluster. It ends when the node is stopped or gone.
@@ -57,6 +59,9 @@ impl Node {
         self.forward_events();
         self.check_leadership();
         self.check_dictionary(map_changed);
+        if turn.is_multiple_of(TICKS_PER_LOOK_AT_LOCKS) {
+            self.check_locks();
+        }
     }
 }
 

@@ -20,9 +20,9 @@ const ME: NodeId = NodeId(3);
 /// Small, so that a snapshot has many.
 const PIECE_BYTES: usize = 150;
 
-struct Bed {
+pub(in crate::dictionary) struct Bed {
     directory: TempDir,
-    node: Arc<Node>,
+    pub(in crate::dictionary) node: Arc<Node>,
     made: u64,
 }
 
@@ -42,7 +42,7 @@ fn cluster_options() -> ClusterOptions {
     }
 }
 
-fn run<T>(work: impl Future<Output = T>) -> T {
+pub(in crate::dictionary) fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, work)
 }
@@ -89,7 +89,7 @@ fn describe(catalog: &Catalog) -> String {
 }
 
 impl Bed {
-    async fn new() -> Bed {
+    pub(in crate::dictionary) async fn new() -> Bed {
         let directory = tempfile::tempdir().unwrap();
         let node = started(&directory).await;
         let database = Change::PutDatabase { name: "d".into(), collation: Collation::default() };
