@@ -1,9 +1,9 @@
-//! A disk that is full when a test wants it to be.
+//! A disk that is full when a test wants it to be, and one that answers with errors.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 /// A small file system of its own, unmounted at the end.
 pub struct SmallDisk {
@@ -47,5 +47,35 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.folder.path()).status();
+    }
+}
+
+/// From some moment on all that a process writes ends in EIO, as on a disk that has died: `strace` answers in the place of
+/// the kernel. Goes on until the process ends.
+pub struct DyingDisk {
+    tracer: Child,
+}
+
+impl DyingDisk {
+    /// # Errors
+    /// This is not possible here.
+    pub fn of(process: u32) -> Result<DyingDisk, String> {
+        let mut command = Command::new("strace");
+        command.args([
+            "--follow-forks",
+            "--quiet=all",
+            "--output=/dev/null",
+            "--trace=pwrite64,pwritev,fdatasync,fsync",
+        ]);
+        command.args(["--inject=pwrite64,pwritev,fdatasync,fsync:error=EIO", "--attach", &process.to_string()]);
+        let tracer = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Ok(DyingDisk { tracer: tracer.map_err(|error| format!("strace: {error}"))? })
+    }
+}
+
+impl Drop for DyingDisk {
+    fn drop(&mut self) {
+        let _ = self.tracer.kill();
+        let _ = self.tracer.wait();
     }
 }

@@ -8,7 +8,7 @@
 //! - [`TestServer`]: start, stop, kill, restart, and the clients. A failing test prints the server's log.
 //! - [`wait_until`]: a condition with a deadline, instead of a sleep.
 //! - [`golden`]: the SQL scripts with their expected output.
-//! - [`SmallDisk`] and [`network`]: a disk that can be full, a network that can be cut.
+//! - [`SmallDisk`], [`DyingDisk`] and [`network`]: disks that are full or broken, a network that can be cut.
 //! - [`handlersocket`]: a client of that protocol.
 //! - [`cluster`]: clusters of real processes, and [`transfer`]: the work they do while they are broken, with its judge.
 
@@ -20,7 +20,7 @@ mod harness;
 pub mod network;
 pub mod transfer;
 
-pub use disk::SmallDisk;
+pub use disk::{DyingDisk, SmallDisk};
 
 pub use harness::{
     DATABASE, TestServer, setup as harness_setup, shoal_binary, skip, target_is_mariadb, wait_until,

@@ -1,13 +1,22 @@
-//! A network of namespaces, one for every node, whose paths can be cut one way or both.
+//! A network of namespaces, one for every node, whose paths can be broken in the ways in which networks break.
 //!
-//! All namespaces hang on one bridge, which the test itself reaches too. A path is cut by a neighbour entry with an address that
-//! nobody has: what is sent is lost on the bridge without a word, as in a network that has broken.
+//! All namespaces hang on one bridge, which the test itself reaches too. What is wrong with a path is a rule of nftables in the
+//! namespace of whoever receives: what it drops is lost without a word, as on a broken line, and what it rejects is answered with a
+//! reset, as by a firewall or by a host whose process is gone.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// An Ethernet address that no interface has.
-const NOWHERE: &str = "02:00:00:00:00:99";
+/// What becomes of packets on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Lost without a word.
+    Drop,
+    /// Answered with a TCP reset.
+    Reject,
+    /// So many of a hundred are lost, at most 99.
+    Lose(u32),
+}
 
 static NETWORKS: AtomicU32 = AtomicU32::new(0);
 
@@ -56,6 +65,8 @@ impl Network {
             self.inside(node, &format!("ip address add {subnet}.{node}/24 dev eth0"))?;
             self.inside(node, "ip link set eth0 up")?;
             self.inside(node, "ip link set lo up")?;
+            self.inside(node, "nft add table ip paths")?;
+            self.inside(node, "nft add chain ip paths broken { type filter hook input priority 0 ; }")?;
         }
         Ok(())
     }
@@ -77,12 +88,19 @@ impl Network {
         ["ip".into(), "netns".into(), "exec".into(), self.namespace(node)].into()
     }
 
+    /// What happens to what `from` sends to `to` from now on.
+    pub fn spoil(&self, from: u32, to: u32, verdict: Verdict) {
+        let rule = match verdict {
+            Verdict::Drop => "drop".into(),
+            Verdict::Reject => "meta l4proto tcp reject with tcp reset".into(),
+            Verdict::Lose(percent) => format!("numgen random mod 100 < {percent} drop"),
+        };
+        self.must(to, &format!("nft add rule ip paths broken ip saddr {} {rule}", self.address(from)));
+    }
+
     /// What `from` sends to `to` is lost from now on.
     pub fn cut_one_way(&self, from: u32, to: u32) {
-        let address = self.address(to);
-        let cut =
-            self.inside(from, &format!("ip neigh replace {address} lladdr {NOWHERE} dev eth0 nud permanent"));
-        cut.unwrap_or_else(|error| panic!("{error}"));
+        self.spoil(from, to, Verdict::Drop);
     }
 
     pub fn cut(&self, one: u32, other: u32) {
@@ -90,10 +108,39 @@ impl Network {
         self.cut_one_way(other, one);
     }
 
+    /// Resets the connections that there are between two nodes; new ones can be made.
+    pub fn reset(&self, one: u32, other: u32) {
+        self.must(one, &format!("ss --kill --no-header dst {}", self.address(other)));
+    }
+
+    /// A node sends no more than so many kilobits a second from now on, and what waits for more than a second is lost.
+    ///
+    /// # Errors
+    /// This system cannot do that.
+    pub fn narrow(&self, node: u32, kilobits: u32) -> Result<(), String> {
+        self.inside(node, &format!("tc qdisc replace dev eth0 root tbf rate {kilobits}kbit burst 16kb latency 1s"))
+    }
+
+    /// What a node sends arrives late from now on, by a time that varies, so that some is overtaken.
+    ///
+    /// # Errors
+    /// This system cannot do that: its kernel has no `netem`.
+    pub fn delay(&self, node: u32, milliseconds: u32) -> Result<(), String> {
+        let line =
+            format!("tc qdisc replace dev eth0 root netem delay {milliseconds}ms {milliseconds}ms reorder 90%");
+        self.inside(node, &line)
+    }
+
+    fn must(&self, node: u32, line: &str) {
+        self.inside(node, line).unwrap_or_else(|error| panic!("{error}"));
+    }
+
     /// All paths are as they were.
     pub fn heal(&self) {
         for node in 1..=self.count {
-            self.inside(node, "ip neigh flush dev eth0 nud permanent").unwrap_or_else(|error| panic!("{error}"));
+            self.must(node, "nft flush chain ip paths broken");
+            // There may be nothing to remove.
+            let _ = self.inside(node, "tc qdisc del dev eth0 root");
         }
     }
 }
@@ -136,5 +183,8 @@ mod tests {
         // The answers to the other side are lost as well, but its datagrams arrive.
         network.heal();
         assert!(reaches(1, 2) && reaches(2, 1));
+        network.spoil(2, 1, Verdict::Lose(99));
+        assert!((0..8).any(|_| !reaches(2, 1)));
+        network.heal();
     }
 }

@@ -272,6 +272,11 @@ impl StartedCluster {
         child.is_some_and(|(_, child)| matches!(child.try_wait(), Ok(None)))
     }
 
+    /// A node that has ended by itself is not counted among those that run any more.
+    pub fn forget_ended(&mut self, id: u32) {
+        self.children.retain_mut(|(node, child)| *node != id || matches!(child.try_wait(), Ok(None)));
+    }
+
     /// Starts a node that must refuse, and returns what it says. It must not say that it is ready.
     pub fn refused(&self, id: u32, config: &Path, environment: &[(&str, &str)]) -> String {
         let mut command = self.command(id, config);

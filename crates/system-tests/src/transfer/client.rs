@@ -123,6 +123,7 @@ impl Worker<'_> {
     fn note_commit(&self) {
         self.shared.committed.fetch_add(1, Ordering::Relaxed);
         self.shared.committed_at[self.place].fetch_add(1, Ordering::Relaxed);
+        self.shared.outage.note_commit(self.place);
     }
 
     fn transfer(&mut self, client: &mut Client) -> Result<(), Error> {

@@ -9,10 +9,14 @@
 
 mod check;
 mod client;
+mod definitions;
+mod outage;
 mod record;
 
 pub use check::check;
 pub use client::Random;
+pub use definitions::Definitions;
+use outage::Outage;
 pub use record::{Failure, Record, Told, Transfer, told_by};
 
 use std::collections::BTreeSet;
@@ -77,6 +81,7 @@ struct Shared {
     stop: AtomicBool,
     committed: AtomicU64,
     reads: AtomicU64,
+    outage: Outage,
     /// Committed transactions by the node that the client was connected to.
     committed_at: Vec<AtomicU64>,
     violations: Mutex<Vec<String>>,
@@ -130,6 +135,7 @@ impl Workload {
             stop: AtomicBool::new(false),
             committed: AtomicU64::new(0),
             reads: AtomicU64::new(0),
+            outage: Outage::default(),
             violations: Mutex::default(),
             errors: Mutex::default(),
             hangs: Mutex::default(),
@@ -144,6 +150,16 @@ impl Workload {
     /// Transactions that were acknowledged so far.
     pub fn committed(&self) -> u64 {
         self.shared.committed.load(Ordering::Relaxed)
+    }
+
+    /// From now on the time is measured for which nobody but clients of one node is told of a commit.
+    pub fn watch_for_outages(&self, but_of: u32) {
+        self.shared.outage.watch(self.shared.sql_nodes.iter().position(|&one| one == but_of));
+    }
+
+    /// The longest of these times, the one that lasts included.
+    pub fn longest_outage(&self) -> Duration {
+        self.shared.outage.longest()
     }
 
     /// Increments of a counter that have been acknowledged so far.
@@ -188,6 +204,7 @@ impl Workload {
         while !condition() {
             let violations = self.shared.violations.lock().unwrap_or_else(PoisonError::into_inner).clone();
             assert!(violations.is_empty(), "{}", told(&violations));
+            self.expect_answers();
             if started.elapsed() > PROGRESS_WITHIN {
                 let errors = self.shared.errors.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 panic!(
@@ -200,6 +217,15 @@ impl Workload {
                 );
             }
             thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Panics if a statement was not answered for as long as a client waits.
+    fn expect_answers(&self) {
+        let hangs = self.shared.hangs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if !hangs.is_empty() {
+            let (doings, logs) = (self.shared.nodes.doings(), self.shared.nodes.logs());
+            panic!("unanswered for as long as clients wait: {hangs:?}\n{doings}\n{logs}");
         }
     }
 
@@ -219,12 +245,7 @@ impl Workload {
         let numbers = |counter: &Counter| {
             (counter.acknowledged.load(Ordering::Relaxed), counter.possible.load(Ordering::Relaxed))
         };
-        let hangs = self.shared.hangs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        assert!(
-            hangs.is_empty(),
-            "unanswered for as long as clients wait: {hangs:?}\n{}",
-            self.shared.nodes.logs()
-        );
+        self.expect_answers();
         let history = History {
             plan: self.shared.plan.clone(),
             transfers,
