@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use shoal_partition::{Agreement, Millis};
+use shoal_replication::Unsent;
 use shoal_types::{NodeId, Timestamp, TransactionId};
 
 use crate::base::clock::{micros_of, since_boot, wall_micros};
@@ -30,7 +31,6 @@ use crate::membership::peers::Membership;
 use crate::membership::remote::Remote;
 use crate::replication::completion::Completion;
 use crate::replication::coordination::Peers;
-use crate::replication::driver::Unsent;
 use crate::replication::hand_over::Leading;
 use crate::replication::transfer::Transfers;
 use crate::storage::Storage;

@@ -28,6 +28,8 @@ pub enum Bug {
     ApplyTwiceAfterRestart,
     /// Driver: what promises that something is on the disk is sent at once.
     SendBeforeDurable,
+    /// Driver: votes and what is prepared count from memory, as commits may.
+    HandBackBeforeSync,
     /// Driver: a refused connection is taken for proof that the peer's process is gone.
     BelieveRefusal,
     /// Log: a flush counts as durable although one before it is still under way.
@@ -55,6 +57,7 @@ impl Bug {
         Bug::VoteAfterLostTail,
         Bug::ApplyTwiceAfterRestart,
         Bug::SendBeforeDurable,
+        Bug::HandBackBeforeSync,
         Bug::BelieveRefusal,
         Bug::CountBeyondHole,
         Bug::LeaveStrayFrames,
@@ -69,7 +72,7 @@ impl Bug {
     pub fn part(self) -> &'static str {
         match self {
             Bug::DecideBeforeHome | Bug::AbortWhenHomeIsSilent => "coordinator",
-            Bug::SendBeforeDurable | Bug::BelieveRefusal => "driver",
+            Bug::SendBeforeDurable | Bug::HandBackBeforeSync | Bug::BelieveRefusal => "driver",
             Bug::AcknowledgeBeforeMajority | Bug::BackupServes | Bug::GuessAbort => "partition",
             Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart => "lease",
             Bug::AmnesiaByPresentDurability | Bug::VoteAfterLostTail | Bug::ApplyTwiceAfterRestart => "recovery",

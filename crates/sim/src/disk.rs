@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use shoal_partition::{HardState, LogStart};
+use shoal_replication::LogRecord;
 use shoal_types::PartitionId;
 
 use crate::random::Random;
@@ -15,6 +16,24 @@ pub enum Record {
     Entry { index: u64, term: u64, data: Vec<u8> },
     Vote(HardState),
     Start(LogStart),
+}
+
+impl Record {
+    pub fn of(record: LogRecord<'_>) -> Record {
+        match record {
+            LogRecord::Start(start) => Record::Start(start),
+            LogRecord::Vote(vote) => Record::Vote(vote),
+            LogRecord::Entry { index, term, data } => Record::Entry { index, term, data: data.to_vec() },
+        }
+    }
+
+    pub fn as_log_record(&self) -> LogRecord<'_> {
+        match self {
+            Record::Start(start) => LogRecord::Start(*start),
+            Record::Vote(vote) => LogRecord::Vote(*vote),
+            Record::Entry { index, term, data } => LogRecord::Entry { index: *index, term: *term, data },
+        }
+    }
 }
 
 impl std::fmt::Display for Record {

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use shoal_partition::*;
 use shoal_planted::{Bug, is_planted};
+use shoal_replication::{InFlight, Unsent, replay};
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event};
-use crate::disk::{Disk, Record};
+use crate::disk::Disk;
 use crate::keeper::Keeper;
 use crate::knobs::{Durability, Knobs};
 use crate::message::{Body, Failure, Packet, Request};
@@ -39,9 +40,9 @@ pub struct Env<'a> {
 
 pub struct Replica {
     pub partition: Partition,
-    /// Messages that wait until the output batch of their number is durable.
-    pub unsent: VecDeque<(u64, Message)>,
-    pub durable_number: u64,
+    pub unsent: Unsent,
+    /// The timestamp of what it has proposed and is about to log.
+    pub proposed_at: Timestamp,
     /// The term in which it was last seen to lead with a lease.
     pub served_term: u64,
     /// The term in which it serves: the clock has been moved beyond the snapshots that leaders before it may have shown.
@@ -92,12 +93,11 @@ pub struct Call {
     pub owner: Owner,
 }
 
-/// Something in the log that has not been handed back.
-pub struct InFlight {
-    pub end: u64,
+/// An output batch of a partition that is in the log.
+pub struct InLog {
     pub partition: PartitionId,
     pub number: u64,
-    pub must_sync: bool,
+    pub timestamp: Timestamp,
 }
 
 pub struct Process {
@@ -106,7 +106,8 @@ pub struct Process {
     pub replicas: BTreeMap<PartitionId, Replica>,
     pub peers: BTreeMap<NodeId, Peer>,
     pub leaders: BTreeMap<PartitionId, (NodeId, u64)>,
-    pub in_flight: VecDeque<InFlight>,
+    /// Appended and not handed back.
+    pub in_flight: InFlight<u64, InLog>,
     /// Everything before this is handed back.
     pub completed: u64,
     pub is_syncing: bool,
@@ -170,7 +171,7 @@ impl Process {
             replicas: BTreeMap::new(),
             peers,
             leaders: BTreeMap::new(),
-            in_flight: VecDeque::new(),
+            in_flight: InFlight::default(),
             completed: env.disk.end(),
             is_syncing: false,
             sync_wanted: 0,
@@ -223,8 +224,8 @@ impl Process {
     fn adopt(&mut self, id: PartitionId, partition: Partition) {
         let replica = Replica {
             partition,
-            unsent: VecDeque::new(),
-            durable_number: 0,
+            unsent: Unsent::default(),
+            proposed_at: Timestamp::ZERO,
             served_term: 0,
             serving_term: 0,
             asking: None,
@@ -308,7 +309,11 @@ impl Process {
     pub fn timestamp_for(&mut self, env: &Env<'_>, partition: PartitionId) -> Timestamp {
         let newest = self.partition(partition).newest_timestamp();
         self.observe(newest);
-        self.tick_clock(env)
+        let timestamp = self.tick_clock(env);
+        if let Some(replica) = self.replicas.get_mut(&partition) {
+            replica.proposed_at = timestamp;
+        }
+        timestamp
     }
 
     pub fn next_token(&mut self) -> u64 {
@@ -429,14 +434,7 @@ fn recover(
     }
     let records = disk.batches().flat_map(|batch| &batch.records).filter(|(of, _)| *of == id);
     for (_, record) in records {
-        match record {
-            Record::Vote(hard_state) => partition.recover_hard_state(*hard_state)?,
-            Record::Start(start) => partition.recover_from(*start)?,
-            Record::Entry { index, term, data } => {
-                partition.set_gc_horizon(partition.newest_timestamp());
-                partition.replay(*index, *term, data)?;
-            }
-        }
+        replay(&mut partition, record.as_log_record())?;
     }
     Ok(partition)
 }

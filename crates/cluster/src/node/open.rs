@@ -149,7 +149,7 @@ impl Node {
             for partition in self.hosted() {
                 let mut guard = self.partition(partition);
                 guard.start()?;
-                self.remember_unsent(partition, &mut guard);
+                self.send_messages(partition, &mut guard);
                 sequencer.collect(partition, &mut guard, Timestamp::ZERO, 0);
             }
             self.append_batch(&mut sequencer)?;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use shoal_log::checkpoint::CheckpointStore;
 use shoal_log::{Log, LogError, LogOptions, RecordRef, Recovery};
 use shoal_partition::{LogStart, MemoryBudget, Partition, PartitionConfig, TAIL_BYTES_MAX};
+use shoal_replication::{LogRecord, replay};
 use shoal_types::{Error, PartitionId, Result};
 
 use crate::base::errors::log_error;
@@ -296,17 +297,12 @@ fn recover_partitions(
             let partition = &mut partitions[(record.partition / threads) as usize];
             let payload = &piece.bytes[start..record.end];
             start = record.end;
-            match record.kind {
-                KIND_VOTE => partition.recover_hard_state(read_vote(record.term, payload)?)?,
-                KIND_LOG_START => {
-                    partition.recover_from(LogStart { index: record.index, term: record.term })?;
-                }
-                _ => {
-                    // Nobody will ask for a state before the end of the log.
-                    partition.set_gc_horizon(partition.newest_timestamp());
-                    partition.replay(record.index, record.term, payload)?;
-                }
-            }
+            let record = match record.kind {
+                KIND_VOTE => LogRecord::Vote(read_vote(record.term, payload)?),
+                KIND_LOG_START => LogRecord::Start(LogStart { index: record.index, term: record.term }),
+                _ => LogRecord::Entry { index: record.index, term: record.term, data: payload },
+            };
+            replay(partition, record)?;
         }
         piece.bytes.clear();
         // Whoever reads the log may have ended.

@@ -1,0 +1,21 @@
+//! What a node does with its replicas, without I/O: the decisions of replication, each a small state machine that its caller drives.
+//!
+//! A node (`shoal-cluster`) has threads, a log, links and clocks around this; the simulator (`shoal-sim`) has events and chance. Both
+//! run this very code, so that what the simulator finds, or does not find, holds for the product.
+//!
+//! - [`settle`]: does what a partition wants done after it was touched, in the one order that is safe; [`Unsent`]: messages that wait for
+//!   the disk
+//! - [`take_records`] and [`replay`]: what a partition wants logged, and the same read back
+//! - [`InFlight`]: what the log has and the partitions have not got back; [`Durable`]: what each of them is told
+//!
+//! *Must not know* clocks, threads, files, links, randomness: moments and positions are arguments, actions are calls on a [`Host`].
+
+mod in_flight;
+mod records;
+mod settle;
+mod unsent;
+
+pub use in_flight::{Durable, EndedBatch, InFlight};
+pub use records::{Batch, LogRecord, replay, take_records};
+pub use settle::{Host, apply_durable, send_messages, settle, settle_durable};
+pub use unsent::Unsent;
