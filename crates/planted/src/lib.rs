@@ -20,8 +20,12 @@ pub enum Bug {
     LeaseLongerThanElection,
     /// Lease: a follower that restarts forgets that a leader's lease may rest on it.
     ForgetPromiseAtRestart,
+    /// Lease: a new leader serves before it knows which snapshots are read.
+    ServeBeforeAsking,
     /// Recovery: whether a replica may have lost something follows from the durability of the life that begins.
     AmnesiaByPresentDurability,
+    /// Recovery: a majority of amnesiacs goes on without asking the other voters what they have.
+    AgreeWithoutAll,
     /// Recovery: a replica that may have lost the end of its log votes and campaigns all the same.
     VoteAfterLostTail,
     /// Recovery: entries that the checkpoint covers are applied again when the log is read.
@@ -30,6 +34,8 @@ pub enum Bug {
     SendBeforeDurable,
     /// Driver: votes and what is prepared count from memory, as commits may.
     HandBackBeforeSync,
+    /// Driver: a copy of a partition that is older than what is there is kept.
+    KeepOldCopy,
     /// Driver: a refused connection is taken for proof that the peer's process is gone.
     BelieveRefusal,
     /// Log: a flush counts as durable although one before it is still under way.
@@ -53,11 +59,14 @@ impl Bug {
         Bug::GuessAbort,
         Bug::LeaseLongerThanElection,
         Bug::ForgetPromiseAtRestart,
+        Bug::ServeBeforeAsking,
         Bug::AmnesiaByPresentDurability,
+        Bug::AgreeWithoutAll,
         Bug::VoteAfterLostTail,
         Bug::ApplyTwiceAfterRestart,
         Bug::SendBeforeDurable,
         Bug::HandBackBeforeSync,
+        Bug::KeepOldCopy,
         Bug::BelieveRefusal,
         Bug::CountBeyondHole,
         Bug::LeaveStrayFrames,
@@ -72,10 +81,13 @@ impl Bug {
     pub fn part(self) -> &'static str {
         match self {
             Bug::DecideBeforeHome | Bug::AbortWhenHomeIsSilent => "coordinator",
-            Bug::SendBeforeDurable | Bug::HandBackBeforeSync | Bug::BelieveRefusal => "driver",
+            Bug::SendBeforeDurable | Bug::HandBackBeforeSync | Bug::KeepOldCopy | Bug::BelieveRefusal => "driver",
             Bug::AcknowledgeBeforeMajority | Bug::BackupServes | Bug::GuessAbort => "partition",
-            Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart => "lease",
-            Bug::AmnesiaByPresentDurability | Bug::VoteAfterLostTail | Bug::ApplyTwiceAfterRestart => "recovery",
+            Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart | Bug::ServeBeforeAsking => "lease",
+            Bug::AmnesiaByPresentDurability
+            | Bug::AgreeWithoutAll
+            | Bug::VoteAfterLostTail
+            | Bug::ApplyTwiceAfterRestart => "recovery",
             Bug::CountBeyondHole
             | Bug::LeaveStrayFrames
             | Bug::PrepareSegmentTwice

@@ -7,15 +7,32 @@
 //!   the disk
 //! - [`take_records`] and [`replay`]: what a partition wants logged, and the same read back
 //! - [`InFlight`]: what the log has and the partitions have not got back; [`Durable`]: what each of them is told
+//! - [`Promises`] and [`ReplicaPlan`]: what a replica may do after a start; [`Agreements`]: how groups go on that have lost too much
+//! - [`Sending`] and [`Receiving`]: copies for replicas that are too far behind
+//! - [`Standing`]: who serves; [`Leaders`]: who leads what, as a node has heard; [`PeerHorizons`]: which snapshots others may read
 //!
 //! *Must not know* clocks, threads, files, links, randomness: moments and positions are arguments, actions are calls on a [`Host`].
 
+mod agreements;
+mod copies;
+mod horizons;
 mod in_flight;
+mod leaders;
+mod plan;
+mod promises;
 mod records;
 mod settle;
+mod standing;
 mod unsent;
 
+pub use agreements::{Agreements, agree, concerns, testimony};
+pub use copies::{Copies, NotKept, Piece, Receiving, Sending, give_up};
+pub use horizons::PeerHorizons;
 pub use in_flight::{Durable, EndedBatch, InFlight};
+pub use leaders::Leaders;
+pub use plan::ReplicaPlan;
+pub use promises::Promises;
 pub use records::{Batch, LogRecord, replay, take_records};
 pub use settle::{Host, apply_durable, send_messages, settle, settle_durable};
+pub use standing::{Standing, may_serve};
 pub use unsent::Unsent;

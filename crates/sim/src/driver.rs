@@ -144,27 +144,31 @@ impl Process {
         }
     }
 
-    /// Entries count in memory from now on, or on the disk. What counted in memory before is noted until the disk has it.
+    /// Entries count in memory from now on, or on the disk.
     pub fn switch_durability(&mut self, env: &mut Env<'_>, durability: Durability) {
         self.durability = durability;
-        self.forgets_replicated_at = None;
+        self.switches_at = None;
         match durability {
             Durability::Replicated => {
-                env.disk.replicated = true;
+                env.disk.promises.acknowledge_from_memory();
                 env.ctx.see(Sight::SwitchedToReplicated);
             }
-            Durability::Disk => env.ctx.see(Sight::SwitchedToDisk),
+            Durability::Disk => {
+                self.switches_at = Some(env.disk.end());
+                env.ctx.see(Sight::SwitchedToDisk);
+            }
         }
     }
 
-    /// Forgets that entries counted in memory when that is no longer so and the disk has them all.
-    pub fn forget_replicated(&mut self, env: &mut Env<'_>) {
-        if self.durability == Durability::Replicated || !env.disk.replicated || !self.is_whole() {
-            return;
-        }
-        let end = *self.forgets_replicated_at.get_or_insert(env.disk.end());
+    /// Ends the switch to disk when that has all that counted in memory before.
+    pub fn end_switch(&mut self, env: &mut Env<'_>) {
+        let Some(end) = self.switches_at else { return };
         match env.disk.durable() >= end {
-            true => env.disk.replicated = false,
+            true => {
+                self.switches_at = None;
+                let is_whole = self.is_whole();
+                env.disk.promises.acknowledge_from_disk(is_whole);
+            }
             false => self.want_sync(env, end),
         }
     }

@@ -132,7 +132,7 @@ impl World {
         self.machines.values().any(|machine| {
             let runs =
                 machine.process.as_ref().is_some_and(|process| process.durability == Durability::Replicated);
-            runs || machine.disk.replicated || machine.durability == Durability::Replicated
+            runs || machine.disk.promises.from_memory || machine.durability == Durability::Replicated
         })
     }
 

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use shoal_partition::*;
-use shoal_planted::{Bug, is_planted};
-use shoal_replication::{InFlight, Unsent, replay};
+use shoal_replication::{
+    Agreements, Copies, InFlight, Leaders, PeerHorizons, ReplicaPlan, Unsent, may_serve, replay,
+};
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event};
-use crate::disk::Disk;
+use crate::disk::{CheckpointFile, Disk};
 use crate::keeper::Keeper;
 use crate::knobs::{Durability, Knobs};
 use crate::message::{Body, Failure, Packet, Request};
@@ -20,7 +21,7 @@ use crate::rows::Codec;
 use crate::server::{Waiting, WaitingRequest};
 use crate::session::Session;
 use crate::sights::Sight;
-use crate::transfer::{Incoming, Outgoing};
+use crate::transfer::{Installing, Outgoing};
 
 /// A call that has no reply after so long has failed.
 const CALL_TIMEOUT_US: u64 = 700_000;
@@ -65,7 +66,6 @@ pub struct Peer {
     pub dead_life: u64,
     pub heard_at: Millis,
     pub testimonies: BTreeMap<PartitionId, Testimony>,
-    pub horizon: Timestamp,
 }
 
 /// Who waits for a reply.
@@ -105,7 +105,8 @@ pub struct Process {
     pub life: u64,
     pub replicas: BTreeMap<PartitionId, Replica>,
     pub peers: BTreeMap<NodeId, Peer>,
-    pub leaders: BTreeMap<PartitionId, (NodeId, u64)>,
+    pub horizons: PeerHorizons,
+    pub leaders: Leaders,
     /// Appended and not handed back.
     pub in_flight: InFlight<u64, InLog>,
     /// Everything before this is handed back.
@@ -126,10 +127,10 @@ pub struct Process {
     pub keeper: Keeper,
     pub checkpointed: u64,
     pub outgoing: BTreeMap<(PartitionId, NodeId), Outgoing>,
-    pub incoming: BTreeMap<PartitionId, Incoming>,
-    pub installing: VecDeque<PartitionId>,
+    pub incoming: Copies<CheckpointFile>,
+    pub installing: VecDeque<Installing>,
     /// What voters have agreed on, this life among them.
-    pub agreements: BTreeMap<PartitionId, Agreement>,
+    pub agreements: Agreements,
     /// What the resolver has seen in its last round.
     pub seen_unsettled: BTreeSet<(PartitionId, TransactionId)>,
     pub ticks: u64,
@@ -144,8 +145,10 @@ pub struct Process {
     pub home_terms: BTreeMap<PartitionId, u64>,
     pub codec: Codec,
     pub durability: Durability,
-    /// All that was acknowledged from memory is on the disk when this is.
-    pub forgets_replicated_at: Option<u64>,
+    /// Durability was switched to disk: all that was acknowledged from memory is on the disk when this is.
+    pub switches_at: Option<u64>,
+    /// The replicas have been found to know all that they ever promised.
+    pub noted_whole: bool,
     /// Why it cannot go on.
     pub stopped: Option<String>,
 }
@@ -154,23 +157,19 @@ impl Process {
     /// Starts a process on what the disk has.
     pub fn start(me: NodeId, life: u64, durability: Durability, env: &mut Env<'_>) -> Process {
         let knobs = env.ctx.knobs.clone();
-        let was_replicated = match is_planted(Bug::AmnesiaByPresentDurability) {
-            true => durability == Durability::Replicated,
-            false => env.disk.replicated,
-        };
-        let amnesia = !env.disk.initialised || (!env.disk.clean && was_replicated);
-        if env.disk.initialised && amnesia && durability == Durability::Disk {
+        let is_initialised = env.disk.promises.initialised;
+        let amnesia = env.disk.promises.begin_process(durability == Durability::Replicated);
+        if is_initialised && amnesia && durability == Durability::Disk {
             env.ctx.see(Sight::AmnesiacWithDisk);
         }
-        env.disk.replicated = durability == Durability::Replicated || (env.disk.replicated && !env.disk.clean);
-        env.disk.clean = false;
         let peers = knobs.nodes().filter(|&node| node != me).map(|node| (node, Peer::default())).collect();
         let mut process = Process {
             me,
             life,
             replicas: BTreeMap::new(),
             peers,
-            leaders: BTreeMap::new(),
+            horizons: PeerHorizons::default(),
+            leaders: Leaders::new(knobs.all_partitions().count() as u32),
             in_flight: InFlight::default(),
             completed: env.disk.end(),
             is_syncing: false,
@@ -188,9 +187,9 @@ impl Process {
             keeper: Keeper::default(),
             checkpointed: 0,
             outgoing: BTreeMap::new(),
-            incoming: BTreeMap::new(),
+            incoming: Copies::default(),
             installing: VecDeque::new(),
-            agreements: BTreeMap::new(),
+            agreements: Agreements::default(),
             seen_unsettled: BTreeSet::new(),
             ticks: 0,
             synced_at: env.now,
@@ -200,7 +199,8 @@ impl Process {
             home_terms: BTreeMap::new(),
             codec: Codec::default(),
             durability,
-            forgets_replicated_at: None,
+            switches_at: None,
+            noted_whole: false,
             stopped: None,
         };
         for partition in knobs.all_partitions().filter(|&partition| knobs.hosts(me, partition)) {
@@ -288,10 +288,8 @@ impl Process {
     }
 
     pub fn serves(&self, partition: PartitionId, now: Millis) -> bool {
-        self.replicas.get(&partition).is_some_and(|replica| {
-            replica.partition.is_single()
-                || (replica.serving_term == replica.partition.term() && replica.partition.serves(now))
-        })
+        let replica = self.replicas.get(&partition);
+        replica.is_some_and(|replica| may_serve(&replica.partition, replica.serving_term, now))
     }
 
     // ---- clocks and numbers ----
@@ -328,8 +326,8 @@ impl Process {
 
     /// No snapshot before this is in use or will be taken.
     pub fn horizon(&self) -> Timestamp {
-        let peers = self.peers.values().filter(|peer| peer.link.is_some()).map(|peer| peer.horizon).min();
-        self.own_horizon().min(peers.unwrap_or(Timestamp::MAX))
+        let linked = self.peers.iter().filter(|(_, peer)| peer.link.is_some());
+        self.own_horizon().min(self.horizons.least(linked.map(|(&peer, _)| peer)))
     }
 
     pub fn own_horizon(&self) -> Timestamp {
@@ -384,20 +382,7 @@ impl Process {
             let voters = env.ctx.knobs.placement(partition).voters.clone();
             return env.ctx.random.pick(&voters).map(|&voter| NodeId(voter as u32));
         }
-        self.leaders.get(&partition).map(|&(leader, _)| leader)
-    }
-
-    pub fn learn_leader(&mut self, partition: PartitionId, leader: NodeId, term: u64) {
-        let known = self.leaders.entry(partition).or_insert((leader, term));
-        if term >= known.1 {
-            *known = (leader, term);
-        }
-    }
-
-    pub fn forget_leader(&mut self, partition: PartitionId, leader: NodeId) {
-        if self.leaders.get(&partition).is_some_and(|&(known, _)| known == leader) {
-            self.leaders.remove(&partition);
-        }
+        self.leaders.of(partition.0)
     }
 }
 
@@ -413,20 +398,15 @@ fn recover(
     let budget = Arc::new(MemoryBudget::new(BUDGET_BYTES));
     let placement = knobs.placement(id);
     let single = PartitionConfig::single(id, budget);
-    let replica = u64::from(me.0);
-    let config = match knobs.is_alone(id) {
-        true => PartitionConfig { replica, voters: vec![replica], ..single },
-        false => PartitionConfig {
-            replica,
-            voters: placement.voters.clone(),
-            witness: placement.witness,
-            timing: knobs.timing,
-            amnesia,
-            life,
-            tail_bytes_max: knobs.tail_bytes_max,
-            ..single
-        },
+    let plan = ReplicaPlan {
+        replica: u64::from(me.0),
+        voters: placement.voters.clone(),
+        witness: placement.witness,
+        timing: knobs.timing,
+        amnesia,
+        life,
     };
+    let config = plan.config(PartitionConfig { tail_bytes_max: knobs.tail_bytes_max, ..single });
     let config = PartitionConfig { slice_writes: knobs.slice_writes, ..config };
     let mut partition = Partition::new(config);
     for block in disk.checkpoint(id).iter().flat_map(|file| &file.blocks) {

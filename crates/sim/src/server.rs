@@ -68,8 +68,8 @@ impl Process {
 
     pub fn serve(&mut self, env: &mut Env<'_>, from: NodeId, number: u64, request: Request) {
         match request {
-            Request::Checkpoint(partition, first, last, block) => {
-                return self.take_block(env, (from, number), partition, (first, last), block);
+            Request::Checkpoint(partition, piece) => {
+                return self.take_piece(env, (from, number), partition, piece);
             }
             Request::EndedAmong(transactions) => {
                 let ended = transactions.into_iter().filter(|&id| !self.coordinates(id)).collect();

@@ -218,12 +218,8 @@ impl Process {
 
     /// All operations are done.
     fn end_work(&mut self, env: &mut Env<'_>, id: u64) {
-        let near: Vec<PartitionId> = self
-            .leaders
-            .iter()
-            .filter(|(_, (leader, _))| *leader == self.me)
-            .map(|(&partition, _)| partition)
-            .collect();
+        let near = env.ctx.knobs.all_partitions().filter(|id| self.leaders.of(id.0) == Some(self.me));
+        let near: Vec<PartitionId> = near.collect();
         let Some((transaction, state)) = self.transaction_of(id) else { return };
         let parts: Vec<Part> = state.parts.values().map(|joined| joined.part).collect();
         let writers = parts.iter().filter(|part| part.writes > 0).count();
