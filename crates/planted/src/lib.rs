@@ -10,6 +10,10 @@ pub enum Bug {
     DecideBeforeHome,
     /// Coordinator: a home that does not answer is taken for one that has not committed.
     AbortWhenHomeIsSilent,
+    /// Resolver: a home that is about to decide is taken for one that has decided to abort.
+    TakeInFlightForAborted,
+    /// Leader: a transaction's part is committed although the leader has changed since, or writes are missing.
+    CommitWithoutPart,
     /// Partition: commits are acknowledged when they are proposed.
     AcknowledgeBeforeMajority,
     /// Partition: followers serve.
@@ -20,8 +24,6 @@ pub enum Bug {
     LeaseLongerThanElection,
     /// Lease: a follower that restarts forgets that a leader's lease may rest on it.
     ForgetPromiseAtRestart,
-    /// Lease: a new leader serves before it knows which snapshots are read.
-    ServeBeforeAsking,
     /// Recovery: whether a replica may have lost something follows from the durability of the life that begins.
     AmnesiaByPresentDurability,
     /// Recovery: a majority of amnesiacs goes on without asking the other voters what they have.
@@ -36,6 +38,8 @@ pub enum Bug {
     HandBackBeforeSync,
     /// Driver: a copy of a partition that is older than what is there is kept.
     KeepOldCopy,
+    /// Driver: a checkpoint is made of a state that a copy is just replacing. (This one was real.)
+    CheckpointWhileInstalling,
     /// Driver: a refused connection is taken for proof that the peer's process is gone.
     BelieveRefusal,
     /// Log: a flush counts as durable although one before it is still under way.
@@ -54,12 +58,13 @@ impl Bug {
     pub const ALL: &[Bug] = &[
         Bug::DecideBeforeHome,
         Bug::AbortWhenHomeIsSilent,
+        Bug::TakeInFlightForAborted,
+        Bug::CommitWithoutPart,
         Bug::AcknowledgeBeforeMajority,
         Bug::BackupServes,
         Bug::GuessAbort,
         Bug::LeaseLongerThanElection,
         Bug::ForgetPromiseAtRestart,
-        Bug::ServeBeforeAsking,
         Bug::AmnesiaByPresentDurability,
         Bug::AgreeWithoutAll,
         Bug::VoteAfterLostTail,
@@ -67,6 +72,7 @@ impl Bug {
         Bug::SendBeforeDurable,
         Bug::HandBackBeforeSync,
         Bug::KeepOldCopy,
+        Bug::CheckpointWhileInstalling,
         Bug::BelieveRefusal,
         Bug::CountBeyondHole,
         Bug::LeaveStrayFrames,
@@ -81,9 +87,15 @@ impl Bug {
     pub fn part(self) -> &'static str {
         match self {
             Bug::DecideBeforeHome | Bug::AbortWhenHomeIsSilent => "coordinator",
-            Bug::SendBeforeDurable | Bug::HandBackBeforeSync | Bug::KeepOldCopy | Bug::BelieveRefusal => "driver",
+            Bug::TakeInFlightForAborted => "resolver",
+            Bug::CommitWithoutPart => "leader",
+            Bug::SendBeforeDurable
+            | Bug::HandBackBeforeSync
+            | Bug::KeepOldCopy
+            | Bug::CheckpointWhileInstalling
+            | Bug::BelieveRefusal => "driver",
             Bug::AcknowledgeBeforeMajority | Bug::BackupServes | Bug::GuessAbort => "partition",
-            Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart | Bug::ServeBeforeAsking => "lease",
+            Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart => "lease",
             Bug::AmnesiaByPresentDurability
             | Bug::AgreeWithoutAll
             | Bug::VoteAfterLostTail

@@ -26,10 +26,16 @@ pub struct Piece {
 
 impl Sending {
     /// The replica's state as it is now; and the entries behind it stay in memory until the copy has been sent.
-    pub fn begin(partition: &mut Partition) -> Sending {
+    ///
+    /// # Errors
+    /// A copy is being installed here.
+    pub fn begin(partition: &mut Partition) -> Result<Sending> {
+        if partition.is_installing() {
+            return Err(temporary("the partition is being replaced by a copy itself"));
+        }
         let cursor = partition.begin_checkpoint();
         partition.pin_log(cursor.index());
-        Sending { cursor, has_begun: false }
+        Ok(Sending { cursor, has_begun: false })
     }
 
     /// The entry up to which the copy has everything.

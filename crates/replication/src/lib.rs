@@ -8,13 +8,15 @@
 //! - [`take_records`] and [`replay`]: what a partition wants logged, and the same read back
 //! - [`InFlight`]: what the log has and the partitions have not got back; [`Durable`]: what each of them is told
 //! - [`Promises`] and [`ReplicaPlan`]: what a replica may do after a start; [`Agreements`]: how groups go on that have lost too much
-//! - [`Sending`] and [`Receiving`]: copies for replicas that are too far behind
-//! - [`Standing`]: who serves; [`Leaders`]: who leads what, as a node has heard; [`PeerHorizons`]: which snapshots others may read
+//! - [`begin_checkpoint`]; [`Sending`] and [`Receiving`]: copies for replicas that are too far behind
+//! - [`Standing`]: who serves; [`HandOver`]: how another one comes to; [`Leaders`]: who leads what, as a node has heard; [`PeerHorizons`]: which snapshots others may read
 //!
 //! *Must not know* clocks, threads, files, links, randomness: moments and positions are arguments, actions are calls on a [`Host`].
 
 mod agreements;
+mod checkpoint;
 mod copies;
+mod hand_over;
 mod horizons;
 mod in_flight;
 mod leaders;
@@ -26,7 +28,9 @@ mod standing;
 mod unsent;
 
 pub use agreements::{Agreements, agree, concerns, testimony};
+pub use checkpoint::{Checkpoint, begin_checkpoint, may_finish};
 pub use copies::{Copies, NotKept, Piece, Receiving, Sending, give_up};
+pub use hand_over::{HandOver, HandedOver};
 pub use horizons::PeerHorizons;
 pub use in_flight::{Durable, EndedBatch, InFlight};
 pub use leaders::Leaders;

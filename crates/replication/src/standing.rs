@@ -1,7 +1,6 @@
 //! Who leads and serves: a leader serves in a term when its lease is confirmed and its clock is beyond what was shown before.
 
 use shoal_partition::{Millis, Partition};
-use shoal_planted::{Bug, is_planted};
 
 /// How a replica stands in its group, as its node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +17,14 @@ pub enum Standing {
 /// A replica serves in `serving_term` if it leads then.
 #[inline]
 pub fn may_serve(replica: &Partition, serving_term: u64, now: Millis) -> bool {
-    let has_asked = |term| serving_term == term || is_planted(Bug::ServeBeforeAsking);
-    replica.is_single() || (has_asked(replica.term()) && replica.serves(now))
+    replica.is_single() || (serving_term == replica.term() && replica.serves(now))
 }
 
 impl Standing {
     pub fn of(replica: &Partition, serving_term: u64, now: Millis) -> Standing {
         let term = replica.term();
         if replica.serves(now) {
-            return match replica.is_single() || serving_term == term || is_planted(Bug::ServeBeforeAsking) {
+            return match replica.is_single() || serving_term == term {
                 true => Standing::Serves(term),
                 false => Standing::MustAsk(term),
             };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use shoal_partition::{Agreement, CommitToken, Millis, NodeLife, Role, Testimony, decode_message};
 use shoal_planted::{Bug, is_planted};
-use shoal_replication::{Standing, concerns};
+use shoal_replication::{HandOver, HandedOver, Standing, concerns};
 use shoal_types::{NodeId, PartitionId};
 
 use crate::context::Event;
@@ -32,6 +32,7 @@ impl Process {
             }
             self.note_leader(env, partition);
             self.have_table(env, partition);
+            self.go_on_handing_over(env, partition);
             self.settle(env, partition);
         }
         self.mind_links(env);
@@ -144,10 +145,11 @@ impl Process {
     /// Whoever leads sees to it that the table is there.
     fn have_table(&mut self, env: &mut Env<'_>, id: PartitionId) {
         let token = CommitToken(self.next_token());
-        let Some(replica) = self.replicas.get_mut(&id) else { return };
-        let is_missing = replica.partition.schema(crate::rows::TABLE).is_none();
-        let serves = replica.partition.serves(env.now) && replica.serving_term == replica.partition.term();
-        if !is_missing || replica.creating || !(serves || replica.partition.is_single()) {
+        let serves = self.serves(id, env.now);
+        let Some(replica) = self.replicas.get_mut(&id).filter(|replica| !replica.creating && serves) else {
+            return;
+        };
+        if replica.partition.schema(crate::rows::TABLE).is_some() {
             return;
         }
         if replica.partition.create_fragment(schema().into(), token).is_ok() {
@@ -159,13 +161,32 @@ impl Process {
     fn balance_leaders(&mut self, env: &mut Env<'_>) {
         for id in self.hosted() {
             let Some(preferred) = env.ctx.knobs.placement(id).voters.first().copied() else { continue };
-            let is_here = preferred == u64::from(self.me.0);
-            let partition = self.partition(id);
-            if !is_here && partition.serves(env.now) && partition.is_caught_up(preferred) {
-                // Refused while another hand-over is under way.
-                let _ = self.partition(id).transfer_leader(preferred);
+            if preferred != u64::from(self.me.0) {
+                let presses = env.ctx.random.one_in(4);
+                self.begin_hand_over(env, id, NodeId(preferred as u32), presses);
+            }
+        }
+    }
+
+    pub fn begin_hand_over(&mut self, env: &mut Env<'_>, id: PartitionId, to: NodeId, presses: bool) {
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
+        let begun = HandOver::begin(&replica.partition, to, presses, env.now);
+        match &mut replica.handing_over {
+            Some(known) => known.press(presses),
+            None => replica.handing_over = begun,
+        }
+    }
+
+    fn go_on_handing_over(&mut self, env: &mut Env<'_>, id: PartitionId) {
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
+        let Some(handing_over) = &mut replica.handing_over else { return };
+        match handing_over.go_on(&mut replica.partition, env.now) {
+            HandedOver::Waits => {}
+            HandedOver::Resigned => {
+                env.ctx.see(Sight::Resigned);
                 self.settle(env, id);
             }
+            HandedOver::Over => replica.handing_over = None,
         }
     }
 
@@ -420,7 +441,8 @@ impl Process {
             Owner::Told { home, transaction, participant } => {
                 self.participant_told(env, home, transaction, participant, answer);
             }
-            Owner::Ended => self.coordinators_told(env, answer),
+            Owner::Orphans => self.orphans_told(env, answer),
+            Owner::Coordinators => self.coordinators_told(env, answer),
             Owner::Pulse(id, term) => self.pulse_heard(env, id, term, from, answer),
             Owner::Transfer(partition, to) => self.block_taken(env, partition, to, answer),
         }
@@ -432,7 +454,9 @@ impl Owner {
         match self {
             Owner::Session(_, partition) => Some(*partition),
             Owner::Told { participant, .. } => Some(*participant),
-            Owner::InDoubt(..) | Owner::Ended | Owner::Pulse(..) | Owner::Transfer(..) => None,
+            Owner::InDoubt(..) | Owner::Orphans | Owner::Coordinators | Owner::Pulse(..) | Owner::Transfer(..) => {
+                None
+            }
         }
     }
 }

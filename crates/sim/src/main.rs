@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let parts = options.only.map_or(Part::ALL.to_vec(), |part| vec![part]);
     #[cfg(feature = "planted-bugs")]
     if let Some(name) = &options.planted {
-        let found = shoal_sim::print_planted(name, 500, threads(&options));
+        let found = shoal_sim::print_planted(name, options.seeds, threads(&options));
         return if found { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     match options.seed {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use shoal_partition::*;
 use shoal_replication::{
-    Agreements, Copies, InFlight, Leaders, PeerHorizons, ReplicaPlan, Unsent, may_serve, replay,
+    Agreements, Copies, HandOver, InFlight, Leaders, PeerHorizons, ReplicaPlan, Unsent, may_serve, replay,
 };
+use shoal_two_phase::Resolver;
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event};
@@ -52,6 +53,8 @@ pub struct Replica {
     pub asking: Option<(BTreeSet<NodeId>, Millis)>,
     /// The table is being created.
     pub creating: bool,
+    /// No transaction may join it here: another node is about to lead it.
+    pub handing_over: Option<HandOver>,
     /// A slice of what large transactions leave to do is planned.
     pub going_on: bool,
 }
@@ -81,8 +84,10 @@ pub enum Owner {
         transaction: TransactionId,
         participant: PartitionId,
     },
-    /// Whether coordinators still run.
-    Ended,
+    /// Whether the coordinators of what has not prepared still run.
+    Orphans,
+    /// The same of what has been decided.
+    Coordinators,
     /// A leader of this partition and term wants to know which snapshots are read.
     Pulse(PartitionId, u64),
     Transfer(PartitionId, NodeId),
@@ -131,8 +136,7 @@ pub struct Process {
     pub installing: VecDeque<Installing>,
     /// What voters have agreed on, this life among them.
     pub agreements: Agreements,
-    /// What the resolver has seen in its last round.
-    pub seen_unsettled: BTreeSet<(PartitionId, TransactionId)>,
+    pub resolver: Resolver,
     pub ticks: u64,
     pub synced_at: Millis,
     /// When clients had done so much, the newest sync that has ended, and the one under way, began: everything that they had been
@@ -190,7 +194,7 @@ impl Process {
             incoming: Copies::default(),
             installing: VecDeque::new(),
             agreements: Agreements::default(),
-            seen_unsettled: BTreeSet::new(),
+            resolver: Resolver::default(),
             ticks: 0,
             synced_at: env.now,
             synced_moment: 0,
@@ -230,6 +234,7 @@ impl Process {
             serving_term: 0,
             asking: None,
             creating: false,
+            handing_over: None,
             going_on: false,
         };
         self.replicas.insert(id, replica);

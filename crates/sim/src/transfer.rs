@@ -10,6 +10,7 @@ use crate::process::{Env, Owner, Process};
 use crate::sights::Sight;
 
 const INSTALL_STEP_US: u64 = 3_000;
+const LATE_INSTALL_US: u64 = 800_000;
 
 /// A copy that another replica is sent.
 pub struct Outgoing {
@@ -32,7 +33,7 @@ impl Process {
         if !is_up || self.outgoing.contains_key(&(partition, to)) {
             return;
         }
-        let sending = Sending::begin(self.partition(partition));
+        let Ok(sending) = Sending::begin(self.partition(partition)) else { return };
         let me = self.me;
         env.ctx.tell(|| format!("node {me} sends {to} a copy of partition {partition} at {}", sending.index()));
         self.outgoing.insert((partition, to), Outgoing { sending, was_last: false });
@@ -91,7 +92,9 @@ impl Process {
             return self.reply(env, from, number, Reply::Fine);
         }
         self.installing.push_back(Installing { partition, copy, asker: (from, number), installed: None });
-        let delay = env.ctx.random.between(100, INSTALL_STEP_US * 2);
+        // Meanwhile the replica may get a newer copy, or catch up, or make a checkpoint of its own.
+        let longest = if env.ctx.random.one_in(8) { LATE_INSTALL_US } else { INSTALL_STEP_US * 2 };
+        let delay = env.ctx.random.between(100, longest);
         env.ctx.plan(delay, Event::Install(self.me, self.life));
     }
 
@@ -128,7 +131,10 @@ impl Process {
                     Ok(false)
                 }
                 Err(NotKept::Another(error)) => Err(error),
-                Err(NotKept::This(error)) => Err(self.give_up_copy(env, id, error)),
+                Err(NotKept::This(error)) => {
+                    env.ctx.see(Sight::CopyRefused);
+                    Err(self.give_up_copy(env, id, error))
+                }
             };
         };
         let partition = self.partition(id);

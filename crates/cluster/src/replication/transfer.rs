@@ -78,7 +78,7 @@ impl Replication {
 
     async fn send_checkpoint(&self, cluster: &Membership, partition: u32, to: NodeId) -> Result<u64> {
         let start = self.now();
-        let mut sending = Sending::begin(&mut self.partition(partition));
+        let mut sending = Sending::begin(&mut self.partition(partition))?;
         let total_bytes = self.memory_budget().used_bytes() / u64::from(self.partition_count().max(1));
         let mut sent_bytes = 0;
         let mut pace = Pace::start(self.throttle());
