@@ -9,7 +9,6 @@ pub(crate) mod frames;
 pub(crate) mod gossip;
 pub(crate) mod handed_out;
 pub(crate) mod join;
-pub(crate) mod leaders;
 pub(crate) mod links;
 pub(crate) mod messages;
 pub(crate) mod peers;

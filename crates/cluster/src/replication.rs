@@ -15,12 +15,13 @@ pub(crate) mod leases;
 pub(crate) mod transfer;
 pub(crate) mod two_phase;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use shoal_partition::{Agreement, Millis};
+use shoal_partition::Millis;
+use shoal_replication::{Agreements, Unsent};
 use shoal_types::{NodeId, Timestamp, TransactionId};
 
 use crate::base::clock::{micros_of, since_boot, wall_micros};
@@ -30,7 +31,6 @@ use crate::membership::peers::Membership;
 use crate::membership::remote::Remote;
 use crate::replication::completion::Completion;
 use crate::replication::coordination::Peers;
-use crate::replication::driver::Unsent;
 use crate::replication::hand_over::Leading;
 use crate::replication::transfer::Transfers;
 use crate::storage::Storage;
@@ -75,8 +75,8 @@ pub struct Replication {
     noted_whole: AtomicBool,
     /// Partitions that this node begins to lead, and their terms: it asks who reads which snapshots.
     asking: Mutex<BTreeSet<(u32, u64)>>,
-    /// By partition: what its voters have agreed on, this incarnation of this node among them.
-    agreements: Mutex<BTreeMap<u32, Agreement>>,
+    /// What voters have agreed on, this incarnation of this node among them.
+    agreements: Mutex<Agreements>,
     transfers: Transfers,
     /// The node is about to stop and should lead nothing.
     draining: AtomicBool,

@@ -10,6 +10,10 @@ pub enum Bug {
     DecideBeforeHome,
     /// Coordinator: a home that does not answer is taken for one that has not committed.
     AbortWhenHomeIsSilent,
+    /// Resolver: a home that is about to decide is taken for one that has decided to abort.
+    TakeInFlightForAborted,
+    /// Leader: a transaction's part is committed although the leader has changed since, or writes are missing.
+    CommitWithoutPart,
     /// Partition: commits are acknowledged when they are proposed.
     AcknowledgeBeforeMajority,
     /// Partition: followers serve.
@@ -22,12 +26,20 @@ pub enum Bug {
     ForgetPromiseAtRestart,
     /// Recovery: whether a replica may have lost something follows from the durability of the life that begins.
     AmnesiaByPresentDurability,
+    /// Recovery: a majority of amnesiacs goes on without asking the other voters what they have.
+    AgreeWithoutAll,
     /// Recovery: a replica that may have lost the end of its log votes and campaigns all the same.
     VoteAfterLostTail,
     /// Recovery: entries that the checkpoint covers are applied again when the log is read.
     ApplyTwiceAfterRestart,
     /// Driver: what promises that something is on the disk is sent at once.
     SendBeforeDurable,
+    /// Driver: votes and what is prepared count from memory, as commits may.
+    HandBackBeforeSync,
+    /// Driver: a copy of a partition that is older than what is there is kept.
+    KeepOldCopy,
+    /// Driver: a checkpoint is made of a state that a copy is just replacing. (This one was real.)
+    CheckpointWhileInstalling,
     /// Driver: a refused connection is taken for proof that the peer's process is gone.
     BelieveRefusal,
     /// Log: a flush counts as durable although one before it is still under way.
@@ -46,15 +58,21 @@ impl Bug {
     pub const ALL: &[Bug] = &[
         Bug::DecideBeforeHome,
         Bug::AbortWhenHomeIsSilent,
+        Bug::TakeInFlightForAborted,
+        Bug::CommitWithoutPart,
         Bug::AcknowledgeBeforeMajority,
         Bug::BackupServes,
         Bug::GuessAbort,
         Bug::LeaseLongerThanElection,
         Bug::ForgetPromiseAtRestart,
         Bug::AmnesiaByPresentDurability,
+        Bug::AgreeWithoutAll,
         Bug::VoteAfterLostTail,
         Bug::ApplyTwiceAfterRestart,
         Bug::SendBeforeDurable,
+        Bug::HandBackBeforeSync,
+        Bug::KeepOldCopy,
+        Bug::CheckpointWhileInstalling,
         Bug::BelieveRefusal,
         Bug::CountBeyondHole,
         Bug::LeaveStrayFrames,
@@ -69,10 +87,19 @@ impl Bug {
     pub fn part(self) -> &'static str {
         match self {
             Bug::DecideBeforeHome | Bug::AbortWhenHomeIsSilent => "coordinator",
-            Bug::SendBeforeDurable | Bug::BelieveRefusal => "driver",
+            Bug::TakeInFlightForAborted => "resolver",
+            Bug::CommitWithoutPart => "leader",
+            Bug::SendBeforeDurable
+            | Bug::HandBackBeforeSync
+            | Bug::KeepOldCopy
+            | Bug::CheckpointWhileInstalling
+            | Bug::BelieveRefusal => "driver",
             Bug::AcknowledgeBeforeMajority | Bug::BackupServes | Bug::GuessAbort => "partition",
             Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart => "lease",
-            Bug::AmnesiaByPresentDurability | Bug::VoteAfterLostTail | Bug::ApplyTwiceAfterRestart => "recovery",
+            Bug::AmnesiaByPresentDurability
+            | Bug::AgreeWithoutAll
+            | Bug::VoteAfterLostTail
+            | Bug::ApplyTwiceAfterRestart => "recovery",
             Bug::CountBeyondHole
             | Bug::LeaveStrayFrames
             | Bug::PrepareSegmentTwice

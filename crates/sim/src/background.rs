@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use shoal_partition::{Agreement, CommitToken, Millis, NodeLife, Role, Testimony, decode_message};
 use shoal_planted::{Bug, is_planted};
+use shoal_replication::{HandOver, HandedOver, Standing, concerns};
 use shoal_types::{NodeId, PartitionId};
 
 use crate::context::Event;
@@ -31,6 +32,7 @@ impl Process {
             }
             self.note_leader(env, partition);
             self.have_table(env, partition);
+            self.go_on_handing_over(env, partition);
             self.settle(env, partition);
         }
         self.mind_links(env);
@@ -42,7 +44,7 @@ impl Process {
         if self.ticks.is_multiple_of(TICKS_PER_BALANCE) {
             self.balance_leaders(env);
         }
-        self.forget_replicated(env);
+        self.end_switch(env);
         let is_replicated = self.durability == Durability::Replicated;
         if is_replicated && env.now.since(self.synced_at) >= env.ctx.knobs.global_checkpoint_ms {
             self.synced_at = env.now;
@@ -56,11 +58,25 @@ impl Process {
         let me = self.me;
         let Some(replica) = self.replicas.get_mut(&id) else { return };
         let term = replica.partition.term();
-        if replica.partition.serves(env.now) {
-            self.is_fresh_from_pause = false;
-            self.begin_to_serve(env, id, term);
-            return;
+        let standing = Standing::of(&replica.partition, replica.serving_term, env.now);
+        match standing {
+            Standing::Serves(term) => {
+                self.is_fresh_from_pause = false;
+                self.leaders.learn(id.0, me, term);
+                return;
+            }
+            Standing::MustAsk(term) => {
+                self.is_fresh_from_pause = false;
+                return self.begin_to_serve(env, id, term);
+            }
+            Standing::Follows(leader, term) => {
+                self.leaders.forget(id.0, me);
+                if let Some(leader) = leader {
+                    self.leaders.learn(id.0, NodeId(leader as u32), term);
+                }
+            }
         }
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
         let leader = replica.partition.leader();
         if replica.partition.is_witness() && replica.partition.role() == Role::Leader {
             if replica.served_term != term {
@@ -76,10 +92,6 @@ impl Process {
             env.ctx.see(Sight::WitnessHandedOver);
             env.ctx.tell(|| format!("witness {me} has handed partition {id} over to {leader}"));
         }
-        self.forget_leader(id, me);
-        if let Some(leader) = leader.filter(|&leader| leader != u64::from(me.0)) {
-            self.learn_leader(id, NodeId(leader as u32), term);
-        }
     }
 
     /// A snapshot that the leader before has shown must stay what it was: whoever reads one is asked first. Who does not
@@ -88,9 +100,6 @@ impl Process {
         let up: BTreeSet<NodeId> =
             self.peers.iter().filter(|(_, peer)| peer.link.is_some()).map(|(&peer, _)| peer).collect();
         let Some(replica) = self.replicas.get_mut(&id) else { return };
-        if replica.partition.is_single() || replica.serving_term == term {
-            return self.learn_leader(id, self.me, term);
-        }
         let asked_in = replica.served_term == term && replica.asking.is_some();
         if !asked_in {
             replica.served_term = term;
@@ -114,7 +123,7 @@ impl Process {
                 env.ctx.see(Sight::TakeoverWithPrepared);
             }
             env.ctx.tell(|| format!("node {me} serves partition {id} in term {term}"));
-            self.learn_leader(id, me, term);
+            self.leaders.learn(id.0, me, term);
         }
     }
 
@@ -136,10 +145,11 @@ impl Process {
     /// Whoever leads sees to it that the table is there.
     fn have_table(&mut self, env: &mut Env<'_>, id: PartitionId) {
         let token = CommitToken(self.next_token());
-        let Some(replica) = self.replicas.get_mut(&id) else { return };
-        let is_missing = replica.partition.schema(crate::rows::TABLE).is_none();
-        let serves = replica.partition.serves(env.now) && replica.serving_term == replica.partition.term();
-        if !is_missing || replica.creating || !(serves || replica.partition.is_single()) {
+        let serves = self.serves(id, env.now);
+        let Some(replica) = self.replicas.get_mut(&id).filter(|replica| !replica.creating && serves) else {
+            return;
+        };
+        if replica.partition.schema(crate::rows::TABLE).is_some() {
             return;
         }
         if replica.partition.create_fragment(schema().into(), token).is_ok() {
@@ -151,13 +161,32 @@ impl Process {
     fn balance_leaders(&mut self, env: &mut Env<'_>) {
         for id in self.hosted() {
             let Some(preferred) = env.ctx.knobs.placement(id).voters.first().copied() else { continue };
-            let is_here = preferred == u64::from(self.me.0);
-            let partition = self.partition(id);
-            if !is_here && partition.serves(env.now) && partition.is_caught_up(preferred) {
-                // Refused while another hand-over is under way.
-                let _ = self.partition(id).transfer_leader(preferred);
+            if preferred != u64::from(self.me.0) {
+                let presses = env.ctx.random.one_in(4);
+                self.begin_hand_over(env, id, NodeId(preferred as u32), presses);
+            }
+        }
+    }
+
+    pub fn begin_hand_over(&mut self, env: &mut Env<'_>, id: PartitionId, to: NodeId, presses: bool) {
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
+        let begun = HandOver::begin(&replica.partition, to, presses, env.now);
+        match &mut replica.handing_over {
+            Some(known) => known.press(presses),
+            None => replica.handing_over = begun,
+        }
+    }
+
+    fn go_on_handing_over(&mut self, env: &mut Env<'_>, id: PartitionId) {
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
+        let Some(handing_over) = &mut replica.handing_over else { return };
+        match handing_over.go_on(&mut replica.partition, env.now) {
+            HandedOver::Waits => {}
+            HandedOver::Resigned => {
+                env.ctx.see(Sight::Resigned);
                 self.settle(env, id);
             }
+            HandedOver::Over => replica.handing_over = None,
         }
     }
 
@@ -165,36 +194,46 @@ impl Process {
 
     /// Groups of which nobody knows more go on from what there is.
     fn leave_amnesia(&mut self, env: &mut Env<'_>) {
+        // Between two modes of durability nothing is noted.
+        if self.noted_whole || self.switches_at.is_some() {
+            return;
+        }
         let mut all_known = true;
         for id in self.hosted() {
             if !self.partition(id).is_amnesiac() {
                 continue;
             }
-            if let Some(agreement) = self.agree(env, id) {
-                self.take_agreement(env, id, agreement);
+            let agreement = shoal_replication::agree(
+                (u64::from(self.me.0), self.life),
+                &self.replicas[&id].partition,
+                !env.disk.promises.initialised,
+                &self.testimonies(env, id),
+            );
+            if let Some(agreement) = agreement {
+                self.take_agreement(env, id, &agreement);
             }
             all_known &= !self.partition(id).is_amnesiac();
         }
-        env.disk.initialised |= all_known;
+        if all_known {
+            self.noted_whole = true;
+            env.disk.promises.note_whole(self.durability == Durability::Replicated);
+        }
     }
 
-    fn take_agreement(&mut self, env: &mut Env<'_>, id: PartitionId, agreement: Agreement) {
-        // One that was overtaken by a later one is told on for a while.
-        let is_known = self.agreements.get(&id).is_some_and(|known| known.newest >= agreement.newest);
-        if is_known && !self.partition(id).is_amnesiac() {
-            return;
-        }
-        if !is_known {
-            if env.disk.initialised {
+    fn take_agreement(&mut self, env: &mut Env<'_>, id: PartitionId, agreement: &Agreement) {
+        if self.agreements.of(id.0).is_none_or(|known| known.newest < agreement.newest) {
+            if env.disk.promises.initialised {
                 env.ctx.see(Sight::AmnesiaForgotten);
             }
             let me = self.me;
             env.ctx.tell(|| format!("node {me} learns for partition {id}: {agreement:?}"));
         }
-        let forgotten = self.partition(id).forget_amnesia(agreement.newest);
-        self.check(env, id, forgotten);
-        self.settle(env, id);
-        self.agreements.insert(id, agreement);
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
+        let taken = self.agreements.take(id.0, &mut replica.partition, agreement);
+        if matches!(taken, Ok(true)) {
+            self.settle(env, id);
+        }
+        self.check(env, id, taken);
     }
 
     /// What the other voters that are connected have told.
@@ -205,16 +244,6 @@ impl Process {
         };
         let voters = env.ctx.knobs.placement(id).voters.iter();
         voters.filter_map(|&voter| testimony_of(voter)).collect()
-    }
-
-    fn agree(&self, env: &Env<'_>, id: PartitionId) -> Option<Agreement> {
-        let others = self.testimonies(env, id);
-        let placement = env.ctx.knobs.placement(id);
-        if others.len() + 1 < placement.voters.len() {
-            return None;
-        }
-        let own = self.replicas.get(&id)?.partition.testimony(!env.disk.initialised, Vec::new())?;
-        Agreement::of((u64::from(self.me.0), self.life), &own, &others, placement.witness)
     }
 
     // ---- links ----
@@ -254,10 +283,10 @@ impl Process {
         let Some(known) = self.peers.get_mut(&peer) else { return };
         known.link = None;
         known.testimonies.clear();
-        known.horizon = Default::default();
         let life = known.life;
         env.ctx.tell(|| format!("node {me} has lost its link to {peer}"));
-        self.leaders.retain(|_, (leader, _)| *leader != peer);
+        self.leaders.forget_node(peer);
+        self.horizons.forget(peer);
         let lost: Vec<u64> =
             self.calls.iter().filter(|(_, call)| call.to == peer).map(|(&number, _)| number).collect();
         for number in lost {
@@ -372,13 +401,15 @@ impl Process {
     fn tell_news(&mut self, env: &mut Env<'_>) {
         let hosted = self.hosted();
         let testimonies = hosted.iter().filter_map(|&id| {
-            let heard = self.testimonies(env, id).into_iter().map(|(life, _)| life).collect();
-            Some((id, self.replicas[&id].partition.testimony(!env.disk.initialised, heard)?))
+            let replica = &self.replicas[&id].partition;
+            let others = self.testimonies(env, id);
+            Some((id, shoal_replication::testimony(replica, !env.disk.promises.initialised, &others)?))
         });
         let testimonies = testimonies.collect();
-        let leads = hosted.into_iter().filter(|&id| self.serves(id, env.now)).collect::<Vec<_>>();
-        let leads = leads.into_iter().map(|id| (id, self.partition(id).term())).collect();
-        let agreements = self.agreements.iter().map(|(&id, agreement)| (id, agreement.clone())).collect();
+        let led = env.ctx.knobs.all_partitions().filter(|id| self.leaders.of(id.0) == Some(self.me));
+        let leads = led.map(|id| (id.0, self.leaders.term_of(id.0))).collect();
+        let agreements =
+            self.agreements.all().map(|(id, agreement)| (PartitionId(id), agreement.clone())).collect();
         let news = News { testimonies, agreements, leads, horizon: self.own_horizon(), visible: self.visible };
         let peers: Vec<NodeId> = self.peers.keys().copied().collect();
         for peer in peers {
@@ -388,22 +419,17 @@ impl Process {
 
     fn hear_news(&mut self, env: &mut Env<'_>, from: NodeId, news: News) {
         for (id, agreement) in news.agreements {
-            let concerns = agreement.lives.contains(&(u64::from(self.me.0), self.life));
-            if concerns && self.replicas.contains_key(&id) {
-                self.take_agreement(env, id, agreement);
+            if concerns(&agreement, (u64::from(self.me.0), self.life)) {
+                self.take_agreement(env, id, &agreement);
             }
         }
-        let leads: BTreeSet<PartitionId> = news.leads.iter().map(|&(id, _)| id).collect();
-        self.leaders.retain(|id, (leader, _)| *leader != from || leads.contains(id));
-        for (id, term) in news.leads {
-            self.learn_leader(id, from, term);
-        }
+        self.leaders.hear(from, &news.leads);
         // Snapshots taken here from now on are not older.
         self.observe(news.visible);
         self.visible = self.visible.max(news.visible);
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.testimonies = news.testimonies.into_iter().collect();
-            peer.horizon = peer.horizon.max(news.horizon);
+            self.horizons.note(from, news.horizon);
         }
     }
 
@@ -412,10 +438,7 @@ impl Process {
         if let Ok(Reply::NotLeader(hint)) = &answer
             && let Some(partition) = owner.partition()
         {
-            self.forget_leader(partition, from);
-            if let Some(hint) = hint.filter(|&hint| hint != from) {
-                self.leaders.entry(partition).or_insert((hint, 0));
-            }
+            self.leaders.misplaced(partition.0, from, *hint);
         }
         match owner {
             Owner::Session(id, partition) => self.session_hears(env, id, partition, answer),
@@ -423,7 +446,8 @@ impl Process {
             Owner::Told { home, transaction, participant } => {
                 self.participant_told(env, home, transaction, participant, answer);
             }
-            Owner::Ended => self.coordinators_told(env, answer),
+            Owner::Orphans => self.orphans_told(env, answer),
+            Owner::Coordinators => self.coordinators_told(env, answer),
             Owner::Pulse(id, term) => self.pulse_heard(env, id, term, from, answer),
             Owner::Transfer(partition, to) => self.block_taken(env, partition, to, answer),
         }
@@ -435,7 +459,9 @@ impl Owner {
         match self {
             Owner::Session(_, partition) => Some(*partition),
             Owner::Told { participant, .. } => Some(*participant),
-            Owner::InDoubt(..) | Owner::Ended | Owner::Pulse(..) | Owner::Transfer(..) => None,
+            Owner::InDoubt(..) | Owner::Orphans | Owner::Coordinators | Owner::Pulse(..) | Owner::Transfer(..) => {
+                None
+            }
         }
     }
 }

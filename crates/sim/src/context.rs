@@ -52,6 +52,8 @@ pub enum Undo {
     /// It starts, and dies again after so long.
     StartAndDie(NodeId, u64),
     Die(NodeId),
+    /// All of them, where that may be.
+    AllDie,
     /// It is started again, and does not hear the other one for a moment.
     RestartApart(NodeId, NodeId),
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use shoal_partition::{HardState, LogStart};
+use shoal_replication::{LogRecord, Promises};
 use shoal_types::PartitionId;
 
 use crate::random::Random;
@@ -15,6 +16,24 @@ pub enum Record {
     Entry { index: u64, term: u64, data: Vec<u8> },
     Vote(HardState),
     Start(LogStart),
+}
+
+impl Record {
+    pub fn of(record: LogRecord<'_>) -> Record {
+        match record {
+            LogRecord::Start(start) => Record::Start(start),
+            LogRecord::Vote(vote) => Record::Vote(vote),
+            LogRecord::Entry { index, term, data } => Record::Entry { index, term, data: data.to_vec() },
+        }
+    }
+
+    pub fn as_log_record(&self) -> LogRecord<'_> {
+        match self {
+            Record::Start(start) => LogRecord::Start(*start),
+            Record::Vote(vote) => LogRecord::Vote(*vote),
+            Record::Entry { index, term, data } => LogRecord::Entry { index: *index, term: *term, data },
+        }
+    }
 }
 
 impl std::fmt::Display for Record {
@@ -40,21 +59,30 @@ pub struct CheckpointFile {
     pub blocks: Vec<Vec<u8>>,
 }
 
-#[derive(Default)]
 pub struct Disk {
     batches: VecDeque<Batch>,
     end: u64,
     durable: u64,
     checkpoints: BTreeMap<PartitionId, CheckpointFile>,
     next_file: u64,
-    /// The replicas here have taken part in the cluster.
-    pub initialised: bool,
-    /// The last process here ended in good order.
-    pub clean: bool,
-    /// A process here may have acknowledged from memory what is not on the disk. Durable at once.
-    pub replicated: bool,
+    /// Durable at once.
+    pub promises: Promises,
     /// The log has been cut behind checkpoints since the last crash.
     pub was_cut: bool,
+}
+
+impl Default for Disk {
+    fn default() -> Disk {
+        Disk {
+            batches: VecDeque::new(),
+            end: 0,
+            durable: 0,
+            checkpoints: BTreeMap::new(),
+            next_file: 0,
+            promises: Promises::NONE,
+            was_cut: false,
+        }
+    }
 }
 
 /// What a crash has done.

@@ -1,86 +1,123 @@
-//! Carrying out what partitions ask for, in the order that `Outputs` demands: messages, log, and what waits for the log.
-//!
-//! This is the simulated counterpart of the cluster's own driver; where the two differ, the simulator proves nothing.
+//! What the simulated node does for its partitions: the same code as the product's (`shoal_replication`), with a simulated log, links
+//! and clocks around it.
 
-use shoal_partition::{Message, encode_message};
-use shoal_planted::{Bug, is_planted};
-use shoal_types::{NodeId, PartitionId};
+use shoal_partition::{CommitToken, Message, Partition, encode_message};
+use shoal_replication::{Batch, Durable, Host, apply_durable, take_records};
+use shoal_types::{NodeId, PartitionId, Result, Timestamp};
 
 use crate::context::Event;
 use crate::disk::Record;
 use crate::knobs::Durability;
 use crate::message::Body;
-use crate::process::{Env, InFlight, Process};
+use crate::process::{Env, InLog, Process};
 use crate::sights::Sight;
+
+/// What a partition wants done, in its order, to be done as soon as it is let go.
+#[derive(Default)]
+struct Actions(Vec<Action>);
+
+enum Action {
+    Send(Message),
+    Applied(Timestamp),
+    Committed(CommitToken),
+    Lost(CommitToken),
+    Unknown(CommitToken),
+    WantCheckpoint(NodeId),
+    Append(Vec<Record>, Option<Batch>),
+}
+
+impl Host for Actions {
+    type Appended = ();
+
+    fn send(&mut self, message: &Message) {
+        self.0.push(Action::Send(message.clone()));
+    }
+
+    fn applied(&mut self, timestamp: Timestamp) {
+        self.0.push(Action::Applied(timestamp));
+    }
+
+    fn committed(&mut self, token: CommitToken) {
+        self.0.push(Action::Committed(token));
+    }
+
+    fn lost(&mut self, token: CommitToken) {
+        self.0.push(Action::Lost(token));
+    }
+
+    fn unknown(&mut self, token: CommitToken) {
+        self.0.push(Action::Unknown(token));
+    }
+
+    fn want_checkpoints(&mut self, replicas: &[u64]) {
+        self.0.extend(replicas.iter().map(|&replica| Action::WantCheckpoint(NodeId(replica as u32))));
+    }
+
+    fn append(&mut self, partition: &mut Partition) -> Result<()> {
+        let mut records = Vec::new();
+        let batch = take_records(partition, |record| records.push(Record::of(record)));
+        self.0.push(Action::Append(records, batch));
+        Ok(())
+    }
+}
 
 impl Process {
     /// Does what a partition wants done, while nobody else touches it.
     pub fn settle(&mut self, env: &mut Env<'_>, partition: PartitionId) {
         let Some(replica) = self.replicas.get_mut(&partition) else { return };
-        let is_single = replica.partition.is_single();
-        let applied = replica.partition.applied_timestamp();
-        let outputs = replica.partition.outputs();
-        let mut messages: Vec<Message> = outputs.messages.drain(..).collect();
-        let number = outputs.number;
-        for message in outputs.messages_after_persist.drain(..) {
-            match number <= replica.durable_number || is_planted(Bug::SendBeforeDurable) {
-                true => messages.push(message),
-                false => replica.unsent.push_back((number, message)),
+        let mut actions = Actions::default();
+        let settled = shoal_replication::settle(&mut replica.partition, || &mut replica.unsent, &mut actions);
+        self.carry_out(env, partition, settled, actions);
+    }
+
+    fn carry_out(&mut self, env: &mut Env<'_>, id: PartitionId, settled: Result<()>, actions: Actions) {
+        self.check(env, id, settled);
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
+        let timestamp = std::mem::take(&mut replica.proposed_at);
+        self.woken.extend(replica.partition.outputs().woken.drain(..));
+        for action in actions.0 {
+            match action {
+                Action::Send(message) => self.send_raft(env, id, &message),
+                Action::Applied(timestamp) => {
+                    self.observe(timestamp);
+                    self.visible = self.visible.max(timestamp);
+                }
+                Action::Committed(token) => self.proposal_committed(env, id, token),
+                Action::Lost(token) => self.proposal_lost(env, id, token),
+                Action::Unknown(token) => self.proposal_unknown(env, token),
+                Action::WantCheckpoint(replica) => self.want_checkpoint(env, id, replica),
+                Action::Append(records, batch) => self.append(env, id, records, batch, timestamp),
             }
         }
-        let committed = std::mem::take(&mut outputs.committed);
-        let lost = std::mem::take(&mut outputs.lost);
-        let unknown = std::mem::take(&mut outputs.unknown);
-        self.woken.extend(outputs.woken.drain(..));
-        let wanted = std::mem::take(&mut outputs.wants_checkpoint);
-        let mut records = Vec::new();
-        let must_sync = outputs.must_sync();
-        if outputs.must_persist() {
-            if let Some(start) = outputs.log_start.take() {
-                records.push((partition, Record::Start(start)));
-            }
-            // A group of one needs no vote on disk: its term is that of its last entry.
-            if let Some(vote) = outputs.hard_state.take().filter(|_| !is_single) {
-                records.push((partition, Record::Vote(vote)));
-            }
-            records.extend(outputs.append.drain(..).map(|entry| {
-                let (index, term, data) = (entry.index(), entry.term(), entry.data().to_vec());
-                (partition, Record::Entry { index, term, data })
-            }));
-        }
-        self.observe(applied);
-        self.visible = self.visible.max(applied);
-        for message in messages {
-            self.send_raft(env, partition, &message);
-        }
-        if !records.is_empty() {
-            let me = self.me;
-            if env.ctx.says() {
-                let text: Vec<String> = records.iter().map(|(_, record)| record.to_string()).collect();
-                env.ctx.tell(|| format!("node {me} logs of partition {partition}: {}", text.join(", ")));
-            }
-            let end = env.disk.append(records);
-            self.in_flight.push_back(InFlight { end, partition, number, must_sync });
-            self.see_to(env, end, must_sync);
-        }
-        for token in committed {
-            self.proposal_committed(env, partition, token);
-        }
-        for token in lost {
-            self.proposal_lost(env, partition, token);
-        }
-        for token in unknown {
-            self.proposal_unknown(env, token);
-        }
-        for replica in wanted {
-            self.want_checkpoint(env, partition, NodeId(replica as u32));
-        }
-        let Some(replica) = self.replicas.get_mut(&partition) else { return };
+        let Some(replica) = self.replicas.get_mut(&id) else { return };
         if replica.partition.has_ending() && !std::mem::replace(&mut replica.going_on, true) {
             env.ctx.see(Sight::AppliedInSlices);
             let delay = env.ctx.random.below(env.ctx.knobs.delay_us.1);
-            env.ctx.plan(delay, Event::Slice(self.me, self.life, partition));
+            env.ctx.plan(delay, Event::Slice(self.me, self.life, id));
         }
+    }
+
+    fn append(
+        &mut self,
+        env: &mut Env<'_>,
+        partition: PartitionId,
+        records: Vec<Record>,
+        batch: Option<Batch>,
+        timestamp: Timestamp,
+    ) {
+        let me = self.me;
+        if env.ctx.says() {
+            let text: Vec<String> = records.iter().map(|record| record.to_string()).collect();
+            env.ctx.tell(|| format!("node {me} logs of partition {partition}: {}", text.join(", ")));
+        }
+        let end = env.disk.append(records.into_iter().map(|record| (partition, record)).collect());
+        if let Some(Batch { number, must_sync }) = batch {
+            self.in_flight.stage(InLog { partition, number, timestamp }, must_sync);
+        }
+        let batch = self.in_flight.end_batch();
+        let must_sync = batch.must_sync;
+        self.in_flight.appended(batch, end);
+        self.see_to(env, end, must_sync);
     }
 
     /// Does a slice of what large transactions leave to do.
@@ -107,27 +144,31 @@ impl Process {
         }
     }
 
-    /// Entries count in memory from now on, or on the disk. What counted in memory before is noted until the disk has it.
+    /// Entries count in memory from now on, or on the disk.
     pub fn switch_durability(&mut self, env: &mut Env<'_>, durability: Durability) {
         self.durability = durability;
-        self.forgets_replicated_at = None;
+        self.switches_at = None;
         match durability {
             Durability::Replicated => {
-                env.disk.replicated = true;
+                env.disk.promises.acknowledge_from_memory();
                 env.ctx.see(Sight::SwitchedToReplicated);
             }
-            Durability::Disk => env.ctx.see(Sight::SwitchedToDisk),
+            Durability::Disk => {
+                self.switches_at = Some(env.disk.end());
+                env.ctx.see(Sight::SwitchedToDisk);
+            }
         }
     }
 
-    /// Forgets that entries counted in memory when that is no longer so and the disk has them all.
-    pub fn forget_replicated(&mut self, env: &mut Env<'_>) {
-        if self.durability == Durability::Replicated || !env.disk.replicated || !self.is_whole() {
-            return;
-        }
-        let end = *self.forgets_replicated_at.get_or_insert(env.disk.end());
+    /// Ends the switch to disk when that has all that counted in memory before.
+    pub fn end_switch(&mut self, env: &mut Env<'_>) {
+        let Some(end) = self.switches_at else { return };
         match env.disk.durable() >= end {
-            true => env.disk.replicated = false,
+            true => {
+                self.switches_at = None;
+                let is_whole = self.is_whole();
+                env.disk.promises.acknowledge_from_disk(is_whole);
+            }
             false => self.want_sync(env, end),
         }
     }
@@ -153,37 +194,35 @@ impl Process {
 
     /// Hands everything up to `end` back to the partitions, as far as nothing before it has to be synced first.
     pub fn complete(&mut self, env: &mut Env<'_>, end: u64) {
-        let mut touched: Vec<(PartitionId, u64)> = Vec::new();
-        let durable = env.disk.durable();
-        while let Some(first) = self.in_flight.front() {
-            if first.end > end || (first.must_sync && first.end > durable) {
-                break;
-            }
-            match touched.iter_mut().find(|(partition, _)| *partition == first.partition) {
-                Some((_, number)) => *number = (*number).max(first.number),
-                None => touched.push((first.partition, first.number)),
-            }
-            self.completed = self.completed.max(first.end);
-            self.in_flight.pop_front();
-        }
+        let mut durable = Durable::default();
+        let mut newest = Timestamp::ZERO;
+        let on_disk = env.disk.durable();
+        let last = self.in_flight.take_due(
+            end,
+            || on_disk,
+            |in_log: InLog| {
+                durable.note(in_log.partition.0, in_log.number);
+                newest = newest.max(in_log.timestamp);
+            },
+        );
+        self.visible = self.visible.max(newest);
+        self.completed = self.completed.max(last.unwrap_or_default());
         if self.in_flight.is_empty() {
             self.completed = self.completed.max(end.min(env.disk.end()));
         }
         let horizon = self.horizon();
-        for (partition, number) in touched {
-            self.partition(partition).set_gc_horizon(horizon);
-            let persisted = self.partition(partition).persisted(number);
-            self.check(env, partition, persisted);
-            let Some(replica) = self.replicas.get_mut(&partition) else { continue };
-            replica.durable_number = replica.durable_number.max(number);
-            let mut due = Vec::new();
-            while replica.unsent.front().is_some_and(|&(wanted, _)| wanted <= number) {
-                due.extend(replica.unsent.pop_front());
+        for (partition, number) in durable.drain() {
+            let id = PartitionId(partition);
+            let Some(replica) = self.replicas.get_mut(&id) else { continue };
+            let applied = apply_durable(&mut replica.partition, number, horizon);
+            if applied.is_err() {
+                self.check(env, id, applied);
+                continue;
             }
-            for (_, message) in due {
-                self.send_raft(env, partition, &message);
-            }
-            self.settle(env, partition);
+            let mut actions = Actions::default();
+            let (partition, unsent) = (&mut replica.partition, &mut replica.unsent);
+            let settled = shoal_replication::settle_durable(partition, number, unsent, &mut actions);
+            self.carry_out(env, id, settled, actions);
         }
     }
 }

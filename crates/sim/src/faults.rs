@@ -51,7 +51,8 @@ impl World {
             Fault::CrashSeveral => {
                 let all = self.ctx.random.one_in(3);
                 if all && self.counts_in_memory() {
-                    return self.crash_everything();
+                    self.crash_everything();
+                    return;
                 }
                 for node in self.ctx.knobs.nodes() {
                     if all || self.ctx.random.one_in(2) {
@@ -108,6 +109,11 @@ impl World {
         match undo {
             Undo::Start(node) => self.start(node),
             Undo::Resume(node) => self.resume(node),
+            Undo::AllDie => {
+                if self.ctx.is_rough && self.crash_everything() {
+                    self.ctx.see(Sight::DiedAtDecision);
+                }
+            }
             Undo::Mend(from, to) => self.ctx.network.mend(from, to),
             Undo::SpeedUp(from, to) => self.ctx.network.speed_up(from, to),
             Undo::QuickDisk(node) => self.machine(node).slow_disk_us = 0,
@@ -132,7 +138,7 @@ impl World {
         self.machines.values().any(|machine| {
             let runs =
                 machine.process.as_ref().is_some_and(|process| process.durability == Durability::Replicated);
-            runs || machine.disk.replicated || machine.durability == Durability::Replicated
+            runs || machine.disk.promises.from_memory || machine.durability == Durability::Replicated
         })
     }
 
@@ -260,15 +266,15 @@ impl World {
 
     /// Everybody's memory is gone at once. What clients were told may be lost, but for what all disks have had the time to sync,
     /// and for transactions over several partitions, which wait for the disk.
-    fn crash_everything(&mut self) {
+    fn crash_everything(&mut self) -> bool {
         let nodes: Vec<NodeId> = self.ctx.knobs.nodes().collect();
         if !nodes.iter().all(|&node| self.is_whole(node)) {
-            return;
+            return false;
         }
         let processes = self.machines.values().filter_map(|machine| machine.process.as_ref());
         let synced = processes.map(|process| process.synced_moment).min().unwrap_or(0);
         if synced < self.ctx.history.opened_at() {
-            return;
+            return false;
         }
         self.ctx.tell(|| format!("all nodes die at once; everything up to moment {synced} is synced"));
         for node in nodes {
@@ -276,6 +282,7 @@ impl World {
             self.undo_later(5, 700, Undo::Start(node));
         }
         self.ctx.history.forget_after(synced);
+        true
     }
 
     fn hand_over(&mut self) {

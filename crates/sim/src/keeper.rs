@@ -1,6 +1,7 @@
 //! Checkpoints of all replicas in rounds, and the log cut behind them, step by step while everything else goes on.
 
 use shoal_partition::CheckpointCursor;
+use shoal_replication::{Checkpoint, begin_checkpoint, may_finish};
 use shoal_types::PartitionId;
 
 use crate::context::Event;
@@ -65,22 +66,22 @@ impl Process {
             return Some(round);
         }
         if let Some(partition) = round.left.pop() {
-            if self.partition(partition).is_installing() {
-                round.low_water = round.low_water.min(self.checkpointed);
-            } else if self.partition(partition).is_witness() {
-                round.low_water = round.low_water.min(self.log_again(env, partition, 0));
-                round.durable_at = env.disk.end();
-            } else {
-                let file = CheckpointFile { number: env.disk.next_file(), blocks: Vec::new() };
-                let low_water = self.completed;
-                let cursor = self.partition(partition).begin_checkpoint();
-                let (me, index) = (self.me, cursor.index());
-                env.ctx.tell(|| format!("node {me} begins a checkpoint of partition {partition} at {index}"));
-                if !self.partition(partition).is_single() {
-                    // At once: the log in memory is cut as well.
-                    self.log_again(env, partition, cursor.index());
+            let file = CheckpointFile { number: env.disk.next_file(), blocks: Vec::new() };
+            let (completed, checkpointed) = (self.completed, self.checkpointed);
+            let (low_water, begun) = begin_checkpoint(self.partition(partition), completed, checkpointed);
+            self.settle(env, partition);
+            let me = self.me;
+            match begun {
+                Checkpoint::None => round.low_water = round.low_water.min(low_water),
+                Checkpoint::Logged => {
+                    round.low_water = round.low_water.min(low_water);
+                    round.durable_at = env.disk.end();
                 }
-                round.current = Some(Current { partition, file, low_water, stage: Stage::Writing(cursor) });
+                Checkpoint::Writing(cursor) => {
+                    let index = cursor.index();
+                    env.ctx.tell(|| format!("node {me} begins a checkpoint of partition {partition} at {index}"));
+                    round.current = Some(Current { partition, file, low_water, stage: Stage::Writing(cursor) });
+                }
             }
             return Some(round);
         }
@@ -120,8 +121,7 @@ impl Process {
             }
             Stage::Syncing(cursor, end) if env.disk.durable() >= end => {
                 let me = self.me;
-                // The newest file counts: it must not be older than the state that a copy has brought meanwhile.
-                let is_current = self.partition(partition).is_current(&cursor);
+                let is_current = may_finish(self.partition(partition), &cursor);
                 self.partition(partition).end_checkpoint(cursor);
                 if !is_current {
                     return Going::Failed;
@@ -133,14 +133,6 @@ impl Process {
             Stage::Syncing(cursor, end) => Stage::Syncing(cursor, end),
         };
         Going::On(current)
-    }
-
-    /// Logs what a checkpoint does not cover once more; nothing before the position that this yields is needed for it.
-    fn log_again(&mut self, env: &mut Env<'_>, partition: PartitionId, covered: u64) -> u64 {
-        let low_water = self.completed;
-        self.partition(partition).log_again(covered);
-        self.settle(env, partition);
-        low_water
     }
 }
 

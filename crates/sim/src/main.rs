@@ -19,10 +19,10 @@ struct Options {
     /// Run this part alone: cluster or log.
     #[arg(long, value_parser = part_of)]
     only: Option<Part>,
-    /// Look for the bugs that are planted, instead of unknown ones.
+    /// Look for the bugs that are planted, or for the one of this name, instead of unknown ones.
     #[cfg(feature = "planted-bugs")]
-    #[arg(long)]
-    planted: bool,
+    #[arg(long, value_name = "BUG", num_args = 0..=1, default_missing_value = "")]
+    planted: Option<String>,
     /// How many seeds to run.
     #[arg(long, default_value_t = 2000)]
     seeds: u64,
@@ -46,8 +46,8 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let parts = options.only.map_or(Part::ALL.to_vec(), |part| vec![part]);
     #[cfg(feature = "planted-bugs")]
-    if options.planted {
-        let found = shoal_sim::print_planted(500, threads(&options));
+    if let Some(name) = &options.planted {
+        let found = shoal_sim::print_planted(name, options.seeds, threads(&options));
         return if found { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     match options.seed {

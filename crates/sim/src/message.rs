@@ -4,6 +4,7 @@
 //! number 0 asks for no reply.
 
 use shoal_partition::{Agreement, Decision, HomeOutcome, Testimony};
+use shoal_replication::Piece;
 use shoal_two_phase as two_phase;
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
@@ -35,7 +36,7 @@ pub struct News {
     pub testimonies: Vec<(PartitionId, Testimony)>,
     pub agreements: Vec<(PartitionId, Agreement)>,
     /// Partitions that the sender leads, and since which terms.
-    pub leads: Vec<(PartitionId, u64)>,
+    pub leads: Vec<(u32, u64)>,
     /// Transactions there read no snapshot before this.
     pub horizon: Timestamp,
     pub visible: Timestamp,
@@ -98,8 +99,7 @@ pub enum Request {
     Confirm(PartitionId, TransactionId, PartitionId),
     /// Which of these transactions does the node not run any more?
     EndedAmong(Vec<TransactionId>),
-    /// A block of a checkpoint: is it the first, is it the last.
-    Checkpoint(PartitionId, bool, bool, Vec<u8>),
+    Checkpoint(PartitionId, Piece),
 }
 
 impl Request {

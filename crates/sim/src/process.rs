@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use shoal_partition::*;
-use shoal_planted::{Bug, is_planted};
+use shoal_replication::{
+    Agreements, Copies, HandOver, InFlight, Leaders, PeerHorizons, ReplicaPlan, Unsent, may_serve, replay,
+};
+use shoal_two_phase::Resolver;
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event};
-use crate::disk::{Disk, Record};
+use crate::disk::{CheckpointFile, Disk};
 use crate::keeper::Keeper;
 use crate::knobs::{Durability, Knobs};
 use crate::message::{Body, Failure, Packet, Request};
@@ -19,7 +22,7 @@ use crate::rows::Codec;
 use crate::server::{Waiting, WaitingRequest};
 use crate::session::Session;
 use crate::sights::Sight;
-use crate::transfer::{Incoming, Outgoing};
+use crate::transfer::{Installing, Outgoing};
 
 /// A call that has no reply after so long has failed.
 const CALL_TIMEOUT_US: u64 = 700_000;
@@ -39,9 +42,9 @@ pub struct Env<'a> {
 
 pub struct Replica {
     pub partition: Partition,
-    /// Messages that wait until the output batch of their number is durable.
-    pub unsent: VecDeque<(u64, Message)>,
-    pub durable_number: u64,
+    pub unsent: Unsent,
+    /// The timestamp of what it has proposed and is about to log.
+    pub proposed_at: Timestamp,
     /// The term in which it was last seen to lead with a lease.
     pub served_term: u64,
     /// The term in which it serves: the clock has been moved beyond the snapshots that leaders before it may have shown.
@@ -50,6 +53,8 @@ pub struct Replica {
     pub asking: Option<(BTreeSet<NodeId>, Millis)>,
     /// The table is being created.
     pub creating: bool,
+    /// No transaction may join it here: another node is about to lead it.
+    pub handing_over: Option<HandOver>,
     /// A slice of what large transactions leave to do is planned.
     pub going_on: bool,
 }
@@ -64,7 +69,6 @@ pub struct Peer {
     pub dead_life: u64,
     pub heard_at: Millis,
     pub testimonies: BTreeMap<PartitionId, Testimony>,
-    pub horizon: Timestamp,
 }
 
 /// Who waits for a reply.
@@ -80,8 +84,10 @@ pub enum Owner {
         transaction: TransactionId,
         participant: PartitionId,
     },
-    /// Whether coordinators still run.
-    Ended,
+    /// Whether the coordinators of what has not prepared still run.
+    Orphans,
+    /// The same of what has been decided.
+    Coordinators,
     /// A leader of this partition and term wants to know which snapshots are read.
     Pulse(PartitionId, u64),
     Transfer(PartitionId, NodeId),
@@ -92,12 +98,11 @@ pub struct Call {
     pub owner: Owner,
 }
 
-/// Something in the log that has not been handed back.
-pub struct InFlight {
-    pub end: u64,
+/// An output batch of a partition that is in the log.
+pub struct InLog {
     pub partition: PartitionId,
     pub number: u64,
-    pub must_sync: bool,
+    pub timestamp: Timestamp,
 }
 
 pub struct Process {
@@ -105,8 +110,10 @@ pub struct Process {
     pub life: u64,
     pub replicas: BTreeMap<PartitionId, Replica>,
     pub peers: BTreeMap<NodeId, Peer>,
-    pub leaders: BTreeMap<PartitionId, (NodeId, u64)>,
-    pub in_flight: VecDeque<InFlight>,
+    pub horizons: PeerHorizons,
+    pub leaders: Leaders,
+    /// Appended and not handed back.
+    pub in_flight: InFlight<u64, InLog>,
     /// Everything before this is handed back.
     pub completed: u64,
     pub is_syncing: bool,
@@ -125,12 +132,11 @@ pub struct Process {
     pub keeper: Keeper,
     pub checkpointed: u64,
     pub outgoing: BTreeMap<(PartitionId, NodeId), Outgoing>,
-    pub incoming: BTreeMap<PartitionId, Incoming>,
-    pub installing: VecDeque<PartitionId>,
+    pub incoming: Copies<CheckpointFile>,
+    pub installing: VecDeque<Installing>,
     /// What voters have agreed on, this life among them.
-    pub agreements: BTreeMap<PartitionId, Agreement>,
-    /// What the resolver has seen in its last round.
-    pub seen_unsettled: BTreeSet<(PartitionId, TransactionId)>,
+    pub agreements: Agreements,
+    pub resolver: Resolver,
     pub ticks: u64,
     pub synced_at: Millis,
     /// When clients had done so much, the newest sync that has ended, and the one under way, began: everything that they had been
@@ -143,8 +149,10 @@ pub struct Process {
     pub home_terms: BTreeMap<PartitionId, u64>,
     pub codec: Codec,
     pub durability: Durability,
-    /// All that was acknowledged from memory is on the disk when this is.
-    pub forgets_replicated_at: Option<u64>,
+    /// Durability was switched to disk: all that was acknowledged from memory is on the disk when this is.
+    pub switches_at: Option<u64>,
+    /// The replicas have been found to know all that they ever promised.
+    pub noted_whole: bool,
     /// Why it cannot go on.
     pub stopped: Option<String>,
 }
@@ -153,24 +161,20 @@ impl Process {
     /// Starts a process on what the disk has.
     pub fn start(me: NodeId, life: u64, durability: Durability, env: &mut Env<'_>) -> Process {
         let knobs = env.ctx.knobs.clone();
-        let was_replicated = match is_planted(Bug::AmnesiaByPresentDurability) {
-            true => durability == Durability::Replicated,
-            false => env.disk.replicated,
-        };
-        let amnesia = !env.disk.initialised || (!env.disk.clean && was_replicated);
-        if env.disk.initialised && amnesia && durability == Durability::Disk {
+        let is_initialised = env.disk.promises.initialised;
+        let amnesia = env.disk.promises.begin_process(durability == Durability::Replicated);
+        if is_initialised && amnesia && durability == Durability::Disk {
             env.ctx.see(Sight::AmnesiacWithDisk);
         }
-        env.disk.replicated = durability == Durability::Replicated || (env.disk.replicated && !env.disk.clean);
-        env.disk.clean = false;
         let peers = knobs.nodes().filter(|&node| node != me).map(|node| (node, Peer::default())).collect();
         let mut process = Process {
             me,
             life,
             replicas: BTreeMap::new(),
             peers,
-            leaders: BTreeMap::new(),
-            in_flight: VecDeque::new(),
+            horizons: PeerHorizons::default(),
+            leaders: Leaders::new(knobs.all_partitions().count() as u32),
+            in_flight: InFlight::default(),
             completed: env.disk.end(),
             is_syncing: false,
             sync_wanted: 0,
@@ -187,10 +191,10 @@ impl Process {
             keeper: Keeper::default(),
             checkpointed: 0,
             outgoing: BTreeMap::new(),
-            incoming: BTreeMap::new(),
+            incoming: Copies::default(),
             installing: VecDeque::new(),
-            agreements: BTreeMap::new(),
-            seen_unsettled: BTreeSet::new(),
+            agreements: Agreements::default(),
+            resolver: Resolver::default(),
             ticks: 0,
             synced_at: env.now,
             synced_moment: 0,
@@ -199,7 +203,8 @@ impl Process {
             home_terms: BTreeMap::new(),
             codec: Codec::default(),
             durability,
-            forgets_replicated_at: None,
+            switches_at: None,
+            noted_whole: false,
             stopped: None,
         };
         for partition in knobs.all_partitions().filter(|&partition| knobs.hosts(me, partition)) {
@@ -223,12 +228,13 @@ impl Process {
     fn adopt(&mut self, id: PartitionId, partition: Partition) {
         let replica = Replica {
             partition,
-            unsent: VecDeque::new(),
-            durable_number: 0,
+            unsent: Unsent::default(),
+            proposed_at: Timestamp::ZERO,
             served_term: 0,
             serving_term: 0,
             asking: None,
             creating: false,
+            handing_over: None,
             going_on: false,
         };
         self.replicas.insert(id, replica);
@@ -287,10 +293,8 @@ impl Process {
     }
 
     pub fn serves(&self, partition: PartitionId, now: Millis) -> bool {
-        self.replicas.get(&partition).is_some_and(|replica| {
-            replica.partition.is_single()
-                || (replica.serving_term == replica.partition.term() && replica.partition.serves(now))
-        })
+        let replica = self.replicas.get(&partition);
+        replica.is_some_and(|replica| may_serve(&replica.partition, replica.serving_term, now))
     }
 
     // ---- clocks and numbers ----
@@ -308,7 +312,11 @@ impl Process {
     pub fn timestamp_for(&mut self, env: &Env<'_>, partition: PartitionId) -> Timestamp {
         let newest = self.partition(partition).newest_timestamp();
         self.observe(newest);
-        self.tick_clock(env)
+        let timestamp = self.tick_clock(env);
+        if let Some(replica) = self.replicas.get_mut(&partition) {
+            replica.proposed_at = timestamp;
+        }
+        timestamp
     }
 
     pub fn next_token(&mut self) -> u64 {
@@ -323,8 +331,8 @@ impl Process {
 
     /// No snapshot before this is in use or will be taken.
     pub fn horizon(&self) -> Timestamp {
-        let peers = self.peers.values().filter(|peer| peer.link.is_some()).map(|peer| peer.horizon).min();
-        self.own_horizon().min(peers.unwrap_or(Timestamp::MAX))
+        let linked = self.peers.iter().filter(|(_, peer)| peer.link.is_some());
+        self.own_horizon().min(self.horizons.least(linked.map(|(&peer, _)| peer)))
     }
 
     pub fn own_horizon(&self) -> Timestamp {
@@ -379,20 +387,7 @@ impl Process {
             let voters = env.ctx.knobs.placement(partition).voters.clone();
             return env.ctx.random.pick(&voters).map(|&voter| NodeId(voter as u32));
         }
-        self.leaders.get(&partition).map(|&(leader, _)| leader)
-    }
-
-    pub fn learn_leader(&mut self, partition: PartitionId, leader: NodeId, term: u64) {
-        let known = self.leaders.entry(partition).or_insert((leader, term));
-        if term >= known.1 {
-            *known = (leader, term);
-        }
-    }
-
-    pub fn forget_leader(&mut self, partition: PartitionId, leader: NodeId) {
-        if self.leaders.get(&partition).is_some_and(|&(known, _)| known == leader) {
-            self.leaders.remove(&partition);
-        }
+        self.leaders.of(partition.0)
     }
 }
 
@@ -408,20 +403,15 @@ fn recover(
     let budget = Arc::new(MemoryBudget::new(BUDGET_BYTES));
     let placement = knobs.placement(id);
     let single = PartitionConfig::single(id, budget);
-    let replica = u64::from(me.0);
-    let config = match knobs.is_alone(id) {
-        true => PartitionConfig { replica, voters: vec![replica], ..single },
-        false => PartitionConfig {
-            replica,
-            voters: placement.voters.clone(),
-            witness: placement.witness,
-            timing: knobs.timing,
-            amnesia,
-            life,
-            tail_bytes_max: knobs.tail_bytes_max,
-            ..single
-        },
+    let plan = ReplicaPlan {
+        replica: u64::from(me.0),
+        voters: placement.voters.clone(),
+        witness: placement.witness,
+        timing: knobs.timing,
+        amnesia,
+        life,
     };
+    let config = plan.config(PartitionConfig { tail_bytes_max: knobs.tail_bytes_max, ..single });
     let config = PartitionConfig { slice_writes: knobs.slice_writes, ..config };
     let mut partition = Partition::new(config);
     for block in disk.checkpoint(id).iter().flat_map(|file| &file.blocks) {
@@ -429,14 +419,7 @@ fn recover(
     }
     let records = disk.batches().flat_map(|batch| &batch.records).filter(|(of, _)| *of == id);
     for (_, record) in records {
-        match record {
-            Record::Vote(hard_state) => partition.recover_hard_state(*hard_state)?,
-            Record::Start(start) => partition.recover_from(*start)?,
-            Record::Entry { index, term, data } => {
-                partition.set_gc_horizon(partition.newest_timestamp());
-                partition.replay(*index, *term, data)?;
-            }
-        }
+        replay(&mut partition, record.as_log_record())?;
     }
     Ok(partition)
 }

@@ -4,7 +4,7 @@
 //! then. Its transaction's end strikes it out.
 
 use shoal_partition::*;
-use shoal_two_phase as two_phase;
+use shoal_two_phase::{self as two_phase, End, PartHere};
 use shoal_types::{NodeId, PartitionId, Result, Timestamp, TransactionId};
 
 use crate::message::{Body, Operation, Part, Reply, Request};
@@ -68,8 +68,8 @@ impl Process {
 
     pub fn serve(&mut self, env: &mut Env<'_>, from: NodeId, number: u64, request: Request) {
         match request {
-            Request::Checkpoint(partition, first, last, block) => {
-                return self.take_block(env, (from, number), partition, (first, last), block);
+            Request::Checkpoint(partition, piece) => {
+                return self.take_piece(env, (from, number), partition, piece);
             }
             Request::EndedAmong(transactions) => {
                 let ended = transactions.into_iter().filter(|&id| !self.coordinates(id)).collect();
@@ -157,6 +157,10 @@ impl Process {
             let refusal = self.not_leader(env, part.partition);
             return Err(if part.term == 0 { refusal } else { Reply::Lost });
         }
+        if part.term == 0 && self.replicas[&part.partition].handing_over.is_some() {
+            env.ctx.see(Sight::JoinRefused);
+            return Err(self.not_leader(env, part.partition));
+        }
         let partition = self.partition(part.partition);
         let term = partition.term();
         match partition.has_part(part.transaction, part.term, part.writes) {
@@ -192,13 +196,15 @@ impl Process {
                 }
                 Err(refusal) => done(refusal),
             },
-            Request::Commit(part) => match self.hold(env, part) {
-                Ok(_) if part.writes == 0 && self.awaits_predecessors(part.partition, part.transaction, token) => {
-                    Ok(Served::Waits)
+            Request::Commit(part) if !self.serves(part.partition, env.now) => {
+                done(self.not_leader(env, part.partition))
+            }
+            Request::Commit(part) => {
+                match part.writes == 0 && self.awaits_predecessors(part.partition, part.transaction, token) {
+                    true => Ok(Served::Waits),
+                    false => self.commit(env, (from, number), part),
                 }
-                Ok(_) => self.commit(env, (from, number), part),
-                Err(refusal) => done(refusal),
-            },
+            }
             Request::Rollback(partition, transaction) => {
                 self.end_transaction(*partition, *transaction);
                 done(Reply::Fine)
@@ -391,13 +397,26 @@ impl Process {
     fn commit(&mut self, env: &mut Env<'_>, (from, number): (NodeId, u64), part: &Part) -> Result<Served> {
         let timestamp = self.timestamp_for(env, part.partition);
         let token = CommitToken(self.next_token());
-        match self.partition(part.partition).propose_commit(part.transaction, timestamp, token)? {
-            CommitStart::Proposed => {
+        match self.propose_end(part, End::Commit, timestamp, token)? {
+            Some(CommitStart::Proposed) => {
                 self.proposals.insert(token, Waiting::Commit { from, number, timestamp });
                 Ok(Served::Later)
             }
-            CommitStart::ReadOnly => Ok(Served::Reply(Reply::Committed(Timestamp::ZERO))),
+            Some(CommitStart::ReadOnly) => Ok(Served::Reply(Reply::Committed(Timestamp::ZERO))),
+            None => Ok(Served::Reply(Reply::Lost)),
         }
+    }
+
+    fn propose_end(
+        &mut self,
+        part: &Part,
+        end: End<'_>,
+        timestamp: Timestamp,
+        token: CommitToken,
+    ) -> Result<Option<CommitStart>> {
+        let Part { partition, transaction, term, writes } = *part;
+        let part = PartHere { transaction, term, writes };
+        two_phase::propose_end(self.partition(partition), part, end, timestamp, token)
     }
 
     /// Rolls a transaction back unless it is prepared; requests of it that wait here do nothing more.
@@ -481,31 +500,28 @@ impl Process {
         match request {
             two_phase::Request::Prepare { participant, home } => {
                 let two_phase::Participant { partition, term, writes } = *participant;
-                if let Err(refusal) = self.hold(env, &Part { partition, transaction, term, writes }) {
-                    return Ok(Served::Reply(refusal));
-                }
+                let part = Part { partition, transaction, term, writes };
                 if writes == 0 && self.awaits_predecessors(partition, transaction, token) {
                     return Ok(Served::Waits);
                 }
                 let timestamp = self.timestamp_for(env, partition);
                 let token = CommitToken(self.next_token());
-                let started =
-                    self.partition(partition).propose_prepare(transaction, *home, timestamp, writes, token)?;
-                if started == CommitStart::ReadOnly {
-                    return Ok(Served::Reply(Reply::Prepared(None)));
+                match self.propose_end(&part, End::Prepare { home: *home }, timestamp, token)? {
+                    Some(CommitStart::Proposed) => {}
+                    Some(CommitStart::ReadOnly) => return Ok(Served::Reply(Reply::Prepared(None))),
+                    None => return Ok(Served::Reply(Reply::Lost)),
                 }
                 self.proposals.insert(token, Waiting::Prepare { from, number, timestamp });
             }
             two_phase::Request::HomeCommit { home, after, participants } => {
                 let two_phase::Participant { partition, term, writes } = *home;
-                if let Err(refusal) = self.hold(env, &Part { partition, transaction, term, writes }) {
-                    return Ok(Served::Reply(refusal));
-                }
+                let part = Part { partition, transaction, term, writes };
                 self.observe(*after);
                 let timestamp = self.timestamp_for(env, partition);
                 let token = CommitToken(self.next_token());
-                let partition = self.partition(partition);
-                partition.propose_home_commit(transaction, timestamp, participants, writes, token)?;
+                if self.propose_end(&part, End::HomeCommit { participants }, timestamp, token)?.is_none() {
+                    return Ok(Served::Reply(Reply::Lost));
+                }
                 self.proposals.insert(token, Waiting::Commit { from, number, timestamp });
             }
             two_phase::Request::OutcomeOf { home } => {

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use shoal_two_phase::{self as two_phase, Answer, Coordinator, Participant, take_home};
 use shoal_types::{PartitionId, Timestamp, TransactionId};
 
-use crate::context::{Context, Event};
+use crate::context::{Context, Event, Undo};
+use crate::knobs::Durability;
 use crate::message::{self, Failure, Operation, Part, Reply, Request};
 use crate::process::{Env, Owner, Process};
 use crate::reader::Reader;
@@ -20,6 +21,9 @@ const ASK_AGAIN_US: u64 = 30_000;
 const PATIENCE_US: u64 = 1_500_000;
 /// A client whose transaction was rolled back does not try again at once.
 const AFTER_ROLLBACK_US: u64 = 10_000;
+/// After one in so many commits over several partitions that are in memory alone all nodes die, so soon.
+const DIES_ONE_IN: u64 = 60;
+const DIES_WITHIN_US: u64 = 6_000;
 /// Sessions are numbered from here on; below are the clients' slots.
 const FIRST_SESSION: u64 = 1000;
 
@@ -96,12 +100,17 @@ fn tell(ctx: &mut Context, number: usize, answer: Answer) {
         Answer::Committed(_) => {
             ctx.see(Sight::Committed);
             let record = &ctx.history.records[number];
+            let dies = record.wrote_to.len() > 1 && ctx.knobs.durability == Durability::Replicated;
             let read_and_wrote = !record.overwrote.is_empty() && !record.read.is_empty();
             if record.wrote_to.len() > 1 {
                 ctx.see(Sight::CommittedOverPartitions);
             }
             if read_and_wrote {
                 ctx.see(Sight::ReadAndWrote);
+            }
+            if dies && ctx.is_rough && ctx.random.one_in(DIES_ONE_IN) {
+                let delay = ctx.random.below(DIES_WITHIN_US);
+                ctx.plan(delay, Event::Undo(Undo::AllDie));
             }
         }
         Answer::NotCommitted => ctx.see(Sight::NotCommitted),
@@ -218,12 +227,8 @@ impl Process {
 
     /// All operations are done.
     fn end_work(&mut self, env: &mut Env<'_>, id: u64) {
-        let near: Vec<PartitionId> = self
-            .leaders
-            .iter()
-            .filter(|(_, (leader, _))| *leader == self.me)
-            .map(|(&partition, _)| partition)
-            .collect();
+        let near = env.ctx.knobs.all_partitions().filter(|id| self.leaders.of(id.0) == Some(self.me));
+        let near: Vec<PartitionId> = near.collect();
         let Some((transaction, state)) = self.transaction_of(id) else { return };
         let parts: Vec<Part> = state.parts.values().map(|joined| joined.part).collect();
         let writers = parts.iter().filter(|part| part.writes > 0).count();

@@ -1,10 +1,7 @@
-//! Checkpoints on their way to replicas whose logs end before the leader's begins.
-//!
-//! The leader pins a state and sends it block by block, each when the one before it was taken. The receiver keeps the blocks until
-//! the file is whole and durable, and only then installs it, a block at a time, in the place of the old rows.
+//! Copies for replicas that fell behind: requests, files and time around what the product decides (`shoal_replication`).
 
-use shoal_partition::{CheckpointCursor, CheckpointHead};
-use shoal_types::{NodeId, PartitionId};
+use shoal_replication::{NotKept, Piece, Receiving, Sending, give_up};
+use shoal_types::{Error, NodeId, PartitionId, Result};
 
 use crate::context::Event;
 use crate::disk::CheckpointFile;
@@ -13,168 +10,158 @@ use crate::process::{Env, Owner, Process};
 use crate::sights::Sight;
 
 const INSTALL_STEP_US: u64 = 3_000;
+const LATE_INSTALL_US: u64 = 800_000;
 
-/// A checkpoint that another replica is sent.
+/// A copy that another replica is sent.
 pub struct Outgoing {
-    cursor: CheckpointCursor,
+    sending: Sending,
     was_last: bool,
 }
 
-/// A checkpoint that comes from the leader.
-pub struct Incoming {
-    from: NodeId,
-    file: CheckpointFile,
-    /// Whom to answer when it is installed, once all of it is here.
-    asker: Option<u64>,
-    installed: usize,
-    begun: bool,
+/// A copy all of which is here.
+pub struct Installing {
+    partition: PartitionId,
+    copy: Receiving<CheckpointFile>,
+    asker: (NodeId, u64),
+    /// Blocks; `None` before the file is durable.
+    installed: Option<usize>,
 }
 
 impl Process {
     pub fn want_checkpoint(&mut self, env: &mut Env<'_>, partition: PartitionId, to: NodeId) {
         let is_up = self.peers.get(&to).is_some_and(|peer| peer.link.is_some());
-        if !is_up || self.outgoing.contains_key(&(partition, to)) || self.partition(partition).is_installing() {
+        if !is_up || self.outgoing.contains_key(&(partition, to)) {
             return;
         }
-        let cursor = self.partition(partition).begin_checkpoint();
-        self.partition(partition).pin_log(cursor.index());
+        let Ok(sending) = Sending::begin(self.partition(partition)) else { return };
         let me = self.me;
-        env.ctx.tell(|| format!("node {me} sends {to} a copy of partition {partition} at {}", cursor.index()));
-        self.outgoing.insert((partition, to), Outgoing { cursor, was_last: false });
-        self.send_block(env, partition, to, true);
+        env.ctx.tell(|| format!("node {me} sends {to} a copy of partition {partition} at {}", sending.index()));
+        self.outgoing.insert((partition, to), Outgoing { sending, was_last: false });
+        self.send_block(env, partition, to);
     }
 
-    fn send_block(&mut self, env: &mut Env<'_>, partition: PartitionId, to: NodeId, first: bool) {
+    fn send_block(&mut self, env: &mut Env<'_>, partition: PartitionId, to: NodeId) {
         let Some(mut outgoing) = self.outgoing.remove(&(partition, to)) else { return };
-        let mut block = Vec::new();
         let bytes = env.ctx.knobs.checkpoint_block_bytes;
-        let more = self.partition(partition).next_checkpoint_block(&mut outgoing.cursor, bytes, &mut block);
-        let Ok(more) = more else {
-            return self.end_transfer(partition, outgoing);
+        let Ok(piece) = outgoing.sending.next(self.partition(partition), bytes) else {
+            return outgoing.sending.end(self.partition(partition));
         };
-        outgoing.was_last = !more;
+        outgoing.was_last = piece.last;
         self.outgoing.insert((partition, to), outgoing);
-        let request = Request::Checkpoint(partition, first, !more, block);
-        self.call(env, to, request, Owner::Transfer(partition, to));
+        self.call(env, to, Request::Checkpoint(partition, piece), Owner::Transfer(partition, to));
     }
 
     pub fn block_taken(&mut self, env: &mut Env<'_>, partition: PartitionId, to: NodeId, answer: Answer) {
         match self.outgoing.remove(&(partition, to)) {
             Some(outgoing) if matches!(answer, Ok(Reply::Fine)) && !outgoing.was_last => {
                 self.outgoing.insert((partition, to), outgoing);
-                self.send_block(env, partition, to, false);
+                self.send_block(env, partition, to);
             }
-            Some(outgoing) => self.end_transfer(partition, outgoing),
+            Some(outgoing) => outgoing.sending.end(self.partition(partition)),
             None => {}
         }
     }
 
-    fn end_transfer(&mut self, partition: PartitionId, outgoing: Outgoing) {
-        let index = outgoing.cursor.index();
-        self.partition(partition).unpin_log(index);
-        self.partition(partition).end_checkpoint(outgoing.cursor);
-    }
-
     // ---- the receiver ----
 
-    pub fn take_block(
+    pub fn take_piece(
         &mut self,
         env: &mut Env<'_>,
         (from, number): (NodeId, u64),
         partition: PartitionId,
-        (first, last): (bool, bool),
-        block: Vec<u8>,
+        piece: Piece,
     ) {
-        let is_installing = self.incoming.get(&partition).is_some_and(|incoming| incoming.asker.is_some());
-        if is_installing || !self.replicas.contains_key(&partition) {
-            return self.reply(env, from, number, Reply::Refused("a copy is being installed".into()));
+        if !self.replicas.contains_key(&partition) {
+            return self.reply(env, from, number, Reply::Refused("the partition is not kept here".into()));
         }
-        if first {
-            let file = CheckpointFile { number: env.disk.next_file(), blocks: Vec::new() };
-            let incoming = Incoming { from, file, asker: None, installed: 0, begun: false };
-            self.incoming.insert(partition, incoming);
-        }
-        let Some(incoming) = self.incoming.get_mut(&partition).filter(|incoming| incoming.from == from) else {
-            return self.reply(env, from, number, Reply::Refused("the copy was not begun".into()));
+        let copy = match piece.first {
+            true => Receiving::begin(from, &piece.block, || {
+                Ok(CheckpointFile { number: env.disk.next_file(), blocks: Vec::new() })
+            }),
+            false => self.incoming.take(partition.0, from),
         };
-        if !block.is_empty() {
-            incoming.file.blocks.push(block);
+        let mut copy = match copy {
+            Ok(copy) => copy,
+            Err(error) => return self.reply(env, from, number, Reply::Refused(error.message().to_owned())),
+        };
+        if !piece.block.is_empty() {
+            copy.file.blocks.push(piece.block);
         }
-        if !last {
+        if !piece.last {
+            self.incoming.keep(partition.0, copy);
             return self.reply(env, from, number, Reply::Fine);
         }
-        incoming.asker = Some(number);
-        self.installing.push_back(partition);
-        let delay = env.ctx.random.between(100, INSTALL_STEP_US * 2);
+        self.installing.push_back(Installing { partition, copy, asker: (from, number), installed: None });
+        // Meanwhile the replica may get a newer copy, or catch up, or make a checkpoint of its own.
+        let longest = if env.ctx.random.one_in(8) { LATE_INSTALL_US } else { INSTALL_STEP_US * 2 };
+        let delay = env.ctx.random.between(100, longest);
         env.ctx.plan(delay, Event::Install(self.me, self.life));
     }
 
-    /// Makes the file durable, then installs it piece by piece.
+    /// Goes on with the copies that are here: each is made durable, then installed piece by piece.
     pub fn install(&mut self, env: &mut Env<'_>) {
-        let Some(&partition) = self.installing.front() else { return };
-        let Some(mut incoming) = self.incoming.remove(&partition) else { return };
-        match self.install_piece(env, partition, &mut incoming) {
+        let Some(mut installing) = self.installing.pop_front() else { return };
+        match self.install_piece(env, &mut installing) {
             Ok(false) => {
-                self.incoming.insert(partition, incoming);
+                // Copies of one partition may be here at the same time.
+                self.installing.push_back(installing);
                 let delay = env.ctx.random.below(INSTALL_STEP_US);
                 env.ctx.plan(delay, Event::Install(self.me, self.life));
             }
             ended => {
-                self.installing.pop_front();
-                let reply = match ended {
-                    Ok(_) => Reply::Fine,
-                    Err(error) => {
-                        let me = self.me;
-                        env.ctx.tell(|| format!("node {me} does not install partition {partition}: {error}"));
-                        let aborted = self.partition(partition).abort_install().map(drop);
-                        self.check(env, partition, aborted);
-                        self.settle(env, partition);
-                        Reply::Refused(error.message().to_owned())
-                    }
-                };
-                self.reply(env, incoming.from, incoming.asker.unwrap_or(0), reply);
-                if !self.installing.is_empty() {
-                    env.ctx.plan(1, Event::Install(self.me, self.life));
-                }
+                let (to, number) = installing.asker;
+                let reply = ended.map_or_else(|error| Reply::Refused(error.message().to_owned()), |_| Reply::Fine);
+                self.reply(env, to, number, reply);
             }
         }
     }
 
     /// True when it has ended.
-    fn install_piece(
-        &mut self,
-        env: &mut Env<'_>,
-        id: PartitionId,
-        incoming: &mut Incoming,
-    ) -> shoal_types::Result<bool> {
-        if !incoming.begun {
-            incoming.begun = true;
-            self.partition(id).begin_install()?;
-            let head = CheckpointHead::of(&incoming.file.blocks[0])?;
-            self.partition(id).check_news(&head)?;
+    fn install_piece(&mut self, env: &mut Env<'_>, installing: &mut Installing) -> Result<bool> {
+        let (id, file) = (installing.partition, &installing.copy.file);
+        let me = self.me;
+        let Some(installed) = &mut installing.installed else {
+            let newest = env.disk.checkpoint(id).map(|file| file.number);
+            let begun = installing.copy.begin_install(self.partition(id), file.number, newest);
             self.settle(env, id);
-            // Of several files the one that was begun last counts.
-            if env.disk.checkpoint(id).is_some_and(|file| file.number > incoming.file.number) {
-                return Err(shoal_types::Error::unknown("a checkpoint was made while the copy came"));
-            }
-            env.disk.finish_checkpoint(id, incoming.file.clone());
-            return Ok(false);
+            return match begun {
+                Ok(()) => {
+                    installing.installed = Some(0);
+                    env.disk.finish_checkpoint(id, file.clone());
+                    Ok(false)
+                }
+                Err(NotKept::Another(error)) => Err(error),
+                Err(NotKept::This(error)) => {
+                    env.ctx.see(Sight::CopyRefused);
+                    Err(self.give_up_copy(env, id, error))
+                }
+            };
+        };
+        let partition = self.partition(id);
+        let (outcome, has_ended) = match file.blocks.get(*installed) {
+            Some(block) => (partition.install_checkpoint_block(block), false),
+            None => (partition.finish_install(), true),
+        };
+        *installed += 1;
+        if let Err(error) = outcome {
+            return Err(self.give_up_copy(env, id, error));
         }
-        match incoming.file.blocks.get(incoming.installed) {
-            Some(block) => {
-                self.partition(id).install_checkpoint_block(block)?;
-                incoming.installed += 1;
-                self.settle(env, id);
-                Ok(false)
-            }
-            None => {
-                self.partition(id).finish_install()?;
-                self.settle(env, id);
-                let me = self.me;
-                env.ctx.tell(|| format!("node {me} has installed a copy of partition {id}"));
-                env.ctx.see(Sight::CheckpointInstalled);
-                Ok(true)
-            }
+        self.settle(env, id);
+        if has_ended {
+            env.ctx.tell(|| format!("node {me} has installed a copy of partition {id}"));
+            env.ctx.see(Sight::CheckpointInstalled);
         }
+        Ok(has_ended)
+    }
+
+    fn give_up_copy(&mut self, env: &mut Env<'_>, id: PartitionId, error: Error) -> Error {
+        let me = self.me;
+        env.ctx.tell(|| format!("node {me} does not install partition {id}: {error}"));
+        let goes_on = give_up(self.partition(id));
+        self.settle(env, id);
+        if !goes_on {
+            self.stop(env, &format!("a copy of partition {id} could not be installed: {error}"));
+        }
+        error
     }
 }

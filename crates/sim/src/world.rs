@@ -117,7 +117,6 @@ impl World {
         if machine.lives > 1 && ctx.now_us - machine.started_at_us < SOON_US {
             ctx.see(Sight::DiedTwice);
         }
-        // Whoever has not caught up with what an earlier life has lost leaves that to the next one.
         let is_whole = process.replicas.values().all(|replica| !replica.partition.is_amnesiac());
         ctx.tell(|| format!("node {node} {}", if in_good_order { "stops" } else { "dies" }));
         for session in process.sessions.into_values() {
@@ -129,7 +128,7 @@ impl World {
         if in_good_order {
             let end = machine.disk.end();
             machine.disk.sync(end);
-            machine.disk.clean = is_whole;
+            machine.disk.promises.end_process(is_whole);
         } else {
             let damage = machine.disk.crash(&mut ctx.random);
             if damage.torn {

@@ -13,7 +13,15 @@
 //! coordinator stops in the middle.
 //!
 //! Every request that depends on what the transaction has staged in a partition carries the term of the leader with
-//! which it was staged, and the number of writes. The leader refuses it if either does not fit.
+//! which it was staged, and the number of writes. The leader refuses it if either does not fit ([`propose_end`]).
+//!
+//! [`Resolver`] sees to what is left when a coordinator has gone.
+
+mod part;
+mod resolver;
+
+pub use part::{End, PartHere, propose_end};
+pub use resolver::{InDoubt, Resolver, Undelivered, by_coordinator, decision_learnt};
 
 use shoal_partition::{Decision, HomeOutcome};
 use shoal_planted::{Bug, is_planted};

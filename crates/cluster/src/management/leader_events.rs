@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use shoal_partition::Millis;
+use shoal_replication::Leaders;
 use shoal_types::NodeId;
 
 use super::view::ranges;
 use crate::base::cluster_log::Severity;
-use crate::membership::leaders::Leaders;
 
 /// A partition that this node leads from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]

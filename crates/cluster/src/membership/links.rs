@@ -176,10 +176,7 @@ impl Remote for Links {
     }
 
     fn misplaced(&self, partition: u32, node: NodeId, hint: Option<NodeId>) {
-        self.cluster.forget_leader(partition, node);
-        if let Some(hint) = hint.filter(|&hint| hint != node) {
-            self.cluster.learn_leader(partition, hint, self.cluster.leaders.term_of(partition));
-        }
+        self.cluster.misplaced_leader(partition, node, hint);
     }
 
     fn map_version(&self) -> u64 {

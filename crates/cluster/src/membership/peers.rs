@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
 use shoal_partition::{NodeLife, Testimony};
+use shoal_replication::Leaders;
 use shoal_transport::{Call, Transport};
 use shoal_types::NodeId;
 use tokio::sync::mpsc;
@@ -18,7 +19,6 @@ use crate::base::wait::lock;
 use crate::membership::answers::Answers;
 use crate::membership::frames::FRAME_ROUTED;
 use crate::membership::handed_out::HandedOut;
-use crate::membership::leaders::Leaders;
 use crate::membership::routes::Routes;
 
 /// Something to do on the cluster's thread.
@@ -207,8 +207,16 @@ impl Membership {
         }
     }
 
-    pub(crate) fn forget_leader(&self, partition: u32, node: NodeId) {
-        if self.leaders.forget(partition, node) {
+    /// `node` does not lead the partition; `hint` is who it thinks does.
+    pub(crate) fn misplaced_leader(&self, partition: u32, node: NodeId, hint: Option<NodeId>) {
+        if self.leaders.misplaced(partition, node, hint) {
+            self.raise_map_version();
+        }
+    }
+
+    /// A node has said what it leads.
+    pub(crate) fn hear_leads(&self, from: NodeId, leads: &[(u32, u64)]) {
+        if self.leaders.hear(from, leads) {
             self.raise_map_version();
         }
     }

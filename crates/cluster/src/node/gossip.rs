@@ -52,8 +52,10 @@ impl Node {
     }
 
     fn testimony(&self, cluster: &Membership, partition: u32) -> Option<StoredTestimony> {
-        let heard = cluster.testimonies(partition).into_iter().map(|(incarnation, _)| incarnation).collect();
-        let Testimony { memory, start, end, heard } = self.partition(partition).testimony(self.is_new(), heard)?;
+        let others = cluster.testimonies(partition);
+        let others: Vec<_> = others.iter().map(|(life, told)| (*life, told)).collect();
+        let told = shoal_replication::testimony(&self.partition(partition), self.is_new(), &others)?;
+        let Testimony { memory, start, end, heard } = told;
         let (whole, new) = (memory == Memory::Whole, memory == Memory::New);
         let heard = stored(&heard);
         Some(StoredTestimony { partition, start, term: end.term, index: end.index, heard, whole, new })
@@ -62,14 +64,8 @@ impl Node {
     /// Takes in what another node has told.
     pub(crate) fn receive_gossip(&self, from: NodeId, payload: &[u8]) {
         let (Some(cluster), Ok(gossip)) = (self.cluster(), Gossip::decode(payload)) else { return };
-        for (&partition, &term) in gossip.leads.iter().zip(&gossip.terms) {
-            cluster.learn_leader(partition, from, term);
-        }
-        let led_before =
-            (0..=cluster.options.partition_count()).filter(|&one| cluster.leaders.of(one) == Some(from));
-        for partition in led_before.filter(|one| !gossip.leads.contains(one)).collect::<Vec<_>>() {
-            cluster.forget_leader(partition, from);
-        }
+        let leads: Vec<(u32, u64)> = gossip.leads.iter().copied().zip(gossip.terms.iter().copied()).collect();
+        cluster.hear_leads(from, &leads);
         self.note_newest_catalog(gossip.catalog_version);
         self.receive_agreements(cluster, &gossip.agreements);
         let links: Vec<_> = gossip.links.iter().map(|link| (NodeId(link.node as u32), link.incarnation)).collect();

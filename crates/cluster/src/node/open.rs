@@ -13,7 +13,7 @@ use shoal_types::{Error, Result, Timestamp};
 use crate::base::clock::wall_micros;
 use crate::base::errors::log_error;
 use crate::base::handle::Handle;
-use crate::base::options::{NodeOptions, RecoveryProgress};
+use crate::base::options::{Durability, NodeOptions, RecoveryProgress};
 use crate::base::router::{PARTITIONS_MAX, Router};
 use crate::base::topology::ClusterOptions;
 use crate::dictionary::Dictionary;
@@ -26,7 +26,7 @@ use crate::node::Node;
 use crate::replication::Replication;
 use crate::storage::identity::Identity;
 use crate::storage::records::{KIND_MAP, META_GROUP};
-use crate::storage::replay::{Replay, ReplicaPlan, bytes_on_disk, data_memory, open_checkpoints, open_log};
+use crate::storage::replay::{PartitionPlans, Replay, bytes_on_disk, data_memory, open_checkpoints, open_log};
 use crate::storage::{Storage, StorageParts};
 
 /// The progress callback hears of so many bytes of the log at a time.
@@ -57,13 +57,14 @@ impl Node {
         }
         let amnesia = match &mut identity {
             Some(identity) => {
-                let amnesia = identity.begin_incarnation(options.durability);
+                let amnesia = identity.promises.begin_process(options.durability == Durability::Replicated);
                 identity.write()?;
                 amnesia
             }
             None => false,
         };
-        let plan = Arc::new(ReplicaPlan { cluster: options.cluster.clone(), amnesia, incarnation: wall_micros() });
+        let incarnation = wall_micros();
+        let plan = Arc::new(PartitionPlans { cluster: options.cluster.clone(), amnesia, incarnation });
         let budget = Arc::new(MemoryBudget::new(data_memory(&options)));
         let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
         let total_bytes = if options.keeps_nothing { 0 } else { bytes_on_disk(&options.data_dir) };
@@ -94,9 +95,9 @@ impl Node {
         let router =
             dictionary.router.take().ok_or_else(|| Error::unknown("the log has no map of hash buckets"))?;
         let partitions = replay.finish(&router, report)?;
-        let initialised = identity.as_ref().is_none_or(|identity| identity.initialised);
+        let initialised = identity.as_ref().is_none_or(|identity| identity.promises.initialised);
         let background_work = options.background_work;
-        let cluster = options.cluster.clone().map(|cluster| Arc::new(Membership::new(cluster, wall_micros())));
+        let cluster = options.cluster.clone().map(|cluster| Arc::new(Membership::new(cluster, incarnation)));
         let node = Arc::new_cyclic(|node: &Weak<Node>| {
             let storage = Storage::new(StorageParts {
                 options,
@@ -149,7 +150,7 @@ impl Node {
             for partition in self.hosted() {
                 let mut guard = self.partition(partition);
                 guard.start()?;
-                self.remember_unsent(partition, &mut guard);
+                self.send_messages(partition, &mut guard);
                 sequencer.collect(partition, &mut guard, Timestamp::ZERO, 0);
             }
             self.append_batch(&mut sequencer)?;
@@ -211,7 +212,6 @@ mod tests {
     use shoal_types::NodeId;
 
     use super::*;
-    use crate::base::options::Durability;
     use crate::base::topology::{NodeEntry, Placement, Roles};
 
     fn options(directory: &Path, durability: Durability) -> NodeOptions {

@@ -6,6 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use shoal_partition::{Agreement, LogEnd, NodeLife, Partition, Testimony};
+use shoal_replication::concerns;
 
 use crate::base::wait::lock;
 use crate::membership::gossip::{StoredAgreement, incarnations};
@@ -20,20 +21,15 @@ impl Replication {
 
     /// What the voters here have agreed on, by partition.
     pub(crate) fn agreements(&self) -> Vec<(u32, Agreement)> {
-        lock(&self.agreements).iter().map(|(&partition, agreement)| (partition, agreement.clone())).collect()
+        lock(&self.agreements).all().map(|(partition, agreement)| (partition, agreement.clone())).collect()
     }
 
     /// What the voters of a partition agree on, if they do; `replica` is this node's.
     fn agree(&self, cluster: &Membership, partition: u32, replica: &Partition) -> Option<Agreement> {
         let told = cluster.testimonies(partition);
-        let placement = cluster.options.placement(partition);
-        if told.len() + 1 < placement.voters().len() {
-            return None;
-        }
         let others: Vec<(NodeLife, &Testimony)> =
             told.iter().map(|(life, testimony)| (*life, testimony)).collect();
-        let own = replica.testimony(self.is_new(), Vec::new())?;
-        Agreement::of(cluster.me(), &own, &others, placement.witness.map(|node| u64::from(node.0)))
+        shoal_replication::agree(cluster.me(), replica, self.is_new(), &others)
     }
 
     /// A replica that knows that nobody knows more is one like the others: when the cluster begins, and when all of it went down
@@ -52,7 +48,7 @@ impl Replication {
             let agreement = self.agree(cluster, partition, &guard);
             drop(guard);
             if let Some(agreement) = agreement {
-                self.take_agreement(partition, agreement);
+                self.take_agreement(partition, &agreement);
             }
             all_known &= !self.partition(partition).is_amnesiac();
         }
@@ -67,30 +63,27 @@ impl Replication {
     }
 
     /// The voters of a partition have agreed on where they go on.
-    fn take_agreement(&self, partition: u32, agreement: Agreement) {
+    fn take_agreement(&self, partition: u32, agreement: &Agreement) {
         let mut guard = self.partition(partition);
-        // One that was overtaken by a later one is told on for a while.
-        let is_later = |known: &Agreement| known.newest >= agreement.newest;
-        let is_known = lock(&self.agreements).get(&partition).is_some_and(is_later);
-        if is_known && !guard.is_amnesiac() {
-            return;
+        let taken = lock(&self.agreements).take(partition, &mut guard, agreement);
+        match taken {
+            Ok(true) => self.settle_and_release(partition, guard),
+            Ok(false) => {}
+            Err(error) => {
+                drop(guard);
+                self.stop(&format!("partition {partition} cannot go on: {error}"));
+            }
         }
-        let forgotten = guard.forget_amnesia(agreement.newest);
-        if let Err(error) = forgotten {
-            drop(guard);
-            return self.stop(&format!("partition {partition} cannot go on: {error}"));
-        }
-        self.settle_and_release(partition, guard);
-        lock(&self.agreements).insert(partition, agreement);
     }
 
     /// What others have agreed on counts here if it names this very process.
     pub(crate) fn receive_agreements(&self, cluster: &Membership, agreements: &[StoredAgreement]) {
         for told in agreements {
-            let lives = incarnations(&told.incarnations);
-            if lives.contains(&cluster.me()) && self.hosted().any(|partition| partition == told.partition) {
-                let newest = LogEnd { term: told.term, index: told.index };
-                self.take_agreement(told.partition, Agreement { lives, newest });
+            let newest = LogEnd { term: told.term, index: told.index };
+            let agreement = Agreement { lives: incarnations(&told.incarnations), newest };
+            let is_here = self.hosted().any(|partition| partition == told.partition);
+            if is_here && concerns(&agreement, cluster.me()) {
+                self.take_agreement(told.partition, &agreement);
             }
         }
     }

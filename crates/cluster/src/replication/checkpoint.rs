@@ -1,6 +1,7 @@
 //! Checkpoints of partitions, each at its own moment, while commits go on.
 
 use shoal_log::Lsn;
+use shoal_replication::{Checkpoint, may_finish};
 use shoal_types::{Error, Result};
 
 use crate::base::errors::log_error;
@@ -18,21 +19,18 @@ impl Replication {
             return Ok(self.checkpointed_lsn());
         }
         if self.partition(partition).is_witness() {
-            return self.log_witness_again(partition);
+            let (low_water, _) = self.begin_checkpoint(partition);
+            // The log is cut behind this.
+            self.log().sync().map_err(log_error)?;
+            return Ok(low_water);
         }
         let mut writer = {
             let _one_at_a_time = self.lock_checkpoint_files();
             self.checkpoints().create(group, &[], self.checkpoint_options()).map_err(log_error)?
         };
-        let low_water = self.completed_lsn();
-        let mut guard = self.partition(partition);
-        let mut cursor = guard.begin_checkpoint();
-        if !guard.is_single() {
-            // Entries that are durable but not committed yet have no other place. Under one hold with the beginning: what
-            // is applied may be dropped from memory at any time.
-            guard.log_again(cursor.index());
-        }
-        self.settle_and_release(partition, guard);
+        // A copy may have come while the lock was waited for.
+        let (low_water, begun) = self.begin_checkpoint(partition);
+        let Checkpoint::Writing(mut cursor) = begun else { return Ok(low_water) };
         let mut block = Vec::with_capacity(BLOCK_BYTES * 2);
         let written = loop {
             block.clear();
@@ -53,7 +51,7 @@ impl Replication {
             self.log().sync().map_err(log_error)?;
             let _one_at_a_time = self.lock_checkpoint_files();
             // The newest file counts: it must not be older than the state that another node's copy has brought meanwhile.
-            match self.partition(partition).is_current(&cursor) {
+            match may_finish(&self.partition(partition), &cursor) {
                 true => writer.finish().map_err(log_error),
                 false => Err(Error::unknown(format!("partition {partition} was replaced by a copy meanwhile"))),
             }
@@ -64,14 +62,11 @@ impl Replication {
         Ok(low_water)
     }
 
-    /// Logs all that a witness keeps once more, so that nothing before the position that this yields is needed for it.
-    fn log_witness_again(&self, partition: u32) -> Result<Lsn> {
-        let low_water = self.completed_lsn();
+    fn begin_checkpoint(&self, partition: u32) -> (Lsn, Checkpoint) {
+        let (completed, checkpointed) = (self.completed_lsn(), self.checkpointed_lsn());
         let mut guard = self.partition(partition);
-        guard.log_again(0);
+        let begun = shoal_replication::begin_checkpoint(&mut guard, completed, checkpointed);
         self.settle_and_release(partition, guard);
-        // The log is cut behind this.
-        self.log().sync().map_err(log_error)?;
-        Ok(low_water)
+        begun
     }
 }

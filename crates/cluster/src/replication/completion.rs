@@ -4,24 +4,23 @@
 //! visible first, so that nobody who has seen a row applied can take a snapshot that does not have it. Readers that are quicker
 //! than the applying wait for it in the partition.
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use shoal_log::Lsn;
+use shoal_replication::{Durable, apply_durable, settle_durable};
 use shoal_types::{Error, Result, Timestamp};
 
 use crate::base::wait::lock;
 use crate::replication::Replication;
+use crate::replication::driver::Held;
 use crate::storage::partitions::PartitionGuard;
-use crate::storage::sequencer::{Appended, Appending, InFlight};
+use crate::storage::sequencer::{Appended, Appending, InLog};
 
 /// The hand-back's own buffers.
 #[derive(Default)]
 pub(crate) struct Completion {
-    taken: VecDeque<InFlight>,
-    /// For every partition the number to report; 0: nothing.
-    numbers: Vec<u64>,
-    touched: Vec<u32>,
+    taken: Vec<InLog>,
+    durable: Durable,
     tokens: Vec<u64>,
     definitions: Vec<(Box<dyn FnOnce() + Send>, u64)>,
     barriers: Vec<u64>,
@@ -32,35 +31,26 @@ impl Replication {
     /// commits need not be durable.
     pub fn complete(&self, end: Lsn) {
         let mut completion = lock(&self.completion);
-        let Completion { taken, numbers, touched, tokens, definitions, barriers } = &mut *completion;
+        let Completion { taken, durable, tokens, definitions, barriers } = &mut *completion;
         let Some(last) = self.take_due(end, taken) else {
             self.note_completed(end);
             return;
         };
         let end = end.min(last);
-        let newest = taken.iter().map(|in_flight| in_flight.timestamp).max();
+        let newest = taken.iter().map(|in_log| in_log.timestamp).max();
         self.snapshots().set_visible(newest.unwrap_or(Timestamp::ZERO));
-        numbers.resize(self.all_partitions(), 0);
-        for in_flight in taken.drain(..) {
-            match in_flight.what {
-                Appended::Partition(partition, number) => {
-                    let wanted = &mut numbers[partition as usize];
-                    if *wanted == 0 {
-                        touched.push(partition);
-                    }
-                    *wanted = number;
-                }
-                Appended::Definition(show) => definitions.push((show, in_flight.token)),
-                Appended::Barrier => barriers.push(in_flight.token),
+        for in_log in taken.drain(..) {
+            match in_log.what {
+                Appended::Partition(partition, number) => durable.note(partition, number),
+                Appended::Definition(show) => definitions.push((show, in_log.token)),
+                Appended::Barrier => barriers.push(in_log.token),
             }
         }
         let horizon = self.horizon();
         let mut again = Vec::new();
-        for partition in touched.drain(..) {
-            let number = std::mem::take(&mut numbers[partition as usize]);
+        for (partition, number) in durable.drain() {
             let mut guard = self.partition(partition);
-            guard.set_gc_horizon(horizon);
-            if let Err(error) = guard.persisted(number) {
+            if let Err(error) = apply_durable(&mut guard, number, horizon) {
                 // Nobody is told that anything was committed.
                 drop(guard);
                 self.stop(&format!("partition {partition} cannot apply its log: {error}"));
@@ -117,12 +107,9 @@ impl Replication {
         mut guard: PartitionGuard<'_>,
         number: u64,
     ) -> Option<Appending> {
-        if !guard.is_leader() {
-            self.choose_lane(partition);
-        }
-        self.send_persisted(partition, number);
-        match self.settle(partition, &mut guard, Timestamp::ZERO) {
-            Ok(appending) => (appending.end > shoal_log::Lsn::ZERO).then_some(appending),
+        let mut held = Held { node: self, partition, timestamp: Timestamp::ZERO };
+        match settle_durable(&mut guard, number, self.unsent(partition), &mut held) {
+            Ok(appending) => (appending.end > Lsn::ZERO).then_some(appending),
             Err(error) => {
                 self.stop(&format!("partition {partition} cannot log what it wants: {error}"));
                 None
@@ -132,7 +119,7 @@ impl Replication {
 
     /// Has what was appended flushed, or handed back if it need not be. No partition may be held.
     pub(crate) fn flush_or_complete(&self, appending: Appending) {
-        if appending.end == shoal_log::Lsn::ZERO {
+        if appending.end == Lsn::ZERO {
             return;
         }
         if appending.needs_flush {

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use shoal_replication::PeerHorizons;
 use shoal_types::{NodeId, TableId, Timestamp, TransactionId};
 
 use crate::base::wait::lock;
@@ -17,36 +18,11 @@ const TRANSACTION_COUNTER_BITS: u32 = 52;
 /// What this node knows of transactions and rows on the other nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
-    horizons: PeerHorizons,
+    horizons: Mutex<PeerHorizons>,
     /// Transactions of this node's sessions that have a part on other nodes.
     coordinated: Mutex<HashSet<TransactionId>>,
     /// Rows of tables in the partitions that others lead, as they said last.
     rows: Mutex<HashMap<(u32, TableId), u64>>,
-}
-
-/// The oldest snapshots that other nodes' transactions may read.
-#[derive(Debug, Default)]
-struct PeerHorizons {
-    oldest: Mutex<HashMap<NodeId, Timestamp>>,
-}
-
-impl PeerHorizons {
-    fn note(&self, node: NodeId, horizon: Timestamp) {
-        let mut oldest = lock(&self.oldest);
-        let known = oldest.entry(node).or_insert(horizon);
-        *known = (*known).max(horizon);
-    }
-
-    /// The least of the peers' horizons; a peer that has not spoken yet holds everything back.
-    fn least(&self, peers: &[NodeId]) -> Timestamp {
-        let oldest = lock(&self.oldest);
-        let of = |peer: &NodeId| oldest.get(peer).copied().unwrap_or(Timestamp::ZERO);
-        peers.iter().map(of).min().unwrap_or(Timestamp::MAX)
-    }
-
-    fn forget(&self, node: NodeId) {
-        lock(&self.oldest).remove(&node);
-    }
 }
 
 impl Replication {
@@ -81,18 +57,18 @@ impl Replication {
         let here = self.snapshots().horizon();
         match self.remote.get() {
             None => here,
-            Some(remote) => here.min(self.peers.horizons.least(&remote.peers())),
+            Some(remote) => here.min(lock(&self.peers.horizons).least(remote.peers())),
         }
     }
 
     /// A peer's transactions read no snapshot before `horizon` any more.
     pub fn note_peer_horizon(&self, peer: NodeId, horizon: Timestamp) {
-        self.peers.horizons.note(peer, horizon);
+        lock(&self.peers.horizons).note(peer, horizon);
     }
 
     /// The process of this peer is gone; its successor has to speak first.
     pub fn forget_peer_horizon(&self, peer: NodeId) {
-        self.peers.horizons.forget(peer);
+        lock(&self.peers.horizons).forget(peer);
     }
 
     /// A transaction of this node's sessions is about to take part on another node.
@@ -118,24 +94,5 @@ impl Replication {
     /// The same as it was noted last.
     pub fn remote_rows(&self, partition: u32, table: TableId) -> u64 {
         lock(&self.peers.rows).get(&(partition, table)).copied().unwrap_or(0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_horizon_of_peers_rises_alone_and_a_silent_peer_holds_it_back() {
-        let horizons = PeerHorizons::default();
-        let (first, second) = (NodeId(2), NodeId(3));
-        assert_eq!(horizons.least(&[]), Timestamp::MAX);
-        horizons.note(first, Timestamp(10));
-        assert_eq!(horizons.least(&[first, second]), Timestamp::ZERO);
-        horizons.note(second, Timestamp(20));
-        horizons.note(first, Timestamp(5));
-        assert_eq!(horizons.least(&[first, second]), Timestamp(10));
-        horizons.forget(first);
-        assert_eq!((horizons.least(&[first]), horizons.least(&[second])), (Timestamp::ZERO, Timestamp(20)));
     }
 }

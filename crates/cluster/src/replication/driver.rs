@@ -4,10 +4,11 @@
 //! is still held, so that messages and entries leave in the order they were made. What must wait for the disk is remembered with
 //! the number of the output batch and leaves when the log has reported it durable.
 
-use std::collections::VecDeque;
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-use shoal_partition::{Message, decode_message, encode_message};
+use shoal_partition::{CommitToken, Message, Partition, decode_message, encode_message};
+use shoal_replication::{Host, Unsent};
 use shoal_types::{NodeId, Result, Timestamp};
 
 use crate::base::wait::lock;
@@ -16,11 +17,57 @@ use crate::replication::Replication;
 use crate::storage::partitions::PartitionGuard;
 use crate::storage::sequencer::Appending;
 
-/// Messages that wait until everything up to the output batch of their number is durable.
-#[derive(Default)]
-pub(crate) struct Unsent {
-    queue: VecDeque<(u64, Message)>,
-    durable: u64,
+/// A partition that this thread holds, and what the node does for it.
+pub(super) struct Held<'a> {
+    pub(super) node: &'a Replication,
+    pub(super) partition: u32,
+    /// Of what is appended for it.
+    pub(super) timestamp: Timestamp,
+}
+
+impl Host for Held<'_> {
+    type Appended = Appending;
+
+    fn choose_path(&mut self) {
+        self.node.choose_lane(self.partition);
+    }
+
+    #[inline]
+    fn send(&mut self, message: &Message) {
+        self.node.send_raft(self.partition, message);
+    }
+
+    #[inline]
+    fn applied(&mut self, timestamp: Timestamp) {
+        if timestamp > self.node.clock().latest() {
+            self.node.clock().observe(timestamp);
+        }
+        if timestamp > self.node.snapshots().visible() {
+            self.node.snapshots().set_visible(timestamp);
+        }
+    }
+
+    fn committed(&mut self, token: CommitToken) {
+        self.node.waits().signal(token.0);
+    }
+
+    fn lost(&mut self, token: CommitToken) {
+        self.node.waits().signal_lost(token.0);
+    }
+
+    fn unknown(&mut self, token: CommitToken) {
+        self.node.waits().signal_lost(token.0);
+    }
+
+    fn want_checkpoints(&mut self, replicas: &[u64]) {
+        self.node.want_checkpoints(self.partition, replicas);
+    }
+
+    fn append(&mut self, partition: &mut Partition) -> Result<Appending> {
+        let mut sequencer = self.node.sequencer();
+        sequencer.collect(self.partition, partition, self.timestamp, 0);
+        self.node.append_batch(&mut sequencer)
+    }
 }
 
 impl Replication {
@@ -32,33 +79,12 @@ impl Replication {
         guard: &mut PartitionGuard<'_>,
         timestamp: Timestamp,
     ) -> Result<Appending> {
-        self.send_messages(partition, guard);
-        self.remember_unsent(partition, guard);
-        let applied = guard.applied_timestamp();
-        if applied > self.clock().latest() {
-            self.clock().observe(applied);
-        }
-        // Before anybody hears of a commit, and for the day when this replica leads.
-        if applied > self.snapshots().visible() {
-            self.snapshots().set_visible(applied);
-        }
-        let outputs = guard.outputs();
-        for token in outputs.committed.drain(..) {
-            self.waits().signal(token.0);
-        }
-        for token in outputs.lost.drain(..).chain(outputs.unknown.drain(..)) {
-            self.waits().signal_lost(token.0);
-        }
-        if !outputs.wants_checkpoint.is_empty() {
-            let wanted = std::mem::take(&mut outputs.wants_checkpoint);
-            self.want_checkpoints(partition, &wanted);
-        }
-        if !outputs.must_persist() {
-            return Ok(Appending::NOTHING);
-        }
-        let mut sequencer = self.sequencer();
-        sequencer.collect(partition, guard, timestamp, 0);
-        self.append_batch(&mut sequencer)
+        let mut held = Held { node: self, partition, timestamp };
+        shoal_replication::settle(guard, || self.unsent(partition), &mut held)
+    }
+
+    pub(super) fn unsent(&self, partition: u32) -> MutexGuard<'_, Unsent> {
+        lock(&self.replicas[partition as usize].unsent)
     }
 
     /// A timestamp later than all in the partition's log.
@@ -71,46 +97,14 @@ impl Replication {
     #[inline]
     pub(crate) fn send_proposed(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
         if self.cluster.is_some() {
-            self.remember_unsent(partition, guard);
             self.send_messages(partition, guard);
         }
     }
 
-    pub(crate) fn remember_unsent(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
-        let outputs = guard.outputs();
-        if outputs.messages_after_persist.is_empty() {
-            return;
-        }
-        let number = outputs.number;
-        let mut unsent = lock(&self.replicas[partition as usize].unsent);
-        for message in outputs.messages_after_persist.drain(..) {
-            match number <= unsent.durable {
-                true => self.send_raft(partition, &message),
-                false => unsent.queue.push_back((number, message)),
-            }
-        }
-    }
-
-    /// Everything up to the output batch of this number is durable: messages that have waited for that leave.
-    pub(super) fn send_persisted(&self, partition: u32, number: u64) {
-        let mut unsent = lock(&self.replicas[partition as usize].unsent);
-        unsent.durable = unsent.durable.max(number);
-        while unsent.queue.front().is_some_and(|&(wanted, _)| wanted <= number) {
-            if let Some((_, message)) = unsent.queue.pop_front() {
-                self.send_raft(partition, &message);
-            }
-        }
-    }
-
+    /// Sends what may be sent, and remembers what has to wait for the disk.
     pub(crate) fn send_messages(&self, partition: u32, guard: &mut PartitionGuard<'_>) {
-        let mut messages = std::mem::take(&mut guard.outputs().messages);
-        for message in messages.drain(..) {
-            if guard.may_change_path(&message) {
-                self.choose_lane(partition);
-            }
-            self.send_raft(partition, &message);
-        }
-        guard.outputs().messages = messages;
+        let mut held = Held { node: self, partition, timestamp: Timestamp::ZERO };
+        shoal_replication::send_messages(guard, || self.unsent(partition), &mut held);
     }
 
     /// The partition's messages go by this thread's lane from now on: the answers come to where they are waited for.

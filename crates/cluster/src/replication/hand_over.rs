@@ -1,24 +1,19 @@
 //! Who leads what, beside elections: leading is handed over when a node stops or has no room, goes back to the node that is
 //! first in a partition's list when that can have it, and follows the work when nearly all of it comes from one node.
 //!
-//! A transaction ends with the leader it has joined, so leading is handed over between transactions: from the moment it is
-//! wanted no transaction joins the partition any more, those that have are waited for, and then the leader resigns. Joining
-//! operations wait meanwhile as they do for a new leader. Where nothing presses, transactions that take too long win.
+//! How is [`HandOver`]'s. Operations that join a partition wait meanwhile as they do for a new leader.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use shoal_partition::Millis;
+use shoal_replication::{HandOver, HandedOver};
 use shoal_types::NodeId;
 
 use crate::base::wait::lock;
 use crate::membership::peers::Membership;
 use crate::replication::Replication;
 
-/// How long transactions are waited for.
-const DRAIN_MS: u64 = 300;
-/// How long a successor may take before transactions may join again.
-const SUCCESSION_MS: u64 = 1_000;
 /// How often the origins of the work are looked at.
 const LOOK_MS: u64 = 500;
 /// Less work than this in that time is not worth a move.
@@ -31,23 +26,13 @@ const LOOKS_TO_RETURN: u32 = 10;
 pub(crate) struct Leading {
     /// No transaction may join.
     closed: AtomicBool,
-    handing_over: Mutex<Option<HandingOver>>,
+    handing_over: Mutex<Option<HandOver>>,
     /// Operations since the last look, by the data replica whose sessions asked for them.
     asked: Box<[(NodeId, AtomicU32)]>,
     asked_by_others: AtomicU32,
     /// Looks in a row at which another replica asked for nearly everything; and at which none did.
     elsewhere: AtomicU32,
     balanced: AtomicU32,
-}
-
-#[derive(Clone, Copy)]
-struct HandingOver {
-    to: NodeId,
-    until: Millis,
-    /// Transactions that take too long are lost; otherwise they keep the leader.
-    presses: bool,
-    /// The leader has resigned.
-    resigned: bool,
 }
 
 /// The origins of a partition's work between two looks.
@@ -166,19 +151,14 @@ impl Replication {
     }
 
     fn begin_hand_over(&self, partition: u32, to: NodeId, presses: bool) {
-        {
-            let guard = self.partition(partition);
-            if guard.is_single() || !guard.is_leader() || !guard.is_caught_up(u64::from(to.0)) {
-                return;
-            }
-        }
+        let begun = HandOver::begin(&self.partition(partition), to, presses, self.now());
+        let Some(begun) = begun else { return };
         let leading = &self.replicas[partition as usize].leading;
         let mut handing_over = lock(&leading.handing_over);
         match &mut *handing_over {
-            Some(known) => known.presses |= presses,
+            Some(known) => known.press(presses),
             None => {
-                let until = self.now().plus(DRAIN_MS);
-                *handing_over = Some(HandingOver { to, until, presses, resigned: false });
+                *handing_over = Some(begun);
                 leading.closed.store(true, Ordering::Release);
                 self.hand_overs.store(true, Ordering::Release);
             }
@@ -201,23 +181,14 @@ impl Replication {
         self.hand_overs.store(goes_on, Ordering::Release);
     }
 
-    /// Resigns when no transaction is left, or is to be waited for. True: there is nothing more to do.
-    fn step_down(&self, partition: u32, state: &mut HandingOver, now: Millis) -> bool {
+    /// True: there is nothing more to do.
+    fn step_down(&self, partition: u32, state: &mut HandOver, now: Millis) -> bool {
         let mut guard = self.partition(partition);
-        if !guard.is_leader() {
-            return true;
-        }
-        let is_late = now >= state.until;
-        let resigns = !state.resigned && (guard.active_transactions().is_empty() || is_late && state.presses);
-        if resigns {
-            if let Err(error) = guard.transfer_leader(u64::from(state.to.0)) {
-                tracing::debug!(partition, %error, "leading was not handed over");
-            }
-            (state.resigned, state.until) = (true, now.plus(SUCCESSION_MS));
+        let step = state.go_on(&mut guard, now);
+        if step == HandedOver::Resigned {
             self.settle_and_release(partition, guard);
-            return false;
         }
-        is_late
+        step == HandedOver::Over
     }
 
     /// Other nodes are to lead what this one leads, as far as they can.

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_partition::Millis;
+use shoal_replication::{Standing, may_serve};
 use shoal_types::{NodeId, Result};
 
 use crate::base::wait::lock;
@@ -22,15 +23,19 @@ impl Replication {
     #[inline]
     pub fn leader(&self, partition: u32) -> Result<PartitionGuard<'_>> {
         let guard = self.partition(partition);
-        match guard.is_single() || (self.serves_term(partition, guard.term()) && guard.serves(self.now())) {
+        match may_serve(&guard, self.serving_term(partition), self.now()) {
             true => Ok(guard),
             false => Err(not_leader(partition)),
         }
     }
 
     #[inline]
+    fn serving_term(&self, partition: u32) -> u64 {
+        self.replicas[partition as usize].serving_term.load(Ordering::Acquire)
+    }
+
     pub(crate) fn serves_term(&self, partition: u32, term: u64) -> bool {
-        self.replicas[partition as usize].serving_term.load(Ordering::Acquire) == term
+        self.serving_term(partition) == term
     }
 
     /// A snapshot that the leader before has shown must stay what it was: nothing is committed here at a timestamp before it.
@@ -68,18 +73,14 @@ impl Replication {
         if guard.is_witness() && guard.is_leader() {
             self.events().note_witness(partition, guard.term());
         }
-        if guard.serves(now) {
-            let term = guard.term();
-            match guard.is_single() || self.serves_term(partition, term) {
-                true => cluster.learn_leader(partition, me, term),
-                false => self.begin_to_serve(partition, term),
-            }
-        } else {
-            if cluster.leaders.of(partition) == Some(me) {
+        match Standing::of(guard, self.serving_term(partition), now) {
+            Standing::Serves(term) => cluster.learn_leader(partition, me, term),
+            Standing::MustAsk(term) => self.begin_to_serve(partition, term),
+            Standing::Follows(leader, term) => {
                 cluster.leaders.forget(partition, me);
-            }
-            if let Some(leader) = guard.leader().filter(|&leader| leader != u64::from(me.0)) {
-                cluster.leaders.learn(partition, NodeId(leader as u32), guard.term());
+                if let Some(leader) = leader {
+                    cluster.leaders.learn(partition, NodeId(leader as u32), term);
+                }
             }
         }
     }

@@ -1,8 +1,5 @@
-//! Checkpoints on their way to replicas whose logs end before the leader's begins.
-//!
-//! The leader pins a state and sends it block by block, each when the one before it has been taken, so that a slow receiver
-//! slows the sender and nothing piles up. The receiver writes a checkpoint file first and keeps what it has; only when the
-//! file is whole and durable is it installed in the place of the old rows. A transfer that breaks off leaves nothing behind.
+//! Checkpoints on their way to replicas whose logs end before the leader's begins: requests and files around what `shoal_replication`
+//! decides ([`Sending`], [`Receiving`]).
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -11,7 +8,7 @@ use std::time::Instant;
 use shoal_log::checkpoint::{
     CheckpointNumber, CheckpointOptions, CheckpointReader, CheckpointWriter, FinishedCheckpoint,
 };
-use shoal_partition::CheckpointHead;
+use shoal_replication::{Copies, NotKept, Piece, Receiving, Sending, give_up};
 use shoal_types::{Error, NodeId, Result};
 
 use crate::base::cluster_log::Severity;
@@ -29,14 +26,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 #[derive(Default)]
 pub(crate) struct Transfers {
     outgoing: Mutex<HashMap<(u32, NodeId), Progress>>,
-    incoming: Mutex<HashMap<u32, Incoming>>,
-}
-
-/// A copy that is being received.
-struct Incoming {
-    from: NodeId,
-    head: CheckpointHead,
-    writer: CheckpointWriter,
+    incoming: Mutex<Copies<CheckpointWriter>>,
 }
 
 /// How far a transfer is.
@@ -88,42 +78,32 @@ impl Replication {
 
     async fn send_checkpoint(&self, cluster: &Membership, partition: u32, to: NodeId) -> Result<u64> {
         let start = self.now();
-        let mut cursor = {
-            let mut guard = self.partition(partition);
-            let cursor = guard.begin_checkpoint();
-            guard.pin_log(cursor.index());
-            cursor
-        };
+        let mut sending = Sending::begin(&mut self.partition(partition))?;
         let total_bytes = self.memory_budget().used_bytes() / u64::from(self.partition_count().max(1));
         let mut sent_bytes = 0;
-        let mut first = true;
         let mut pace = Pace::start(self.throttle());
         let outcome = loop {
             let begun = Instant::now();
-            let mut block = Vec::with_capacity(BLOCK_BYTES * 2);
-            let more = self.partition(partition).next_checkpoint_block(&mut cursor, BLOCK_BYTES, &mut block);
-            let more = match more {
-                Ok(more) => more,
+            let piece = match sending.next(&mut self.partition(partition), BLOCK_BYTES) {
+                Ok(piece) => piece,
                 Err(error) => break Err(error),
             };
+            let Piece { first, last, block } = piece;
             sent_bytes += block.len() as u64;
-            let piece = CheckpointPiece { partition, first, last: !more, block };
-            first = false;
+            let piece = CheckpointPiece { partition, first, last, block };
             if let Err(error) = cluster.ask(to, Ask::Checkpoint(piece)).await {
                 break Err(error);
             }
             let elapsed_ms = self.now().0 - start.0;
             let progress = Progress { sent_bytes, total_bytes, elapsed_ms };
             lock(&self.transfers.outgoing).insert((partition, to), progress);
-            if !more {
+            if last {
                 break Ok(sent_bytes);
             }
             // What the receiver did with the piece counts as well: it may live on this host.
             tokio::time::sleep(pace.pause_after(begun.elapsed())).await;
         };
-        let mut guard = self.partition(partition);
-        guard.unpin_log(cursor.index());
-        guard.end_checkpoint(cursor);
+        sending.end(&mut self.partition(partition));
         outcome
     }
 
@@ -143,24 +123,18 @@ impl Replication {
             )));
         }
         let mut copy = match piece.first {
-            true => {
-                let head = CheckpointHead::of(&piece.block)?;
+            true => Receiving::begin(from, &piece.block, || {
                 let options = CheckpointOptions { compress: false, throttle: None };
                 let _one_at_a_time = self.lock_checkpoint_files();
-                let writer = self.checkpoints().create(group_of(partition), &[], options).map_err(log_error)?;
-                Incoming { from, head, writer }
-            }
-            false => {
-                let begun = lock(&self.transfers.incoming).remove(&partition);
-                let begun = begun.filter(|copy| copy.from == from);
-                begun.ok_or_else(|| temporary("the copy of the partition was not begun; it begins again"))?
-            }
+                self.checkpoints().create(group_of(partition), &[], options).map_err(log_error)
+            })?,
+            false => lock(&self.transfers.incoming).take(partition, from)?,
         };
         if !piece.block.is_empty() {
-            copy.writer.append(&piece.block).map_err(log_error)?;
+            copy.file.append(&piece.block).map_err(log_error)?;
         }
         if !piece.last {
-            lock(&self.transfers.incoming).insert(partition, copy);
+            lock(&self.transfers.incoming).keep(partition, copy);
             return Ok(ServiceReply::default());
         }
         let node = self.handle.upgrade();
@@ -177,34 +151,27 @@ impl Replication {
 
     /// Makes a copy durable. From then on no checkpoint of the old state takes its place; and it takes the place of none that it
     /// is not to replace: the log may have been cut behind that one.
-    fn keep_received(&self, partition: u32, copy: Incoming) -> Result<FinishedCheckpoint> {
+    fn keep_received(&self, partition: u32, copy: Receiving<CheckpointWriter>) -> Result<FinishedCheckpoint> {
         let _one_at_a_time = self.lock_checkpoint_files();
+        let numbers = self.checkpoints().numbers(group_of(partition)).map_err(log_error)?;
+        let newest = numbers.last().copied();
         let mut guard = self.partition(partition);
-        if guard.is_installing() {
-            return Err(temporary("another copy of the partition is being installed"));
-        }
-        let begun = guard.begin_install();
-        let begun = begun.and_then(|()| guard.check_news(&copy.head));
+        let begun = copy.begin_install(&mut guard, copy.file.number(), newest);
         self.settle_and_release(partition, guard);
-        let kept = begun.and_then(|()| {
-            let numbers = self.checkpoints().numbers(group_of(partition)).map_err(log_error)?;
-            if numbers.last().is_some_and(|&newest| newest > copy.writer.number()) {
-                return Err(temporary(
-                    "a checkpoint was made while the copy of the partition came; it comes again",
-                ));
-            }
-            copy.writer.finish().map_err(log_error)
-        });
-        kept.map_err(|error| self.give_up_copy(partition, error))
+        match begun {
+            Ok(()) => copy.file.finish().map_err(log_error),
+            Err(NotKept::Another(error)) => return Err(error),
+            Err(NotKept::This(error)) => Err(error),
+        }
+        .map_err(|error| self.give_up_copy(partition, error))
     }
 
     /// Goes on without a copy, if that is still possible.
     fn give_up_copy(&self, partition: u32, error: Error) -> Error {
         let mut guard = self.partition(partition);
-        let aborted = guard.abort_install();
+        let goes_on = give_up(&mut guard);
         self.settle_and_release(partition, guard);
-        if !matches!(aborted, Ok(true)) {
-            // The old rows are gone from memory; they are still on disk, with the log behind them.
+        if !goes_on {
             self.stop(&format!("a copy of partition {partition} could not be installed: {error}"));
         }
         error
@@ -319,10 +286,10 @@ mod tests {
         let node = follower(directory.path());
         let options = CheckpointOptions { compress: false, throttle: None };
         let writer = node.checkpoints().create(group_of(PARTITION), &[], options).unwrap();
-        let late = Incoming { from: NodeId(2), head: CheckpointHead::of(&copy()).unwrap(), writer };
+        let late = Receiving::begin(NodeId(2), &copy(), || Ok(writer)).unwrap();
         node.checkpoint().unwrap();
         let newest = node.checkpoints().numbers(group_of(PARTITION)).unwrap();
-        assert!(newest[0] > late.writer.number());
+        assert!(newest[0] > late.file.number());
         assert!(node.keep_received(PARTITION, late).unwrap_err().message().contains("comes again"));
         assert_eq!(node.checkpoints().numbers(group_of(PARTITION)).unwrap(), newest);
         assert!(!node.partition(PARTITION).is_installing());

@@ -16,8 +16,9 @@ impl Storage {
     pub fn set_durability(&self, durability: Durability) -> Result<()> {
         let mut identity = lock(&self.identity);
         if durability == Durability::Replicated {
-            if let Some(identity) = identity.as_mut().filter(|identity| !identity.replicated) {
-                identity.replicated = true;
+            if let Some(identity) = identity.as_mut()
+                && identity.promises.acknowledge_from_memory()
+            {
                 identity.write()?;
             }
             self.log.set_durability(durability);
@@ -30,11 +31,11 @@ impl Storage {
         }
         self.log.sync().map_err(log_error)?;
         match &mut *identity {
-            Some(identity) if identity.replicated && self.is_whole() => {
-                identity.replicated = false;
-                identity.write()
-            }
-            _ => Ok(()),
+            Some(identity) => match identity.promises.acknowledge_from_disk(self.is_whole()) {
+                true => identity.write(),
+                false => Ok(()),
+            },
+            None => Ok(()),
         }
     }
 
@@ -48,22 +49,19 @@ impl Storage {
         let mut identity = lock(&self.identity);
         let Some(identity) = &mut *identity else { return Ok(()) };
         // Under this lock the log is not between two modes: in `disk` all that was acknowledged is on the disk.
-        let replicated = self.log.durability() == Durability::Replicated;
-        if identity.initialised && identity.replicated == replicated {
-            return Ok(());
+        match identity.promises.note_whole(self.log.durability() == Durability::Replicated) {
+            true => identity.write(),
+            false => Ok(()),
         }
-        (identity.initialised, identity.replicated) = (true, replicated);
-        identity.write()
     }
 
     /// The directory's process ends in good order.
     pub(crate) fn close_directory(&self) -> Result<()> {
         self.log.close().map_err(log_error)?;
-        // Whoever has not caught up with what an earlier process has lost leaves that to the next one.
         let is_whole = self.is_whole();
         match &mut *lock(&self.identity) {
             Some(identity) => {
-                identity.clean = is_whole;
+                identity.promises.end_process(is_whole);
                 identity.write()
             }
             None => Ok(()),

@@ -8,9 +8,9 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use shoal_replication::Promises;
 use shoal_types::{Error, Result};
 
-use crate::base::options::Durability;
 use crate::base::topology::ClusterOptions;
 
 const FILE: &str = "identity";
@@ -22,13 +22,7 @@ pub(crate) struct Identity {
     node: u32,
     /// Partitions and who keeps them.
     placement: String,
-    /// The replicas here have taken part: what they have promised counts.
-    pub(crate) initialised: bool,
-    /// Everything was durable at the last stop.
-    pub(crate) clean: bool,
-    /// Replicas may have acknowledged what is only in memory. Durable before the first such acknowledgement, and until all of
-    /// it is on the disk, or the replicas have caught up with what a crash took.
-    pub(crate) replicated: bool,
+    pub(crate) promises: Promises,
 }
 
 fn refused(directory: &Path, reason: &str, remedy: &str) -> Error {
@@ -56,9 +50,7 @@ impl Identity {
             cluster: options.name.clone(),
             node: options.me.0,
             placement: placement_text(options),
-            initialised: false,
-            clean: true,
-            replicated: false,
+            promises: Promises::NONE,
         };
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -104,22 +96,13 @@ impl Identity {
             cluster: value("cluster")?.to_owned(),
             node: value("node")?.parse().ok()?,
             placement: value("placement")?.to_owned(),
-            initialised: value("initialised")? == "yes",
-            clean: value("clean")? == "yes",
-            // Older versions did not note it: it may have been so.
-            replicated: value("replicated").is_none_or(|value| value == "yes"),
+            promises: Promises {
+                initialised: value("initialised")? == "yes",
+                clean: value("clean")? == "yes",
+                // Older versions did not note it: it may have been so.
+                from_memory: value("replicated").is_none_or(|value| value == "yes"),
+            },
         })
-    }
-
-    /// A process begins with the directory. Returns whether its replicas are amnesiac: promises may be lost, because the directory is
-    /// a new one, or because the incarnation that crashed acknowledged from memory. How commits are made durable from now on has no
-    /// say in that.
-    pub(crate) fn begin_incarnation(&mut self, durability: Durability) -> bool {
-        let amnesia = !self.initialised || (!self.clean && self.replicated);
-        self.clean = false;
-        // Replicas that have not caught up are as amnesiac in their next incarnation.
-        self.replicated = amnesia || durability == Durability::Replicated;
-        amnesia
     }
 
     /// Makes the identity durable as it is.
@@ -130,9 +113,9 @@ impl Identity {
             self.cluster,
             self.node,
             self.placement,
-            yes(self.initialised),
-            yes(self.clean),
-            yes(self.replicated)
+            yes(self.promises.initialised),
+            yes(self.promises.clean),
+            yes(self.promises.from_memory)
         );
         let write = || -> std::io::Result<()> {
             let directory = self.path.parent().unwrap_or(Path::new("."));
@@ -178,9 +161,9 @@ mod tests {
     fn a_directory_keeps_its_identity_and_refuses_others() {
         let directory = tempfile::tempdir().unwrap();
         let mut identity = Identity::open(directory.path(), &options("reef", 1)).unwrap();
-        assert!(!identity.initialised);
-        identity.initialised = true;
-        identity.clean = false;
+        assert!(!identity.promises.initialised);
+        identity.promises.initialised = true;
+        identity.promises.clean = false;
         identity.write().unwrap();
         assert_eq!(Identity::open(directory.path(), &options("reef", 1)).unwrap(), identity);
         let other =
@@ -193,44 +176,19 @@ mod tests {
     }
 
     #[test]
-    fn amnesia_follows_from_how_the_life_that_crashed_acknowledged_not_from_the_present_one() {
-        let directory = tempfile::tempdir().unwrap();
-        let open = || Identity::open(directory.path(), &options("reef", 1)).unwrap();
-        let mut identity = open();
-        assert!(identity.begin_incarnation(Durability::Disk), "the directory is a new one");
-        (identity.initialised, identity.replicated) = (true, false);
-        identity.write().unwrap();
-        // A crash in `disk` mode loses nothing, whatever the next life does.
-        let mut identity = open();
-        assert!(!identity.begin_incarnation(Durability::Replicated));
-        identity.write().unwrap();
-        // One in `replicated` mode does, even if the configuration says `disk` now; and also the life after that, until it has
-        // caught up.
-        for _ in 0..2 {
-            let mut identity = open();
-            assert!(identity.begin_incarnation(Durability::Disk));
-            identity.write().unwrap();
-        }
-        let mut identity = open();
-        identity.replicated = false;
-        identity.write().unwrap();
-        assert!(!open().begin_incarnation(Durability::Disk));
-    }
-
-    #[test]
     fn a_file_of_a_version_that_noted_no_durability_is_read_and_trusted_only_after_a_clean_stop() {
         let directory = tempfile::tempdir().unwrap();
         let open = || Identity::open(directory.path(), &options("reef", 1)).unwrap();
         for clean in [true, false] {
             let mut identity = open();
-            (identity.initialised, identity.clean) = (true, clean);
+            (identity.promises.initialised, identity.promises.clean) = (true, clean);
             identity.write().unwrap();
             let file = directory.path().join(FILE);
             let text = fs::read_to_string(&file).unwrap();
             let old: String =
                 text.lines().filter(|line| !line.starts_with("replicated")).map(|l| format!("{l}\n")).collect();
             fs::write(&file, old).unwrap();
-            assert_eq!(open().begin_incarnation(Durability::Disk), !clean);
+            assert_eq!(open().promises.begin_process(false), !clean);
         }
     }
 

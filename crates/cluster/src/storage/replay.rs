@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use shoal_log::checkpoint::CheckpointStore;
 use shoal_log::{Log, LogError, LogOptions, RecordRef, Recovery};
 use shoal_partition::{LogStart, MemoryBudget, Partition, PartitionConfig, TAIL_BYTES_MAX};
+use shoal_replication::{LogRecord, ReplicaPlan, replay};
 use shoal_types::{Error, PartitionId, Result};
 
 use crate::base::errors::log_error;
@@ -53,14 +54,14 @@ struct PieceRecord {
 }
 
 /// What becomes of each partition on this node.
-pub(crate) struct ReplicaPlan {
+pub(crate) struct PartitionPlans {
     pub(crate) cluster: Option<ClusterOptions>,
     /// What was promised may be lost and must not be voted about.
     pub(crate) amnesia: bool,
     pub(crate) incarnation: u64,
 }
 
-impl ReplicaPlan {
+impl PartitionPlans {
     /// What each partition keeps of its log in memory for replicas that are away: together a part of `DataMemory`.
     fn tail_bytes_max(&self, budget: &MemoryBudget) -> u64 {
         let partitions = self.cluster.as_ref().map_or(1, ClusterOptions::partition_count);
@@ -81,21 +82,15 @@ impl ReplicaPlan {
         let single = PartitionConfig { tail_bytes_max: self.tail_bytes_max(budget), ..single };
         let Some(cluster) = &self.cluster else { return single };
         let placement = cluster.placement(partition);
-        let replica = u64::from(cluster.me.0);
-        let voters = placement.voters();
-        if voters == [replica] || !placement.has(cluster.me) {
-            return PartitionConfig { replica, voters: vec![replica], ..single };
-        }
-        let witness = placement.witness;
-        PartitionConfig {
-            replica,
-            voters,
-            witness: witness.map(|node| u64::from(node.0)),
+        let plan = ReplicaPlan {
+            replica: u64::from(cluster.me.0),
+            voters: placement.voters(),
+            witness: placement.witness.map(|node| u64::from(node.0)),
             timing: cluster.timing,
             amnesia: self.amnesia,
             life: self.incarnation,
-            ..single
-        }
+        };
+        plan.config(single)
     }
 }
 
@@ -137,7 +132,7 @@ pub(crate) fn data_memory(options: &NodeOptions) -> u64 {
 
 /// The reading side of a replay: sorts entries by thread.
 pub(crate) struct Replay {
-    plan: Arc<ReplicaPlan>,
+    plan: Arc<PartitionPlans>,
     recovery_threads: usize,
     store: CheckpointStore,
     budget: Arc<MemoryBudget>,
@@ -163,7 +158,7 @@ impl Replay {
         recovery_threads: usize,
         store: CheckpointStore,
         budget: Arc<MemoryBudget>,
-        plan: Arc<ReplicaPlan>,
+        plan: Arc<PartitionPlans>,
     ) -> Replay {
         let (ended, done) = channel();
         Replay {
@@ -268,7 +263,7 @@ pub(crate) fn bytes_on_disk(directory: &Path) -> u64 {
 
 /// The body of a recovery thread.
 fn recover_partitions(
-    plan: &ReplicaPlan,
+    plan: &PartitionPlans,
     store: &CheckpointStore,
     budget: &Arc<MemoryBudget>,
     (done_bytes, mut pace): (&AtomicU64, Pace),
@@ -296,17 +291,12 @@ fn recover_partitions(
             let partition = &mut partitions[(record.partition / threads) as usize];
             let payload = &piece.bytes[start..record.end];
             start = record.end;
-            match record.kind {
-                KIND_VOTE => partition.recover_hard_state(read_vote(record.term, payload)?)?,
-                KIND_LOG_START => {
-                    partition.recover_from(LogStart { index: record.index, term: record.term })?;
-                }
-                _ => {
-                    // Nobody will ask for a state before the end of the log.
-                    partition.set_gc_horizon(partition.newest_timestamp());
-                    partition.replay(record.index, record.term, payload)?;
-                }
-            }
+            let record = match record.kind {
+                KIND_VOTE => LogRecord::Vote(read_vote(record.term, payload)?),
+                KIND_LOG_START => LogRecord::Start(LogStart { index: record.index, term: record.term }),
+                _ => LogRecord::Entry { index: record.index, term: record.term, data: payload },
+            };
+            replay(partition, record)?;
         }
         piece.bytes.clear();
         // Whoever reads the log may have ended.

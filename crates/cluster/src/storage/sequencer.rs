@@ -2,11 +2,11 @@
 //!
 //! Whoever appends holds the sequencer, and gets timestamps under it: so timestamps rise with log positions.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
 
 use shoal_log::{AppendClass, Durability, LogBatch, Lsn, RECORD_HEADER_BYTES, RecordHeader};
 use shoal_partition::Partition;
+use shoal_replication::{InFlight, LogRecord, take_records};
 use shoal_types::{Outcome, Result, TableId, Timestamp};
 
 use crate::base::errors::{log_error, shutting_down};
@@ -21,10 +21,7 @@ use crate::storage::records::{
 pub(crate) struct Sequencer {
     batch: LogBatch,
     /// Appended and not yet handed back, in log order.
-    in_flight: VecDeque<InFlight>,
-    /// How many of `in_flight` belong to the batch in the making, and whether one of them must be synced.
-    staged: usize,
-    must_sync: bool,
+    in_flight: InFlight<Lsn, InLog>,
     /// The last record of the meta group.
     meta_index: u64,
     /// The log takes nothing more: the node is closing.
@@ -32,13 +29,10 @@ pub(crate) struct Sequencer {
 }
 
 /// Something in the log that is not known to be durable.
-pub(crate) struct InFlight {
-    end: Lsn,
+pub(crate) struct InLog {
     pub(crate) timestamp: Timestamp,
     pub(crate) token: u64,
     pub(crate) what: Appended,
-    /// It counts for nothing before it is on the medium, whatever the durability of commits: `Outputs::must_sync`.
-    must_sync: bool,
 }
 
 pub(crate) enum Appended {
@@ -57,7 +51,7 @@ pub(crate) trait LoggedSequence {
 }
 
 /// A commit that is in the log's memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Appending {
     pub end: Lsn,
     /// How many partitions will signal the token.
@@ -98,30 +92,24 @@ impl Sequencer {
 
     /// Takes what a partition wants appended into the batch.
     pub(crate) fn collect(&mut self, partition: u32, guard: &mut Partition, timestamp: Timestamp, token: u64) {
-        let is_single = guard.is_single();
-        let outputs = guard.outputs();
         let group = group_of(partition);
-        let must_sync = outputs.must_sync();
-        if let Some(start) = outputs.log_start.take() {
-            let header = RecordHeader { group, kind: KIND_LOG_START, index: start.index, term: start.term };
-            self.batch.push(header, &[]);
+        let taken = take_records(guard, |record| match record {
+            LogRecord::Start(start) => {
+                let header = RecordHeader { group, kind: KIND_LOG_START, index: start.index, term: start.term };
+                self.batch.push(header, &[]);
+            }
+            LogRecord::Vote(vote) => {
+                let header = RecordHeader { group, kind: KIND_VOTE, index: 0, term: vote.term };
+                self.batch.push(header, &vote_record(&vote));
+            }
+            LogRecord::Entry { index, term, data } => {
+                self.batch.push(RecordHeader { group, kind: KIND_ENTRY, index, term }, data);
+            }
+        });
+        if let Some(taken) = taken {
+            let what = Appended::Partition(partition, taken.number);
+            self.in_flight.stage(InLog { timestamp, token, what }, taken.must_sync);
         }
-        // A group of one needs no vote on disk: its term is that of its last entry.
-        if let Some(vote) = outputs.hard_state.take().filter(|_| !is_single) {
-            let header = RecordHeader { group, kind: KIND_VOTE, index: 0, term: vote.term };
-            self.batch.push(header, &vote_record(&vote));
-        }
-        if outputs.append.is_empty() && !must_sync {
-            return;
-        }
-        for entry in outputs.append.drain(..) {
-            let header = RecordHeader { group, kind: KIND_ENTRY, index: entry.index(), term: entry.term() };
-            self.batch.push(header, entry.data());
-        }
-        let what = Appended::Partition(partition, outputs.number);
-        self.in_flight.push_back(InFlight { end: Lsn::ZERO, timestamp, token, what, must_sync });
-        self.staged += 1;
-        self.must_sync |= must_sync;
     }
 
     /// Adds a record of the meta group.
@@ -143,16 +131,12 @@ impl Sequencer {
         show: impl FnOnce() + Send + 'static,
     ) {
         let what = Appended::Definition(Box::new(show));
-        self.in_flight.push_back(InFlight { end: Lsn::ZERO, timestamp, token, what, must_sync: false });
-        self.staged += 1;
+        self.in_flight.stage(InLog { timestamp, token, what }, false);
     }
 
     /// Has the token signalled when everything that is in flight has been handed back. False: nothing is.
     pub(crate) fn push_barrier(&mut self, token: u64) -> bool {
-        let Some(last) = self.in_flight.back() else { return false };
-        let (end, timestamp) = (last.end, last.timestamp);
-        self.in_flight.push_back(InFlight { end, timestamp, token, what: Appended::Barrier, must_sync: false });
-        true
+        self.in_flight.push_behind(InLog { timestamp: Timestamp::ZERO, token, what: Appended::Barrier })
     }
 
     pub(crate) fn raise_sequences<S: LoggedSequence>(&mut self, sequences: &[Arc<S>]) {
@@ -172,18 +156,9 @@ impl Storage {
     }
 
     /// Moves what may be handed back, now that the log reports `end`, into `taken`; where that ends, `None` if there is nothing.
-    pub(crate) fn take_due(&self, end: Lsn, taken: &mut VecDeque<InFlight>) -> Option<Lsn> {
-        let mut sequencer = lock(&self.sequencer);
-        let is_due = |first: &InFlight| {
-            first.end <= end
-                && first.end > Lsn::ZERO
-                && (!first.must_sync || self.log().durable_lsn() >= first.end)
-        };
-        while sequencer.in_flight.front().is_some_and(is_due) {
-            taken.extend(sequencer.in_flight.pop_front());
-        }
-        drop(sequencer);
-        taken.back().map(|last| last.end)
+    pub(crate) fn take_due(&self, end: Lsn, taken: &mut Vec<InLog>) -> Option<Lsn> {
+        let durable = || self.log().durable_lsn();
+        lock(&self.sequencer).in_flight.take_due(end, durable, |in_log| taken.push(in_log))
     }
 
     pub(crate) fn check_not_stopped(&self) -> Result<()> {
@@ -197,20 +172,18 @@ impl Storage {
     /// stops.
     pub(crate) fn append_batch(&self, sequencer: &mut Sequencer) -> Result<Appending> {
         let needs_flush = self.log().durability() == Durability::Disk;
-        let must_sync = std::mem::take(&mut sequencer.must_sync) && !needs_flush;
         let appended = match needs_flush {
             true => self.log().append_unflushed(&sequencer.batch, AppendClass::Internal),
             // The log's writer sees to it in its own time.
             false => self.log().append(&sequencer.batch, AppendClass::Internal),
         };
         sequencer.batch.clear();
-        let staged = std::mem::take(&mut sequencer.staged);
+        let batch = sequencer.in_flight.end_batch();
         match appended {
             Ok(end) => {
-                for in_flight in sequencer.in_flight.iter_mut().rev().take(staged) {
-                    in_flight.end = end;
-                }
-                if must_sync {
+                let must_sync = batch.must_sync;
+                sequencer.in_flight.appended(batch, end);
+                if must_sync && !needs_flush {
                     // It is handed back when it is durable.
                     self.log().request_sync();
                 }
@@ -225,8 +198,7 @@ impl Storage {
 
     /// Tells all that wait for the log that it will not come.
     pub(crate) fn lose_in_flight(&self) {
-        let tokens: Vec<u64> =
-            lock(&self.sequencer).in_flight.drain(..).map(|in_flight| in_flight.token).collect();
+        let tokens: Vec<u64> = lock(&self.sequencer).in_flight.drain().map(|in_log| in_log.token).collect();
         for token in tokens {
             self.waits().signal_lost(token);
         }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use shoal_cluster::{Appending, EntryOf, Node, Table, Waiter};
-use shoal_partition::{CommitStart, CommitToken, Partition};
+use shoal_partition::CommitStart;
 use shoal_types::{Error, PartitionId, Result, TableId, Timestamp, TransactionId};
 
 use super::job::{Job, Progress, Refusal, Turn};
 use crate::commit::Unflushed;
 use crate::protocol::{self, List, Part, Then};
+use crate::two_phase::{End, PartHere, propose_end};
 
 impl Job {
     /// Appends the entry that the work ends with. The reply is ready, to be sent when that is applied.
@@ -32,33 +33,23 @@ impl Job {
                 appending
             }
             Then::Commit { sequences, .. } => {
-                let propose = |partition: &mut Partition, timestamp, token| {
-                    Ok(partition.propose_commit(id, timestamp, token)? == CommitStart::Proposed)
-                };
-                let (_, appending) = self.append(turn, id, Timestamp::ZERO, *sequences, waiter, propose)?;
+                let (_, appending) = self.append(turn, id, Timestamp::ZERO, *sequences, waiter, End::Commit)?;
                 self.finish(then, reply);
                 appending
             }
             Then::Prepare { home } => {
-                let (home, staged) = (PartitionId(*home), self.staged);
-                let propose = |partition: &mut Partition, timestamp, token| {
-                    let start = partition.propose_prepare(id, home, timestamp, staged, token)?;
-                    Ok(start == CommitStart::Proposed)
-                };
+                let end = End::Prepare { home: PartitionId(*home) };
                 let (timestamp, appending) =
-                    self.append(turn, id, Timestamp::ZERO, List::default(), waiter, propose)?;
+                    self.append(turn, id, Timestamp::ZERO, List::default(), waiter, end)?;
                 self.finish(then, reply);
                 let is_prepared = appending.signals > 0;
                 protocol::put_u64(reply, if is_prepared { timestamp.0 } else { 0 });
                 appending
             }
             Then::HomeCommit { after, participants, sequences } => {
-                let staged = self.staged;
                 let participants: Vec<PartitionId> = participants.iter().map(PartitionId).collect();
-                let propose = |partition: &mut Partition, timestamp, token| {
-                    partition.propose_home_commit(id, timestamp, &participants, staged, token).map(|()| true)
-                };
-                let (timestamp, appending) = self.append(turn, id, *after, *sequences, waiter, propose)?;
+                let end = End::HomeCommit { participants: &participants };
+                let (timestamp, appending) = self.append(turn, id, *after, *sequences, waiter, end)?;
                 self.finish(then, reply);
                 protocol::put_u64(reply, timestamp.0);
                 appending
@@ -87,10 +78,10 @@ impl Job {
         after: Timestamp,
         sequences: List<'_, (u32, u64)>,
         waiter: &mut Waiter,
-        propose: impl FnOnce(&mut Partition, Timestamp, CommitToken) -> Result<bool>,
+        end: End<'_>,
     ) -> Result<(Timestamp, Appending), Refusal> {
         let tables = tables_of(turn.node, sequences);
-        let (term, staged) = (self.term, self.staged);
+        let part = PartHere { transaction: id, term: self.term, writes: self.staged };
         let mut is_lost = false;
         let token = waiter.arm(1);
         let appended = turn.node.append_entry(
@@ -100,11 +91,9 @@ impl Job {
             &tables,
             token,
             |partition, timestamp, token| {
-                is_lost = !partition.has_part(id, term, staged);
-                match is_lost {
-                    true => Ok(false),
-                    false => propose(partition, timestamp, token),
-                }
+                let proposed = propose_end(partition, part, end, timestamp, token)?;
+                is_lost = proposed.is_none();
+                Ok(proposed == Some(CommitStart::Proposed))
             },
         );
         match appended {

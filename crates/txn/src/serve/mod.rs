@@ -25,9 +25,9 @@ use shoal_types::{Error, NodeId, PartitionId, Result, Timestamp, TransactionId};
 
 use crate::deadlock::local_edges;
 use crate::protocol::{self, List, Request, Then, Work};
+use crate::two_phase::Resolver;
 use crate::wait::{WaitEnd, deadlock_error, timeout_error, wait_in_partition};
 use job::{Job, Progress, Refusal};
-use resolve::Seen;
 pub(crate) use resolve::serve_here;
 
 /// Executes other nodes' requests; one for each node, shared by all threads.
@@ -35,8 +35,7 @@ pub struct Server {
     node: Arc<Node>,
     /// Work that waits, by transaction.
     waiting: Mutex<HashMap<TransactionId, Vec<Arc<AtomicBool>>>>,
-    /// What was there when it was looked for last.
-    seen: Mutex<Seen>,
+    resolver: Mutex<Resolver>,
 }
 
 /// Waiting work on the list; off it when dropped.
@@ -61,7 +60,7 @@ impl Drop for Listed {
 
 impl Server {
     pub fn new(node: Arc<Node>) -> Arc<Server> {
-        Arc::new(Server { node, waiting: Mutex::default(), seen: Mutex::default() })
+        Arc::new(Server { node, waiting: Mutex::default(), resolver: Mutex::default() })
     }
 
     pub fn node(&self) -> &Arc<Node> {

@@ -1,54 +1,32 @@
-//! What transactions have left behind whose coordinators, or whose links, are gone.
-//!
-//! - A transaction that has neither prepared nor begun to commit: its coordinator is asked whether it still runs
-//!   ([`Server::end_orphans`]), or is known to be dead ([`Server::end_transactions_of`]); it is rolled back.
-//! - A prepared one that waits for a decision: its home is asked ([`Server::resolve`]).
-//! - A decision at its home that somebody has not confirmed: the participants are told again, the coordinator is asked
-//!   whether it still runs. What everybody has confirmed is forgotten.
-//!
-//! All of this is for the caller to begin from time to time, in one task of a node: only what was there the time before is
-//! seen to, since nearly everything settles by itself. Each step may be repeated, and may stop anywhere.
+//! What transactions have left behind whose coordinators, or whose links, are gone: requests and replies around what
+//! [`Resolver`](crate::two_phase::Resolver) finds.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
-use shoal_cluster::{EntryOf, Node, Place};
+use shoal_cluster::{EntryOf, Node, PartitionGuard, Place};
 use shoal_partition::{Confirmation, Decision, DecisionStart, HomeOutcome};
 use shoal_types::{NodeId, PartitionId, Result, Timestamp, TransactionId};
 
 use super::{Served, Server};
 use crate::commit::{Unflushed, wait_until_durable};
 use crate::protocol;
+use crate::two_phase::{InDoubt, Resolver, Undelivered, by_coordinator, decision_learnt};
 
 /// What a coordinator is given to say which of its transactions have ended.
 const ANSWERS_WITHIN: std::time::Duration = std::time::Duration::from_millis(500);
-
-/// Bits of a transaction's id below its coordinator's node.
-const COUNTER_BITS: u32 = 52;
-
-/// What a round has found and left to the next.
-#[derive(Default)]
-pub(super) struct Seen {
-    unprepared: HashSet<TransactionId>,
-    in_doubt: HashSet<(u32, TransactionId)>,
-    unconfirmed: HashSet<(u32, TransactionId)>,
-}
 
 impl Server {
     fn led_partitions(&self) -> Vec<u32> {
         (0..self.node.partition_count()).filter(|&partition| self.node.leader(partition).is_ok()).collect()
     }
 
-    /// Keeps what was there the time before, and remembers all for the next.
-    fn age<T: Copy + Eq + std::hash::Hash>(
-        &self,
-        found: &mut Vec<T>,
-        which: impl FnOnce(&mut Seen) -> &mut HashSet<T>,
-    ) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let present: HashSet<T> = found.iter().copied().collect();
-        let before = std::mem::replace(which(&mut seen), present);
-        found.retain(|one| before.contains(one));
+    /// The partitions that this node serves, one after the other.
+    fn served_partitions(&self) -> impl Iterator<Item = PartitionGuard<'_>> {
+        (0..self.node.partition_count()).filter_map(|partition| self.node.leader(partition).ok())
+    }
+
+    fn resolver(&self) -> MutexGuard<'_, Resolver> {
+        self.resolver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // ---- transactions without an end ----
@@ -73,32 +51,19 @@ impl Server {
     pub async fn end_orphans(&self) {
         let Some(remote) = self.node.remote() else { return };
         let partitions = self.led_partitions();
-        let peers = remote.peers();
-        let mut found: Vec<TransactionId> = Vec::new();
-        for &partition in &partitions {
-            let guard = self.node.partition(partition);
-            peers.iter().for_each(|&peer| found.extend(guard.transactions_of(peer)));
-        }
-        found.sort_unstable();
-        found.dedup();
-        self.age(&mut found, |seen| &mut seen.unprepared);
-        for transaction in self.ended_among(found).await {
+        let orphans = self.resolver().orphans(self.served_partitions(), &remote.peers());
+        for transaction in self.ended_among(orphans).await {
             self.end_transaction(transaction, &partitions);
         }
     }
 
     /// Those of the transactions whose coordinators say that they run no more.
     async fn ended_among(&self, transactions: Vec<TransactionId>) -> Vec<TransactionId> {
-        let mut by_node: BTreeMap<NodeId, Vec<TransactionId>> = BTreeMap::new();
-        for transaction in transactions {
-            by_node.entry(coordinator_of(transaction)).or_default().push(transaction);
-        }
         let Some(remote) = self.node.remote() else { return Vec::new() };
         let mut ended = Vec::new();
-        for (node, mut transactions) in by_node {
+        for (node, transactions) in by_coordinator(transactions) {
             if node == remote.node() {
-                transactions.retain(|&transaction| !self.node.coordinates(transaction));
-                ended.append(&mut transactions);
+                ended.extend(transactions.into_iter().filter(|&transaction| !self.node.coordinates(transaction)));
                 continue;
             }
             let mut request = Vec::new();
@@ -195,22 +160,17 @@ impl Server {
     }
 
     async fn resolve_in_doubt(self: &Arc<Self>) {
-        let mut homes: BTreeMap<(u32, TransactionId), u32> = BTreeMap::new();
-        for partition in self.led_partitions() {
-            let in_doubt = self.node.partition(partition).in_doubt();
-            homes.extend(in_doubt.into_iter().map(|(transaction, home)| ((partition, transaction), home.0)));
-        }
-        let mut found: Vec<(u32, TransactionId)> = homes.keys().copied().collect();
-        self.age(&mut found, |seen| &mut seen.in_doubt);
-        for (partition, transaction) in found {
-            let home = homes[&(partition, transaction)];
+        let in_doubt = self.resolver().in_doubt(self.served_partitions());
+        for InDoubt { partition, transaction, home } in in_doubt {
+            let (partition, home) = (partition.0, home.0);
             let mut request = Vec::new();
             protocol::put_outcome_of(&mut request, home, transaction);
             let Some(reply) = call_leader(self, home, &request).await else { continue };
-            let commit = match protocol::read_outcome(&reply) {
-                Ok(Some(HomeOutcome::Committed(timestamp))) => Some(timestamp),
-                Ok(Some(HomeOutcome::Aborted)) => None,
-                _ => continue,
+            let outcome = protocol::read_outcome(&reply).ok().flatten();
+            let commit = match outcome.and_then(decision_learnt) {
+                Some(Decision::Commit(timestamp)) => Some(timestamp),
+                Some(Decision::Abort) => None,
+                None => continue,
             };
             request.clear();
             protocol::put_decide(&mut request, partition, transaction, commit);
@@ -224,19 +184,12 @@ impl Server {
     }
 
     async fn repeat_decisions(self: &Arc<Self>) {
-        let mut decisions = BTreeMap::new();
-        for home in self.led_partitions() {
-            for decision in self.node.partition(home).unconfirmed() {
-                decisions.insert((home, decision.transaction), decision);
-            }
-        }
-        let mut found: Vec<(u32, TransactionId)> = decisions.keys().copied().collect();
-        self.age(&mut found, |seen| &mut seen.unconfirmed);
-        let asking = found.iter().filter(|key| decisions[*key].coordinator).map(|key| key.1).collect();
-        let ended = self.ended_among(asking).await;
+        let found = self.resolver().undelivered(self.served_partitions());
+        let asking = found.iter().filter(|one| one.decision.coordinator).map(|one| one.decision.transaction);
+        let ended = self.ended_among(asking.collect()).await;
         let mut request = Vec::new();
-        for key in found {
-            let ((home, transaction), decision) = (key, &decisions[&key]);
+        for Undelivered { home, decision } in found {
+            let (home, transaction) = (home.0, decision.transaction);
             let mut confirmed = Vec::new();
             for &participant in &decision.participants {
                 request.clear();
@@ -265,10 +218,6 @@ impl Server {
             }
         }
     }
-}
-
-fn coordinator_of(transaction: TransactionId) -> NodeId {
-    NodeId((transaction.0 >> COUNTER_BITS) as u32)
 }
 
 /// Has a request executed by the partition's leader, here or elsewhere. `None`: it cannot be reached just now.

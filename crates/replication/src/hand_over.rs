@@ -1,0 +1,62 @@
+//! Handing a partition over to another leader, between transactions.
+//!
+//! A transaction ends with the leader that it has joined. So from the moment in which another one is wanted no transaction joins the
+//! partition any more, those that have are waited for, and then the leader resigns. Where nothing presses, transactions that take too
+//! long win.
+
+use shoal_partition::{Millis, Partition};
+use shoal_types::NodeId;
+
+/// How long transactions are waited for.
+const DRAIN_MS: u64 = 300;
+/// How long a successor may take before transactions may join again.
+const SUCCESSION_MS: u64 = 1_000;
+
+/// A partition on its way to another leader: as long as this is there no transaction may join it here.
+#[derive(Clone, Copy, Debug)]
+pub struct HandOver {
+    to: NodeId,
+    until: Millis,
+    presses: bool,
+    /// The leader has resigned.
+    resigned: bool,
+}
+
+/// What has become of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandedOver {
+    Waits,
+    /// The leader has resigned just now: the partition is to be settled.
+    Resigned,
+    /// There is nothing more to do; transactions may join where the leader is.
+    Over,
+}
+
+impl HandOver {
+    /// `presses`: transactions that take too long are lost; otherwise they keep the leader. `None`: there is nothing to hand over, or not
+    /// to this node.
+    pub fn begin(partition: &Partition, to: NodeId, presses: bool, now: Millis) -> Option<HandOver> {
+        let can = !partition.is_single() && partition.is_leader() && partition.is_caught_up(u64::from(to.0));
+        can.then(|| HandOver { to, until: now.plus(DRAIN_MS), presses, resigned: false })
+    }
+
+    /// It presses now, if it did not.
+    pub fn press(&mut self, presses: bool) {
+        self.presses |= presses;
+    }
+
+    /// To be called from time to time: the leader resigns when no transaction is left, or is to be waited for.
+    pub fn go_on(&mut self, partition: &mut Partition, now: Millis) -> HandedOver {
+        if !partition.is_leader() {
+            return HandedOver::Over;
+        }
+        let is_late = now >= self.until;
+        if !self.resigned && (partition.active_transactions().is_empty() || is_late && self.presses) {
+            // Refused if the successor is not fit any more: then it has not come when that is looked at.
+            let _ = partition.transfer_leader(u64::from(self.to.0));
+            (self.resigned, self.until) = (true, now.plus(SUCCESSION_MS));
+            return HandedOver::Resigned;
+        }
+        if is_late { HandedOver::Over } else { HandedOver::Waits }
+    }
+}

@@ -1,0 +1,108 @@
+//! What transactions have left behind whose coordinators, or whose links, are gone; without I/O.
+//!
+//! - One that has neither prepared nor begun to commit ([`Resolver::orphans`]): its coordinator is asked whether it still runs. It is
+//!   rolled back if that says no.
+//! - A prepared one that waits for a decision ([`Resolver::in_doubt`]): its home is asked, and what that answers is decided
+//!   ([`decision_learnt`]). A participant that has committed tells the home so.
+//! - A decision at its home that somebody has not confirmed ([`Resolver::undelivered`]): the participants are told again, the coordinator
+//!   is asked whether it still runs. What everybody has confirmed is forgotten (`Partition::propose_forget`).
+//!
+//! All of this is for the caller to begin from time to time, for the partitions that it serves: only what was there the time before is
+//! seen to, since nearly everything settles by itself. Each step may be repeated, and may stop anywhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+
+use shoal_partition::{Decision, HomeOutcome, Partition, Unconfirmed};
+use shoal_planted::{Bug, is_planted};
+use shoal_types::{NodeId, PartitionId, TransactionId};
+
+/// A transaction that is prepared in a partition, and the home that decides about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InDoubt {
+    pub partition: PartitionId,
+    pub transaction: TransactionId,
+    pub home: PartitionId,
+}
+
+/// A decision that the home has not had confirmed by all.
+#[derive(Clone, Debug)]
+pub struct Undelivered {
+    pub home: PartitionId,
+    pub decision: Unconfirmed,
+}
+
+/// What the rounds before have found.
+#[derive(Default)]
+pub struct Resolver {
+    active: BTreeSet<TransactionId>,
+    in_doubt: BTreeSet<InDoubt>,
+    undelivered: BTreeSet<(PartitionId, TransactionId)>,
+}
+
+impl Resolver {
+    /// Transactions of these nodes that have neither prepared nor begun to commit in partitions that are served here, to be asked about,
+    /// each at its coordinator's node. To be called with all those partitions, one after the other.
+    pub fn orphans<P: Deref<Target = Partition>>(
+        &mut self,
+        partitions: impl Iterator<Item = P>,
+        nodes: &[NodeId],
+    ) -> Vec<TransactionId> {
+        let mut found = BTreeSet::new();
+        for partition in partitions {
+            for &node in nodes {
+                found.extend(partition.transactions_of(node));
+            }
+        }
+        let before = std::mem::replace(&mut self.active, found);
+        self.active.intersection(&before).copied().collect()
+    }
+
+    /// Prepared transactions whose homes are to be asked.
+    pub fn in_doubt<P: Deref<Target = Partition>>(&mut self, partitions: impl Iterator<Item = P>) -> Vec<InDoubt> {
+        let mut found = BTreeSet::new();
+        for partition in partitions {
+            let id = partition.config().id;
+            let in_doubt = partition.in_doubt().into_iter();
+            found.extend(in_doubt.map(|(transaction, home)| InDoubt { partition: id, transaction, home }));
+        }
+        let before = std::mem::replace(&mut self.in_doubt, found);
+        self.in_doubt.intersection(&before).copied().collect()
+    }
+
+    /// Decisions that participants are to be told again.
+    pub fn undelivered<P: Deref<Target = Partition>>(
+        &mut self,
+        partitions: impl Iterator<Item = P>,
+    ) -> Vec<Undelivered> {
+        let mut found = Vec::new();
+        for partition in partitions {
+            let home = partition.config().id;
+            found.extend(partition.unconfirmed().into_iter().map(|decision| Undelivered { home, decision }));
+        }
+        let keys = found.iter().map(|one| (one.home, one.decision.transaction)).collect();
+        let before = std::mem::replace(&mut self.undelivered, keys);
+        found.retain(|one| before.contains(&(one.home, one.decision.transaction)));
+        found
+    }
+}
+
+/// Transactions by their coordinators' nodes, each once.
+pub fn by_coordinator(
+    transactions: impl IntoIterator<Item = TransactionId>,
+) -> BTreeMap<NodeId, BTreeSet<TransactionId>> {
+    let mut by_node: BTreeMap<NodeId, BTreeSet<TransactionId>> = BTreeMap::new();
+    for transaction in transactions {
+        by_node.entry(transaction.node()).or_default().insert(transaction);
+    }
+    by_node
+}
+
+/// What a participant in doubt decides when its home has answered so. `None`: nothing yet.
+pub fn decision_learnt(outcome: HomeOutcome) -> Option<Decision> {
+    match outcome {
+        HomeOutcome::Committed(timestamp) => Some(Decision::Commit(timestamp)),
+        HomeOutcome::Aborted => Some(Decision::Abort),
+        HomeOutcome::InFlight => is_planted(Bug::TakeInFlightForAborted).then_some(Decision::Abort),
+    }
+}
