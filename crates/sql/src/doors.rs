@@ -4,12 +4,13 @@ use std::sync::{Arc, PoisonError};
 
 use shoal_cluster::Table;
 use shoal_expr::EvalContext;
+use shoal_txn::new_row::AutoIncrementSettings;
 use shoal_types::{Collation, Result, TimeZone, Value};
 
 use crate::account::{self, Privileges};
 use crate::ddl::defaults;
 use crate::dml::DefaultValue;
-use crate::dml::row::{AutoIncrementSettings, RowBuilder};
+use crate::dml::row::RowBuilder;
 use crate::frontend::{ConnectInfo, Frontend};
 use crate::server::{Server, SharedServer};
 use crate::session::Session;
@@ -63,8 +64,7 @@ pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usiz
     let session = Session::open(Arc::clone(server), info)?;
     let zone = server.time_zone();
     let mut eval = EvalContext::new(&[], &zone, server.clock_micros(), session.variables.settings);
-    let settings = AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: true, forced: None };
-    let builder = RowBuilder::new(table, false, settings, &eval);
+    let builder = RowBuilder::new(table, false, AutoIncrementSettings::default(), &eval);
     let no_row: &[Value] = &[];
     match defaults::resolve(&session, table)?.get(column) {
         Some(DefaultValue::Expression(expression)) => {

@@ -6,7 +6,7 @@
 //!
 //! - `transaction`, `participants`: a session's transaction.
 //! - `read`, `scan` and `partition_scan` and `merge`, `write` and `write_remote`: its operations.
-//! - `slice`: parts of long values.
+//! - `slice`: parts of long values. `new_row` and `numbering`: what all interfaces that insert rows share.
 //! - `write_many`: batches of writes of any kind; `interpret`: what is evaluated where rows lie.
 //! - `wait`, `deadlock`: waiting for others.
 //! - `commit`, `commit_remote`, `commit_driver`: its end: here, on one other node, over partitions that several nodes lead (with the
@@ -27,6 +27,8 @@ mod gather;
 mod interpret;
 mod locking_scan;
 mod merge;
+pub mod new_row;
+mod numbering;
 mod participants;
 mod partition_scan;
 mod protocol;
