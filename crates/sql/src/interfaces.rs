@@ -1,4 +1,4 @@
-//! What doors without sessions of their own ask the SQL layer for: settings, rights, defaults that are expressions.
+//! What interfaces without sessions of their own ask the SQL layer for: settings, rights, defaults that are expressions.
 
 use std::sync::{Arc, PoisonError};
 
@@ -16,8 +16,8 @@ use crate::server::{Server, SharedServer};
 use crate::session::Session;
 use crate::variables::registry;
 
-/// Names and values that a door adds to SHOW STATUS.
-pub type DoorStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
+/// Names and values that an interface adds to SHOW STATUS.
+pub type InterfaceStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
 
 impl Server {
     /// The text of a global variable; empty if there is none of this name.
@@ -32,12 +32,12 @@ impl Server {
     }
 
     /// Adds to SHOW STATUS. Once.
-    pub fn set_door_status(&self, status: DoorStatus) {
-        let _ = self.door_status.set(status);
+    pub fn set_interface_status(&self, status: InterfaceStatus) {
+        let _ = self.interface_status.set(status);
     }
 
-    pub(crate) fn other_doors(&self) -> Vec<(&'static str, u64)> {
-        self.door_status.get().map(|status| status()).unwrap_or_default()
+    pub(crate) fn status_of_interfaces(&self) -> Vec<(&'static str, u64)> {
+        self.interface_status.get().map(|status| status()).unwrap_or_default()
     }
 
     /// What an account (user, host) may do with a table, see [`account::of_account`].
