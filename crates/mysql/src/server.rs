@@ -1,4 +1,4 @@
-//! Listeners and workers: one thread a core, each with its own single-threaded runtime.
+//! Listeners and workers: one thread a core, each with its own loop (`shoal_transport::worker_loop`).
 //!
 //! An acceptor thread counts a new connection against max_connections and hands its socket to the workers in turn;
 //! from then on the connection stays on that thread. Stopping: no new connections, idle ones are closed with 1053,
@@ -13,10 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use shoal_sql::frontend::Frontend;
-use shoal_transport::spin::{self, Eagerness};
 use shoal_transport::time_slice;
+use shoal_transport::worker_loop::{Eagerness, WhenIdle, WorkerLoop, WorkerOptions};
 use socket2::{Domain, SockRef, Socket, Type};
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -166,23 +166,21 @@ impl<F: Frontend + Send + Sync> Server<F> {
     }
 }
 
-fn worker_runtime<F: Frontend + Send + Sync>(frontend: &Arc<F>) -> io::Result<LocalRuntime> {
-    let (sleeping, waking) = (Arc::clone(frontend), Arc::clone(frontend));
-    Builder::new_current_thread()
-        .enable_all()
-        .on_thread_park(move || {
-            sleeping.before_sleep();
-            if spin::before_sleep() {
-                sleeping.fall_asleep();
-            }
-        })
-        .on_thread_unpark(move || {
-            if spin::after_sleep() {
-                waking.wake();
-            }
-        })
-        .max_blocking_threads(BLOCKING_THREADS)
-        .build_local(LocalOptions::default())
+/// What a worker does when it is idle is the frontend's.
+struct FrontendIdle<F>(Arc<F>);
+
+impl<F: Frontend> WhenIdle for FrontendIdle<F> {
+    fn before_sleep(&self) {
+        self.0.before_sleep();
+    }
+
+    fn fall_asleep(&self) {
+        self.0.fall_asleep();
+    }
+
+    fn wake(&self) {
+        self.0.wake();
+    }
 }
 
 /// A socket that was just accepted.
@@ -210,8 +208,10 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
     fn run(self) {
         // A system that does not let it only serves a little later.
         let _ = time_slice::shorten();
-        match worker_runtime(&self.services.frontend) {
-            Ok(runtime) => runtime.block_on(self.serve()),
+        let options =
+            WorkerOptions { spin: self.spin, eagerness: Eagerness::WhenBusy, blocking_threads: BLOCKING_THREADS };
+        match WorkerLoop::new(options) {
+            Ok(worker) => worker.block_on(&FrontendIdle(Arc::clone(&self.services.frontend)), self.serve()),
             Err(error) => eprintln!("mysql: worker {} cannot start: {error}", self.number),
         }
     }
@@ -220,10 +220,6 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
         if let Some(on_start) = &self.on_start {
             on_start(self.number);
         }
-        let frontend = Arc::clone(&self.services.frontend);
-        tokio::task::spawn_local(spin::look_for_work(self.spin, Eagerness::WhenBusy, move || {
-            frontend.before_sleep()
-        }));
         let worker = Worker::new();
         let mut memory_seen = 0;
         let mut connections = JoinSet::new();

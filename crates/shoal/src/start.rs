@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use shoal_cluster::{
-    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing, Transporter, spin,
+    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing, Transporter,
+    worker_loop,
 };
 use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, bind_tcp, start_workers};
@@ -201,7 +202,7 @@ fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, 
         options.spin = Duration::from_micros(micros);
     }
     if me.never_sleeps {
-        options.spin = spin::NEVER_SLEEP;
+        options.spin = worker_loop::NEVER_SLEEP;
     }
     if let Some(bytes) = me.log_segment_bytes {
         options.log_segment_bytes = bytes;

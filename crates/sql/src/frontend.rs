@@ -148,7 +148,7 @@ pub trait Frontend: 'static {
     fn count_traffic(&self, received: u64, sent: u64);
     /// The failed logins and half handshakes of SHOW STATUS.
     fn count_aborted_connect(&self);
-    /// A thread that serves sessions has nothing to do, and is about to sleep or to look for more.
+    /// A thread that serves sessions has nothing to do, and is about to look for more or to sleep.
     fn before_sleep(&self) {}
     /// It does sleep, after `before_sleep`.
     fn fall_asleep(&self) {}
