@@ -5,7 +5,8 @@
 //! Every call may wait (locks, fsync, other nodes); none of them holds a partition while it waits.
 //!
 //! - `transaction`, `participants`: a session's transaction.
-//! - `read`, `scan` and `partition_scan` and `merge`, `write` and `write_remote`: its operations.
+//! - `at_partition`: an operation on one partition, wherever that is led.
+//! - `read`, `scan` and `partition_scan` and `merge`, `write`, `write_one` and `write_remote`: its operations.
 //! - `slice`: parts of long values. `new_row` and `numbering`: what all interfaces that insert rows share.
 //! - `write_many`: batches of writes of any kind; `interpret`: what is evaluated where rows lie.
 //! - `wait`, `deadlock`: waiting for others.
@@ -17,6 +18,7 @@
 //! - `pulse`: snapshots and horizons over all nodes.
 
 mod api;
+mod at_partition;
 mod cluster_service;
 mod commit;
 mod commit_driver;
@@ -42,6 +44,7 @@ mod transaction;
 mod wait;
 mod write;
 mod write_many;
+mod write_one;
 mod write_remote;
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use shoal_types::{Error, Result};
 use crate::api::*;
 use crate::interpret::FilteredScan;
 use crate::partition_scan::PartitionScan;
-use crate::remote::{Answer, Patience, map_version};
+use crate::remote::{Answer, LeaderWait, map_version};
 use crate::scan::{BYTES_PER_HOLD, HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
 use crate::transaction::Transaction;
 
@@ -202,7 +202,7 @@ pub(crate) async fn fill(
 ) -> Result<()> {
     let wants = |sources: &[Source], number: &usize| sources[*number].wants_rows(request);
     let mut wanting: Vec<usize> = (0..sources.len()).filter(|number| wants(sources, number)).collect();
-    let mut patience = Patience::default();
+    let mut leader_wait = LeaderWait::default();
     while !wanting.is_empty() {
         let seen = map_version(&transaction.node);
         let mut lost = None;
@@ -227,7 +227,7 @@ pub(crate) async fn fill(
         }
         wanting.retain(|number| wants(sources, number));
         if let Some(error) = lost {
-            patience.wait(&transaction.node, seen, error).await?;
+            leader_wait.wait(&transaction.node, seen, error).await?;
         }
     }
     Ok(())

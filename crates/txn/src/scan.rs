@@ -15,7 +15,7 @@ use crate::interpret::{FilteredScan, PushedFilter};
 use crate::locking_scan::LockingScan;
 use crate::merge::MergedScan;
 use crate::partition_scan::PartitionScan;
-use crate::remote::{Answer, Patience, map_version};
+use crate::remote::{Answer, LeaderWait, map_version};
 use crate::transaction::Transaction;
 
 /// Rows that are shown under one hold of a partition.
@@ -281,7 +281,7 @@ impl InPlaceScan {
             self.taken = 0;
         }
         visitor.takes_left = takes_max - self.taken;
-        let mut patience = Patience::default();
+        let mut leader_wait = LeaderWait::default();
         // Empty partitions do not make a batch of their own.
         while !self.partitions.is_empty() && visitor.rows < limit {
             let seen = map_version(&transaction.node);
@@ -292,7 +292,7 @@ impl InPlaceScan {
             match step {
                 Ok(()) => {}
                 Err(error) if self.walk.has_begun() => return Err(error),
-                Err(error) => transaction.try_again(&mut patience, seen, error).await?,
+                Err(error) => transaction.try_again(&mut leader_wait, seen, error).await?,
             }
             if let Some(error) = visitor.error.take() {
                 return Err(error);
