@@ -46,12 +46,11 @@ impl Core {
         Ok(Core { node, options: options.clone(), failure })
     }
 
-    /// On each worker's thread, in its runtime.
+    /// On each worker's thread, in its loop.
     pub fn start_worker(&self, worker: usize) {
         if let Some(transport) = self.node.cluster().and_then(|cluster| cluster.transport()) {
             transport.start_worker(worker);
         }
-        tokio::task::spawn_local(crate::runtime::look(Arc::clone(&self.node), self.options.spin));
     }
 
     /// Waits until operations can begin: the dictionary is here, and every partition has a leader.

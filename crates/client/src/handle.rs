@@ -365,10 +365,10 @@ async fn pass_on(mut events: Events, sender: mpsc::Sender<Result<Vec<Event>>>) {
 
 /// One of the client's threads.
 fn serve(core: &Arc<Core>, worker: usize, mut jobs: mpsc::Receiver<Job>) {
-    // Without a runtime the thread ends, and callers hear that the client is closed.
-    let Ok(runtime) = runtime::runtime(&core.node) else { return };
+    // Without a loop the thread ends, and callers hear that the client is closed.
+    let Ok(worker_loop) = runtime::worker_loop(&core.options) else { return };
     let session = Session::new(core);
-    runtime.block_on(async {
+    worker_loop.block_on(&*core.node, async {
         core.start_worker(worker);
         let places = Arc::new(Semaphore::new(core.options.jobs_max.max(1)));
         while let Ok(place) = Arc::clone(&places).acquire_owned().await

@@ -59,7 +59,7 @@ pub use row::{Row, Shape};
 pub use scan::{Rows, Scan};
 pub use session::Session;
 pub use shoal_cluster::Transporter;
-pub use shoal_cluster::spin::NEVER_SLEEP;
+pub use shoal_cluster::worker_loop::NEVER_SLEEP;
 pub use shoal_txn::{ChangeKind, Comparison, Gap, Isolation, LockMode, LockWait, ReadMode, Savepoint};
 pub use shoal_types::{Error, Outcome, Result, Timestamp, TransactionId, Value};
 pub use table::Table;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use shoal_txn::{KeyRange, Predicate, ReadMode, ScanRequest, Sieve, Visit};
+use shoal_txn::{KeyRange, Predicate, PushedFilter, ReadMode, ScanRequest, Visit};
 use shoal_types::key::{KeySpec, successor};
 use shoal_types::row::{RowLayout, RowRef};
 use shoal_types::{BaseType, Error, ErrorCode, Result, SqlType, Value};
@@ -360,8 +360,8 @@ impl OpenLink {
             fetched.extend(more);
             fetched
         });
-        let sieve = Sieve { condition: self.chosen.condition.clone(), columns: fetched };
-        let mut scan = transaction.inner.scan_through(request, sieve);
+        let pushed = PushedFilter { condition: self.chosen.condition.clone(), columns: fetched };
+        let mut scan = transaction.inner.scan_through(request, pushed);
         let mut spec = KeySpec { parts: parts.to_vec() };
         let shown = scan.shown_columns();
         for part in &mut spec.parts {

@@ -3,8 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use shoal_cluster::worker_loop::WorkerLoop;
 use shoal_types::{Error, Result};
-use tokio::runtime::LocalRuntime;
 
 use crate::core::Core;
 use crate::options::Options;
@@ -17,7 +17,7 @@ use crate::session::Session;
 pub struct LocalClient {
     session: Session,
     core: Arc<Core>,
-    runtime: LocalRuntime,
+    worker_loop: WorkerLoop,
 }
 
 impl LocalClient {
@@ -27,10 +27,10 @@ impl LocalClient {
     /// 1297 if nobody answers in time; 1203 if no place for a client is free.
     pub fn connect(addresses: &str, options: Options) -> Result<LocalClient> {
         let core = Arc::new(Core::join(addresses, &options, 1)?);
-        let runtime = runtime::runtime(&core.node)
-            .map_err(|error| Error::unknown(format!("the client's runtime cannot start: {error}")))?;
-        let client = LocalClient { session: Session::new(&core), core, runtime };
-        client.runtime.block_on(async {
+        let worker_loop = runtime::worker_loop(&core.options)
+            .map_err(|error| Error::unknown(format!("the client's thread cannot start: {error}")))?;
+        let client = LocalClient { session: Session::new(&core), core, worker_loop };
+        client.worker_loop.block_on(&*client.core.node, async {
             client.core.start_worker(0);
             client.core.wait_until_ready().await
         })?;
@@ -39,7 +39,7 @@ impl LocalClient {
 
     /// Runs a future, and with it everything that this client has under way.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        self.runtime.block_on(future)
+        self.worker_loop.block_on(&*self.core.node, future)
     }
 }
 
@@ -55,7 +55,7 @@ impl Drop for LocalClient {
     fn drop(&mut self) {
         self.core.close();
         // The links' tasks say good-bye and end.
-        self.runtime.block_on(async {
+        self.worker_loop.block_on(&*self.core.node, async {
             for _ in 0..4 {
                 tokio::task::yield_now().await;
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_txn::{KeyRange, ReadMode, ScanRequest, Sieve, TableScan, Visit};
+use shoal_txn::{KeyRange, PushedFilter, ReadMode, ScanRequest, TableScan, Visit};
 use shoal_types::key::successor;
 use shoal_types::row::{RowLayout, RowRef};
 use shoal_types::{Result, Value};
@@ -172,8 +172,8 @@ impl Scan {
             mode: transaction.mode(self.mode),
             row_limit: self.limit.filter(|_| condition.is_none()),
         };
-        let sieve = Sieve { condition, columns: columns.clone() };
-        let scan = transaction.inner.scan_through(request, sieve);
+        let pushed = PushedFilter { condition, columns: columns.clone() };
+        let scan = transaction.inner.scan_through(request, pushed);
         let shape = Arc::new(Shape::of(table, columns.as_deref()));
         // What the scan itself needs is left out here.
         let rest = columns.filter(|columns| scan.shown_columns().is_none_or(|shown| shown.len() > columns.len()));

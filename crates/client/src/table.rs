@@ -6,9 +6,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_cluster::Node;
+use shoal_txn::new_row::{OmittedValue, null_refused, omitted_value};
 use shoal_types::{
-    BaseType, Collation, ColumnDefault, Error, ErrorCode, Result, StoreOptions, StoreTarget, TemporalContext,
-    TimeZone, Value, store_value,
+    BaseType, Collation, Error, ErrorCode, Result, StoreOptions, StoreTarget, TemporalContext, TimeZone, Value,
+    store_value,
 };
 
 /// A table of the cluster. Cheap to clone; it follows changes of its definition.
@@ -96,10 +97,7 @@ fn convert(table: &shoal_cluster::Table, column: usize, value: &Value, row: u64)
     if value.is_null() {
         return match definition.nullable || definition.auto_increment {
             true => Ok((Value::Null, true)),
-            false => {
-                let message = format!("Column '{}' cannot be null", definition.name);
-                Err(Error::new(ErrorCode::BadNull, message))
-            }
+            false => Err(null_refused(definition)),
         };
     }
     let sql_type = &definition.sql_type;
@@ -133,7 +131,7 @@ pub(crate) fn key_prefix(table: &shoal_cluster::Table, index: usize, values: &[V
     for (part, value) in spec.parts.iter().zip(values) {
         let definition = &table.schema.columns[part.column];
         if value.is_null() && !definition.nullable {
-            return Err(Error::new(ErrorCode::BadNull, format!("Column '{}' cannot be null", definition.name)));
+            return Err(null_refused(definition));
         }
         match convert(table, part.column, value, 1)? {
             (value, true) => part.append_value(&value, &TimeZone::UTC, &mut key)?,
@@ -167,26 +165,17 @@ pub(crate) fn now(fsp: u8) -> shoal_types::DateTime {
     TimeZone::UTC.from_utc_micros(since.map_or(0, |since| since.as_micros() as i64), fsp)
 }
 
-/// What a column that was not given gets. `None`: a value of the sequence.
-pub(crate) fn default_of(table: &shoal_cluster::Table, column: usize) -> Result<Option<Value>> {
+/// What a column that was not given gets. NULL where rows are numbered.
+pub(crate) fn default_of(table: &shoal_cluster::Table, column: usize) -> Result<Value> {
     let definition = &table.schema.columns[column];
-    if definition.auto_increment || definition.hidden {
-        return Ok(None);
-    }
-    match &definition.default {
-        ColumnDefault::Value(value) => Ok(Some(value.clone())),
-        ColumnDefault::Now => Ok(Some(Value::DateTime(now(definition.sql_type.decimals)))),
-        ColumnDefault::Expression(_) => Err(needs_sql(table, &definition.name, "a default that is an expression")),
-        ColumnDefault::None if definition.nullable => Ok(Some(Value::Null)),
-        ColumnDefault::None if definition.sql_type.base == BaseType::Enum => {
-            let labels = definition.sql_type.labels.clone().unwrap_or_default();
-            Ok(Some(Value::Enum(shoal_types::EnumValue { index: 1, labels })))
+    Ok(match omitted_value(definition)? {
+        OmittedValue::Number => Value::Null,
+        OmittedValue::Constant(value) => value,
+        OmittedValue::Now => Value::DateTime(now(definition.sql_type.decimals)),
+        OmittedValue::Expression => {
+            return Err(needs_sql(table, &definition.name, "a default that is an expression"));
         }
-        ColumnDefault::None => {
-            let message = format!("Field '{}' doesn't have a default value", definition.name);
-            Err(Error::new(ErrorCode::NoDefaultForField, message))
-        }
-    }
+    })
 }
 
 /// Error 1235: expressions of a definition are SQL's.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use shoal_txn::new_row::{AtEnd, AutoIncrementSettings, Numbering, duplicate_entry};
 use shoal_txn::{Assignment, Inserted, Operand, RowChange};
 use shoal_types::row::RowLayout;
-use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, SqlType, TimeZone, Value};
+use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, TimeZone, Value};
 
 use crate::filter::Filter;
 use crate::table::{column, default_of, needs_sql, now, stored};
@@ -131,10 +132,14 @@ fn addend(table: &shoal_cluster::Table, column: usize, number: &Value) -> Result
     }
 }
 
+/// How rows are numbered.
+const NUMBERING: AutoIncrementSettings =
+    AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: true, forced: None, at_end: AtEnd::Refuse };
+
 /// The columns for which rows are given, in the order of their values.
 pub(crate) struct Columns {
     given: Vec<usize>,
-    defaults: Vec<Option<Value>>,
+    defaults: Vec<Value>,
 }
 
 impl Columns {
@@ -150,101 +155,55 @@ impl Columns {
                 return Err(needs_sql(table, &definition.name, "a generated value"));
             }
             defaults.push(match given.contains(&column) {
-                true => Some(Value::Null),
+                true => Value::Null,
                 false => default_of(table, column)?,
             });
         }
         Ok(Columns { given, defaults })
     }
 
-    /// All values of a row. `None`: to be generated.
-    pub fn values(&self, table: &shoal_cluster::Table, row: &[Value], number: u64) -> Result<Vec<Option<Value>>> {
+    /// All values of a row, before it is numbered.
+    pub fn values(&self, table: &shoal_cluster::Table, row: &[Value], number: u64) -> Result<Vec<Value>> {
         if row.len() != self.given.len() {
             let message = format!("Column count doesn't match value count at row {number}");
             return Err(Error::new(ErrorCode::WrongValueCountOnRow, message));
         }
         let mut values = self.defaults.clone();
         for (&column, value) in self.given.iter().zip(row) {
-            let value = stored(table, column, value, number)?;
-            let generates = table.schema.columns[column].auto_increment
-                && matches!(value, Value::Null | Value::Int(0) | Value::UInt(0));
-            values[column] = (!generates).then_some(value);
+            values[column] = stored(table, column, value, number)?;
         }
         Ok(values)
     }
 }
 
-/// Numbers for the rows that need one, and the rows encoded; with the first AUTO_INCREMENT value that was generated.
+/// The rows with numbers where they need one, encoded; with the first AUTO_INCREMENT value that was generated.
 pub(crate) async fn rows_of(
     node: &shoal_cluster::Node,
     table: &Arc<shoal_cluster::Table>,
     columns: &Columns,
     rows: &[Vec<Value>],
 ) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
-    let mut first_number = None;
     let mut complete = Vec::with_capacity(rows.len());
     for (number, row) in rows.iter().enumerate() {
         complete.push(columns.values(table, row, number as u64 + 1)?);
     }
-    let generated = table
-        .schema
-        .auto_increment_column()
-        .or_else(|| table.schema.has_hidden_key().then(|| table.schema.columns.len() - 1));
-    if let Some(column) = generated {
-        let greatest = complete.iter().filter_map(|row| number_of(row[column].as_ref()?)).max();
-        if let Some(greatest) = greatest {
-            table.next_auto_increment.note_given(greatest);
-            node.note_number(table, greatest).await?;
-        }
-        let wanting = complete.iter().filter(|row| row[column].is_none()).count();
-        if wanting > 0 {
-            let mut numbers = node.take_numbers(table, wanting as u64).await?;
-            first_number = table.schema.auto_increment_column().map(|_| numbers.start);
-            let sql_type = &table.schema.columns[column].sql_type;
-            for row in complete.iter_mut().filter(|row| row[column].is_none()) {
-                let number =
-                    numbers.next().ok_or_else(|| Error::unknown("internal: too few numbers were reserved"))?;
-                row[column] = Some(fitting(number, sql_type)?);
-            }
-        }
-    }
-    if table.schema.has_hidden_key() && table.schema.auto_increment_column().is_some() {
-        let keys = complete.iter_mut().filter_map(|row| row.last_mut());
-        keys.for_each(|key| *key = Some(Value::UInt(node.next_row_id())));
-    }
+    let mut numbering = Numbering::new(table, NUMBERING);
+    let mut wanting = complete.iter().filter(|row| numbering.wants_number(row)).count();
+    let mut first_number = None;
     let mut encoded = Vec::with_capacity(rows.len());
-    for row in complete {
-        let values: Vec<Value> = row.into_iter().map(Option::unwrap_or_default).collect();
+    for mut row in complete {
+        if numbering.wants_number(&row) {
+            numbering.reserve(node, table, wanting).await?;
+            wanting -= 1;
+        }
+        let number = numbering.fill(&mut row, node)?;
+        first_number = first_number.or(number);
         let mut bytes = Vec::with_capacity(64);
-        table.layout.encode(&values, &TimeZone::UTC, &mut bytes)?;
+        table.layout.encode(&row, &TimeZone::UTC, &mut bytes)?;
         encoded.push(bytes);
     }
+    numbering.report_given(node).await?;
     Ok((encoded, first_number))
-}
-
-fn number_of(value: &Value) -> Option<u64> {
-    match value {
-        Value::Int(number) => u64::try_from(*number).ok(),
-        Value::UInt(number) => Some(*number),
-        _ => None,
-    }
-}
-
-/// A generated number as the column's type. Errors: 1264, the column has no room for it.
-fn fitting(number: u64, sql_type: &SqlType) -> Result<Value> {
-    let width = shoal_types::row::fixed_width(sql_type).unwrap_or(8).min(8) as u32;
-    let bits = 8 * width - u32::from(!sql_type.unsigned);
-    let fits = bits >= 64 || number < 1 << bits;
-    match (fits, sql_type.base, sql_type.unsigned) {
-        (_, BaseType::Float, _) => Ok(Value::Float(number as f32)),
-        (_, BaseType::Double, _) => Ok(Value::Double(number as f64)),
-        (true, _, true) => Ok(Value::UInt(number)),
-        (true, _, false) => Ok(Value::Int(number as i64)),
-        (false, ..) => Err(Error::new(
-            ErrorCode::WarnDataOutOfRange,
-            format!("The column's type has no room for the next AUTO_INCREMENT value, {number}"),
-        )),
-    }
 }
 
 /// Error 1062, with the entry as MySQL shows it.
@@ -253,12 +212,5 @@ pub(crate) fn duplicate_error(table: &shoal_cluster::Table, inserted: &Inserted,
         Inserted::Duplicate { index, .. } => *index,
         Inserted::Done => 0,
     };
-    let row = table.layout.row(row);
-    let definition = &table.schema.indexes[index];
-    let part = |column: usize| String::from_utf8_lossy(&row.value(column, &TimeZone::UTC).to_text()).into_owned();
-    let parts: Vec<String> = definition.columns.iter().map(|one| part(one.column)).collect();
-    let mut entry = parts.join("-");
-    entry.truncate(entry.char_indices().nth(64).map_or(entry.len(), |(at, _)| at));
-    let message = format!("Duplicate entry '{entry}' for key '{}.{}'", table.name(), definition.name);
-    Error::new(ErrorCode::DupEntry, message)
+    duplicate_entry(table, index, row)
 }

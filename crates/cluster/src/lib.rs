@@ -41,7 +41,7 @@ pub use replication::two_phase::EntryOf;
 pub use shoal_log::Lsn;
 pub use shoal_partition::MemoryBudget;
 pub use shoal_partition::Timing;
-pub use shoal_transport::{LANES_MAX, Transporter, look_in_passing, spin};
+pub use shoal_transport::{LANES_MAX, Transporter, look_in_passing, worker_loop};
 pub use storage::deadlock::{WaitEdge, WaitForGraph, WaitVerdict, victims};
 pub use storage::memory::MemoryUsage;
 pub use storage::partitions::PartitionGuard;

@@ -17,6 +17,7 @@ use std::ops::Deref;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
+use shoal_transport::worker_loop::WhenIdle;
 use shoal_types::Result;
 
 use crate::base::handle::Holds;
@@ -34,6 +35,21 @@ pub struct Node {
     checkpointing: Mutex<()>,
     /// Operations of other nodes that wait here for something.
     underway: AtomicUsize,
+}
+
+/// For the loops of threads that serve sessions.
+impl WhenIdle for Node {
+    fn before_sleep(&self) {
+        self.flush_before_sleep();
+    }
+
+    fn fall_asleep(&self) {
+        Storage::fall_asleep(self);
+    }
+
+    fn wake(&self) {
+        Storage::wake(self);
+    }
 }
 
 impl Deref for Node {

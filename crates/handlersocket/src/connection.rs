@@ -41,7 +41,7 @@ struct Input {
 /// Why no more is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The client has gone, was idle for too long, or the door closes.
+    /// The client has gone, was idle for too long, or the server closes.
     Silent,
     LineTooLong,
 }

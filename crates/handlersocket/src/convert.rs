@@ -4,10 +4,11 @@
 //! common keys (integers, and texts that are stored as they come) are encoded straight from the line.
 
 use shoal_cluster::Table;
+use shoal_txn::new_row::null_refused;
 use shoal_types::key::{KeyPart, append_raw};
 use shoal_types::{
-    BaseType, Charset, Collation, Column, Date, DateRules, Error, ErrorCode, IndexMethod, Result, StoreOptions,
-    StoreTarget, TemporalContext, TimeZone, Value, store_value,
+    BaseType, Charset, Collation, Column, Date, DateRules, IndexMethod, Result, StoreOptions, StoreTarget,
+    TemporalContext, TimeZone, Value, store_value,
 };
 
 /// Texts come in this one's character set.
@@ -38,10 +39,6 @@ pub fn column_value(column: &Column, text: Option<&[u8]>, options: &StoreOptions
 pub fn stored(column: &Column, value: Value, options: &StoreOptions) -> Result<Value> {
     let target = StoreTarget { sql_type: &column.sql_type, column: &column.name, row: 1 };
     Ok(store_value(value, WIRE, target, options)?.0)
-}
-
-pub fn null_refused(column: &Column) -> Error {
-    Error::new(ErrorCode::BadNull, format!("Column '{}' cannot be null", column.name))
 }
 
 /// What has to be known of an index to find with it.

@@ -1,4 +1,4 @@
-//! What SHOW STATUS says of this door. Each worker counts for itself.
+//! What SHOW STATUS says of this server. Each worker counts for itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

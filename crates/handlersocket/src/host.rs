@@ -1,4 +1,4 @@
-//! What the door wants from the process around it: who may do what, and the settings that sessions have.
+//! What the server wants from the process around it: who may do what, and the settings that sessions have.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub struct Surroundings {
     pub now_micros: fn() -> i64,
 }
 
-/// The process that the door belongs to.
+/// The process that the server belongs to.
 pub trait Host: Send + Sync + 'static {
     fn node(&self) -> &Arc<Node>;
     /// By the dictionary as it is now. `by_secret`: the client has proven itself; if not, an account that has a password is
@@ -48,7 +48,7 @@ pub trait Host: Send + Sync + 'static {
     /// Writes of the account are refused for now. Asked before each of them, so it is to be quick.
     fn refuses_writes(&self, account: &Account) -> bool;
     fn surroundings(&self) -> Surroundings;
-    /// The value of a column's DEFAULT (expression), which takes more than this door knows.
+    /// The value of a column's DEFAULT (expression), which takes more than this server knows.
     fn expression_default(&self, table: &Arc<Table>, column: usize) -> Result<Value>;
 }
 

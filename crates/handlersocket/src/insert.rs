@@ -1,14 +1,11 @@
 //! Inserting: the values of the request, defaults for all other columns, numbers for AUTO_INCREMENT.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
-use shoal_cluster::{Node, Table};
 use shoal_txn::Inserted;
-use shoal_types::{BaseType, Column, ColumnDefault, EnumValue, Error, ErrorCode, Result, StoreOptions, Value};
+use shoal_txn::new_row::{AtEnd, AutoIncrementSettings, Numbering, OmittedValue, omitted_value};
+use shoal_types::{StoreOptions, Value};
 
 use crate::clock::now_of;
-use crate::convert::{column_value, stored};
+use crate::convert::column_value;
 use crate::find::Tools;
 use crate::host::Host;
 use crate::open_index::Resolved;
@@ -16,6 +13,10 @@ use crate::refusal::{Outcome, Refusal};
 use crate::reply::{append_done, append_number};
 use crate::request::Request;
 use crate::token;
+
+/// How rows are numbered: as MySQL's defaults say, in strict mode.
+const NUMBERING: AutoIncrementSettings =
+    AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: true, forced: None, at_end: AtEnd::Refuse };
 
 /// A row that has not been inserted.
 pub struct NewRow {
@@ -83,65 +84,25 @@ pub async fn new_row(
     }
     let mut row = Vec::with_capacity(columns.len());
     for (position, value) in values.into_iter().enumerate() {
-        row.push(match (value, &columns[position]) {
-            (Some(value), _) => value,
-            (None, column) if column.auto_increment || column.hidden => Value::Null,
-            (None, Column { default: ColumnDefault::Expression(_), .. }) => {
-                host.expression_default(table, position)?
-            }
-            (None, column @ Column { default: ColumnDefault::Now, .. }) => now_of(column, zone, now_micros),
-            (None, column) => constant_default(column)?,
+        let column = &columns[position];
+        row.push(match value {
+            Some(value) => value,
+            None => match omitted_value(column)? {
+                OmittedValue::Number => Value::Null,
+                OmittedValue::Constant(value) => value,
+                OmittedValue::Now => now_of(column, zone, now_micros),
+                OmittedValue::Expression => host.expression_default(table, position)?,
+            },
         });
     }
-    let generated = number(host.node(), table, &mut row).await?;
-    if let (Some(number), Some(column)) = (generated, table.schema.auto_increment_column()) {
-        row[column] = stored(&columns[column], Value::UInt(number), options)?;
+    let node = host.node();
+    let mut numbering = Numbering::new(table, NUMBERING);
+    if numbering.wants_number(&row) {
+        numbering.reserve(node, table, 1).await?;
     }
+    let number = numbering.fill(&mut row, node)?;
+    numbering.report_given(node).await?;
     let mut bytes = Vec::new();
     table.layout.encode(&row, zone, &mut bytes)?;
-    Ok(NewRow { bytes, number: generated })
-}
-
-fn constant_default(column: &Column) -> Result<Value> {
-    match &column.default {
-        ColumnDefault::Value(value) if !value.is_null() || column.nullable => Ok(value.clone()),
-        _ if column.nullable => Ok(Value::Null),
-        // The first member is an ENUM's default.
-        _ if column.sql_type.base == BaseType::Enum => {
-            Ok(Value::Enum(EnumValue { index: 1, labels: column.sql_type.labels.clone().unwrap_or_default() }))
-        }
-        _ => {
-            let message = format!("Field '{}' doesn't have a default value", column.name);
-            Err(Error::new(ErrorCode::NoDefaultForField, message))
-        }
-    }
-}
-
-/// Fills the hidden key, and yields the number for the AUTO_INCREMENT column if it wants one.
-async fn number(node: &Arc<Node>, table: &Arc<Table>, row: &mut [Value]) -> Result<Option<u64>> {
-    let numbered = table.schema.auto_increment_column();
-    if table.schema.has_hidden_key() {
-        let next = if numbered.is_some() { node.next_row_id() } else { next_number(node, table).await? };
-        if let Some(key) = row.last_mut() {
-            *key = Value::UInt(next);
-        }
-    }
-    let Some(column) = numbered else { return Ok(None) };
-    let given = match &row[column] {
-        Value::Null | Value::Int(0) | Value::UInt(0) => return next_number(node, table).await.map(Some),
-        Value::UInt(number) => *number,
-        other => u64::try_from(other.to_i64().value).unwrap_or(0),
-    };
-    table.next_auto_increment.note_given(given);
-    if node.cluster().is_some() {
-        node.note_number(table, given).await?;
-    }
-    Ok(None)
-}
-
-async fn next_number(node: &Arc<Node>, table: &Arc<Table>) -> Result<u64> {
-    match node.cluster() {
-        None => Ok(table.next_auto_increment.fetch_add(1, Ordering::Relaxed)),
-        Some(_) => Ok(node.take_numbers(table, 1).await?.start),
-    }
+    Ok(NewRow { bytes, number })
 }

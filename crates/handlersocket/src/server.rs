@@ -1,6 +1,6 @@
 //! Listeners, and the hand-over of accepted sockets to the worker threads of the process.
 //!
-//! The door has no workers of its own: the process calls [`Server::start_worker`] on each of its worker threads, and an acceptor
+//! The server has no workers of its own: the process calls [`Server::start_worker`] on each of its worker threads, and an acceptor
 //! thread hands new connections to them in turn. A connection stays on its thread.
 
 use std::io;
@@ -40,7 +40,7 @@ struct Workers {
     counters: Vec<Arc<Counters>>,
 }
 
-/// The door.
+/// The server.
 pub struct Server {
     settings: Settings,
     host: Arc<dyn Host>,

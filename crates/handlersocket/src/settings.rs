@@ -1,4 +1,4 @@
-//! The door's settings, as system variables `handlersocket_*` give them.
+//! The server's settings, as system variables `handlersocket_*` give them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub struct Settings {
 const READ_BYTES: usize = 16 * 1024;
 
 impl Settings {
-    /// Reads the variables. No port, no door: `None`.
+    /// Reads the variables. No port, no server: `None`.
     ///
     /// # Errors
     /// An address that is none; one that others can reach without a secret.

@@ -1,4 +1,4 @@
-//! What the connections of one worker thread share: buffers, counters, and the word that the door closes.
+//! What the connections of one worker thread share: buffers, counters, and the word that the server closes.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! The door with a fixed answer behind it, for `sysbench oltp_point_select run`: what the protocol alone costs.
+//! The protocol server with a fixed answer behind it, for `sysbench oltp_point_select run`: what the protocol alone costs.
 //!
 //! `cargo run --release -p shoal-mysql --example point_select [PORT]`, then
 //! `sysbench oltp_point_select --mysql-host=127.0.0.1 --mysql-port=PORT --mysql-user=root --threads=8 run`.

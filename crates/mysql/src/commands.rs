@@ -54,7 +54,7 @@ impl Scratch {
 }
 
 /// The parts of a connection that a command writes to.
-pub struct Desk<'a> {
+pub struct CommandContext<'a> {
     pub stream: &'a Stream,
     pub output: &'a mut PacketWriter,
     pub scratch: &'a mut Scratch,
@@ -66,44 +66,49 @@ pub struct Desk<'a> {
 type Outcome = Result<Option<PacketReader>>;
 
 /// Runs the command `code` with the rest of its packet. COM_QUIT and COM_CHANGE_USER are the connection's own.
-pub async fn run<S: FrontendSession>(code: u8, body: &[u8], session: &mut S, desk: &mut Desk<'_>) -> Outcome {
+pub async fn run<S: FrontendSession>(
+    code: u8,
+    body: &[u8],
+    session: &mut S,
+    context: &mut CommandContext<'_>,
+) -> Outcome {
     match code {
-        command::QUERY => return query(body, session, desk).await,
-        command::STMT_EXECUTE => return execute(body, session, desk).await,
-        command::STMT_PREPARE => prepare(body, session, desk).await,
-        command::STMT_CLOSE => close_statement(body, session, desk),
-        command::STMT_FETCH => return fetch(body, session, desk).await,
+        command::QUERY => return query(body, session, context).await,
+        command::STMT_EXECUTE => return execute(body, session, context).await,
+        command::STMT_PREPARE => prepare(body, session, context).await,
+        command::STMT_CLOSE => close_statement(body, session, context),
+        command::STMT_FETCH => return fetch(body, session, context).await,
         command::STMT_RESET => {
-            let reset = statement_id(body).and_then(|id| reset_statement(id, session, desk));
-            answer(reset, session, desk);
+            let reset = statement_id(body).and_then(|id| reset_statement(id, session, context));
+            answer(reset, session, context);
         }
-        command::STMT_SEND_LONG_DATA => send_long_data(body, session, desk),
-        command::PING => answer(Ok(()), session, desk),
-        command::INIT_DB => init_database(body, session, desk).await,
-        command::FIELD_LIST => return field_list(body, session, desk).await,
-        command::STATISTICS => desk.output.packet(session.statistics().as_bytes()),
-        command::PROCESS_INFO => return query_text(b"SHOW PROCESSLIST", session, desk).await,
+        command::STMT_SEND_LONG_DATA => send_long_data(body, session, context),
+        command::PING => answer(Ok(()), session, context),
+        command::INIT_DB => init_database(body, session, context).await,
+        command::FIELD_LIST => return field_list(body, session, context).await,
+        command::STATISTICS => context.output.packet(session.statistics().as_bytes()),
+        command::PROCESS_INFO => return query_text(b"SHOW PROCESSLIST", session, context).await,
         command::PROCESS_KILL => {
             let killed = match Payload::new(body).u32() {
                 Ok(id) => session.kill(id).await.map_err(Refusal::from),
                 Err(malformed) => Err(malformed.into()),
             };
-            answer(killed, session, desk);
+            answer(killed, session, context);
         }
-        command::SET_OPTION => set_option(body, session, desk),
+        command::SET_OPTION => set_option(body, session, context),
         command::RESET_CONNECTION => {
-            desk.scratch.forget_statements();
+            context.scratch.forget_statements();
             let reset = session.reset().await.map_err(Refusal::from);
-            answer(reset, session, desk);
+            answer(reset, session, context);
         }
-        command::DEBUG => desk.refuse(&Refusal::unsupported_command("COM_DEBUG")),
-        command::SHUTDOWN => desk.refuse(&Refusal::unsupported_command("COM_SHUTDOWN")),
-        _ => desk.refuse(&Refusal::unknown_command()),
+        command::DEBUG => context.refuse(&Refusal::unsupported_command("COM_DEBUG")),
+        command::SHUTDOWN => context.refuse(&Refusal::unsupported_command("COM_SHUTDOWN")),
+        _ => context.refuse(&Refusal::unknown_command()),
     }
     Ok(None)
 }
 
-impl Desk<'_> {
+impl CommandContext<'_> {
     fn refuse(&mut self, refusal: &Refusal) {
         refusal.write(self.capabilities, self.output);
     }
@@ -148,10 +153,10 @@ fn session_status<S: FrontendSession>(session: &S) -> SessionStatus {
 }
 
 /// An OK packet or the refusal.
-fn answer<S: FrontendSession>(done: Result<(), Refusal>, session: &S, desk: &mut Desk<'_>) {
+fn answer<S: FrontendSession>(done: Result<(), Refusal>, session: &S, context: &mut CommandContext<'_>) {
     match done {
-        Ok(()) => write_ok(&session.status(), desk.capabilities, desk.output),
-        Err(refusal) => desk.refuse(&refusal),
+        Ok(()) => write_ok(&session.status(), context.capabilities, context.output),
+        Err(refusal) => context.refuse(&refusal),
     }
 }
 
@@ -165,115 +170,126 @@ async fn conclude(ended: Result<()>, mut reply: Reply<'_>) -> Outcome {
     }
 }
 
-async fn query<S: FrontendSession>(body: &[u8], session: &mut S, desk: &mut Desk<'_>) -> Outcome {
+async fn query<S: FrontendSession>(body: &[u8], session: &mut S, context: &mut CommandContext<'_>) -> Outcome {
     let mut fields = Payload::new(body);
-    if desk.capabilities.has(Capabilities::QUERY_ATTRIBUTES) && skip_query_attributes(&mut fields).is_err() {
-        desk.refuse(&Refusal::malformed_packet());
+    if context.capabilities.has(Capabilities::QUERY_ATTRIBUTES) && skip_query_attributes(&mut fields).is_err() {
+        context.refuse(&Refusal::malformed_packet());
         return Ok(None);
     }
-    query_text(fields.rest(), session, desk).await
+    query_text(fields.rest(), session, context).await
 }
 
-async fn query_text<S: FrontendSession>(sql: &[u8], session: &mut S, desk: &mut Desk<'_>) -> Outcome {
-    let mut reply = desk.reply(session, Shape::Rows(RowFormat::Text));
+async fn query_text<S: FrontendSession>(sql: &[u8], session: &mut S, context: &mut CommandContext<'_>) -> Outcome {
+    let mut reply = context.reply(session, Shape::Rows(RowFormat::Text));
     let ended = session.query(sql, &mut reply).await;
     conclude(ended, reply).await
 }
 
-async fn init_database<S: FrontendSession>(name: &[u8], session: &mut S, desk: &mut Desk<'_>) {
+async fn init_database<S: FrontendSession>(name: &[u8], session: &mut S, context: &mut CommandContext<'_>) {
     let database = String::from_utf8_lossy(name);
     match session.change_database(&database).await {
         Ok(()) => {
             let changed_database = Some(database.into_owned());
             let summary = Summary { changed_database, ..session.status() };
-            write_ok(&summary, desk.capabilities, desk.output);
+            write_ok(&summary, context.capabilities, context.output);
         }
-        Err(error) => desk.refuse(&Refusal::from(error)),
+        Err(error) => context.refuse(&Refusal::from(error)),
     }
 }
 
-async fn field_list<S: FrontendSession>(body: &[u8], session: &mut S, desk: &mut Desk<'_>) -> Outcome {
+async fn field_list<S: FrontendSession>(
+    body: &[u8],
+    session: &mut S,
+    context: &mut CommandContext<'_>,
+) -> Outcome {
     let mut fields = Payload::new(body);
     let Ok(table) = fields.terminated() else {
-        desk.refuse(&Refusal::malformed_packet());
+        context.refuse(&Refusal::malformed_packet());
         return Ok(None);
     };
     let table = String::from_utf8_lossy(table);
     let pattern = String::from_utf8_lossy(fields.terminated_or_rest());
-    let mut reply = desk.reply(session, Shape::FieldList);
+    let mut reply = context.reply(session, Shape::FieldList);
     let ended = session.list_fields(&table, &pattern, &mut reply).await;
     conclude(ended, reply).await
 }
 
-fn set_option<S: FrontendSession>(body: &[u8], session: &mut S, desk: &mut Desk<'_>) {
+fn set_option<S: FrontendSession>(body: &[u8], session: &mut S, context: &mut CommandContext<'_>) {
     match Payload::new(body).u16() {
         Ok(option @ (MULTI_STATEMENTS_ON | MULTI_STATEMENTS_OFF)) => {
             session.set_multi_statements(option == MULTI_STATEMENTS_ON);
             let flags = session_status(session).0;
-            write_end_of_rows(&Summary::default(), flags, desk.capabilities, desk.output);
+            write_end_of_rows(&Summary::default(), flags, context.capabilities, context.output);
         }
-        Ok(_) => desk.refuse(&Refusal::unknown_command()),
-        Err(Malformed) => desk.refuse(&Refusal::malformed_packet()),
+        Ok(_) => context.refuse(&Refusal::unknown_command()),
+        Err(Malformed) => context.refuse(&Refusal::malformed_packet()),
     }
 }
 
-async fn prepare<S: FrontendSession>(sql: &[u8], session: &mut S, desk: &mut Desk<'_>) {
+async fn prepare<S: FrontendSession>(sql: &[u8], session: &mut S, context: &mut CommandContext<'_>) {
     let prepared = match session.prepare(sql).await {
         Ok(prepared) => prepared,
-        Err(error) => return desk.refuse(&Refusal::from(error)),
+        Err(error) => return context.refuse(&Refusal::from(error)),
     };
     let counts = (u16::try_from(prepared.columns.len()), u16::try_from(prepared.parameters.len()));
     let (Ok(column_count), Ok(parameter_count)) = counts else {
         session.close_statement(prepared.statement_id);
-        return desk.refuse(&Refusal::too_many_placeholders());
+        return context.refuse(&Refusal::too_many_placeholders());
     };
-    desk.scratch.statements.insert(prepared.statement_id, BoundParameters::default());
-    let payload = desk.output.begin();
+    context.scratch.statements.insert(prepared.statement_id, BoundParameters::default());
+    let payload = context.output.begin();
     payload.push(0);
     payload.extend_from_slice(&prepared.statement_id.to_le_bytes());
     payload.extend_from_slice(&column_count.to_le_bytes());
     payload.extend_from_slice(&parameter_count.to_le_bytes());
     payload.push(0);
     payload.extend_from_slice(&prepared.warnings.to_le_bytes());
-    desk.output.end();
-    write_shape(&prepared, session, desk);
+    context.output.end();
+    write_shape(&prepared, session, context);
 }
 
-fn write_shape<S: FrontendSession>(prepared: &Prepared, session: &S, desk: &mut Desk<'_>) {
+fn write_shape<S: FrontendSession>(prepared: &Prepared, session: &S, context: &mut CommandContext<'_>) {
     let collation = session.result_collation();
     for definitions in [&prepared.parameters, &prepared.columns] {
         for definition in definitions {
-            write_definition(definition, collation, false, desk.output);
+            write_definition(definition, collation, false, context.output);
         }
-        if !definitions.is_empty() && !desk.capabilities.has(Capabilities::DEPRECATE_EOF) {
-            write_eof(0, session_status(session).0, desk.output);
+        if !definitions.is_empty() && !context.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            write_eof(0, session_status(session).0, context.output);
         }
     }
 }
 
-async fn execute<S: FrontendSession>(body: &[u8], session: &mut S, desk: &mut Desk<'_>) -> Outcome {
-    let (statement_id, cursor) = match decode_execute(body, session, desk) {
+async fn execute<S: FrontendSession>(body: &[u8], session: &mut S, context: &mut CommandContext<'_>) -> Outcome {
+    let (statement_id, cursor) = match decode_execute(body, session, context) {
         Ok(decoded) => decoded,
         Err(refusal) => {
-            desk.refuse(&refusal);
+            context.refuse(&refusal);
             return Ok(None);
         }
     };
     let shape = if cursor { Shape::Cursor } else { Shape::Rows(RowFormat::Binary) };
-    let Scratch { encoders, values, .. } = &mut *desk.scratch;
-    let mut reply =
-        reply_on(desk.stream, desk.output, encoders, desk.registration, desk.capabilities, session, shape);
+    let Scratch { encoders, values, .. } = &mut *context.scratch;
+    let mut reply = reply_on(
+        context.stream,
+        context.output,
+        encoders,
+        context.registration,
+        context.capabilities,
+        session,
+        shape,
+    );
     let ended = session.execute(statement_id, values, cursor, &mut reply).await;
     let outcome = conclude(ended, reply).await;
-    desk.scratch.shrink();
+    context.scratch.shrink();
     outcome
 }
 
-/// The statement, whether it wants a cursor, and its parameters in the desk's values.
+/// The statement, whether it wants a cursor, and its parameters in the context's values.
 fn decode_execute<S: FrontendSession>(
     body: &[u8],
     session: &S,
-    desk: &mut Desk<'_>,
+    context: &mut CommandContext<'_>,
 ) -> Result<(u32, bool), Refusal> {
     let mut fields = Payload::new(body);
     let statement_id = fields.u32()?;
@@ -283,32 +299,32 @@ fn decode_execute<S: FrontendSession>(
         return Err(Refusal::unknown_statement(statement_id, "mysqld_stmt_execute"));
     };
     let counts = count > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0;
-    let attributes = counts && desk.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
-    let bound = desk.scratch.statements.entry(statement_id).or_default();
+    let attributes = counts && context.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+    let bound = context.scratch.statements.entry(statement_id).or_default();
     if bound.is_long_data_too_large() {
         bound.clear_long_data();
         return Err(Refusal::long_data_too_large());
     }
-    let decoded = bound.decode(&mut fields, count, attributes, &mut desk.scratch.values);
+    let decoded = bound.decode(&mut fields, count, attributes, &mut context.scratch.values);
     bound.clear_long_data();
     decoded.map_err(|Malformed| Refusal::wrong_execute_arguments())?;
     if let Some((from, to)) = session.parameter_conversion() {
-        bound.convert_texts(from, to, &mut desk.scratch.values);
+        bound.convert_texts(from, to, &mut context.scratch.values);
     }
     Ok((statement_id, flags & CURSOR_READ_ONLY != 0))
 }
 
-async fn fetch<S: FrontendSession>(body: &[u8], session: &mut S, desk: &mut Desk<'_>) -> Outcome {
+async fn fetch<S: FrontendSession>(body: &[u8], session: &mut S, context: &mut CommandContext<'_>) -> Outcome {
     let mut fields = Payload::new(body);
     let (Ok(statement_id), Ok(rows)) = (fields.u32(), fields.u32()) else {
-        desk.refuse(&Refusal::malformed_packet());
+        context.refuse(&Refusal::malformed_packet());
         return Ok(None);
     };
     if session.parameter_count(statement_id).is_none() {
-        desk.refuse(&Refusal::unknown_statement(statement_id, "mysqld_stmt_fetch"));
+        context.refuse(&Refusal::unknown_statement(statement_id, "mysqld_stmt_fetch"));
         return Ok(None);
     }
-    let mut reply = desk.reply(session, Shape::Fetch(rows));
+    let mut reply = context.reply(session, Shape::Fetch(rows));
     let ended = session.fetch(statement_id, rows, &mut reply).await;
     conclude(ended, reply).await
 }
@@ -320,31 +336,31 @@ fn statement_id(body: &[u8]) -> Result<u32, Refusal> {
 fn reset_statement<S: FrontendSession>(
     statement_id: u32,
     session: &mut S,
-    desk: &mut Desk<'_>,
+    context: &mut CommandContext<'_>,
 ) -> Result<(), Refusal> {
     if session.parameter_count(statement_id).is_none() {
         return Err(Refusal::unknown_statement(statement_id, "mysqld_stmt_reset"));
     }
-    if let Some(bound) = desk.scratch.statements.get_mut(&statement_id) {
+    if let Some(bound) = context.scratch.statements.get_mut(&statement_id) {
         bound.clear_long_data();
     }
     session.reset_statement(statement_id).map_err(|error: Error| Refusal::from(error))
 }
 
 /// COM_STMT_CLOSE has no reply.
-fn close_statement<S: FrontendSession>(body: &[u8], session: &mut S, desk: &mut Desk<'_>) {
+fn close_statement<S: FrontendSession>(body: &[u8], session: &mut S, context: &mut CommandContext<'_>) {
     if let Ok(statement_id) = statement_id(body) {
-        desk.scratch.statements.remove(&statement_id);
+        context.scratch.statements.remove(&statement_id);
         session.close_statement(statement_id);
     }
 }
 
 /// COM_STMT_SEND_LONG_DATA has no reply; what is wrong with it shows at the next execution.
-fn send_long_data<S: FrontendSession>(body: &[u8], session: &S, desk: &mut Desk<'_>) {
+fn send_long_data<S: FrontendSession>(body: &[u8], session: &S, context: &mut CommandContext<'_>) {
     let mut fields = Payload::new(body);
     let (Ok(statement_id), Ok(parameter)) = (fields.u32(), fields.u16()) else { return };
     if let Some(count) = session.parameter_count(statement_id) {
-        let bound = desk.scratch.statements.entry(statement_id).or_default();
+        let bound = context.scratch.statements.entry(statement_id).or_default();
         bound.append_long_data(usize::from(parameter), count, fields.rest(), session.max_allowed_packet());
     }
 }

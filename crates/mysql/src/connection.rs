@@ -15,10 +15,10 @@ use shoal_sql::frontend::{Frontend, FrontendSession, KillSignal};
 use shoal_transport::look_in_passing;
 
 use crate::auth::LoginError;
-use crate::commands::{self, Desk, Scratch};
+use crate::commands::{self, CommandContext, Scratch};
 use crate::constants::{Capabilities, command};
 use crate::handshake::Challenge;
-use crate::login::{Door, Identity, LoginWire, change_user, log_in};
+use crate::login::{Identity, LoginServices, LoginWire, change_user, log_in};
 use crate::packet::{PacketReader, PacketWriter};
 use crate::refusal::Refusal;
 use crate::result::{NET_TIMEOUT_S, flush};
@@ -71,7 +71,7 @@ enum End {
 }
 
 struct Connection<F: Frontend> {
-    door: Door<F>,
+    services: LoginServices<F>,
     stream: Stream,
     registration: Registration,
     input: PacketReader,
@@ -83,21 +83,21 @@ struct Connection<F: Frontend> {
 
 /// Serves one client until it is gone.
 pub async fn serve<F: Frontend>(
-    door: Door<F>,
+    services: LoginServices<F>,
     stream: Stream,
     peer: Peer,
     worker: Rc<Worker>,
     admission: Admission<F>,
 ) {
     let identity = Identity {
-        connection_id: door.frontend.next_connection_id(),
+        connection_id: services.frontend.next_connection_id(),
         host: peer.host,
         is_local: peer.is_local,
         capabilities: Capabilities::default(),
         challenge: Challenge::default(),
     };
     let mut connection = Connection {
-        door,
+        services,
         stream,
         registration: worker.register(current_waker().await),
         input: PacketReader::default(),
@@ -122,10 +122,10 @@ impl<F: Frontend> Connection<F> {
         let worker = Rc::clone(self.registration.worker());
         worker.lend_input(&mut self.input);
         worker.lend_output(&mut self.output);
-        self.registration.set_deadline(self.door.frontend.connect_timeout_s());
+        self.registration.set_deadline(self.services.frontend.connect_timeout_s());
         let wire =
             LoginWire { stream: &self.stream, input: &mut self.input, output: &mut self.output, worker: &worker };
-        let login = log_in(&self.door, wire, &mut self.identity);
+        let login = log_in(&self.services, wire, &mut self.identity);
         let outcome = match interruptible(&self.registration, None, None, Stopping::Draining, login).await {
             Ok(outcome) => outcome,
             Err(Interruption::Stopping) => Err(LoginError::Refused(Refusal::shutting_down())),
@@ -134,7 +134,7 @@ impl<F: Frontend> Connection<F> {
         match outcome {
             Ok(session) => Some(session),
             Err(error) => {
-                self.door.frontend.count_aborted_connect();
+                self.services.frontend.count_aborted_connect();
                 if let LoginError::Refused(refusal) = error {
                     self.say(&refusal).await;
                 }
@@ -242,8 +242,9 @@ impl<F: Frontend> Connection<F> {
         signal: &KillSignal,
     ) -> Result<(), End> {
         let Connection { input, output, scratch, registration, stream, identity, .. } = self;
-        let mut desk = Desk { stream, output, scratch, registration, capabilities: identity.capabilities };
-        let running = commands::run(code, input.payload(body), session, &mut desk);
+        let mut context =
+            CommandContext { stream, output, scratch, registration, capabilities: identity.capabilities };
+        let running = commands::run(code, input.payload(body), session, &mut context);
         match interruptible(registration, Some(signal), Some(stream), Stopping::Now, running).await {
             Ok(Ok(None)) => Ok(()),
             Ok(Ok(Some(mut rest))) => {
@@ -267,11 +268,11 @@ impl<F: Frontend> Connection<F> {
     ) -> Result<(), End> {
         self.scratch.forget_statements();
         let payload = self.input.payload(body).to_vec();
-        self.registration.set_deadline(self.door.frontend.connect_timeout_s());
+        self.registration.set_deadline(self.services.frontend.connect_timeout_s());
         let worker = Rc::clone(self.registration.worker());
         let wire =
             LoginWire { stream: &self.stream, input: &mut self.input, output: &mut self.output, worker: &worker };
-        let change = Box::pin(change_user(&self.door, wire, &mut self.identity, &payload, session));
+        let change = Box::pin(change_user(&self.services, wire, &mut self.identity, &payload, session));
         match interruptible(&self.registration, Some(signal), None, Stopping::Draining, change).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(LoginError::Refused(refusal))) => Err(End::Refused(refusal)),

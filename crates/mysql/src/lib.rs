@@ -1,8 +1,8 @@
-//! The MySQL client/server protocol: the door that ordinary MySQL clients use.
+//! The MySQL client/server protocol: the interface that ordinary MySQL clients use.
 //!
 //! A connection is one task on one worker thread and never moves. It reads a packet in place, hands the statement to
 //! the SQL layer ([`shoal_sql::frontend`]), which writes rows straight into the connection's output buffer, and answers
-//! with one write. The door knows packets, passwords and sockets; it knows nothing of statements.
+//! with one write. The protocol server knows packets, passwords and sockets; it knows nothing of statements.
 //!
 //! - [`server`]: listeners, workers, stopping.
 //! - `connection`, `login`, `commands`: one client's life.

@@ -14,14 +14,14 @@ use crate::stream::Stream;
 use crate::worker::Worker;
 
 /// What all connections of one server share.
-pub struct Door<F> {
+pub struct LoginServices<F> {
     pub frontend: Arc<F>,
     pub authenticator: Arc<Authenticator>,
 }
 
-impl<F> Clone for Door<F> {
-    fn clone(&self) -> Door<F> {
-        Door { frontend: Arc::clone(&self.frontend), authenticator: Arc::clone(&self.authenticator) }
+impl<F> Clone for LoginServices<F> {
+    fn clone(&self) -> LoginServices<F> {
+        LoginServices { frontend: Arc::clone(&self.frontend), authenticator: Arc::clone(&self.authenticator) }
     }
 }
 
@@ -47,14 +47,14 @@ pub struct LoginWire<'a> {
 /// Greets a client and lets it in. The final OK waits in the output. `identity` learns the client's capabilities, which
 /// also decide how a refusal is to be written.
 pub async fn log_in<F: Frontend>(
-    door: &Door<F>,
+    services: &LoginServices<F>,
     wire: LoginWire<'_>,
     identity: &mut Identity,
 ) -> Result<F::Session, LoginError> {
     identity.challenge = fresh_challenge()?;
-    let version = door.frontend.version();
+    let version = services.frontend.version();
     write_greeting(version, identity.connection_id, &identity.challenge, wire.output);
-    let mut exchange = exchange(door, wire, identity);
+    let mut exchange = exchange(services, wire, identity);
     let packet = exchange.next_packet().await?;
     // A client that cannot be understood gets its refusal in the form of the current protocol.
     exchange.capabilities = Capabilities::PROTOCOL_41;
@@ -63,7 +63,7 @@ pub async fn log_in<F: Frontend>(
     exchange.capabilities = response.capabilities;
     identity.capabilities = response.capabilities;
     let introduction = response.introduction;
-    let frontend = &*door.frontend;
+    let frontend = &*services.frontend;
     let account = exchange.authenticate(frontend, &introduction, &identity.host, false).await?;
     let session = frontend.connect(connect_info(introduction, account, identity)).await?;
     finish(&session, identity, exchange.output);
@@ -72,7 +72,7 @@ pub async fn log_in<F: Frontend>(
 
 /// COM_CHANGE_USER: asks the client for a new proof and hands the session to the new user.
 pub async fn change_user<F: Frontend>(
-    door: &Door<F>,
+    services: &LoginServices<F>,
     wire: LoginWire<'_>,
     identity: &mut Identity,
     payload: &[u8],
@@ -83,21 +83,21 @@ pub async fn change_user<F: Frontend>(
     if must_ask {
         identity.challenge = fresh_challenge()?;
     }
-    let mut exchange = exchange(door, wire, identity);
-    let account = exchange.authenticate(&*door.frontend, &introduction, &identity.host, must_ask).await?;
+    let mut exchange = exchange(services, wire, identity);
+    let account = exchange.authenticate(&*services.frontend, &introduction, &identity.host, must_ask).await?;
     session.change_user(connect_info(introduction, account, identity)).await?;
     finish(session, identity, exchange.output);
     Ok(())
 }
 
-fn exchange<'a, F>(door: &'a Door<F>, wire: LoginWire<'a>, identity: &Identity) -> Exchange<'a> {
+fn exchange<'a, F>(services: &'a LoginServices<F>, wire: LoginWire<'a>, identity: &Identity) -> Exchange<'a> {
     Exchange {
         stream: wire.stream,
         input: wire.input,
         output: wire.output,
         worker: wire.worker,
         is_local: identity.is_local,
-        authenticator: &door.authenticator,
+        authenticator: &services.authenticator,
         capabilities: identity.capabilities,
         challenge: identity.challenge,
     }

@@ -22,7 +22,7 @@ pub struct ParameterType {
     unsigned: bool,
 }
 
-/// What the door remembers of a prepared statement between executions.
+/// What the protocol server remembers of a prepared statement between executions.
 #[derive(Debug, Default)]
 pub struct BoundParameters {
     types: Vec<ParameterType>,

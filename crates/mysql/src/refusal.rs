@@ -1,4 +1,4 @@
-//! Errors that the door reports on its own, and the error packet.
+//! Errors that the protocol server reports on its own, and the error packet.
 
 use shoal_types::{Error, ErrorCode};
 

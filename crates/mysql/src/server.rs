@@ -1,4 +1,4 @@
-//! Listeners and workers: one thread a core, each with its own single-threaded runtime.
+//! Listeners and workers: one thread a core, each with its own loop (`shoal_transport::worker_loop`).
 //!
 //! An acceptor thread counts a new connection against max_connections and hands its socket to the workers in turn;
 //! from then on the connection stays on that thread. Stopping: no new connections, idle ones are closed with 1053,
@@ -13,10 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use shoal_sql::frontend::Frontend;
-use shoal_transport::spin::{self, Eagerness};
 use shoal_transport::time_slice;
+use shoal_transport::worker_loop::{Eagerness, WhenIdle, WorkerLoop, WorkerOptions};
 use socket2::{Domain, SockRef, Socket, Type};
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -24,7 +24,7 @@ use tokio::time::MissedTickBehavior;
 use crate::auth::Authenticator;
 use crate::connection::{self, Admission, Peer};
 use crate::constants::Capabilities;
-use crate::login::Door;
+use crate::login::LoginServices;
 use crate::packet::PacketWriter;
 use crate::refusal::Refusal;
 use crate::stream::{AsyncSocket, Stream};
@@ -63,7 +63,7 @@ pub struct Server<F: Frontend> {
     stopping: watch::Sender<Stopping>,
     acceptors: Vec<thread::JoinHandle<()>>,
     workers: Vec<thread::JoinHandle<()>>,
-    doors: Vec<mpsc::UnboundedSender<Arrival<F>>>,
+    arrivals: Vec<mpsc::UnboundedSender<Arrival<F>>>,
 }
 
 /// An address of this process's own where nobody listens yet: until [`ReservedAddress::listen`], clients are refused by the
@@ -116,7 +116,7 @@ where
         count => count,
     };
     let (stopping, _) = watch::channel(Stopping::No);
-    let door = Door { frontend, authenticator: Arc::new(Authenticator::default()) };
+    let services = LoginServices { frontend, authenticator: Arc::new(Authenticator::default()) };
     let mut senders = Vec::with_capacity(count);
     let mut workers = Vec::with_capacity(count);
     for number in 0..count {
@@ -124,7 +124,7 @@ where
         senders.push(sender);
         let worker_thread = WorkerThread {
             number,
-            door: door.clone(),
+            services: services.clone(),
             arrivals,
             stopping: stopping.subscribe(),
             on_start: options.on_worker_start.clone(),
@@ -133,7 +133,7 @@ where
         let name = format!("mysql-{number}");
         workers.push(thread::Builder::new().name(name).spawn(move || worker_thread.run())?);
     }
-    Ok(Server { frontend: door.frontend, stopping, acceptors: Vec::new(), workers, doors: senders })
+    Ok(Server { frontend: services.frontend, stopping, acceptors: Vec::new(), workers, arrivals: senders })
 }
 
 impl<F: Frontend + Send + Sync> Server<F> {
@@ -141,7 +141,7 @@ impl<F: Frontend + Send + Sync> Server<F> {
     pub fn listen(&mut self, listeners: Listeners) -> io::Result<()> {
         let acceptor = Acceptor {
             frontend: Arc::clone(&self.frontend),
-            workers: self.doors.clone(),
+            workers: self.arrivals.clone(),
             stopping: self.stopping.subscribe(),
         };
         let accepting = thread::Builder::new().name("mysql-accept".into());
@@ -159,47 +159,45 @@ impl<F: Frontend + Send + Sync> Server<F> {
             thread::sleep(Duration::from_millis(5));
         }
         self.stopping.send_replace(Stopping::Now);
-        drop(self.doors);
+        drop(self.arrivals);
         for thread in self.workers.into_iter().chain(self.acceptors) {
             let _ = thread.join();
         }
     }
 }
 
-fn worker_runtime<F: Frontend + Send + Sync>(frontend: &Arc<F>) -> io::Result<LocalRuntime> {
-    let (sleeping, waking) = (Arc::clone(frontend), Arc::clone(frontend));
-    Builder::new_current_thread()
-        .enable_all()
-        .on_thread_park(move || {
-            sleeping.before_sleep();
-            if spin::before_sleep() {
-                sleeping.fall_asleep();
-            }
-        })
-        .on_thread_unpark(move || {
-            if spin::after_sleep() {
-                waking.wake();
-            }
-        })
-        .max_blocking_threads(BLOCKING_THREADS)
-        .build_local(LocalOptions::default())
+/// What a worker does when it is idle is the frontend's.
+struct FrontendIdle<F>(Arc<F>);
+
+impl<F: Frontend> WhenIdle for FrontendIdle<F> {
+    fn before_sleep(&self) {
+        self.0.before_sleep();
+    }
+
+    fn fall_asleep(&self) {
+        self.0.fall_asleep();
+    }
+
+    fn wake(&self) {
+        self.0.wake();
+    }
 }
 
 /// A socket that was just accepted.
-enum Socketed {
+enum AcceptedSocket {
     Tcp(std::net::TcpStream),
     Unix(std::os::unix::net::UnixStream),
 }
 
 struct Arrival<F: Frontend> {
-    socket: Socketed,
+    socket: AcceptedSocket,
     peer: Peer,
     admission: Admission<F>,
 }
 
 struct WorkerThread<F: Frontend> {
     number: usize,
-    door: Door<F>,
+    services: LoginServices<F>,
     arrivals: mpsc::UnboundedReceiver<Arrival<F>>,
     stopping: watch::Receiver<Stopping>,
     on_start: Option<WorkerStart>,
@@ -210,8 +208,10 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
     fn run(self) {
         // A system that does not let it only serves a little later.
         let _ = time_slice::shorten();
-        match worker_runtime(&self.door.frontend) {
-            Ok(runtime) => runtime.block_on(self.serve()),
+        let options =
+            WorkerOptions { spin: self.spin, eagerness: Eagerness::WhenBusy, blocking_threads: BLOCKING_THREADS };
+        match WorkerLoop::new(options) {
+            Ok(worker) => worker.block_on(&FrontendIdle(Arc::clone(&self.services.frontend)), self.serve()),
             Err(error) => eprintln!("mysql: worker {} cannot start: {error}", self.number),
         }
     }
@@ -220,10 +220,6 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
         if let Some(on_start) = &self.on_start {
             on_start(self.number);
         }
-        let frontend = Arc::clone(&self.door.frontend);
-        tokio::task::spawn_local(spin::look_for_work(self.spin, Eagerness::WhenBusy, move || {
-            frontend.before_sleep()
-        }));
         let worker = Worker::new();
         let mut memory_seen = 0;
         let mut connections = JoinSet::new();
@@ -237,7 +233,7 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
                 _ = ticks.tick() => {
                     worker.tick();
                     self.publish_traffic(&worker);
-                    memory_seen = self.door.frontend.release_memory(memory_seen);
+                    memory_seen = self.services.frontend.release_memory(memory_seen);
                 }
                 changed = self.stopping.changed() => worker.stop(match changed {
                     Ok(()) => *self.stopping.borrow_and_update(),
@@ -251,13 +247,13 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
 
     fn welcome(&self, arrival: Arrival<F>, worker: &Rc<Worker>, connections: &mut JoinSet<()>) {
         let socket = match arrival.socket {
-            Socketed::Tcp(socket) => tokio::net::TcpStream::from_std(socket).map(AsyncSocket::Tcp),
-            Socketed::Unix(socket) => tokio::net::UnixStream::from_std(socket).map(AsyncSocket::Unix),
+            AcceptedSocket::Tcp(socket) => tokio::net::TcpStream::from_std(socket).map(AsyncSocket::Tcp),
+            AcceptedSocket::Unix(socket) => tokio::net::UnixStream::from_std(socket).map(AsyncSocket::Unix),
         };
         // A socket that the poller does not take is already broken.
         if let Ok(socket) = socket {
             let connection = connection::serve(
-                self.door.clone(),
+                self.services.clone(),
                 Stream::new(socket),
                 arrival.peer,
                 Rc::clone(worker),
@@ -270,7 +266,7 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
     fn publish_traffic(&self, worker: &Worker) {
         let (received, sent) = worker.take_traffic();
         if received > 0 || sent > 0 {
-            self.door.frontend.count_traffic(received, sent);
+            self.services.frontend.count_traffic(received, sent);
         }
     }
 }
@@ -318,7 +314,7 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
         Ok(())
     }
 
-    fn hand_over(&self, socket: Socketed, peer: Peer, worker: usize) {
+    fn hand_over(&self, socket: AcceptedSocket, peer: Peer, worker: usize) {
         match Admission::new(&self.frontend) {
             Ok(admission) => {
                 let _ = self.workers[worker].send(Arrival { socket, peer, admission });
@@ -328,7 +324,7 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
     }
 }
 
-async fn accept_tcp(listener: tokio::net::TcpListener, accepted: mpsc::Sender<(Socketed, Peer)>) {
+async fn accept_tcp(listener: tokio::net::TcpListener, accepted: mpsc::Sender<(AcceptedSocket, Peer)>) {
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => {
@@ -338,7 +334,7 @@ async fn accept_tcp(listener: tokio::net::TcpListener, accepted: mpsc::Sender<(S
                     true => local_peer(),
                     false => Peer { host: address.to_string(), is_local: false },
                 };
-                if accepted.send((Socketed::Tcp(socket), peer)).await.is_err() {
+                if accepted.send((AcceptedSocket::Tcp(socket), peer)).await.is_err() {
                     return;
                 }
             }
@@ -357,12 +353,12 @@ fn prepare(socket: tokio::net::TcpStream) -> io::Result<std::net::TcpStream> {
     socket.into_std()
 }
 
-async fn accept_unix(listener: tokio::net::UnixListener, accepted: mpsc::Sender<(Socketed, Peer)>) {
+async fn accept_unix(listener: tokio::net::UnixListener, accepted: mpsc::Sender<(AcceptedSocket, Peer)>) {
     loop {
         match listener.accept().await {
             Ok((socket, _)) => {
                 let Ok(socket) = socket.into_std() else { continue };
-                if accepted.send((Socketed::Unix(socket), local_peer())).await.is_err() {
+                if accepted.send((AcceptedSocket::Unix(socket), local_peer())).await.is_err() {
                     return;
                 }
             }
@@ -372,11 +368,11 @@ async fn accept_unix(listener: tokio::net::UnixListener, accepted: mpsc::Sender<
 }
 
 /// Tells a client in place of the greeting why it is not let in. The few bytes always fit a fresh socket's buffer.
-fn refuse(socket: &Socketed, refusal: &Refusal) {
+fn refuse(socket: &AcceptedSocket, refusal: &Refusal) {
     let mut output = PacketWriter::default();
     refusal.write(Capabilities::default(), &mut output);
     let _ = match socket {
-        Socketed::Tcp(socket) => SockRef::from(socket).send(output.unsent()),
-        Socketed::Unix(socket) => SockRef::from(socket).send(output.unsent()),
+        AcceptedSocket::Tcp(socket) => SockRef::from(socket).send(output.unsent()),
+        AcceptedSocket::Unix(socket) => SockRef::from(socket).send(output.unsent()),
     };
 }

@@ -194,7 +194,7 @@ impl Registration {
     /// for them, and the fewer meet crosswise.
     pub async fn let_lock_holders_pass(&self) {
         let mut may_go = self.worker.lock_holders.get() == 0 || self.control.holds_locks.get();
-        // Not the runtime's `yield_now`, which looks for events first, and not for what the worker does before it sleeps.
+        // Not the runtime's `yield_now`, which looks for events first.
         poll_fn(|context| {
             if std::mem::replace(&mut may_go, true) {
                 return Poll::Ready(());

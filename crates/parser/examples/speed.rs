@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p shoal-parser --example speed`
 
+#![expect(clippy::disallowed_methods, reason = "it measures time")]
+
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -4,6 +4,8 @@
 //! sysbench's table (id INT key, k INT with an index, c CHAR(120), pad CHAR(60)), rows spread over four partitions.
 //! `cargo run --release -p shoal-partition --example partition_bench [rows]`
 
+#![expect(clippy::disallowed_methods, reason = "it reads what it has used from the system")]
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;

@@ -115,7 +115,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     server.set_listening(address.port(), &arguments.data_dir);
     runtime.block_on(server.bootstrap()).map_err(|error| error.to_string())?;
     let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
-    let hs_door = handlersocket.as_ref().map(|running| Arc::clone(&running.door));
+    let handlersocket_server = handlersocket.as_ref().map(|running| Arc::clone(&running.server));
     let mut listeners = Listeners { tcp: vec![listener], unix: Vec::new() };
     if let Some(path) = &arguments.mysql_socket {
         let _ = std::fs::remove_file(path);
@@ -125,18 +125,19 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     }
     // Before anybody hears that the server is ready: from then on a signal means an orderly end.
     let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
-    let on_worker_start = hs_door.clone().map(|door| Arc::new(move |_| door.start_worker()) as WorkerStart);
+    let on_worker_start =
+        handlersocket_server.clone().map(|server| Arc::new(move |_| server.start_worker()) as WorkerStart);
     let mysql_options = Options { workers: arguments.workers, spin, on_worker_start };
-    let doors = start(Arc::new(SharedServer(server)), listeners, mysql_options)
-        .map_err(|error| format!("cannot start the MySQL door: {error}"))?;
+    let mysql_server = start(Arc::new(SharedServer(server)), listeners, mysql_options)
+        .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
     let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open(' '))?;
     announce(address, &hs_ports);
     runtime.block_on(stop_signals.wait());
     eprintln!("stopping: waiting for running statements");
-    if let Some(door) = hs_door {
-        door.stop(DRAIN_PATIENCE);
+    if let Some(server) = handlersocket_server {
+        server.stop(DRAIN_PATIENCE);
     }
-    doors.stop(DRAIN_PATIENCE);
+    mysql_server.stop(DRAIN_PATIENCE);
     if let Some(path) = &arguments.mysql_socket {
         let _ = std::fs::remove_file(path);
     }

@@ -1,13 +1,15 @@
-//! The HandlerSocket door of a node with the sql role: its settings, and what it asks the SQL layer for.
+//! The HandlerSocket server of a node with the sql role: its settings, and what it asks the SQL layer for.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use shoal_cluster::{Node, Table};
 use shoal_config::HandlerSocketConfig;
-use shoal_handlersocket::{Account, Host, Listeners, Rights, Server as Door, Settings, Surroundings};
+use shoal_handlersocket::{
+    Account, Host, Listeners, Rights, Server as HandlerSocketServer, Settings, Surroundings,
+};
 use shoal_sql::account::Privileges;
-use shoal_sql::doors;
+use shoal_sql::interfaces;
 use shoal_sql::server::Server;
 use shoal_sql::variables::Globals;
 use shoal_sql::variables::registry;
@@ -33,17 +35,17 @@ pub fn bind(globals: &mut Globals) -> std::result::Result<Option<Bound>, String>
     Ok(Some(Bound { settings, listeners }))
 }
 
-/// What config.ini says of the door becomes the variables' values; `--set` comes later and wins.
-pub fn configure(globals: &mut Globals, door: &HandlerSocketConfig) -> std::result::Result<(), String> {
-    for (name, port) in [("handlersocket_port", door.port), ("handlersocket_port_wr", door.port_wr)] {
+/// What config.ini says of HandlerSocket becomes the variables' values; `--set` comes later and wins.
+pub fn configure(globals: &mut Globals, settings: &HandlerSocketConfig) -> std::result::Result<(), String> {
+    for (name, port) in [("handlersocket_port", settings.port), ("handlersocket_port_wr", settings.port_wr)] {
         if let Some(port) = port {
             set_port(globals, name, port)?;
         }
     }
     let texts = [
-        ("handlersocket_address", &door.address),
-        ("handlersocket_plain_secret", &door.secret),
-        ("handlersocket_plain_secret_wr", &door.secret_wr),
+        ("handlersocket_address", &settings.address),
+        ("handlersocket_plain_secret", &settings.secret),
+        ("handlersocket_plain_secret_wr", &settings.secret_wr),
     ];
     for (name, text) in texts {
         if let Some(text) = text {
@@ -57,9 +59,9 @@ pub fn set_port(globals: &mut Globals, name: &str, port: u16) -> std::result::Re
     globals.set_at_start(name, &port.to_string()).map_err(|error| error.message().to_owned())
 }
 
-/// The door of this process, closed until [`Running::open`]; its workers are those of the MySQL door.
+/// The HandlerSocket server of this process, closed until [`Running::open`]; its workers are those of the MySQL server.
 pub struct Running {
-    pub door: Arc<Door>,
+    pub server: Arc<HandlerSocketServer>,
     listeners: Listeners,
     reading: Option<SocketAddr>,
     writing: Option<SocketAddr>,
@@ -68,17 +70,17 @@ pub struct Running {
 impl Running {
     pub fn new(bound: Bound, server: &Arc<Server>) -> Running {
         let (reading, writing) = bound.listeners.addresses();
-        let door = Door::new(bound.settings, Arc::new(SqlHost(Arc::clone(server))));
-        let counted = Arc::clone(&door);
-        server.set_door_status(Box::new(move || counted.status()));
-        Running { door, listeners: bound.listeners, reading, writing }
+        let handlersocket = HandlerSocketServer::new(bound.settings, Arc::new(SqlHost(Arc::clone(server))));
+        let counted = Arc::clone(&handlersocket);
+        server.set_interface_status(Box::new(move || counted.status()));
+        Running { server: handlersocket, listeners: bound.listeners, reading, writing }
     }
 
     /// Lets clients in, and yields what the ready line says of the ports, each word after a `separator`.
     pub fn open(self, separator: char) -> std::result::Result<String, String> {
-        self.door
+        self.server
             .accept(self.listeners)
-            .map_err(|error| format!("cannot start the HandlerSocket door: {error}"))?;
+            .map_err(|error| format!("cannot start the HandlerSocket server: {error}"))?;
         let port = |name: &str, address: Option<SocketAddr>| {
             address.map(|address| format!(" {name}{separator}{address}")).unwrap_or_default()
         };
@@ -86,7 +88,7 @@ impl Running {
     }
 }
 
-/// The SQL layer as the door sees it.
+/// The SQL layer as the HandlerSocket server sees it.
 struct SqlHost(Arc<Server>);
 
 impl Host for SqlHost {
@@ -114,7 +116,7 @@ impl Host for SqlHost {
     }
 
     fn expression_default(&self, table: &Arc<Table>, column: usize) -> Result<Value> {
-        doors::expression_default(&self.0, table, column)
+        interfaces::expression_default(&self.0, table, column)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use shoal_cluster::{Durability, NodeOptions, spin};
+use shoal_cluster::worker_loop::NEVER_SLEEP;
+use shoal_cluster::{Durability, NodeOptions};
 use shoal_config::{NEVER_SLEEPS, SPIN_METHODS};
 use shoal_sql::variables::Globals;
 
@@ -55,7 +56,7 @@ pub fn apply(setting: &str, node: &mut NodeOptions, globals: &mut Globals) -> Re
             let method = SPIN_METHODS.iter().find(|method| method.eq_ignore_ascii_case(value));
             let known = || format!("--set {setting}: SpinMethod is one of {}", SPIN_METHODS.join(", "));
             if *method.ok_or_else(known)? == NEVER_SLEEPS {
-                node.spin = spin::NEVER_SLEEP;
+                node.spin = NEVER_SLEEP;
             }
         }
         Some(&"FragmentLogFileSize") => node.log_segment_bytes = bytes(name, value)?,

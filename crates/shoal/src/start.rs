@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use shoal_cluster::{
-    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing, Transporter, spin,
+    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing, Transporter,
+    worker_loop,
 };
 use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, bind_tcp, start_workers};
@@ -95,13 +96,14 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     let node = open(options)?;
     let server = Server::new(Arc::clone(&node), globals);
     let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
-    let hs_door = handlersocket.as_ref().map(|running| Arc::clone(&running.door));
+    let handlersocket_server = handlersocket.as_ref().map(|running| Arc::clone(&running.server));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = config.worker_threads(me, cores);
     shoal_txn::serve_cluster(&node);
     let transport = node.open_links(workers, server_listener).map_err(|error| error.message().to_owned())?;
     let on_start = {
-        let (transport, cpus, hs_door) = (Arc::clone(&transport), me.cpus.clone(), hs_door.clone());
+        let (transport, cpus, handlersocket_server) =
+            (Arc::clone(&transport), me.cpus.clone(), handlersocket_server.clone());
         Arc::new(move |worker: usize| {
             if let Some(&cpu) = cpus.get(worker)
                 && let Err(reason) = system::stay_on(cpu)
@@ -109,13 +111,13 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
                 eprintln!("{reason}");
             }
             transport.start_worker(worker);
-            if let Some(door) = &hs_door {
-                door.start_worker();
+            if let Some(server) = &handlersocket_server {
+                server.start_worker();
             }
         })
     };
     let mysql_options = Options { workers, on_worker_start: Some(on_start), spin };
-    let mut doors = start_workers(Arc::new(SharedServer(Arc::clone(&server))), mysql_options)
+    let mut mysql_server = start_workers(Arc::new(SharedServer(Arc::clone(&server))), mysql_options)
         .map_err(|error| format!("cannot start the worker threads: {error}"))?;
     node.start_cluster_thread().map_err(|error| error.message().to_owned())?;
     let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
@@ -135,9 +137,9 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
             let address = reserved.address().map_err(|error| error.to_string())?;
             let listener = reserved.listen().map_err(|error| cannot_listen_for_clients(address, &error))?;
             server.set_listening(address.port(), &me.data_dir);
-            doors
+            mysql_server
                 .listen(Listeners { tcp: vec![listener], unix: Vec::new() })
-                .map_err(|error| format!("cannot start the MySQL door: {error}"))?;
+                .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
             mysql = Some(address);
         }
         node.set_serving(mysql.map(|address| address.to_string()));
@@ -150,10 +152,10 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     if commanded != Some(Stop::WithAll) {
         hand_over(&node);
     }
-    if let Some(door) = hs_door {
-        door.stop(DRAIN_PATIENCE);
+    if let Some(server) = handlersocket_server {
+        server.stop(DRAIN_PATIENCE);
     }
-    doors.stop(DRAIN_PATIENCE);
+    mysql_server.stop(DRAIN_PATIENCE);
     transport.stop();
     node.close().map_err(|error| error.message().to_owned())?;
     Ok(commanded)
@@ -200,7 +202,7 @@ fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, 
         options.spin = Duration::from_micros(micros);
     }
     if me.never_sleeps {
-        options.spin = spin::NEVER_SLEEP;
+        options.spin = worker_loop::NEVER_SLEEP;
     }
     if let Some(bytes) = me.log_segment_bytes {
         options.log_segment_bytes = bytes;

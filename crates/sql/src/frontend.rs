@@ -1,6 +1,6 @@
-//! What a protocol door (the `mysql` crate) needs of the SQL layer, and what the SQL layer needs of the door.
+//! What a protocol server (the `mysql` crate) needs of the SQL layer, and what the SQL layer needs of the protocol server.
 //!
-//! A door owns sockets and packets; it knows nothing of statements. The SQL layer owns sessions and results; it
+//! A protocol server owns sockets and packets; it knows nothing of statements. The SQL layer owns sessions and results; it
 //! knows nothing of packets. Results flow through [`ResultSink`] so that a stored row becomes wire bytes in one
 //! step, without a value in between.
 
@@ -127,7 +127,7 @@ pub struct Prepared {
     pub warnings: u16,
 }
 
-/// The server as a door sees it: one per process.
+/// The server as a protocol server sees it: one per process.
 pub trait Frontend: 'static {
     type Session: FrontendSession;
 
@@ -148,7 +148,7 @@ pub trait Frontend: 'static {
     fn count_traffic(&self, received: u64, sent: u64);
     /// The failed logins and half handshakes of SHOW STATUS.
     fn count_aborted_connect(&self);
-    /// A thread that serves sessions has nothing to do, and is about to sleep or to look for more.
+    /// A thread that serves sessions has nothing to do, and is about to look for more or to sleep.
     fn before_sleep(&self) {}
     /// It does sleep, after `before_sleep`.
     fn fall_asleep(&self) {}
@@ -160,7 +160,7 @@ pub trait Frontend: 'static {
     }
 }
 
-/// How one connection is told from any thread that it has been killed. Looking at it costs one load, so the door can
+/// How one connection is told from any thread that it has been killed. Looking at it costs one load, so the protocol server can
 /// look after every wait without registering anything.
 #[derive(Debug, Default)]
 pub struct KillSignal {
@@ -197,7 +197,7 @@ pub trait FrontendSession {
     /// Runs every statement of `sql` (several only if multi-statements are on) into `sink`. Statement errors go to
     /// `sink.error`; `Err` means that the connection must be closed.
     async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()>;
-    /// The door is about to keep so many bytes of one packet; 0: it keeps none any more. Errors: there is no memory for them (1041).
+    /// The protocol server is about to keep so many bytes of one packet; 0: it keeps none any more. Errors: there is no memory for them (1041).
     fn hold_packet(&mut self, bytes: usize) -> Result<()>;
     async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared>;
     /// Runs a prepared statement. `cursor`: keep the result for `fetch` instead of sending rows: `columns` and `finish`
@@ -209,8 +209,8 @@ pub trait FrontendSession {
         cursor: bool,
         sink: &mut S,
     ) -> Result<()>;
-    /// Sends up to `rows` rows of an open cursor: `columns` (which the door does not send again), rows, `finish`.
-    /// The door tells the client that the last row was sent when fewer than `rows` came.
+    /// Sends up to `rows` rows of an open cursor: `columns` (which the protocol server does not send again), rows, `finish`.
+    /// The protocol server tells the client that the last row was sent when fewer than `rows` came.
     async fn fetch<S: ResultSink>(&mut self, statement_id: u32, rows: u32, sink: &mut S) -> Result<()>;
     fn reset_statement(&mut self, statement_id: u32) -> Result<()>;
     fn close_statement(&mut self, statement_id: u32);
@@ -225,9 +225,9 @@ pub trait FrontendSession {
     async fn reset(&mut self) -> Result<()>;
     /// COM_CHANGE_USER after the new user was authenticated.
     async fn change_user(&mut self, info: ConnectInfo) -> Result<()>;
-    /// For packets that the door makes itself: a summary that says nothing but what the session's status flags are.
+    /// For packets that the protocol server makes itself: a summary that says nothing but what the session's status flags are.
     fn status(&self) -> Summary;
-    /// Set by KILL CONNECTION from any thread (shutdown and wait_timeout are the door's). The door then drops what the
+    /// Set by KILL CONNECTION from any thread (shutdown and wait_timeout are the protocol server's). The protocol server then drops what the
     /// session is doing at its next await point and calls `close`; the same happens when the client goes away.
     fn kill_signal(&self) -> Arc<KillSignal>;
     fn wait_timeout_s(&self) -> u64;

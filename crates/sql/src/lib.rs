@@ -1,6 +1,6 @@
 //! The SQL node: resolve, plan, optimise, execute; sessions, system variables, information_schema.
 //!
-//! - `frontend`: the contract with protocol doors.
+//! - `frontend`: the contract with protocols.
 //! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `read_only`: whose writes are refused.
@@ -12,11 +12,11 @@ pub mod convert;
 pub mod counters;
 pub mod ddl;
 pub mod dml;
-pub mod doors;
 pub mod execute;
 pub mod explain;
 pub mod frontend;
 pub mod information_schema;
+pub mod interfaces;
 pub mod plan;
 pub mod read_only;
 pub mod resolve;

@@ -60,7 +60,7 @@ impl ReadOnly {
 }
 
 impl Server {
-    /// Whether writes of an account (user, host) are refused, for doors that have no sessions.
+    /// Whether writes of an account (user, host) are refused, for interfaces that have no sessions.
     pub fn refuses_writes_of(&self, key: impl FnOnce() -> (String, String)) -> bool {
         self.read_only.refuses(|| account::global_of(&self.node.catalog(), &key()).intersects(EXEMPT))
     }

@@ -36,7 +36,7 @@ pub struct Server {
     next_id: AtomicU32,
     started: Instant,
     listening: std::sync::OnceLock<(u16, String)>,
-    pub(crate) door_status: std::sync::OnceLock<crate::doors::DoorStatus>,
+    pub(crate) interface_status: std::sync::OnceLock<crate::interfaces::InterfaceStatus>,
 }
 
 impl Server {
@@ -57,7 +57,7 @@ impl Server {
             next_id: AtomicU32::new(1),
             started: Instant::now(),
             listening: std::sync::OnceLock::new(),
-            door_status: std::sync::OnceLock::new(),
+            interface_status: std::sync::OnceLock::new(),
         })
     }
 
@@ -129,7 +129,7 @@ impl Server {
     }
 }
 
-/// The server as doors hold it.
+/// The server as interfaces hold it.
 #[derive(Clone)]
 pub struct SharedServer(pub Arc<Server>);
 

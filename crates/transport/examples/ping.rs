@@ -8,6 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use shoal_transport::worker_loop::{Eagerness, WhenIdle, WorkerLoop, WorkerOptions};
 use shoal_transport::{HEADER_BYTES, Handler, Hello, PeerAddress, Responder, Transport, TransportOptions};
 use shoal_types::NodeId;
 use tokio::runtime::{Builder, LocalOptions};
@@ -38,7 +39,17 @@ impl Handler for Echo {
     }
 }
 
-/// Starts a node with one worker; `job` runs in the worker's runtime once the other node is up.
+struct Flushing(Arc<Transport>);
+
+impl WhenIdle for Flushing {
+    fn before_sleep(&self) {
+        self.0.flush();
+    }
+    fn fall_asleep(&self) {}
+    fn wake(&self) {}
+}
+
+/// Starts a node with one worker; `job` runs in the worker's loop once the other node is up.
 fn start(
     node: u32,
     dial: Option<String>,
@@ -52,13 +63,9 @@ fn start(
         let (up, is_up) = mpsc::channel();
         let transport = Transport::new(options, Arc::new(Echo { up }));
         listener.into_iter().for_each(|listener| transport.listen(listener));
-        let flushing = Arc::clone(&transport);
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .on_thread_park(move || flushing.flush())
-            .build_local(LocalOptions::default())
-            .expect("a runtime");
-        runtime.block_on(async {
+        let options = WorkerOptions { spin: Duration::ZERO, eagerness: Eagerness::WhenBusy, blocking_threads: 1 };
+        let worker = WorkerLoop::new(options).expect("a runtime");
+        worker.block_on(&Flushing(Arc::clone(&transport)), async {
             transport.start_worker(0);
             while is_up.try_recv().is_err() {
                 tokio::time::sleep(Duration::from_millis(1)).await;

@@ -29,9 +29,9 @@ mod responder;
 mod ring;
 mod shared;
 mod socket;
-pub mod spin;
 pub mod time_slice;
 mod transport;
+pub mod worker_loop;
 
 pub use calls::{Call, CallError, Reply};
 pub use client::{Client, ClientError};

@@ -1,7 +1,7 @@
 //! What the current thread has appended to links and not yet written.
 //!
 //! On a worker's thread frames are gathered: everything that is appended while the worker runs leaves in one write a
-//! link. The worker's hook calls `flush` before it sleeps; a local task does the same a little earlier when the queue
+//! link. The worker's loop calls `flush` when it is idle; a local task does the same a little earlier when the queue
 //! of ready tasks does not become empty. Other threads gather nothing, unless they say so (`gather`).
 
 use std::cell::RefCell;

@@ -4,9 +4,9 @@
 //! frames go through the rings. The socket carries bells only, one byte each: for a reader that sleeps, and for a writer that waits
 //! for room. It also says when the other process is gone, as any socket does.
 //!
-//! A worker that is awake needs no bell: its hooks look into the rings (`look`), and ask for the bell only when the thread really
-//! sleeps (`fall_asleep`, `wake`). In threads without hooks a reader asks for it whenever it has nothing to read. A worker whose tasks
-//! leave it no time to sleep, so that no hook is called, looks all the same: between its pieces of work (`look_in_passing`).
+//! A worker that is awake needs no bell: its loop (`worker_loop`) looks into the rings (`look`), and asks for the bell only when the thread really
+//! sleeps (`fall_asleep`, `wake`). In other threads a reader asks for it whenever it has nothing to read. A worker whose tasks
+//! leave it no time to be idle looks all the same: between its pieces of work (`look_in_passing`).
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -26,7 +26,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
 use crate::ring::{Reader, RingMemory, Writer, ring_bytes};
-use crate::spin;
+use crate::worker_loop;
 
 /// Bytes on their way in one direction; more wait with the sender. Small enough to stay in a core's cache.
 const CAPACITY: usize = 256 << 10;
@@ -187,7 +187,7 @@ impl SharedReadHalf {
                 // What came before the end is still to be read.
                 Poll::Ready(Err(error)) if inbox.reader.has_bytes() => drop(error),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending if IS_HOOKED.get() || inbox.reader.fall_asleep() => {
+                Poll::Pending if IS_WORKER.get() || inbox.reader.fall_asleep() => {
                     inbox.waker = Some(context.waker().clone());
                     return Poll::Pending;
                 }
@@ -213,8 +213,8 @@ thread_local! {
     static PASSED: Cell<u32> = const { Cell::new(0) };
     /// The rings that tasks of this thread read.
     static INBOXES: RefCell<Vec<Weak<RefCell<Inbox>>>> = const { RefCell::new(Vec::new()) };
-    /// This thread's hooks look into the rings.
-    static IS_HOOKED: Cell<bool> = const { Cell::new(false) };
+    /// This thread looks into the rings by itself, and says when it sleeps.
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
 /// This thread reads rings.
@@ -238,23 +238,20 @@ fn for_each_waiting(mut look: impl FnMut(&mut Inbox)) {
     });
 }
 
-/// Wakes the tasks of this thread for which something has come. Returns whether there are any.
-pub(crate) fn look() -> bool {
-    let mut has_come = false;
+/// Wakes the tasks of this thread for which something has come.
+pub(crate) fn look() {
     for_each_waiting(|inbox| {
         if inbox.reader.has_bytes()
             && let Some(waker) = inbox.waker.take()
         {
-            has_come = true;
             waker.wake();
         }
     });
-    has_come
 }
 
 /// This thread is about to sleep: asks for bells, or wakes the tasks for which something has come.
 pub(crate) fn fall_asleep() {
-    IS_HOOKED.set(true);
+    IS_WORKER.set(true);
     for_each_waiting(|inbox| {
         if !inbox.reader.fall_asleep()
             && let Some(waker) = inbox.waker.take()
@@ -265,11 +262,11 @@ pub(crate) fn fall_asleep() {
 }
 
 /// To be called after every piece of work that came from a socket and may be followed by the next one at once: a worker that has always something to do never
-/// sleeps, and no hook looks into its rings. Now and then this does.
+/// is idle, and its loop does not look into its rings. Now and then this does.
 ///
 /// Not a timer: setting one wakes the runtime by a system call, and the sleep that is cut short by that looks like the sleep of a busy worker.
 pub fn look_in_passing() {
-    spin::note_socket();
+    worker_loop::note_socket();
     look_after_work();
 }
 

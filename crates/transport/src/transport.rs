@@ -119,7 +119,7 @@ impl Transport {
         *lock(&self.listener) = Some(listener);
     }
 
-    /// Serves the lanes of a worker; to be called once for each of `options.workers`, inside the worker's `LocalRuntime`.
+    /// Serves the lanes of a worker; to be called once for each of `options.workers`, inside the worker's loop.
     pub fn start_worker(self: &Arc<Self>, worker: usize) {
         let Some(arrivals) = lock(&self.workers[worker].receiver).take() else {
             panic!("worker {worker} of the transport was started twice")
@@ -233,7 +233,7 @@ impl Transport {
         outbox::lane_of(self.id)
     }
 
-    /// Writes what this thread has appended. For the hook that a worker calls before it sleeps.
+    /// Writes what this thread has appended. For a worker that is idle.
     pub fn flush(&self) {
         outbox::flush();
     }

@@ -104,7 +104,7 @@ enum Asking {
     Idle,
     Asked(NodeId, Call),
     /// Until the map may have changed.
-    Patience(Pin<Box<dyn Future<Output = ()>>>),
+    LeaderWait(Pin<Box<dyn Future<Output = ()>>>),
 }
 
 impl Follower {
@@ -185,7 +185,7 @@ impl Follower {
             loop {
                 match &mut self.partitions[number].asking {
                     Asking::Idle => self.ask(number)?,
-                    Asking::Patience(patience) => match patience.as_mut().poll(context) {
+                    Asking::LeaderWait(leader_wait) => match leader_wait.as_mut().poll(context) {
                         Poll::Ready(()) => self.partitions[number].asking = Asking::Idle,
                         Poll::Pending => break,
                     },
@@ -208,7 +208,7 @@ impl Follower {
         let Some(remote) = self.node.remote() else { return Err(not_a_client()) };
         match self.node.place(one.partition) {
             Place::Local => return Err(not_a_client()),
-            Place::Unknown => one.asking = patience(&self.node),
+            Place::Unknown => one.asking = leader_wait(&self.node),
             Place::Remote(node) => {
                 let mut frame = Vec::with_capacity(64);
                 let tables = self.tables.iter().map(|table| table.id);
@@ -226,7 +226,7 @@ impl Follower {
         if let Some(remote) = self.node.remote() {
             remote.misplaced(one.partition, node, None);
         }
-        one.asking = patience(&self.node);
+        one.asking = leader_wait(&self.node);
     }
 
     /// Takes what a partition has told. False: it was told by nobody who leads it.
@@ -334,9 +334,9 @@ fn owned(write: &LoggedWrite<'_>) -> OwnedWrite {
     OwnedWrite { table: write.table, kind: write.kind, row: write.row.to_vec() }
 }
 
-fn patience(node: &Arc<Node>) -> Asking {
+fn leader_wait(node: &Arc<Node>) -> Asking {
     let changed = node.remote().map(|remote| remote.map_changed(remote.map_version()));
-    Asking::Patience(Box::pin(async move {
+    Asking::LeaderWait(Box::pin(async move {
         let changed = async {
             match changed {
                 Some(changed) => changed.await,

@@ -5,8 +5,9 @@
 //! Every call may wait (locks, fsync, other nodes); none of them holds a partition while it waits.
 //!
 //! - `transaction`, `participants`: a session's transaction.
-//! - `read`, `scan` and `partition_scan` and `merge`, `write` and `write_remote`: its operations.
-//! - `slice`: parts of long values.
+//! - `at_partition`: an operation on one partition, wherever that is led.
+//! - `read`, `scan` and `partition_scan` and `merge`, `write`, `write_one` and `write_remote`: its operations.
+//! - `slice`: parts of long values. `new_row` and `numbering`: what all interfaces that insert rows share.
 //! - `write_many`: batches of writes of any kind; `interpret`: what is evaluated where rows lie.
 //! - `wait`, `deadlock`: waiting for others.
 //! - `commit`, `commit_remote`, `commit_driver`: its end: here, on one other node, over partitions that several nodes lead (with the
@@ -17,6 +18,7 @@
 //! - `pulse`: snapshots and horizons over all nodes.
 
 mod api;
+mod at_partition;
 mod cluster_service;
 mod commit;
 mod commit_driver;
@@ -27,6 +29,8 @@ mod gather;
 mod interpret;
 mod locking_scan;
 mod merge;
+pub mod new_row;
+mod numbering;
 mod participants;
 mod partition_scan;
 mod protocol;
@@ -40,6 +44,7 @@ mod transaction;
 mod wait;
 mod write;
 mod write_many;
+mod write_one;
 mod write_remote;
 
 #[cfg(test)]
@@ -49,7 +54,8 @@ pub use api::*;
 pub use cluster_service::serve_cluster;
 pub use follow::{FollowOptions, Followed, Follower};
 pub use interpret::{
-    Assignment, BytesChange, Comparison, Operand, Predicate, ROW_BYTES_MAX, RowChange, Sieve, value_bytes_max,
+    Assignment, BytesChange, Comparison, Operand, Predicate, PushedFilter, ROW_BYTES_MAX, RowChange,
+    value_bytes_max,
 };
 pub use protocol::{ColumnSlice, SLICE_BYTES_MAX, Sliced};
 pub use pulse::exchange_pulses;

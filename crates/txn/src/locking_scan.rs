@@ -8,7 +8,7 @@ use shoal_types::Result;
 use shoal_types::row::RowRef;
 
 use crate::api::*;
-use crate::interpret::Sifted;
+use crate::interpret::FilteredScan;
 use crate::merge::{Source, fill, refill};
 use crate::partition_scan::PartitionScan;
 use crate::scan::ROWS_PER_HOLD;
@@ -44,7 +44,7 @@ impl LockingScan {
     /// Shows the rows of at least one step, if any are left. `probe`: whether the visitor is likely to take a row.
     pub async fn next(
         &mut self,
-        request: &Sifted,
+        request: &FilteredScan,
         transaction: &mut Transaction,
         probe: &mut dyn FnMut(RowRef<'_>) -> bool,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
@@ -70,7 +70,7 @@ impl LockingScan {
 
     /// Chooses from the rows that were looked at, in index order: until the visitor can have taken as many as are wanted, or
     /// another look is needed to go on.
-    fn choose(&self, request: &Sifted, wanted: u64, probe: &mut dyn FnMut(RowRef<'_>) -> bool) -> Chosen {
+    fn choose(&self, request: &FilteredScan, wanted: u64, probe: &mut dyn FnMut(RowRef<'_>) -> bool) -> Chosen {
         let mut counts = vec![0; self.ahead.len()];
         let (mut last, mut likely, mut total) = (None, 0, 0);
         while likely < wanted && total < ROWS_PER_HOLD {
@@ -96,7 +96,12 @@ impl LockingScan {
     }
 
     /// Leads the locking scans as far as the last chosen row.
-    async fn lock(&mut self, chosen: &Chosen, request: &Sifted, transaction: &mut Transaction) -> Result<()> {
+    async fn lock(
+        &mut self,
+        chosen: &Chosen,
+        request: &FilteredScan,
+        transaction: &mut Transaction,
+    ) -> Result<()> {
         for (number, source) in self.locking.iter_mut().enumerate() {
             source.reset();
             source.rows_wanted = Some(usize::MAX);
@@ -134,7 +139,7 @@ impl LockingScan {
     /// Shows the rows that are locked. False: the visitor wants no more.
     fn show(
         &mut self,
-        request: &Sifted,
+        request: &FilteredScan,
         transaction: &mut Transaction,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {

@@ -11,9 +11,9 @@ use shoal_types::row::RowRef;
 use shoal_types::{Error, Result};
 
 use crate::api::*;
-use crate::interpret::Sifted;
+use crate::interpret::FilteredScan;
 use crate::partition_scan::PartitionScan;
-use crate::remote::{Answer, Patience, map_version};
+use crate::remote::{Answer, LeaderWait, map_version};
 use crate::scan::{BYTES_PER_HOLD, HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
 use crate::transaction::Transaction;
 
@@ -84,7 +84,7 @@ impl MergedScan {
 
     pub async fn next(
         &mut self,
-        request: &Sifted,
+        request: &FilteredScan,
         transaction: &mut Transaction,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
@@ -105,7 +105,7 @@ impl MergedScan {
     }
 
     /// Gets the next batches of all sources that have no row left, and enters them in the heap.
-    async fn fill(&mut self, request: &Sifted, transaction: &mut Transaction) -> Result<()> {
+    async fn fill(&mut self, request: &FilteredScan, transaction: &mut Transaction) -> Result<()> {
         for number in refill(&mut self.sources, request, transaction).await? {
             if let Some(key) = self.sources[number].first_key() {
                 let head = Head { key: key.to_vec(), descending: request.descending, source: number };
@@ -118,7 +118,7 @@ impl MergedScan {
     /// Shows rows until a source needs another batch. False: the visitor wants no more.
     fn show(
         &mut self,
-        request: &Sifted,
+        request: &FilteredScan,
         transaction: &mut Transaction,
         shown: &mut usize,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
@@ -179,7 +179,7 @@ impl MergedScan {
 /// Gets the next batches of all sources that have no row left; which sources these are.
 pub(crate) async fn refill(
     sources: &mut [Source],
-    request: &Sifted,
+    request: &FilteredScan,
     transaction: &mut Transaction,
 ) -> Result<Vec<usize>> {
     let filled: Vec<usize> = (0..sources.len())
@@ -195,10 +195,14 @@ pub(crate) async fn refill(
 }
 
 /// Reads until no source wants more rows. Other nodes are asked at once.
-pub(crate) async fn fill(sources: &mut [Source], request: &Sifted, transaction: &mut Transaction) -> Result<()> {
+pub(crate) async fn fill(
+    sources: &mut [Source],
+    request: &FilteredScan,
+    transaction: &mut Transaction,
+) -> Result<()> {
     let wants = |sources: &[Source], number: &usize| sources[*number].wants_rows(request);
     let mut wanting: Vec<usize> = (0..sources.len()).filter(|number| wants(sources, number)).collect();
-    let mut patience = Patience::default();
+    let mut leader_wait = LeaderWait::default();
     while !wanting.is_empty() {
         let seen = map_version(&transaction.node);
         let mut lost = None;
@@ -223,7 +227,7 @@ pub(crate) async fn fill(sources: &mut [Source], request: &Sifted, transaction: 
         }
         wanting.retain(|number| wants(sources, number));
         if let Some(error) = lost {
-            patience.wait(&transaction.node, seen, error).await?;
+            leader_wait.wait(&transaction.node, seen, error).await?;
         }
     }
     Ok(())
@@ -238,11 +242,11 @@ impl Source {
         self.next == self.rows.len()
     }
 
-    pub fn is_done(&self, request: &Sifted) -> bool {
+    pub fn is_done(&self, request: &FilteredScan) -> bool {
         self.walk.is_done(request)
     }
 
-    fn wants_rows(&self, request: &Sifted) -> bool {
+    fn wants_rows(&self, request: &FilteredScan) -> bool {
         let wants = match self.rows_wanted {
             Some(count) => self.rows.len() < count,
             None => self.is_empty(),
@@ -303,7 +307,7 @@ impl Source {
     }
 
     /// Reads the next batch of a partition that is led here.
-    async fn fill_here(&mut self, request: &Sifted, transaction: &mut Transaction) -> Result<()> {
+    async fn fill_here(&mut self, request: &FilteredScan, transaction: &mut Transaction) -> Result<()> {
         while self.wants_rows(request) {
             let partition = self.walk.partition();
             let view = transaction.scan_view(partition, request.mode).await?;
@@ -326,7 +330,7 @@ impl Source {
     }
 
     /// Takes the rows of another node's answer.
-    fn take(&mut self, request: &Sifted, answer: &Answer) -> Result<()> {
+    fn take(&mut self, request: &FilteredScan, answer: &Answer) -> Result<()> {
         let spec = request.index_key();
         for row in self.walk.receive(request, answer)?.rows.iter() {
             keep(spec, request.layout().checked_row(row)?, &mut self.bytes, &mut self.rows);

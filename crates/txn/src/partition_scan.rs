@@ -9,7 +9,7 @@ use shoal_types::row::RowRef;
 use shoal_types::{Error, NodeId, Result};
 
 use crate::api::*;
-use crate::interpret::{Sifted, WireSieve};
+use crate::interpret::{FilteredScan, WireFilter};
 use crate::protocol::{self, ScanHead, ScannedRows};
 use crate::remote::{Answer, Asked, WorkFor};
 use crate::scan::{Held, Visitor};
@@ -25,17 +25,17 @@ pub(crate) struct PartitionScan {
     led_to: Option<Vec<u8>>,
     /// It only looks at the rows that a locking scan would meet.
     looks: bool,
-    spot: Spot,
+    position: ScanPosition,
     /// The term of the leader that has shown something; 0 before.
     term: u64,
 }
 
 /// Where in the present range.
 #[derive(Clone)]
-enum Spot {
+enum ScanPosition {
     Start,
-    Here(Box<Cursor>),
-    There(NodeId, Vec<u8>),
+    Local(Box<Cursor>),
+    Remote(NodeId, Vec<u8>),
 }
 
 impl PartitionScan {
@@ -46,15 +46,15 @@ impl PartitionScan {
             done_to: None,
             led_to: None,
             looks: false,
-            spot: Spot::Start,
+            position: ScanPosition::Start,
             term: 0,
         }
     }
 
     /// A scan that looks at the rows ahead of this one, from its place on.
     pub fn looking_ahead(&self) -> PartitionScan {
-        let (spot, done_to) = (self.spot.clone(), self.done_to.clone());
-        PartitionScan { spot, done_to, led_to: None, looks: true, ..*self }
+        let (position, done_to) = (self.position.clone(), self.done_to.clone());
+        PartitionScan { position, done_to, led_to: None, looks: true, ..*self }
     }
 
     /// Lets the scan go on to this key: exclusive if it ascends, inclusive if it descends.
@@ -72,7 +72,7 @@ impl PartitionScan {
     }
 
     /// All ranges are done, or as much of them as the scan was led to.
-    pub fn is_done(&self, request: &Sifted) -> bool {
+    pub fn is_done(&self, request: &FilteredScan) -> bool {
         match (&self.led_to, &self.done_to) {
             (None, None) => self.range == request.ranges.len(),
             _ => self.open_ranges(request).next().is_none(),
@@ -80,7 +80,7 @@ impl PartitionScan {
     }
 
     /// What is left to be scanned of a range: start and exclusive end, empty if there is none.
-    fn open_part<'a>(&'a self, request: &'a Sifted, range: usize) -> (&'a [u8], &'a [u8]) {
+    fn open_part<'a>(&'a self, request: &'a FilteredScan, range: usize) -> (&'a [u8], &'a [u8]) {
         let KeyRange { start, end } = &request.ranges[range];
         let (low, high) = match request.descending {
             false => (&self.done_to, &self.led_to),
@@ -94,24 +94,24 @@ impl PartitionScan {
     /// The ranges that are left, by their numbers, with what is left of each.
     fn open_ranges<'a>(
         &'a self,
-        request: &'a Sifted,
+        request: &'a FilteredScan,
     ) -> impl Iterator<Item = (usize, (&'a [u8], &'a [u8]))> + Clone {
         let parts = (self.range..request.ranges.len()).map(|range| (range, self.open_part(request, range)));
         parts.filter(|(_, (start, end))| end.is_empty() || start < end)
     }
 
     /// A range is done as far as the scan may go in it, which was to this end of its open part.
-    fn end_range(&mut self, request: &Sifted, range: usize, part: &KeyRange) {
+    fn end_range(&mut self, request: &FilteredScan, range: usize, part: &KeyRange) {
         let end = if request.descending { &part.start } else { &part.end };
         let is_led_on = self.led_to.as_ref() == Some(end);
         (self.range, self.done_to) = if is_led_on { (range, self.led_to.clone()) } else { (range + 1, None) };
-        self.spot = Spot::Start;
+        self.position = ScanPosition::Start;
     }
 
     /// One hold of the partition, which is led here.
     pub fn hold(
         &mut self,
-        request: &Sifted,
+        request: &FilteredScan,
         transaction: &mut Transaction,
         view: &ReadView,
         limit: usize,
@@ -125,17 +125,17 @@ impl PartitionScan {
         };
         let part = KeyRange { start: start.to_vec(), end: end.to_vec() };
         let lock = transaction.lock_request(request.mode);
-        let cursor = match &mut self.spot {
-            Spot::There(..) => return Err(transaction.lose_part(self.partition)),
-            Spot::Here(cursor) => {
+        let cursor = match &mut self.position {
+            ScanPosition::Remote(..) => return Err(transaction.lose_part(self.partition)),
+            ScanPosition::Local(cursor) => {
                 cursor.extend(partition_range(&part));
                 cursor
             }
-            Spot::Start => {
+            ScanPosition::Start => {
                 let (index, direction) = (index_of(request)?.id, direction_of(request));
                 let cursor = Cursor::new(request.table.id(), index, partition_range(&part), direction);
-                self.spot = Spot::Here(Box::new(cursor));
-                let Spot::Here(cursor) = &mut self.spot else { unreachable!("it was just made") };
+                self.position = ScanPosition::Local(Box::new(cursor));
+                let ScanPosition::Local(cursor) = &mut self.position else { unreachable!("it was just made") };
                 cursor
             }
         };
@@ -193,17 +193,17 @@ impl PartitionScan {
     /// Asks the leader on another node for rows, of as many ranges as it takes.
     pub async fn send(
         &mut self,
-        request: &Sifted,
+        request: &FilteredScan,
         transaction: &mut Transaction,
         node: NodeId,
         limit: usize,
     ) -> Result<Asked> {
         let view = transaction.scan_view(self.partition, request.mode).await?;
         let lock = transaction.lock_request(request.mode);
-        let place: &[u8] = match &self.spot {
-            Spot::Start => &[],
-            Spot::There(known, place) if *known == node => place,
-            Spot::There(..) | Spot::Here(_) => return Err(transaction.lose_part(self.partition)),
+        let place: &[u8] = match &self.position {
+            ScanPosition::Start => &[],
+            ScanPosition::Remote(known, place) if *known == node => place,
+            ScanPosition::Remote(..) | ScanPosition::Local(_) => return Err(transaction.lose_part(self.partition)),
         };
         let looks = self.looks && lock.is_some();
         let work =
@@ -219,13 +219,13 @@ impl PartitionScan {
         };
         let ranges = self.open_ranges(request).map(|(_, part)| part);
         let unlocks = lock.is_some() && !looks && transaction.may_unlock(self.partition);
-        let sieve = |out: &mut Vec<u8>| WireSieve::put(&request.sieve, unlocks, out);
-        protocol::put_then_scan(&mut transaction.frame, &head, sieve, ranges, place);
+        let pushed = |out: &mut Vec<u8>| WireFilter::put(&request.pushed, unlocks, out);
+        protocol::put_then_scan(&mut transaction.frame, &head, pushed, ranges, place);
         Ok(transaction.send_work(self.partition, node, std::iter::empty()))
     }
 
     /// Moves on to where the leader has come to; yields the rows on the way.
-    pub fn receive<'a>(&mut self, request: &Sifted, answer: &'a Answer) -> Result<ScannedRows<'a>> {
+    pub fn receive<'a>(&mut self, request: &FilteredScan, answer: &'a Answer) -> Result<ScannedRows<'a>> {
         let rows = ScannedRows::read(answer.done()?)?;
         let done = rows.ranges_done as usize;
         let asked = self.open_ranges(request).count();
@@ -243,9 +243,9 @@ impl PartitionScan {
             _ => {}
         }
         self.term = answer.term()?;
-        self.spot = match rows.place.is_empty() {
-            true => Spot::Start,
-            false => Spot::There(answer.node(), rows.place.to_vec()),
+        self.position = match rows.place.is_empty() {
+            true => ScanPosition::Start,
+            false => ScanPosition::Remote(answer.node(), rows.place.to_vec()),
         };
         Ok(rows)
     }
@@ -253,7 +253,7 @@ impl PartitionScan {
     /// Shows the rows of an answer, and gives back the locks of those that the visitor does not want or comes not to see.
     pub fn show(
         &mut self,
-        request: &Sifted,
+        request: &FilteredScan,
         transaction: &mut Transaction,
         answer: &Answer,
         visitor: &mut Visitor<'_>,
@@ -279,12 +279,12 @@ impl PartitionScan {
     }
 }
 
-fn index_of(request: &Sifted) -> Result<&shoal_types::Index> {
+fn index_of(request: &FilteredScan) -> Result<&shoal_types::Index> {
     request.table.schema.indexes.get(request.index).ok_or_else(|| {
         Error::unknown(format!("internal: table '{}' has no index {}", request.table.name(), request.index))
     })
 }
 
-fn direction_of(request: &Sifted) -> Direction {
+fn direction_of(request: &FilteredScan) -> Direction {
     if request.descending { Direction::Backward } else { Direction::Forward }
 }

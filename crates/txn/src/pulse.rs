@@ -17,11 +17,11 @@ use shoal_types::{NodeId, Result, TableId, Timestamp};
 
 use crate::gather::{join_all, join_all_seeing};
 use crate::protocol::{self, PulseReply};
-use crate::remote::{Patience, map_version};
+use crate::remote::{LeaderWait, map_version};
 
 /// Takes a snapshot over all partitions, wherever they are led.
 pub(crate) async fn snapshot_of_all_nodes(node: &Arc<Node>) -> Result<Timestamp> {
-    let mut patience = Patience::default();
+    let mut leader_wait = LeaderWait::default();
     loop {
         let seen = map_version(node);
         match newest_visible(node).await {
@@ -29,7 +29,7 @@ pub(crate) async fn snapshot_of_all_nodes(node: &Arc<Node>) -> Result<Timestamp>
                 node.clock().observe(newest);
                 return Ok(node.snapshots().take_at(newest));
             }
-            Err(error) => patience.wait(node, seen, error).await?,
+            Err(error) => leader_wait.wait(node, seen, error).await?,
         }
     }
 }

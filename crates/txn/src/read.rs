@@ -1,5 +1,6 @@
 //! Reads by key.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use shoal_cluster::remote::is_not_leader;
@@ -9,8 +10,9 @@ use shoal_types::row::{RowLayout, RowRef};
 use shoal_types::{NodeId, Result, TableId};
 
 use crate::api::*;
+use crate::at_partition::PartitionOperation;
 use crate::protocol::{self, FoundRows, malformed};
-use crate::remote::{Patience, WorkFor, map_version};
+use crate::remote::{LeaderWait, WorkFor, map_version};
 use crate::transaction::Transaction;
 
 /// Keys that are read under one hold of a partition.
@@ -57,29 +59,12 @@ impl Transaction {
         partition: u32,
         table: &Table,
         primary_key: &[u8],
-        mut view: ReadView,
+        view: ReadView,
         lock: Option<LockRequest>,
         visit: impl FnOnce(Option<RowRef<'_>>) -> R,
     ) -> Result<R> {
-        let mut patience = Patience::default();
-        let mut visit = Some(visit);
-        loop {
-            let seen = map_version(&self.node);
-            // Every wait has a token of its own, and the caller may have waited since it made the view.
-            view.token = self.token();
-            let step = match self.route(partition).await? {
-                None => self.get_held(partition, table.id(), primary_key, &view, lock, &mut visit),
-                Some(node) => {
-                    self.begin_read(partition, node, table.id(), view, lock, std::iter::once(primary_key));
-                    self.get_row(partition, node, table, &mut visit).await
-                }
-            };
-            match step {
-                Ok(Step::Ready(result)) => return Ok(result),
-                Ok(Step::Wait(blocked)) => self.wait(partition, blocked).await?,
-                Err(error) => self.try_again(&mut patience, seen, error).await?,
-            }
-        }
+        let visit = Some(visit);
+        self.run_at(partition, GetRow { table, primary_key, view, lock, visit, result: PhantomData }).await
     }
 
     /// One try at a partition that is led here.
@@ -97,25 +82,10 @@ impl Transaction {
         match guard.get(view, table, primary_key, lock)? {
             Step::Ready(row) => {
                 self.counters.read_row_count += u64::from(row.is_some());
-                show_once(visit, row)
+                show_once(visit, row).map(Step::Ready)
             }
             Step::Wait(blocked) => Ok(Step::Wait(blocked)),
         }
-    }
-
-    /// Asks the leader on another node for one row, by the frame that has been made.
-    async fn get_row<R>(
-        &mut self,
-        partition: u32,
-        node: NodeId,
-        table: &Table,
-        visit: &mut Option<impl FnOnce(Option<RowRef<'_>>) -> R>,
-    ) -> Result<Step<R>> {
-        let answer = self.ask(partition, node, std::iter::empty()).await?;
-        let found = FoundRows::read(answer.done()?)?;
-        let row = found.rows.iter().next().map(|(_, row)| table.layout.checked_row(row)).transpose()?;
-        self.counters.read_row_count += u64::from(row.is_some());
-        show_once(visit, row)
     }
 
     /// The partition of a primary key. Where the key's bytes do not tell, the one that has the row.
@@ -202,9 +172,9 @@ impl Transaction {
             return self.get_here(places, &mut 0, &key_of, table.0, view, lock, visit).await;
         }
         let mut left = places.to_vec();
-        let mut patience = Patience::default();
+        let mut leader_wait = LeaderWait::default();
         while !left.is_empty() {
-            left = self.get_everywhere(left, &key_of, table, view, lock, &mut patience, visit).await?;
+            left = self.get_everywhere(left, &key_of, table, view, lock, &mut leader_wait, visit).await?;
         }
         Ok(())
     }
@@ -218,7 +188,7 @@ impl Transaction {
         (table, layout): (TableId, &RowLayout),
         view: ReadView,
         lock: Option<LockRequest>,
-        patience: &mut Patience,
+        leader_wait: &mut LeaderWait,
         visit: &mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
     ) -> Result<Vec<(u32, usize)>> {
         let seen = map_version(&self.node);
@@ -266,7 +236,7 @@ impl Transaction {
             }
         }
         if let Some(error) = lost {
-            patience.wait(&self.node, seen, error).await?;
+            leader_wait.wait(&self.node, seen, error).await?;
         }
         left.sort_unstable();
         Ok(left)
@@ -371,12 +341,42 @@ impl Transaction {
     }
 }
 
-fn show_once<R>(
-    visit: &mut Option<impl FnOnce(Option<RowRef<'_>>) -> R>,
-    row: Option<RowRef<'_>>,
-) -> Result<Step<R>> {
+/// The row with a primary key, shown to `visit`.
+struct GetRow<'a, V, R> {
+    table: &'a Table,
+    primary_key: &'a [u8],
+    view: ReadView,
+    lock: Option<LockRequest>,
+    visit: Option<V>,
+    result: PhantomData<R>,
+}
+
+impl<R, V: FnOnce(Option<RowRef<'_>>) -> R> PartitionOperation for GetRow<'_, V, R> {
+    type Output = R;
+
+    #[inline]
+    fn try_here(&mut self, transaction: &mut Transaction, partition: u32) -> Result<Step<R>> {
+        // Every wait has a token of its own, and the caller may have waited since it made the view.
+        self.view.token = transaction.token();
+        let (table, key) = (self.table.id(), self.primary_key);
+        transaction.get_held(partition, table, key, &self.view, self.lock, &mut self.visit)
+    }
+
+    async fn try_at(&mut self, transaction: &mut Transaction, partition: u32, node: NodeId) -> Result<R> {
+        self.view.token = transaction.token();
+        let keys = std::iter::once(self.primary_key);
+        transaction.begin_read(partition, node, self.table.id(), self.view, self.lock, keys);
+        let answer = transaction.ask(partition, node, std::iter::empty()).await?;
+        let found = FoundRows::read(answer.done()?)?;
+        let row = found.rows.iter().next().map(|(_, row)| self.table.layout.checked_row(row)).transpose()?;
+        transaction.counters.read_row_count += u64::from(row.is_some());
+        show_once(&mut self.visit, row)
+    }
+}
+
+fn show_once<R>(visit: &mut Option<impl FnOnce(Option<RowRef<'_>>) -> R>, row: Option<RowRef<'_>>) -> Result<R> {
     let visit = visit.take().ok_or_else(|| shoal_types::Error::unknown("internal: a row was read twice"))?;
-    Ok(Step::Ready(visit(row)))
+    Ok(visit(row))
 }
 
 /// The hidden table of a unique index.

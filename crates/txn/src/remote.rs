@@ -4,7 +4,7 @@
 //! sends it, and reads the reply. Requests to several partitions are sent before the first reply is awaited.
 //!
 //! When a partition turns out to be led elsewhere, or nowhere, an operation that has done nothing there waits a moment
-//! for the map to change and begins again ([`Patience`]); a transaction that has joined the partition has lost
+//! for the map to change and begins again ([`LeaderWait`]); a transaction that has joined the partition has lost
 //! what it had there and ends.
 
 use std::pin::Pin;
@@ -30,11 +30,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Waiting for a partition's leader, up to a deadline that begins with the first wait.
 #[derive(Default)]
-pub(crate) struct Patience {
+pub(crate) struct LeaderWait {
     deadline: Option<Instant>,
 }
 
-impl Patience {
+impl LeaderWait {
     /// Waits until the map may have changed. `seen` is its version as it was before the attempt that failed.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl Transaction {
     }
 
     async fn route_in_cluster(&mut self, partition: u32, mut place: Place) -> Result<Option<NodeId>> {
-        let mut patience = Patience::default();
+        let mut leader_wait = LeaderWait::default();
         loop {
             if !self.participants.may_be_at(partition, place) {
                 return Err(self.lose_part(partition));
@@ -172,16 +172,16 @@ impl Transaction {
             let seen = map_version(&self.node);
             place = self.node.place(partition);
             if place == Place::Unknown {
-                patience.wait(&self.node, seen, not_leader(partition)).await?;
+                leader_wait.wait(&self.node, seen, not_leader(partition)).await?;
                 place = self.node.place(partition);
             }
         }
     }
 
     /// After an operation has failed: waits and yields, if it is worth another try; else the error.
-    pub(crate) async fn try_again(&mut self, patience: &mut Patience, seen: u64, error: Error) -> Result<()> {
+    pub(crate) async fn try_again(&mut self, leader_wait: &mut LeaderWait, seen: u64, error: Error) -> Result<()> {
         match is_not_leader(&error) {
-            true => patience.wait(&self.node, seen, error).await,
+            true => leader_wait.wait(&self.node, seen, error).await,
             false => Err(error),
         }
     }

@@ -11,11 +11,11 @@ use shoal_types::row::RowRef;
 use shoal_types::{Error, Result};
 
 use crate::api::*;
-use crate::interpret::{Sieve, Sifted};
+use crate::interpret::{FilteredScan, PushedFilter};
 use crate::locking_scan::LockingScan;
 use crate::merge::MergedScan;
 use crate::partition_scan::PartitionScan;
-use crate::remote::{Answer, Patience, map_version};
+use crate::remote::{Answer, LeaderWait, map_version};
 use crate::transaction::Transaction;
 
 /// Rows that are shown under one hold of a partition.
@@ -25,7 +25,7 @@ pub(crate) const BYTES_PER_HOLD: usize = 1 << 20;
 
 /// A scan in progress; batches of rows under one hold of a partition each.
 pub struct TableScan {
-    request: Sifted,
+    request: FilteredScan,
     way: Way,
     begun: bool,
 }
@@ -60,14 +60,14 @@ pub(crate) enum Held {
 impl Transaction {
     /// Begins a scan. Nothing is read until its first `next`.
     pub fn scan(&mut self, request: ScanRequest) -> TableScan {
-        self.scan_through(request, Sieve::default())
+        self.scan_through(request, PushedFilter::default())
     }
 
     /// Shows the rows that a locking scan would come to, in their newest committed versions, and locks none. Those that SKIP LOCKED
     /// leaves out are not shown. Not for indexes without an order.
     pub fn look(&mut self, request: ScanRequest) -> TableScan {
         let request = ScanRequest { ordered: false, row_limit: None, ..request };
-        let mut scan = self.scan_through(request, Sieve::default());
+        let mut scan = self.scan_through(request, PushedFilter::default());
         if let Way::InPlace(scan) = &mut scan.way {
             scan.looks = true;
             scan.walk = scan.walk_of(scan.partitions.start);
@@ -75,8 +75,8 @@ impl Transaction {
         scan
     }
 
-    /// Begins a scan of the rows that pass the sieve, which is where the rows lie.
-    pub fn scan_through(&mut self, mut request: ScanRequest, sieve: Sieve) -> TableScan {
+    /// Begins a scan of the rows that pass the pushed filter, which is where the rows lie.
+    pub fn scan_through(&mut self, mut request: ScanRequest, pushed: PushedFilter) -> TableScan {
         let partitions = match &request.partition_key {
             Some(key) => {
                 let partition = self.node.router().partition_of(key);
@@ -104,7 +104,7 @@ impl Transaction {
             })
         };
         let is_merged = matches!(way, Way::Merged(_) | Way::Locking(_));
-        TableScan { request: Sifted::new(request, sieve, is_merged), way, begun: false }
+        TableScan { request: FilteredScan::new(request, pushed, is_merged), way, begun: false }
     }
 
     /// A scan that locks, may end early, and would have locked rows by then that it does not come to: of other partitions, or of
@@ -224,7 +224,7 @@ impl<'a> Visitor<'a> {
 }
 
 impl TableScan {
-    /// The columns of the rows that are shown: the sieve's, and behind them those by which the scan orders and unlocks rows. `None`: all of
+    /// The columns of the rows that are shown: the pushed filter's, and behind them those by which the scan orders and unlocks rows. `None`: all of
     /// the table's.
     pub fn shown_columns(&self) -> Option<&[usize]> {
         self.request.columns()
@@ -269,7 +269,7 @@ impl TableScan {
 impl InPlaceScan {
     async fn next(
         &mut self,
-        request: &Sifted,
+        request: &FilteredScan,
         transaction: &mut Transaction,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
@@ -281,7 +281,7 @@ impl InPlaceScan {
             self.taken = 0;
         }
         visitor.takes_left = takes_max - self.taken;
-        let mut patience = Patience::default();
+        let mut leader_wait = LeaderWait::default();
         // Empty partitions do not make a batch of their own.
         while !self.partitions.is_empty() && visitor.rows < limit {
             let seen = map_version(&transaction.node);
@@ -292,7 +292,7 @@ impl InPlaceScan {
             match step {
                 Ok(()) => {}
                 Err(error) if self.walk.has_begun() => return Err(error),
-                Err(error) => transaction.try_again(&mut patience, seen, error).await?,
+                Err(error) => transaction.try_again(&mut leader_wait, seen, error).await?,
             }
             if let Some(error) = visitor.error.take() {
                 return Err(error);
@@ -333,7 +333,7 @@ impl InPlaceScan {
     /// One hold of the present partition, or one request to its leader.
     async fn step(
         &mut self,
-        request: &Sifted,
+        request: &FilteredScan,
         transaction: &mut Transaction,
         limit: usize,
         visitor: &mut Visitor<'_>,
@@ -358,7 +358,12 @@ impl InPlaceScan {
     }
 
     /// Asks for the first batches of all partitions that are left and are led elsewhere.
-    async fn ask_all(&mut self, request: &Sifted, transaction: &mut Transaction, limit: usize) -> Result<()> {
+    async fn ask_all(
+        &mut self,
+        request: &FilteredScan,
+        transaction: &mut Transaction,
+        limit: usize,
+    ) -> Result<()> {
         let (mut walks, mut asked) = (Vec::new(), Vec::new());
         for partition in self.partitions.clone() {
             if let Some(node) = transaction.route(partition).await? {

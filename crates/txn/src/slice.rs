@@ -11,8 +11,9 @@ use shoal_types::row::RowRef;
 use shoal_types::{NodeId, Result};
 
 use crate::api::ReadMode;
+use crate::at_partition::PartitionOperation;
 use crate::protocol::{self, ColumnSlice, Sliced};
-use crate::remote::{Patience, WorkFor, map_version};
+use crate::remote::WorkFor;
 use crate::transaction::Transaction;
 
 impl Transaction {
@@ -27,47 +28,52 @@ impl Transaction {
         self.use_table(table).await?;
         self.counters.execute_count += 1;
         self.counters.primary_key_operations += 1;
-        let (mut view, lock) = self.point_view(mode).await?;
+        let (view, lock) = self.point_view(mode).await?;
         let partition = self.home_of(table, primary_key, &view).await?;
-        let mut patience = Patience::default();
-        loop {
-            let seen = map_version(&self.node);
-            // Every wait has a token of its own, and the search for the row may have waited.
-            view.token = self.token();
-            let step = match self.route(partition).await? {
-                None => {
-                    let cut = |row: Option<RowRef<'_>>| Ok(slice.of(row)?.to_owned());
-                    self.get_held(partition, table.id(), primary_key, &view, lock, &mut Some(cut))
-                }
-                Some(node) => {
-                    let place = (partition, node);
-                    self.ask_slice(place, table, primary_key, &view, lock, &slice).await.map(Step::Ready)
-                }
-            };
-            match step {
-                Ok(Step::Ready(sliced)) => return sliced,
-                Ok(Step::Wait(blocked)) => self.wait(partition, blocked).await?,
-                Err(error) => self.try_again(&mut patience, seen, error).await?,
-            }
-        }
+        self.run_at(partition, GetSlice { table, primary_key, view, lock, slice }).await?
+    }
+}
+
+/// Some bytes of a column of the row with a primary key.
+struct GetSlice<'a> {
+    table: &'a Table,
+    primary_key: &'a [u8],
+    view: ReadView,
+    lock: Option<LockRequest>,
+    slice: ColumnSlice,
+}
+
+impl PartitionOperation for GetSlice<'_> {
+    type Output = Result<Sliced>;
+
+    fn try_here(&mut self, transaction: &mut Transaction, partition: u32) -> Result<Step<Result<Sliced>>> {
+        // Every wait has a token of its own, and the search for the row may have waited.
+        self.view.token = transaction.token();
+        let slice = &self.slice;
+        let cut = |row: Option<RowRef<'_>>| Ok(slice.of(row)?.to_owned());
+        let (table, key) = (self.table.id(), self.primary_key);
+        transaction.get_held(partition, table, key, &self.view, self.lock, &mut Some(cut))
     }
 
-    /// Asks the leader on another node.
-    async fn ask_slice(
+    async fn try_at(
         &mut self,
-        (partition, node): (u32, NodeId),
-        table: &Table,
-        primary_key: &[u8],
-        view: &ReadView,
-        lock: Option<LockRequest>,
-        slice: &ColumnSlice,
+        transaction: &mut Transaction,
+        partition: u32,
+        node: NodeId,
     ) -> Result<Result<Sliced>> {
-        let work = WorkFor::reading(partition, view, lock.is_some());
-        self.begin_work(work, node, std::iter::empty());
-        protocol::put_then_slice(&mut self.frame, table.id(), lock, primary_key, slice);
-        let answer = self.ask(partition, node, std::iter::empty()).await?;
+        self.view.token = transaction.token();
+        let work = WorkFor::reading(partition, &self.view, self.lock.is_some());
+        transaction.begin_work(work, node, std::iter::empty());
+        protocol::put_then_slice(
+            &mut transaction.frame,
+            self.table.id(),
+            self.lock,
+            self.primary_key,
+            &self.slice,
+        );
+        let answer = transaction.ask(partition, node, std::iter::empty()).await?;
         let sliced = Sliced::read(answer.done()?);
-        self.counters.read_row_count += u64::from(!matches!(sliced, Ok(Sliced::NoRow)));
+        transaction.counters.read_row_count += u64::from(!matches!(sliced, Ok(Sliced::NoRow)));
         Ok(sliced.map(Sliced::to_owned))
     }
 }

@@ -6,21 +6,20 @@
 use std::sync::Arc;
 
 use shoal_cluster::{Table, unique};
-use shoal_partition::{Blocked, LockPolicy, LockRequest, ReadView, Step, WriteOutcome};
+use shoal_partition::{Blocked, ReadView, Step, WriteOutcome};
 use shoal_types::row::RowRef;
-use shoal_types::{Error, IndexId, NodeId, Result, TableId};
+use shoal_types::{Error, IndexId, Result, TableId};
 
 use crate::api::*;
-use crate::protocol::{FoundRows, Write, WriteKind, WriteStop};
 use crate::read::unique_table_of;
-use crate::remote::{Patience, map_version};
 use crate::transaction::Transaction;
+use crate::write_one::{DeleteOne, InsertOne, Modified, ModifyOne, UpdateOne};
 
 /// Rows that are written under one hold of a partition.
 pub(crate) const ROWS_PER_HOLD: usize = 256;
 
 /// Where a run of inserts came to.
-enum RunEnd {
+pub(crate) enum RunEnd {
     Done,
     /// The row at this place has a key that this row has.
     Duplicate {
@@ -44,11 +43,12 @@ pub(crate) struct UniqueChange {
     pub new_key: Option<Vec<u8>>,
 }
 
-/// What came of a row's modification: the outcome, what the unique indexes need, what the caller's decision yielded.
-type Modified<R> = (Inserted, Vec<UniqueChange>, R);
-
-fn internal(what: &str, table: &Table) -> Error {
+pub(crate) fn internal(what: &str, table: &Table) -> Error {
     Error::unknown(format!("internal: {what} in table '{}'", table.name()))
+}
+
+pub(crate) fn row_gone(table: &Table) -> Error {
+    internal("a locked row is gone", table)
 }
 
 pub(crate) fn primary_key_of(table: &Table, row: RowRef<'_>) -> Vec<u8> {
@@ -156,7 +156,7 @@ impl Transaction {
     }
 
     /// Inserts the rows from `at` on that lie in the same partition, under one hold of it.
-    fn insert_run(&mut self, table: TableId, placed: &[Placed<'_>], at: &mut usize) -> Result<RunEnd> {
+    pub(crate) fn insert_run(&mut self, table: TableId, placed: &[Placed<'_>], at: &mut usize) -> Result<RunEnd> {
         let (id, token) = (self.begin_writing(), self.token());
         let partition = placed[*at].partition;
         let mut guard = Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, true)?;
@@ -186,33 +186,7 @@ impl Transaction {
         partition: u32,
         row: &[u8],
     ) -> Result<Option<(IndexId, Vec<u8>)>> {
-        let placed = [Placed { partition, row }];
-        let mut patience = Patience::default();
-        loop {
-            let seen = map_version(&self.node);
-            if let Some(node) = self.route(partition).await? {
-                let write = Write { kind: WriteKind::Insert, table, bytes: row };
-                match self.write_at(partition, node, write).await {
-                    Ok(answer) => {
-                        return match answer.stop()? {
-                            None => Ok(None),
-                            Some(WriteStop::Duplicate { index, row }) => Ok(Some((index, row.to_vec()))),
-                            Some(WriteStop::NotFound) => {
-                                Err(Error::unknown("internal: an insert did not find its row"))
-                            }
-                        };
-                    }
-                    Err(error) => self.try_again(&mut patience, seen, error).await?,
-                }
-                continue;
-            }
-            match self.insert_run(table, &placed, &mut 0) {
-                Ok(RunEnd::Done) => return Ok(None),
-                Ok(RunEnd::Duplicate { index, row }) => return Ok(Some((index, row))),
-                Ok(RunEnd::Wait(blocked)) => self.wait(partition, blocked).await?,
-                Err(error) => self.try_again(&mut patience, seen, error).await?,
-            }
-        }
+        self.run_at(partition, InsertOne { table, row }).await
     }
 
     async fn insert_row(&mut self, table: &Arc<Table>, row: &[u8]) -> Result<Inserted> {
@@ -279,74 +253,13 @@ impl Transaction {
     /// Deletes a row by its primary key; false if it is not there.
     async fn delete_one(&mut self, table: TableId, partition: u32, primary_key: &[u8]) -> Result<bool> {
         self.begin_writing();
-        let mut patience = Patience::default();
-        loop {
-            let seen = map_version(&self.node);
-            if let Some(node) = self.route(partition).await? {
-                let write = Write { kind: WriteKind::Delete, table, bytes: primary_key };
-                match self.write_at(partition, node, write).await {
-                    Ok(answer) => return Ok(answer.stop()?.is_none()),
-                    Err(error) => self.try_again(&mut patience, seen, error).await?,
-                }
-                continue;
-            }
-            match self.delete_held(table, partition, primary_key) {
-                Ok(Step::Ready(is_there)) => return Ok(is_there),
-                Ok(Step::Wait(blocked)) => self.wait(partition, blocked).await?,
-                Err(error) => self.try_again(&mut patience, seen, error).await?,
-            }
-        }
-    }
-
-    fn delete_held(&mut self, table: TableId, partition: u32, primary_key: &[u8]) -> Result<Step<bool>> {
-        let (id, token) = (self.begin_writing(), self.token());
-        let mut guard = Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, true)?;
-        Ok(match guard.delete(id, table, primary_key, token)? {
-            Step::Ready(WriteOutcome::Done) => {
-                Transaction::wrote(&mut self.participants, partition, primary_key.len())?;
-                Step::Ready(true)
-            }
-            Step::Ready(_) => Step::Ready(false),
-            Step::Wait(blocked) => Step::Wait(blocked),
-        })
+        self.run_at(partition, DeleteOne { table, primary_key }).await
     }
 
     /// Stages a new version of a row whose primary key stays; a duplicate in an index that is unique in the partition.
     async fn update_one(&mut self, table: &Table, partition: u32, row: &[u8]) -> Result<Inserted> {
         self.begin_writing();
-        let mut patience = Patience::default();
-        loop {
-            let seen = map_version(&self.node);
-            if let Some(node) = self.route(partition).await? {
-                let write = Write { kind: WriteKind::Update, table: table.id(), bytes: row };
-                match self.write_at(partition, node, write).await {
-                    Ok(answer) => return updated(table, answer.stop()?),
-                    Err(error) => self.try_again(&mut patience, seen, error).await?,
-                }
-                continue;
-            }
-            match self.update_held(table, partition, row) {
-                Ok(Step::Ready(outcome)) => return Ok(outcome),
-                Ok(Step::Wait(blocked)) => self.wait(partition, blocked).await?,
-                Err(error) => self.try_again(&mut patience, seen, error).await?,
-            }
-        }
-    }
-
-    fn update_held(&mut self, table: &Table, partition: u32, row: &[u8]) -> Result<Step<Inserted>> {
-        let (id, token) = (self.begin_writing(), self.token());
-        let mut guard = Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, true)?;
-        Ok(match guard.update(id, table.id(), row, token)? {
-            Step::Ready(WriteOutcome::Done) => {
-                Transaction::wrote(&mut self.participants, partition, row.len())?;
-                Step::Ready(Inserted::Done)
-            }
-            Step::Ready(WriteOutcome::Duplicate { index, row }) => {
-                Step::Ready(duplicate(table, index, row.bytes())?)
-            }
-            Step::Ready(WriteOutcome::NotFound) => return Err(internal("a locked row is gone", table)),
-            Step::Wait(blocked) => Step::Wait(blocked),
-        })
+        self.run_at(partition, UpdateOne { table, row }).await
     }
 
     /// Reads a row under an exclusive lock and changes it by what `decide` says, under one hold of the partition. Yields
@@ -357,7 +270,7 @@ impl Transaction {
         &mut self,
         table: &Arc<Table>,
         primary_key: &[u8],
-        mut decide: impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
+        decide: impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
     ) -> Result<Option<(Inserted, R)>> {
         self.use_table(table).await?;
         self.counters.execute_count += 1;
@@ -368,125 +281,15 @@ impl Transaction {
         let partition = self.home_of(table, primary_key, &view).await?;
         self.participants.join(partition);
         let may_unlock = self.may_unlock(partition);
-        let mut patience = Patience::default();
-        loop {
-            let seen = map_version(&self.node);
-            let step = match self.route(partition).await? {
-                None => self.modify_held(table, primary_key, partition, may_unlock, &mut decide),
-                Some(node) => self.modify_at(table, primary_key, (partition, node), may_unlock, &mut decide).await,
-            };
-            let (outcome, changes, result) = match step {
-                Ok(Step::Ready(Some(modified))) => modified,
-                Ok(Step::Ready(None)) => return Ok(None),
-                Ok(Step::Wait(blocked)) => {
-                    self.wait(partition, blocked).await?;
-                    continue;
-                }
-                Err(error) => {
-                    self.try_again(&mut patience, seen, error).await?;
-                    continue;
-                }
-            };
-            if outcome != Inserted::Done || changes.is_empty() {
-                return Ok(Some((outcome, result)));
-            }
-            let outcome = self.change_unique(&changes, primary_key, &start).await?;
+        let modify = ModifyOne::new(table, primary_key, may_unlock, decide);
+        let Some(Modified { outcome, changes, result }) = self.run_at(partition, modify).await? else {
+            return Ok(None);
+        };
+        if outcome != Inserted::Done || changes.is_empty() {
             return Ok(Some((outcome, result)));
         }
-    }
-
-    /// One try of `modify`: what came of the base row, and what the unique indexes need.
-    fn modify_held<R>(
-        &mut self,
-        table: &Table,
-        primary_key: &[u8],
-        partition: u32,
-        may_unlock: bool,
-        decide: &mut impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
-    ) -> Result<Step<Option<Modified<R>>>> {
-        let (id, token) = (self.begin_writing(), self.token());
-        let view = ReadView::newest(Some(id), token);
-        let request = self.lock_to_modify();
-        let mut guard = Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, true)?;
-        let row = match guard.get(&view, table.id(), primary_key, Some(request))? {
-            Step::Ready(Some(row)) => row,
-            Step::Ready(None) => return Ok(Step::Ready(None)),
-            Step::Wait(blocked) => return Ok(Step::Wait(blocked)),
-        };
-        self.counters.read_row_count += 1;
-        let (modification, result) = decide(row)?;
-        let new = match &modification {
-            Modification::Keep { unlock } => {
-                if *unlock && may_unlock {
-                    guard.unlock_row(id, table.id(), primary_key);
-                }
-                return Ok(Step::Ready(Some((Inserted::Done, Vec::new(), result))));
-            }
-            Modification::Update(new) => Some(new.as_slice()),
-            Modification::Delete => None,
-        };
-        let changes = match table.global_unique.is_empty() {
-            true => Vec::new(),
-            false => unique_changes(table, Some(row.bytes()), new)?,
-        };
-        let step = match new {
-            Some(new) => guard.update(id, table.id(), new, token)?,
-            None => guard.delete(id, table.id(), primary_key, token)?,
-        };
-        Ok(match step {
-            Step::Ready(WriteOutcome::Done) => {
-                let bytes = new.map_or(primary_key.len(), <[u8]>::len);
-                Transaction::wrote(&mut self.participants, partition, bytes)?;
-                Step::Ready(Some((Inserted::Done, changes, result)))
-            }
-            Step::Ready(WriteOutcome::Duplicate { index, row }) => {
-                Step::Ready(Some((duplicate(table, index, row.bytes())?, Vec::new(), result)))
-            }
-            Step::Ready(WriteOutcome::NotFound) => return Err(internal("a changed row has another key", table)),
-            Step::Wait(blocked) => Step::Wait(blocked),
-        })
-    }
-
-    fn lock_to_modify(&self) -> LockRequest {
-        let lock_gaps = self.isolation != Isolation::ReadCommitted;
-        LockRequest { mode: LockMode::Exclusive, policy: LockPolicy::Wait, lock_gaps }
-    }
-
-    /// The same at a leader on another node: one round trip for the lock and the row, one for the change.
-    async fn modify_at<R>(
-        &mut self,
-        table: &Table,
-        primary_key: &[u8],
-        (partition, node): (u32, NodeId),
-        may_unlock: bool,
-        decide: &mut impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
-    ) -> Result<Step<Option<Modified<R>>>> {
-        let view = ReadView::newest(self.id, self.token());
-        let lock = Some(self.lock_to_modify());
-        self.begin_read(partition, node, table.id(), view, lock, std::iter::once(primary_key));
-        let answer = self.ask(partition, node, std::iter::empty()).await?;
-        let Some((_, row)) = FoundRows::read(answer.done()?)?.rows.iter().next() else {
-            return Ok(Step::Ready(None));
-        };
-        self.counters.read_row_count += 1;
-        let (modification, result) = decide(table.layout.checked_row(row)?)?;
-        let (kind, new) = match &modification {
-            Modification::Keep { unlock } => {
-                if *unlock && may_unlock {
-                    self.unlock_rows(partition, table.id(), &[primary_key.to_vec()]);
-                }
-                return Ok(Step::Ready(Some((Inserted::Done, Vec::new(), result))));
-            }
-            Modification::Update(new) => (WriteKind::Update, Some(new.as_slice())),
-            Modification::Delete => (WriteKind::Delete, None),
-        };
-        let changes = unique_changes(table, Some(row), new)?;
-        let write = Write { kind, table: table.id(), bytes: new.unwrap_or(primary_key) };
-        let written = self.write_at(partition, node, write).await?;
-        Ok(Step::Ready(Some(match updated(table, written.stop()?)? {
-            Inserted::Done => (Inserted::Done, changes, result),
-            duplicate => (duplicate, Vec::new(), result),
-        })))
+        let outcome = self.change_unique(&changes, primary_key, &start).await?;
+        Ok(Some((outcome, result)))
     }
 
     /// Replaces the row `old` by `new`, which may move to another key or partition. Both encoded by `table.layout`; `old` must
@@ -510,7 +313,7 @@ impl Transaction {
             return self.change_unique(&changes, &new_key, &start).await;
         }
         if !self.delete_one(table.id(), partition, &old_key).await? {
-            return Err(internal("a locked row is gone", table));
+            return Err(row_gone(table));
         }
         let partition = self.partition_of_row(table, new);
         if let Some((index, existing)) = self.insert_one(table.id(), partition, new).await? {
@@ -539,20 +342,11 @@ impl Transaction {
         let primary_key = primary_key_of(table, table.layout.row(old));
         let partition = self.partition_of_row(table, old);
         if !self.delete_one(table.id(), partition, &primary_key).await? {
-            return Err(internal("a locked row is gone", table));
+            return Err(row_gone(table));
         }
         let changes = unique_changes(table, Some(old), None)?;
         self.change_unique(&changes, &primary_key, &start).await?;
         Ok(())
-    }
-}
-
-/// What became of an update at a leader on another node.
-fn updated(table: &Table, stop: Option<WriteStop<'_>>) -> Result<Inserted> {
-    match stop {
-        None => Ok(Inserted::Done),
-        Some(WriteStop::Duplicate { index, row }) => duplicate(table, index, row),
-        Some(WriteStop::NotFound) => Err(internal("a locked row is gone", table)),
     }
 }
 

@@ -16,7 +16,7 @@ use shoal_types::{Error, Outcome, Result, TableId};
 use crate::api::*;
 use crate::interpret::{ChangeOfRow, RowChange, Staged, stage};
 use crate::protocol::{self, Write, WriteKind, WriteStop, put_bytes};
-use crate::remote::{Answer, Patience, WorkFor, commit_lost, map_version};
+use crate::remote::{Answer, LeaderWait, WorkFor, commit_lost, map_version};
 use crate::transaction::Transaction;
 use crate::write::{ROWS_PER_HOLD, duplicate, primary_key_of, unique_changes};
 use crate::write_remote::{BYTES_PER_FRAME, ROWS_PER_FRAME};
@@ -132,7 +132,7 @@ impl Transaction {
 
     /// One request that writes and commits, if the partition is led elsewhere.
     async fn write_and_commit_at(&mut self, partition: u32, placed: &[Placed]) -> Result<Option<Round>> {
-        let mut patience = Patience::default();
+        let mut leader_wait = LeaderWait::default();
         loop {
             let seen = map_version(&self.node);
             let Some(node) = self.route(partition).await? else { return Ok(None) };
@@ -154,7 +154,7 @@ impl Transaction {
                     }
                     return Ok(Some(round));
                 }
-                Err(error) => self.try_again(&mut patience, seen, error).await?,
+                Err(error) => self.try_again(&mut leader_wait, seen, error).await?,
             }
         }
     }
@@ -242,7 +242,7 @@ impl Transaction {
     async fn write_placed(&mut self, table: &Table, placed: &mut [Placed]) -> Result<Round> {
         placed.sort_by_key(|one| one.partition);
         let mut round = Round::default();
-        let mut patience = Patience::default();
+        let mut leader_wait = LeaderWait::default();
         let mut runs: Vec<&[Placed]> = placed.chunk_by(|one, other| one.partition == other.partition).collect();
         while !runs.is_empty() && round.stop.is_none() {
             let seen = map_version(&self.node);
@@ -287,7 +287,7 @@ impl Transaction {
             }
             match (failure, lost) {
                 (Some(error), _) => return Err(error),
-                (None, Some(error)) if round.stop.is_none() => patience.wait(&self.node, seen, error).await?,
+                (None, Some(error)) if round.stop.is_none() => leader_wait.wait(&self.node, seen, error).await?,
                 _ => {}
             }
             runs = left;

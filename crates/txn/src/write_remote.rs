@@ -4,7 +4,7 @@ use shoal_cluster::remote::is_not_leader;
 use shoal_types::{NodeId, Result, TableId};
 
 use crate::protocol::{self, Write, WriteKind};
-use crate::remote::{Answer, Patience, WorkFor, map_version};
+use crate::remote::{Answer, LeaderWait, WorkFor, map_version};
 use crate::transaction::Transaction;
 use crate::write::Placed;
 
@@ -33,7 +33,7 @@ impl Transaction {
     /// Inserts rows, sorted by partition, wherever these are led: other nodes are all asked at once. False: some row is a
     /// duplicate.
     pub(crate) async fn insert_everywhere(&mut self, table: TableId, placed: &[Placed<'_>]) -> Result<bool> {
-        let mut patience = Patience::default();
+        let mut leader_wait = LeaderWait::default();
         let mut runs: Vec<&[Placed<'_>]> =
             placed.chunk_by(|one, other| one.partition == other.partition).collect();
         while !runs.is_empty() {
@@ -84,7 +84,7 @@ impl Transaction {
             match (failure, lost) {
                 (Some(error), _) => return Err(error),
                 _ if has_duplicate => return Ok(false),
-                (None, Some(error)) => patience.wait(&self.node, seen, error).await?,
+                (None, Some(error)) => leader_wait.wait(&self.node, seen, error).await?,
                 (None, None) => {}
             }
             runs = left;

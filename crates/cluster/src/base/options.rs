@@ -54,7 +54,7 @@ pub struct NodeOptions {
     pub checkpoint_log_bytes: u64,
     /// How fast checkpoints are written; 0: as fast as the disk goes.
     pub checkpoint_bytes_per_second: u64,
-    /// How long a busy worker thread looks for more to do before it sleeps; [`spin::NEVER_SLEEP`](crate::spin::NEVER_SLEEP): for ever.
+    /// How long a busy worker thread looks for more to do before it sleeps; [`NEVER_SLEEP`](crate::worker_loop::NEVER_SLEEP): for ever.
     pub spin: Duration,
     /// Threads that read checkpoints and log back.
     pub recovery_threads: usize,

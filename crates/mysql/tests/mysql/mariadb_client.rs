@@ -1,4 +1,4 @@
-//! The real `mariadb` client against the door. Without that program on the machine these tests have nothing to say.
+//! The real `mariadb` client against the protocol server. Without that program on the machine these tests have nothing to say.
 
 use std::process::{Command, Output};
 

@@ -42,7 +42,7 @@ pub fn on_table(user: &User, database: &str, table: &str) -> Privileges {
     grants.fold(on_database(user, database), |set, (.., bits)| set.with(Privileges(*bits)))
 }
 
-/// What an account may do with a table, for doors that have no sessions. One that is locked may nothing; one that has a
+/// What an account may do with a table, for interfaces that have no sessions. One that is locked may nothing; one that has a
 /// password may nothing for whoever has not proven to be trusted.
 pub fn of_account(
     catalog: &Catalog,

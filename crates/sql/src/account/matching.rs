@@ -17,7 +17,7 @@ pub fn find_user<'c>(catalog: &'c Catalog, user: &str, host: &str) -> Option<&'c
         .min_by(|left, right| more_specific(left, right))
 }
 
-/// The same as a protocol door wants it.
+/// The same as a protocol server wants it.
 pub fn find(catalog: &Catalog, user: &str, host: &str) -> Option<frontend::Account> {
     let account = find_user(catalog, user, host)?;
     Some(frontend::Account {

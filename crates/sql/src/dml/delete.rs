@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use shoal_expr::EvalContext;
+use shoal_txn::new_row::duplicate_entry;
 use shoal_txn::{Inserted, Modification, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
-use super::row::{RowBuilder, duplicate_entry};
+use super::row::RowBuilder;
 use super::rows::{found_bytes, matching_rows};
 use super::{
     Affected, BYTES_PER_BATCH, DeletePlan, MultiPlan, MultiTarget, ROWS_PER_BATCH, ROWS_PER_CHECK, RowFinder,

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use shoal_expr::Expr;
+use shoal_txn::new_row::{AutoIncrementSettings, duplicate_entry};
 use shoal_txn::{Inserted, LockMode, LockWait, ReadMode};
 use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 
-use super::row::{AutoIncrementSettings, RowBuilder, duplicate_entry, implicit_default};
+use super::row::{RowBuilder, implicit_default};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
 use crate::execute::query::run_collect;
 use crate::execute::{ExecContext, sleep_if_asked};
@@ -181,10 +182,10 @@ impl<'p> Insertion<'p> {
     }
 
     fn add(&mut self, mut values: Vec<Value>, ctx: &mut ExecContext<'_>) -> Result<()> {
-        self.builder.generate(&mut values, ctx.transaction.node())?;
-        self.generated.push(self.builder.generated);
+        let generated = self.builder.numbering.fill(&mut values, ctx.transaction.node())?;
+        self.generated.push(generated);
         if let Some(column) = self.plan.table.schema.auto_increment_column()
-            && self.builder.generated.is_none()
+            && generated.is_none()
         {
             self.explicit_id = match &values[column] {
                 Value::Int(number) => u64::try_from(*number).ok(),
@@ -201,11 +202,7 @@ impl<'p> Insertion<'p> {
 
     /// To be called before a row is added: in a cluster, numbers for it and for `rows` like it.
     pub async fn have_numbers(&mut self, rows: usize, ctx: &ExecContext<'_>) -> Result<()> {
-        let node = ctx.transaction.node();
-        match node.cluster() {
-            None => Ok(()),
-            Some(_) => self.builder.have_numbers(node, &self.plan.table, rows).await,
-        }
+        self.builder.numbering.reserve(ctx.transaction.node(), &self.plan.table, rows).await
     }
 
     pub async fn flush_if_full(&mut self, ctx: &mut ExecContext<'_>) -> Result<()> {
@@ -222,10 +219,7 @@ impl<'p> Insertion<'p> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let given = self.builder.take_given();
-        if given > 0 && ctx.transaction.node().cluster().is_some() {
-            ctx.transaction.node().note_number(&self.plan.table, given).await?;
-        }
+        self.builder.numbering.report_given(ctx.transaction.node()).await?;
         let rows = std::mem::take(&mut self.rows);
         let mut sources = std::mem::take(&mut self.sources);
         let generated = std::mem::take(&mut self.generated);

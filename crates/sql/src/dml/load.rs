@@ -7,10 +7,11 @@ mod reader;
 
 use shoal_expr::Expr;
 use shoal_parser::ast::{self, DuplicateHandling, LoadData, LoadTarget};
+use shoal_txn::new_row::AutoIncrementSettings;
 use shoal_types::{Charset, Collation, Error, ErrorCode, Result, SqlType, Value, WarningLevel};
 
 use super::insert::{InsertSettings, Insertion, NUMBERS_PER_QUERY};
-use super::row::{AutoIncrementSettings, RowBuilder, implicit_default};
+use super::row::{RowBuilder, implicit_default};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
 use crate::execute::ExecContext;
 use crate::frontend::ResultSink;
@@ -83,7 +84,7 @@ pub fn insert_settings(session: &Session) -> InsertSettings {
             increment: session.variables.auto_increment_increment,
             offset: session.variables.auto_increment_offset,
             zero_means_next: !session.variables.no_auto_value_on_zero,
-            forced: None,
+            ..AutoIncrementSettings::default()
         },
     }
 }

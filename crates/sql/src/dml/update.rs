@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::{EvalContext, RowSource};
+use shoal_txn::new_row::duplicate_entry;
 use shoal_txn::{Inserted, Modification, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{Error, ErrorCode, Index, Result, TimeZone, Value, WarningLevel};
 
-use super::row::{RowBuilder, duplicate_entry};
+use super::row::RowBuilder;
 use super::rows::{found_bytes, matching_rows};
 use super::{Affected, BYTES_PER_BATCH, ROWS_PER_BATCH, ROWS_PER_CHECK, UpdatePlan};
 use crate::execute::fetch::TableReader;

@@ -13,7 +13,9 @@ pub(crate) fn list(rows: &Rows<'_>, global: bool) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = counted.collect();
     found.extend(of_server(rows).into_iter().map(|(name, value)| (name.to_owned(), value)));
     found.extend(of_nodes(rows));
-    found.extend(rows.server.other_doors().into_iter().map(|(name, value)| (name.to_owned(), value.to_string())));
+    found.extend(
+        rows.server.status_of_interfaces().into_iter().map(|(name, value)| (name.to_owned(), value.to_string())),
+    );
     found.sort_by_cached_key(|(name, _)| name.to_lowercase());
     found
 }

@@ -3,7 +3,7 @@
 //! `query` and `execute` find or make a plan and hand it to `run`; statements that are not planned (DDL, SHOW, SET,
 //! transactions) go to `statement`. A session belongs to one task; only `SessionShared` is seen by others.
 
-mod door;
+mod frontend;
 pub mod interrupt;
 pub mod plans;
 pub mod prepared;
@@ -110,7 +110,7 @@ pub struct Session {
     pub settings_version: u64,
     /// What statements and cursors keep.
     pub memory: Rc<StatementMemory>,
-    /// What the door keeps of a large packet.
+    /// What the protocol server keeps of a large packet.
     packet_held: Option<Held>,
 }
 
@@ -334,12 +334,12 @@ impl Session {
         sink: &mut S,
     ) -> Result<bool> {
         if let Some(plan) = self.plans.get(&key, self.server.node.catalog_version()).cloned() {
-            if !dates_are_dates(&plan, parameters, &self.variables.time_zone) {
+            if !temporal_parameters_are_valid(&plan, parameters, &self.variables.time_zone) {
                 return Ok(false);
             }
             self.count(Counter::PlanCacheHits);
             let outcome = self.run_plan(&plan, parameters, more, sink).await;
-            return self.unless_again(outcome).await;
+            return self.finish_or_retry(outcome).await;
         }
         let Ok(parsed) = shoal_parser::parse_parameterised(sql, start, self.variables.parser_mode) else {
             return Ok(false);
@@ -351,7 +351,7 @@ impl Session {
         let types: Vec<SqlType> =
             parameters.iter().map(|value| shoal_expr::build::parameter_type(value, collation)).collect();
         let Ok(plan) = self.make_plan(&parsed.statement, parameters.len(), Some(&types)) else { return Ok(false) };
-        if !dates_are_dates(&plan, parameters, &self.variables.time_zone) {
+        if !temporal_parameters_are_valid(&plan, parameters, &self.variables.time_zone) {
             return Ok(false);
         }
         self.count(Counter::PlanCacheMisses);
@@ -360,13 +360,13 @@ impl Session {
             self.plans.put(key, Rc::clone(&plan), parameters.len(), sql.len() - start);
         }
         let outcome = self.run_plan(&plan, parameters, more, sink).await;
-        self.unless_again(outcome).await
+        self.finish_or_retry(outcome).await
     }
 
     /// `Ok(false)` for a statement that has done and sent nothing and may begin again: a definition has overtaken its plan, or
     /// a partition has changed its leader. Not inside a transaction, where what earlier statements did may be lost, unless the
     /// statement has met the definition before it did anything.
-    pub(crate) async fn unless_again(&mut self, outcome: Result<()>) -> Result<bool> {
+    pub(crate) async fn finish_or_retry(&mut self, outcome: Result<()>) -> Result<bool> {
         let now = tokio::time::Instant::now();
         match outcome {
             Err(error)
@@ -407,7 +407,7 @@ impl Session {
                 });
                 let outcome = self.run_plan(&plan, &[], more, sink).await;
                 self.discard(plan).await;
-                if self.unless_again(outcome).await? {
+                if self.finish_or_retry(outcome).await? {
                     return Ok(());
                 }
             }
@@ -529,7 +529,7 @@ impl Session {
 }
 
 /// The texts and numbers that the plan compares as dates are dates; else the statement is resolved as written, which words the error.
-fn dates_are_dates(plan: &Plan, parameters: &[Value], zone: &shoal_types::TimeZone) -> bool {
+fn temporal_parameters_are_valid(plan: &Plan, parameters: &[Value], zone: &shoal_types::TimeZone) -> bool {
     if plan.temporal_parameters.is_empty() {
         return true;
     }

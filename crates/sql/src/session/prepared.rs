@@ -102,7 +102,7 @@ impl Session {
                 return self.open_cursor(statement_id, &plan, parameters, sink).await;
             }
             let outcome = self.run_plan(&plan, parameters, more, sink).await;
-            if self.unless_again(outcome).await? {
+            if self.finish_or_retry(outcome).await? {
                 return Ok(());
             }
             if let Some(prepared) = self.statements.get_mut(&statement_id) {

@@ -8,6 +8,7 @@ use shoal_cluster::Table;
 use shoal_expr::{EvalContext, NoRow, Warnings};
 use shoal_parser::LiteralText;
 use shoal_txn::Transaction;
+use shoal_txn::new_row::AutoIncrementSettings;
 use shoal_types::{Decimal, Error, ErrorCode, Result, Value};
 
 use super::plans::{Plan, PlanKind, PointSelect};
@@ -16,7 +17,6 @@ use super::{Interrupt, Session};
 use crate::convert;
 use crate::counters::HandlerCounters;
 use crate::dml::insert::InsertSettings;
-use crate::dml::row::AutoIncrementSettings;
 use crate::dml::{Affected, delete, insert, rows, update};
 use crate::execute::consumer::{Collect, ToSink};
 use crate::execute::memory::Held;
@@ -244,6 +244,7 @@ impl Session {
                 offset: self.variables.auto_increment_offset,
                 zero_means_next: !self.variables.no_auto_value_on_zero,
                 forced: self.variables.insert_id.take(),
+                ..AutoIncrementSettings::default()
             },
         };
         let constants = match &plan.kind {

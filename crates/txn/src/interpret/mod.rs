@@ -6,14 +6,14 @@
 mod bytes;
 mod change;
 mod predicate;
-mod sieve;
+mod pushed_filter;
 mod stage;
 
 pub use bytes::{BytesChange, ROW_BYTES_MAX, value_bytes_max};
 pub use change::{Assignment, Operand, RowChange};
 pub use predicate::{Comparison, Predicate};
-pub use sieve::Sieve;
+pub use pushed_filter::PushedFilter;
 
 pub(crate) use change::ChangeOfRow;
-pub(crate) use sieve::{Sifted, WireSieve};
+pub(crate) use pushed_filter::{FilteredScan, WireFilter};
 pub(crate) use stage::{Staged, check_frame, stage};

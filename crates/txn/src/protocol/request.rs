@@ -194,8 +194,8 @@ pub(super) const SLICE: u8 = 6;
 #[derive(Debug)]
 pub(crate) struct Scan<'a> {
     pub head: ScanHead,
-    /// A [`WireSieve`](crate::interpret::WireSieve).
-    pub sieve: &'a [u8],
+    /// A [`WireFilter`](crate::interpret::WireFilter).
+    pub pushed: &'a [u8],
     /// Start and exclusive end; empty: unbounded.
     pub ranges: List<'a, (&'a [u8], &'a [u8])>,
     /// As the reply before gave it; empty at the start of a range.
@@ -298,7 +298,7 @@ pub(crate) fn put_then_read<'k>(
 pub(crate) fn put_then_scan<'k>(
     out: &mut Vec<u8>,
     head: &ScanHead,
-    sieve: impl FnOnce(&mut Vec<u8>),
+    pushed: impl FnOnce(&mut Vec<u8>),
     ranges: impl Iterator<Item = (&'k [u8], &'k [u8])>,
     place: &[u8],
 ) {
@@ -309,11 +309,11 @@ pub(crate) fn put_then_scan<'k>(
     out.push(backward | if head.looks { SCAN_LOOKS } else { 0 });
     put_lock(out, head.lock);
     put_u32(out, head.rows_max);
-    let sieve_at = out.len();
+    let filter_at = out.len();
     put_u32(out, 0);
-    sieve(out);
-    let sieve_bytes = (out.len() - sieve_at - 4) as u32;
-    out[sieve_at..sieve_at + 4].copy_from_slice(&sieve_bytes.to_le_bytes());
+    pushed(out);
+    let filter_bytes = (out.len() - filter_at - 4) as u32;
+    out[filter_at..filter_at + 4].copy_from_slice(&filter_bytes.to_le_bytes());
     put_list(out, ranges, |out, (start, end)| {
         put_bytes(out, start);
         put_bytes(out, end);
@@ -521,7 +521,7 @@ impl<'a> Then<'a> {
                     looks: flags & SCAN_LOOKS != 0,
                     rows_max: reader.u32()?,
                 };
-                Then::Scan(Scan { head, sieve: reader.bytes()?, ranges: reader.list()?, place: reader.bytes()? })
+                Then::Scan(Scan { head, pushed: reader.bytes()?, ranges: reader.list()?, place: reader.bytes()? })
             }
             SLICE => Then::Slice(SliceOf::read(reader)?),
             PREPARE => Then::Prepare { home: reader.u32()? },

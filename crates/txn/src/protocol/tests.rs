@@ -58,7 +58,7 @@ fn frames() -> Vec<Vec<u8>> {
             put_then_scan(
                 out,
                 &scan,
-                |sieve| sieve.push(0),
+                |pushed| pushed.push(0),
                 [(b"a".as_slice(), b"b".as_slice())].into_iter(),
                 b"place",
             )

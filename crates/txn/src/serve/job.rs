@@ -13,7 +13,7 @@ use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp};
 
 use crate::api::KeyRange;
 use crate::commit::{Unflushed, never_durable};
-use crate::interpret::{Staged, WireSieve, check_frame, stage};
+use crate::interpret::{Staged, WireFilter, check_frame, stage};
 use crate::protocol::{self, List, Scan, SliceOf, Then, Work, WorkHead, Write, WriteStop};
 use crate::read::KEYS_WARMED_MIN;
 use crate::transaction::partition_range;
@@ -265,7 +265,7 @@ impl Job {
         let rows_max = scan.head.rows_max.clamp(1, ROWS_MAX);
         let mut ranges = scan.ranges.iter().skip(self.ranges_done);
         let mut paused = false;
-        let mut sieve = WireSieve::read(scan.sieve)?;
+        let mut pushed = WireFilter::read(scan.pushed)?;
         while self.rows < rows_max && self.visited < VISITED_MAX && !paused {
             let Some((start, end)) = ranges.clone().next() else { break };
             let mut cursor = match self.cursor.take() {
@@ -275,17 +275,17 @@ impl Job {
             let mut guard = self.hold(turn)?;
             let (rows, visited, begin) = (&mut self.rows, &mut self.visited, self.start);
             // Rows that are looked at in vain are not counted beforehand, unless they are locked.
-            let limit = match sieve.has_condition() && scan.head.lock.is_none() {
+            let limit = match pushed.has_condition() && scan.head.lock.is_none() {
                 true => PER_HOLD,
                 false => ((rows_max - *rows) as usize).min(PER_HOLD),
             };
             let mut failure = None;
             let mut visit = |row: RowRef<'_>| {
                 *visited += 1;
-                if !sieve.passes(row) {
-                    return if sieve.unlocks { Visit::ContinueUnlocked } else { Visit::Continue };
+                if !pushed.passes(row) {
+                    return if pushed.unlocks { Visit::ContinueUnlocked } else { Visit::Continue };
                 }
-                if let Err(error) = put_sized(reply, |reply| sieve.append(row, reply)) {
+                if let Err(error) = put_sized(reply, |reply| pushed.append(row, reply)) {
                     failure = Some(error);
                     return Visit::Stop;
                 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_cluster::Table;
+use shoal_cluster::worker_loop::{Eagerness, WorkerLoop, WorkerOptions};
 
 use super::support::*;
 use crate::*;
@@ -166,10 +167,8 @@ fn a_commit_is_flushed_although_its_thread_is_kept_from_sleeping() {
         load(&node, &table, [(1, Some(0)), (2, Some(0))]).await;
         table
     });
-    let flushing = Arc::clone(&node.node);
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_time().on_thread_park(move || flushing.flush_before_sleep());
-    let runtime = builder.build_local(Default::default()).unwrap();
+    let options = WorkerOptions { spin: Duration::ZERO, eagerness: Eagerness::WhenBusy, blocking_threads: 1 };
+    let worker = WorkerLoop::new(options).unwrap();
     let is_committed = std::cell::Cell::new(false);
     let commits = async {
         // The thread flushes before it sleeps from the first time on that it does.
@@ -185,7 +184,7 @@ fn a_commit_is_flushed_although_its_thread_is_kept_from_sleeping() {
         let other = node.transaction();
         while !is_committed.get() && std::time::Instant::now() < deadline {
             other.note_turn();
-            // Not the runtime's `yield_now`: that is where the thread would come to what it does before it sleeps.
+            // Not the runtime's `yield_now`: that is where the thread would be idle.
             let mut is_again = false;
             std::future::poll_fn(|context| {
                 context.waker().wake_by_ref();
@@ -203,5 +202,5 @@ fn a_commit_is_flushed_although_its_thread_is_kept_from_sleeping() {
         tokio::time::sleep(Duration::from_millis(1)).await;
         never_sleeps.await;
     };
-    runtime.block_on(async { tokio::join!(commits, started) });
+    worker.block_on(&*node.node, async { tokio::join!(commits, started) });
 }

@@ -1,4 +1,4 @@
-//! What the tests of the door share: a stand-in for the SQL layer, and a client that shows raw packets.
+//! What the tests of the protocol server share: a stand-in for the SQL layer, and a client that shows raw packets.
 
 #![allow(dead_code)]
 

@@ -10,6 +10,7 @@ use crate::{Digester, ParseErrorKind, SqlMode, normalised_text, parse, parse_exp
 const SMALL_STACK_BYTES: usize = 768 * 1024;
 
 /// Runs on a thread with a small stack, so that recursion out of bounds kills the test.
+#[expect(clippy::disallowed_methods, reason = "a stack of another size is another thread's")]
 fn on_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = std::thread::Builder::new().stack_size(SMALL_STACK_BYTES).spawn(work).expect("a thread starts");
     thread.join().expect("the work ends")

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use shoal_cluster::Table;
 use shoal_cluster::unique::unique_row;
+use shoal_txn::new_row::duplicate_entry;
 use shoal_txn::{Inserted, KeyRange, ReadMode, ScanRequest, TableScan, Transaction, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{BaseType, EnumValue, Error, ErrorCode, IndexMethod, Result, SetValue, Value, WarningLevel};
@@ -14,7 +15,7 @@ use shoal_types::{BaseType, EnumValue, Error, ErrorCode, IndexMethod, Result, Se
 use super::way::holds_as_it_is;
 use crate::dml::DefaultValue;
 use crate::dml::insert::InsertSettings;
-use crate::dml::row::{RowBuilder, duplicate_entry, implicit_default};
+use crate::dml::row::{RowBuilder, implicit_default};
 use crate::execute::ExecContext;
 use crate::session::Session;
 
@@ -178,7 +179,7 @@ impl<'c> Copier<'c> {
             });
         }
         let hidden = if self.keeps_hidden_key { values.last().cloned() } else { None };
-        self.builder.generate(&mut values, ctx.transaction.node())?;
+        self.builder.numbering.fill(&mut values, ctx.transaction.node())?;
         if let (Some(kept), Some(place)) = (hidden, values.last_mut()) {
             *place = kept;
         }

@@ -1,22 +1,23 @@
-//! What doors without sessions of their own ask the SQL layer for: settings, rights, defaults that are expressions.
+//! What interfaces without sessions of their own ask the SQL layer for: settings, rights, defaults that are expressions.
 
 use std::sync::{Arc, PoisonError};
 
 use shoal_cluster::Table;
 use shoal_expr::EvalContext;
+use shoal_txn::new_row::AutoIncrementSettings;
 use shoal_types::{Collation, Result, TimeZone, Value};
 
 use crate::account::{self, Privileges};
 use crate::ddl::defaults;
 use crate::dml::DefaultValue;
-use crate::dml::row::{AutoIncrementSettings, RowBuilder};
+use crate::dml::row::RowBuilder;
 use crate::frontend::{ConnectInfo, Frontend};
 use crate::server::{Server, SharedServer};
 use crate::session::Session;
 use crate::variables::registry;
 
-/// Names and values that a door adds to SHOW STATUS.
-pub type DoorStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
+/// Names and values that an interface adds to SHOW STATUS.
+pub type InterfaceStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
 
 impl Server {
     /// The text of a global variable; empty if there is none of this name.
@@ -31,12 +32,12 @@ impl Server {
     }
 
     /// Adds to SHOW STATUS. Once.
-    pub fn set_door_status(&self, status: DoorStatus) {
-        let _ = self.door_status.set(status);
+    pub fn set_interface_status(&self, status: InterfaceStatus) {
+        let _ = self.interface_status.set(status);
     }
 
-    pub(crate) fn other_doors(&self) -> Vec<(&'static str, u64)> {
-        self.door_status.get().map(|status| status()).unwrap_or_default()
+    pub(crate) fn status_of_interfaces(&self) -> Vec<(&'static str, u64)> {
+        self.interface_status.get().map(|status| status()).unwrap_or_default()
     }
 
     /// What an account (user, host) may do with a table, see [`account::of_account`].
@@ -63,8 +64,7 @@ pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usiz
     let session = Session::open(Arc::clone(server), info)?;
     let zone = server.time_zone();
     let mut eval = EvalContext::new(&[], &zone, server.clock_micros(), session.variables.settings);
-    let settings = AutoIncrementSettings { increment: 1, offset: 1, zero_means_next: true, forced: None };
-    let builder = RowBuilder::new(table, false, settings, &eval);
+    let builder = RowBuilder::new(table, false, AutoIncrementSettings::default(), &eval);
     let no_row: &[Value] = &[];
     match defaults::resolve(&session, table)?.get(column) {
         Some(DefaultValue::Expression(expression)) => {

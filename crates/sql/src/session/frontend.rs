@@ -1,4 +1,4 @@
-//! The session as protocol doors use it.
+//! The session as protocols use it.
 
 use std::sync::{Arc, PoisonError};
 

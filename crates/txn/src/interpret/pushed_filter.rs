@@ -10,18 +10,18 @@ use crate::protocol::{Reader, malformed, put_u32};
 
 /// What of the rows of a scan is wanted.
 #[derive(Clone, Debug, Default)]
-pub struct Sieve {
+pub struct PushedFilter {
     pub condition: Option<Predicate>,
     /// Positions in the table's rows; rows that are shown have these columns, and behind them those that the scan itself needs: see
     /// [`TableScan::shown_columns`](crate::TableScan::shown_columns).
     pub columns: Option<Vec<usize>>,
 }
 
-/// A request with its sieve.
-pub(crate) struct Sifted {
+/// A request with its pushed filter.
+pub(crate) struct FilteredScan {
     pub request: ScanRequest,
     /// Its columns are those of the rows that are shown.
-    pub sieve: Sieve,
+    pub pushed: PushedFilter,
     projected: Option<Projected>,
 }
 
@@ -41,7 +41,7 @@ fn key_within(key: &KeySpec, columns: &[usize]) -> KeySpec {
     key
 }
 
-impl std::ops::Deref for Sifted {
+impl std::ops::Deref for FilteredScan {
     type Target = ScanRequest;
 
     fn deref(&self) -> &ScanRequest {
@@ -49,11 +49,11 @@ impl std::ops::Deref for Sifted {
     }
 }
 
-impl Sifted {
+impl FilteredScan {
     /// `is_merged`: rows of several partitions, by their keys in the index.
-    pub fn new(request: ScanRequest, mut sieve: Sieve, is_merged: bool) -> Sifted {
+    pub fn new(request: ScanRequest, mut pushed: PushedFilter, is_merged: bool) -> FilteredScan {
         let (types, keys) = (request.table.layout.types(), &request.table.keys);
-        let columns = sieve.columns.take().filter(|columns| columns.iter().all(|&column| column < types.len()));
+        let columns = pushed.columns.take().filter(|columns| columns.iter().all(|&column| column < types.len()));
         let projected = columns.map(|mut columns| {
             let merged = keys.get(request.index).filter(|_| is_merged);
             // Locks are given back by primary keys.
@@ -66,10 +66,10 @@ impl Sifted {
             let key = |index: usize| keys.get(index).map(|key| key_within(key, &columns)).unwrap_or_default();
             let layout = RowLayout::new(columns.iter().map(|&column| types[column].clone()).collect());
             let projected = Projected { layout, index: key(request.index), primary: key(0) };
-            sieve.columns = Some(columns);
+            pushed.columns = Some(columns);
             projected
         });
-        Sifted { request, sieve, projected }
+        FilteredScan { request, pushed, projected }
     }
 
     /// The layout of the rows that are shown.
@@ -89,7 +89,7 @@ impl Sifted {
 
     /// The columns of the rows that are shown, if these are not all of them.
     pub fn columns(&self) -> Option<&[usize]> {
-        self.sieve.columns.as_deref()
+        self.pushed.columns.as_deref()
     }
 
     /// Shows a row that lies here, if it passes.
@@ -100,12 +100,12 @@ impl Sifted {
         refused: R,
         show: impl FnOnce(RowRef<'_>) -> R,
     ) -> Result<R> {
-        if let Some(condition) = &self.sieve.condition
+        if let Some(condition) = &self.pushed.condition
             && condition.test(row, buffer) != Some(true)
         {
             return Ok(refused);
         }
-        let Some((projected, columns)) = self.projected.as_ref().zip(self.sieve.columns.as_ref()) else {
+        let Some((projected, columns)) = self.projected.as_ref().zip(self.pushed.columns.as_ref()) else {
             return Ok(show(row));
         };
         buffer.clear();
@@ -114,9 +114,9 @@ impl Sifted {
     }
 }
 
-/// A sieve on its way to a leader, and there.
+/// A pushed filter on its way to a leader, and there.
 #[derive(Default)]
-pub(crate) struct WireSieve {
+pub(crate) struct WireFilter {
     condition: Option<Predicate>,
     columns: Option<Vec<usize>>,
     /// The locks of rows that do not pass are given back.
@@ -129,28 +129,28 @@ const CONDITION: u8 = 1;
 const COLUMNS: u8 = 2;
 const UNLOCKS: u8 = 4;
 
-impl WireSieve {
-    pub fn put(sieve: &Sieve, unlocks: bool, out: &mut Vec<u8>) {
+impl WireFilter {
+    pub fn put(pushed: &PushedFilter, unlocks: bool, out: &mut Vec<u8>) {
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        let flags = flag(sieve.condition.is_some(), CONDITION)
-            | flag(sieve.columns.is_some(), COLUMNS)
+        let flags = flag(pushed.condition.is_some(), CONDITION)
+            | flag(pushed.columns.is_some(), COLUMNS)
             | flag(unlocks, UNLOCKS);
         if flags == 0 {
             return;
         }
         out.push(flags);
-        if let Some(condition) = &sieve.condition {
+        if let Some(condition) = &pushed.condition {
             condition.put(out);
         }
-        if let Some(columns) = &sieve.columns {
+        if let Some(columns) = &pushed.columns {
             put_u32(out, columns.len() as u32);
             columns.iter().for_each(|&column| put_u32(out, column as u32));
         }
     }
 
-    pub fn read(bytes: &[u8]) -> Result<WireSieve> {
+    pub fn read(bytes: &[u8]) -> Result<WireFilter> {
         if bytes.is_empty() {
-            return Ok(WireSieve::default());
+            return Ok(WireFilter::default());
         }
         let mut reader = Reader::new(bytes);
         let flags = reader.u8()?;
@@ -163,7 +163,7 @@ impl WireSieve {
             false => None,
         };
         reader.end()?;
-        Ok(WireSieve { condition, columns, unlocks: flags & UNLOCKS != 0, ..WireSieve::default() })
+        Ok(WireFilter { condition, columns, unlocks: flags & UNLOCKS != 0, ..WireFilter::default() })
     }
 
     pub fn has_condition(&self) -> bool {

@@ -1,0 +1,68 @@
+//! New rows: what INSERT through SQL, HandlerSocket and the native client have in common.
+//!
+//! What a column gets that a row leaves out, which numbers AUTO_INCREMENT columns and hidden keys get ([`Numbering`]), and how the errors
+//! read. Values are converted by `shoal_types::store_value`. What differs stays with the callers: SQL evaluates expressions and knows
+//! other modes than strict, and each of them has a clock and a time zone of its own.
+
+use shoal_cluster::Table;
+use shoal_types::{BaseType, Column, ColumnDefault, EnumValue, Error, ErrorCode, Result, TimeZone, Value};
+
+pub use crate::numbering::{AtEnd, AutoIncrementSettings, Numbering, given_number};
+
+/// Characters of a key that error 1062 shows.
+const ENTRY_CHARS_MAX: usize = 64;
+
+/// What a column gets that a new row leaves out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OmittedValue {
+    /// What [`Numbering::fill`] gives NULL: the column is AUTO_INCREMENT or the hidden key.
+    Number,
+    Constant(Value),
+    /// The present time, with the column's fractional digits.
+    Now,
+    /// `DEFAULT (expression)`, which only SQL evaluates.
+    Expression,
+}
+
+/// What `column` gets if a new row leaves it out, in strict mode. Errors: 1364, it has no default.
+pub fn omitted_value(column: &Column) -> Result<OmittedValue> {
+    if column.auto_increment || column.hidden {
+        return Ok(OmittedValue::Number);
+    }
+    match &column.default {
+        ColumnDefault::Expression(_) => Ok(OmittedValue::Expression),
+        ColumnDefault::Now => Ok(OmittedValue::Now),
+        ColumnDefault::Value(value) if !value.is_null() || column.nullable => {
+            Ok(OmittedValue::Constant(value.clone()))
+        }
+        _ if column.nullable => Ok(OmittedValue::Constant(Value::Null)),
+        // The first member is an ENUM's default.
+        _ if column.sql_type.base == BaseType::Enum => {
+            let labels = column.sql_type.labels.clone().unwrap_or_default();
+            Ok(OmittedValue::Constant(Value::Enum(EnumValue { index: 1, labels })))
+        }
+        _ => Err(no_default(column)),
+    }
+}
+
+/// Error 1364.
+pub fn no_default(column: &Column) -> Error {
+    Error::new(ErrorCode::NoDefaultForField, format!("Field '{}' doesn't have a default value", column.name))
+}
+
+/// Error 1048.
+pub fn null_refused(column: &Column) -> Error {
+    Error::new(ErrorCode::BadNull, format!("Column '{}' cannot be null", column.name))
+}
+
+/// Error 1062, "Duplicate entry '1-abc' for key 't.PRIMARY'", from the row that was to be written.
+pub fn duplicate_entry(table: &Table, index: usize, row: &[u8]) -> Error {
+    let row = table.layout.row(row);
+    let definition = &table.schema.indexes[index];
+    let part = |column: usize| String::from_utf8_lossy(&row.value(column, &TimeZone::UTC).to_text()).into_owned();
+    let parts: Vec<String> = definition.columns.iter().map(|one| part(one.column)).collect();
+    let mut entry = parts.join("-");
+    entry.truncate(entry.char_indices().nth(ENTRY_CHARS_MAX).map_or(entry.len(), |(at, _)| at));
+    let message = format!("Duplicate entry '{entry}' for key '{}.{}'", table.schema.name, definition.name);
+    Error::new(ErrorCode::DupEntry, message)
+}
