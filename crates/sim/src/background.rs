@@ -278,7 +278,7 @@ impl Process {
         }
     }
 
-    fn link_broke(&mut self, env: &mut Env<'_>, peer: NodeId) {
+    pub fn link_broke(&mut self, env: &mut Env<'_>, peer: NodeId) {
         let me = self.me;
         let Some(known) = self.peers.get_mut(&peer) else { return };
         known.link = None;

@@ -55,7 +55,13 @@ pub enum Undo {
     /// All of them, where that may be.
     AllDie,
     /// It is started again, and does not hear the other one for a moment.
-    RestartApart(NodeId, NodeId),
+    RestartApart {
+        node: NodeId,
+        leader: NodeId,
+        deaf: NodeId,
+    },
+    /// A link to this other node, which had hardly come up, breaks.
+    LoseLink(NodeId, NodeId),
 }
 
 impl Event {

@@ -123,12 +123,18 @@ impl World {
                 self.ctx.plan(after_us, Event::Undo(Undo::Die(node)));
             }
             Undo::Die(node) => self.crash_for_a_while(node),
-            Undo::RestartApart(node, leader) => {
+            Undo::RestartApart { node, leader, deaf } => {
                 self.restart_quickly(node);
+                // Whoever hears nothing of the leader is told so again: it campaigns at once, before the lease is over.
+                let soon_us = self.ctx.random.below(25_000);
+                self.ctx.plan(soon_us, Event::Undo(Undo::LoseLink(deaf, leader)));
                 for (from, to) in [(leader, node), (node, leader)] {
                     self.ctx.network.cut(from, to);
                     self.undo_later(100, 200, Undo::Mend(from, to));
                 }
+            }
+            Undo::LoseLink(node, other) => {
+                self.with(node, |process, env| process.link_broke(env, other));
             }
         }
     }
@@ -173,7 +179,11 @@ impl World {
             self.undo_later(1_600, 2_000, Undo::Mend(from, to));
         }
         for number in 1..5 {
-            self.undo_later(number * 350, number * 350 + 200, Undo::RestartApart(restarted, leader));
+            self.undo_later(
+                number * 350,
+                number * 350 + 200,
+                Undo::RestartApart { node: restarted, leader, deaf },
+            );
         }
     }
 

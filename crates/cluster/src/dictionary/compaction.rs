@@ -61,6 +61,7 @@ impl Dictionary {
         }
         let row = bytes_row(&(base + 1).to_be_bytes(), changes)?;
         self.commit_rows((partition, None), CHANGES_TABLE, &[RowChange::Put(row)]).await?;
+        self.have_definitions_on_disk()?;
         self.note_newest_catalog(base + 1);
         // The change is made, whatever this node leads by now: no error may say otherwise.
         let oldest = self.leader(partition).and_then(|mut guard| oldest_change(&mut guard));

@@ -365,6 +365,19 @@ mod tests {
         });
     }
 
+    /// A management node that was killed alone once lost what others had followed: they dropped what an older dictionary did not name.
+    #[test]
+    fn a_definition_is_on_disk_before_anybody_follows_it_wherever_commits_are_acknowledged() {
+        run(async {
+            let Bed { node, .. } = &Bed::new().await;
+            node.log().set_durability(shoal_log::Durability::Replicated);
+            node.log().set_sync_interval(Duration::from_secs(3600));
+            let base = node.catalog_version();
+            node.change_as_leader(base, &put("1")).await.unwrap();
+            assert_eq!(node.log().durable_lsn(), node.log().end_lsn());
+        });
+    }
+
     /// Such a lock once kept a table from the sessions of a node that had slept through the end of its holder's links.
     #[test]
     fn locks_that_their_holder_does_not_want_any_more_are_released() {

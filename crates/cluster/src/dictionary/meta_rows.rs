@@ -12,8 +12,9 @@
 //! snapshot first. Pieces of other versions than the head's mean nothing. See `compaction` for how a snapshot comes about.
 
 use prost::Message;
+use shoal_log::Durability;
 use shoal_partition::{Direction, Partition, Visit};
-use shoal_types::{Error, IndexMethod, Result, TableId, TableSchema};
+use shoal_types::{Error, IndexMethod, Outcome, Result, TableId, TableSchema};
 
 use crate::dictionary::Dictionary;
 use crate::dictionary::system_rows::{primary_key, visit_rows};
@@ -113,7 +114,24 @@ impl Dictionary {
             reply.changes.clear();
             reply.snapshot = Some(snapshot_head(&mut guard)?.ok_or_else(gap)?);
         }
+        drop(guard);
+        if !reply.changes.is_empty() {
+            self.have_definitions_on_disk()?;
+        }
         Ok(reply)
+    }
+
+    /// Definitions are on this leader's disk before anybody follows them, also where commits are acknowledged from memory: whoever follows
+    /// drops what they dropped, and an older dictionary, after a crash, would drop the rest.
+    ///
+    /// # Errors
+    /// The log has stopped: they may be there after a restart or not.
+    pub(crate) fn have_definitions_on_disk(&self) -> Result<()> {
+        if self.log().durability() == Durability::Disk {
+            return Ok(());
+        }
+        let synced = self.log().sync();
+        synced.map(|_| ()).map_err(|error| Error::unknown(error.to_string()).with_outcome(Outcome::Unknown))
     }
 
     /// Pieces of a snapshot, from one on, as many as fit a reply; none if there is another snapshot by now.

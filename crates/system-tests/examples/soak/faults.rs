@@ -99,6 +99,11 @@ impl Kind {
         }
     }
 
+    /// Many seconds, where others take one or two: it is rarer.
+    pub fn takes_long(self) -> bool {
+        matches!(self, FullDisk | RollingRestart)
+    }
+
     /// Nodes must be hosts of their own.
     pub fn needs_network(self) -> bool {
         matches!(self, Cut | CutOneWay | Island | Reject | Reset | Lose | Narrow | Delay)

@@ -72,7 +72,10 @@ pub fn run(seed: u64, only: &[Kind], report: &mut Report) {
     let definitions = Definitions::start(&round.cluster, seed);
     workload.wait_for_commits_everywhere(20);
     for _ in 0..FAULTS_PER_ROUND {
-        let kind = kinds[round.random.below(kinds.len() as u64) as usize];
+        let mut kind = kinds[round.random.below(kinds.len() as u64) as usize];
+        if kind.takes_long() && round.random.below(4) > 0 {
+            kind = kinds[round.random.below(kinds.len() as u64) as usize];
+        }
         match round.inflict(kind, &workload) {
             Ok(outage) => report.note(kind, outage),
             Err(why) => report.note_not_possible(kind, why),
@@ -211,7 +214,7 @@ impl Round {
     }
 
     fn spoil_network(&mut self, kind: Kind, node: u32) -> Result<(), String> {
-        let percent = 1 + self.random.below(30) as u32;
+        let percent = 1 + self.random.below(12) as u32;
         let kilobits = 300 + self.random.below(3000) as u32;
         let milliseconds = 1 + self.random.below(100) as u32;
         let others: Vec<u32> = self.others(node).collect();
