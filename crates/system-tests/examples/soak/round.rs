@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use shoal_system_tests::cluster::{Layout, StartedCluster};
 use shoal_system_tests::network::{Network, Verdict};
@@ -162,7 +162,8 @@ impl Round {
             _ if is_of_data => self.any_data_node(),
             _ => self.any_node(),
         };
-        println!("  node {node}: {}, for {commits} commits", kind.describe());
+        let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |now| now.as_secs_f64() % 3600.0);
+        println!("  {second:.3} node {node}: {}, for {commits} commits", kind.describe());
         workload.watch_for_outages(node);
         match kind {
             Kind::Kill => {

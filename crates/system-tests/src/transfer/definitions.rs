@@ -16,6 +16,8 @@ use crate::{Client, Error};
 const RECONNECT_AFTER: Duration = Duration::from_millis(20);
 const TABLES: usize = 3;
 const COLUMNS_MAX: u64 = 6;
+/// Statements that are told when something is wrong.
+const HISTORY_TOLD: usize = 60;
 
 /// A table as it must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +42,8 @@ struct Outcome {
     shapes: Vec<Shape>,
     /// An index of the journal that is surely there.
     index: Option<u64>,
-    /// What was not done, or may not have been, and why.
-    failures: Vec<String>,
+    /// What was tried, when, and what came of it.
+    history: Vec<String>,
     violations: Vec<String>,
 }
 
@@ -113,8 +115,8 @@ impl Definitions {
             }
         }
         if !violations.is_empty() {
-            let failures = outcome.failures.join("\n");
-            panic!("definitions: {}\nerrors before:\n{failures}\n{}", told(&violations), self.nodes.logs());
+            let newest = outcome.history[outcome.history.len().saturating_sub(HISTORY_TOLD)..].join("\n");
+            panic!("definitions: {}\nthe newest:\n{newest}\n{}", told(&violations), self.nodes.logs());
         }
         eprintln!("definitions: {} made, {} not, {} unknown", outcome.done, outcome.failed, outcome.unknown);
         outcome.done
@@ -125,6 +127,12 @@ impl Drop for Definitions {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
+}
+
+/// Seconds since the hour began.
+fn clock() -> f64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0.0, |elapsed| elapsed.as_secs_f64() % 3600.0)
 }
 
 fn look(client: &mut Client, number: u64) -> Result<Shape, Error> {
@@ -164,13 +172,17 @@ impl Definer {
 
     /// What became of a statement.
     fn run(&mut self, client: &mut Client, sql: &str) -> Told {
-        let Err(error) = client.run(sql) else {
+        let begun = clock();
+        let outcome = client.run(sql);
+        let at = format!("{begun:.3} to {:.3}: {sql}", clock());
+        let Err(error) = outcome else {
+            self.outcome.history.push(at);
             self.outcome.done += 1;
             return Told::Committed;
         };
         self.judge(sql, &error);
         let outcome = told_by(&error);
-        self.outcome.failures.push(format!("{outcome:?}: {sql}: {error}"));
+        self.outcome.history.push(format!("{at}: {outcome:?}: {error}"));
         match outcome {
             Told::Unknown => self.outcome.unknown += 1,
             _ => self.outcome.failed += 1,

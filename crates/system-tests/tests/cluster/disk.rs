@@ -1,10 +1,10 @@
-//! One node's disk is full: that node stops and says why, the cluster goes on.
+//! One node's disk is full or broken: that node stops and says why, the cluster goes on.
 
 use std::os::unix::fs::symlink;
 
 use shoal_system_tests::cluster::{Layout, StartedCluster};
 use shoal_system_tests::transfer::{Plan, Workload, check};
-use shoal_system_tests::{SmallDisk, skip};
+use shoal_system_tests::{DyingDisk, SmallDisk, skip};
 
 #[test]
 fn a_node_with_a_full_disk_stops_with_a_sentence_and_the_others_go_on() {
@@ -33,6 +33,26 @@ fn a_node_with_a_full_disk_stops_with_a_sentence_and_the_others_go_on() {
     assert!(log.contains("full") || log.contains("No space"), "{log}");
     workload.wait_for_commits(50);
     std::fs::remove_file(ballast).unwrap();
+    cluster.start_again(2);
+    workload.wait_for_commits(20);
+    check(&cluster, &workload.finish());
+}
+
+#[test]
+fn a_node_whose_disk_answers_with_errors_stops_and_the_others_go_on() {
+    let mut cluster = StartedCluster::start(&Layout::default());
+    let workload = Workload::start(&cluster, Plan { nodes: vec![1], ..Plan::new() });
+    workload.wait_for_commits(20);
+    let dying = match DyingDisk::of(cluster.node(2).process) {
+        Ok(dying) => dying,
+        Err(reason) => return skip(&reason),
+    };
+    let status = cluster.wait_until_ended(2);
+    assert!(!status.success(), "the node ended as if it had been asked to");
+    drop(dying);
+    let log = cluster.log(2);
+    assert!(log.contains("Input/output error"), "{log}");
+    workload.wait_for_commits(50);
     cluster.start_again(2);
     workload.wait_for_commits(20);
     check(&cluster, &workload.finish());

@@ -1,9 +1,9 @@
 //! Nodes that cannot reach each other: no two leaders are believed, nothing stale is read, and what is healed goes on.
 
 use shoal_system_tests::cluster::{Layout, StartedCluster};
-use shoal_system_tests::network::Network;
+use shoal_system_tests::network::{Network, Verdict};
 use shoal_system_tests::skip;
-use shoal_system_tests::transfer::{Plan, Workload, check};
+use shoal_system_tests::transfer::{Definitions, Plan, Workload, check};
 
 /// Two data nodes, a management node, and a node with sessions that reaches all of them whatever is cut.
 fn start() -> Option<(Network, StartedCluster)> {
@@ -68,4 +68,36 @@ fn a_data_node_on_an_island_reads_nothing_stale_and_comes_back() {
             network.cut(1, other);
         }
     });
+}
+
+#[test]
+fn a_firewall_that_rejects_what_a_data_node_sends_is_survived() {
+    survives(|network| {
+        for other in [2, 3, 4] {
+            network.spoil(1, other, Verdict::Reject);
+        }
+    });
+}
+
+#[test]
+fn a_line_that_loses_packets_is_survived() {
+    survives(|network| network.spoil(1, 2, Verdict::Lose(10)));
+}
+
+/// Whose links end at one side only has not heard that they did: locks for definitions once stayed there.
+#[test]
+fn connections_that_are_reset_under_load_and_definitions_are_survived() {
+    let Some((network, cluster)) = start() else { return };
+    let plan = Plan::new();
+    let seed = plan.seed;
+    let workload = Workload::start(&cluster, plan);
+    let definitions = Definitions::start(&cluster, seed);
+    for round in 0..8 {
+        workload.wait_for_commits_everywhere(10);
+        let node = 1 + round % 3;
+        (1..=4).filter(|&other| other != node).for_each(|other| network.reset(node, other));
+    }
+    workload.wait_for_commits_everywhere(20);
+    definitions.finish();
+    check(&cluster, &workload.finish());
 }
