@@ -10,6 +10,7 @@ use crate::process::{Env, Owner, Process};
 use crate::sights::Sight;
 
 const INSTALL_STEP_US: u64 = 3_000;
+const SLOW_INSTALL_STEP_US: u64 = 60_000;
 const LATE_INSTALL_US: u64 = 800_000;
 
 /// A copy that another replica is sent.
@@ -105,7 +106,8 @@ impl Process {
             Ok(false) => {
                 // Copies of one partition may be here at the same time.
                 self.installing.push_back(installing);
-                let delay = env.ctx.random.below(INSTALL_STEP_US);
+                let longest = if env.ctx.random.one_in(4) { SLOW_INSTALL_STEP_US } else { INSTALL_STEP_US };
+                let delay = env.ctx.random.below(longest);
                 env.ctx.plan(delay, Event::Install(self.me, self.life));
             }
             ended => {
