@@ -75,7 +75,7 @@ sim: ## Simulate clusters, and the log on failing disks (SEEDS=20000)
 	$(CARGO) run --release --package shoal-sim -- --seeds $(SEEDS)
 
 sim-planted: ## Plant bugs, and see after how many seeds the simulator finds each
-	$(CARGO) run --release --package shoal-sim --features planted-bugs -- --planted --seeds 1000
+	$(CARGO) run --release --package shoal-sim --features planted-bugs -- --planted --seeds 2000
 
 soak: build ## Break a cluster of local processes at random and judge it (SOAK="--minutes 60 --seed 7")
 	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) run --package shoal-system-tests --example soak -- $(SOAK)

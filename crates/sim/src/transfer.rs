@@ -149,6 +149,9 @@ impl Process {
             return Err(self.give_up_copy(env, id, error));
         }
         self.settle(env, id);
+        if env.ctx.random.one_in(3) {
+            self.step_keeper(env, Some(id));
+        }
         if has_ended {
             env.ctx.tell(|| format!("node {me} has installed a copy of partition {id}"));
             env.ctx.see(Sight::CheckpointInstalled);
