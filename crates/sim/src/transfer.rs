@@ -150,7 +150,8 @@ impl Process {
         }
         self.settle(env, id);
         if env.ctx.random.one_in(3) {
-            self.step_keeper(env, Some(id));
+            // A checkpoint may be quicker than the copy.
+            (0..env.ctx.random.below(12)).for_each(|_| self.step_keeper(env, Some(id)));
         }
         if has_ended {
             env.ctx.tell(|| format!("node {me} has installed a copy of partition {id}"));
