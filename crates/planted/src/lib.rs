@@ -12,8 +12,6 @@ pub enum Bug {
     AbortWhenHomeIsSilent,
     /// Resolver: a home that is about to decide is taken for one that has decided to abort.
     TakeInFlightForAborted,
-    /// Leader: a transaction's part is committed although the leader has changed since, or writes are missing.
-    CommitWithoutPart,
     /// Partition: commits are acknowledged when they are proposed.
     AcknowledgeBeforeMajority,
     /// Partition: followers serve.
@@ -36,8 +34,6 @@ pub enum Bug {
     SendBeforeDurable,
     /// Driver: votes and what is prepared count from memory, as commits may.
     HandBackBeforeSync,
-    /// Driver: a copy of a partition that is older than what is there is kept.
-    KeepOldCopy,
     /// Driver: a checkpoint is made of a state that a copy is just replacing. (This one was real.)
     CheckpointWhileInstalling,
     /// Driver: a refused connection is taken for proof that the peer's process is gone.
@@ -59,7 +55,6 @@ impl Bug {
         Bug::DecideBeforeHome,
         Bug::AbortWhenHomeIsSilent,
         Bug::TakeInFlightForAborted,
-        Bug::CommitWithoutPart,
         Bug::AcknowledgeBeforeMajority,
         Bug::BackupServes,
         Bug::GuessAbort,
@@ -71,7 +66,6 @@ impl Bug {
         Bug::ApplyTwiceAfterRestart,
         Bug::SendBeforeDurable,
         Bug::HandBackBeforeSync,
-        Bug::KeepOldCopy,
         Bug::CheckpointWhileInstalling,
         Bug::BelieveRefusal,
         Bug::CountBeyondHole,
@@ -88,10 +82,8 @@ impl Bug {
         match self {
             Bug::DecideBeforeHome | Bug::AbortWhenHomeIsSilent => "coordinator",
             Bug::TakeInFlightForAborted => "resolver",
-            Bug::CommitWithoutPart => "leader",
             Bug::SendBeforeDurable
             | Bug::HandBackBeforeSync
-            | Bug::KeepOldCopy
             | Bug::CheckpointWhileInstalling
             | Bug::BelieveRefusal => "driver",
             Bug::AcknowledgeBeforeMajority | Bug::BackupServes | Bug::GuessAbort => "partition",

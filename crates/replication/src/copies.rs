@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use shoal_partition::{CheckpointCursor, CheckpointHead, Partition};
-use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, ErrorCode, NodeId, Result};
 
 /// A copy that another replica is sent. Ends with [`Sending::end`].
@@ -90,9 +89,7 @@ impl<F> Receiving<F> {
 
     fn check<N: Ord>(&self, partition: &mut Partition, number: N, newest: Option<N>) -> Result<()> {
         partition.begin_install()?;
-        if !is_planted(Bug::KeepOldCopy) {
-            partition.check_news(&self.head)?;
-        }
+        partition.check_news(&self.head)?;
         match newest.is_some_and(|newest| newest > number) {
             true => Err(temporary("a checkpoint was made while the copy of the partition came; it comes again")),
             false => Ok(()),

@@ -284,7 +284,8 @@ impl History {
     /// # Errors
     /// They do not.
     pub fn check_counters(&self, rows: &BTreeMap<PartitionId, Vec<Row>>) -> Result<(), String> {
-        let mut bounds: BTreeMap<i32, (i32, i32)> = BTreeMap::new();
+        let there = rows.values().flatten().filter(|(id, _)| (COUNTERS..OWNERS).contains(id));
+        let mut bounds: BTreeMap<i32, (i32, i32)> = there.map(|&(id, _)| (id, (0, 0))).collect();
         for record in &self.records {
             for &(counter, amount) in &record.counts {
                 let (low, high) = bounds.entry(counter).or_default();

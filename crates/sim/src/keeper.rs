@@ -38,14 +38,7 @@ enum Stage {
 
 impl Process {
     pub fn keep(&mut self, env: &mut Env<'_>) {
-        let round = self.keeper.round.take();
-        self.keeper.round = match round {
-            None => {
-                let left = self.hosted();
-                Some(Round { left, low_water: u64::MAX, current: None, durable_at: 0 })
-            }
-            Some(round) => self.go_on_with_round(env, round),
-        };
+        self.step_keeper(env, None);
         let delay = match self.keeper.round {
             Some(_) => env.ctx.random.between(STEP_US.0, STEP_US.1),
             None => {
@@ -53,6 +46,19 @@ impl Process {
             }
         };
         env.ctx.plan(delay, Event::Keeper(self.me, self.life));
+    }
+
+    /// Goes on with the round, or begins one, with this partition first.
+    pub fn step_keeper(&mut self, env: &mut Env<'_>, first: Option<PartitionId>) {
+        let round = self.keeper.round.take();
+        self.keeper.round = match round {
+            None => {
+                let mut left = self.hosted();
+                left.sort_by_key(|&id| Some(id) == first);
+                Some(Round { left, low_water: u64::MAX, current: None, durable_at: 0 })
+            }
+            Some(round) => self.go_on_with_round(env, round),
+        };
     }
 
     /// `None`: it has ended.

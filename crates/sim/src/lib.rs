@@ -1,4 +1,4 @@
-//! The cluster, simulated: the real partitions and the real two-phase coordinator on simulated processes, disks, clocks and
+//! The cluster, simulated: the real partitions with the product's code around them on simulated processes, disks, clocks and
 //! links, in one thread, from one seed.
 //!
 //! - a run: `run` (filled, rough, healed, checked), `world` (the loop), `context` (events, chance), `knobs` (what a seed

@@ -56,11 +56,21 @@ pub enum Operation {
     ReadExclusive(i32),
     /// Inserts the next version of the dictionary.
     Append(i32),
+    /// Reads all rows with ids from the first to before the second, and locks the range. What it finds is told as one number.
+    ReadRange(i32, i32),
+    /// Takes back what the transaction has written in this partition, but for so many writes: those of its first operation there.
+    RollBackTo(u32),
 }
 
 impl Operation {
     pub fn writes(self) -> bool {
-        !matches!(self, Operation::ReadShared(_) | Operation::ReadExclusive(_))
+        !matches!(
+            self,
+            Operation::ReadShared(_)
+                | Operation::ReadExclusive(_)
+                | Operation::ReadRange(..)
+                | Operation::RollBackTo(_)
+        )
     }
 }
 

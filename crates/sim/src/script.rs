@@ -17,6 +17,8 @@ pub enum Kind {
     Plain,
     /// What is read under locks is the sum of all accounts.
     Sum,
+    /// What is read first is what is read last.
+    Twice,
     /// The owner's row is to have this value, or to go; the index follows.
     Own(i32, Option<i32>),
 }
@@ -63,6 +65,12 @@ impl Script {
             }
             None => add(owner, Operation::Remove(owner)),
         }
+    }
+
+    /// What was read first, and last.
+    pub fn ends(&self) -> (Option<i32>, Option<i32>) {
+        let value = |found: Option<&Option<i32>>| found.copied().flatten();
+        (value(self.found.first()), value(self.found.last()))
     }
 
     /// The sum of what was read.
@@ -112,6 +120,12 @@ pub fn draw(knobs: &Knobs, random: &mut Random, history: &mut History) -> Task {
             let id = COUNTERS + random.below(COUNTERS_THERE) as i32;
             operations.push((at(id), Operation::Add(id, 1)));
             if random.one_in(3) {
+                let other = if random.one_in(2) { id } else { id + knobs.partitions as i32 };
+                let amount = random.between(2, 100) as i32;
+                operations.push((at(id), Operation::Add(other, amount)));
+                operations.push((at(id), Operation::RollBackTo(0)));
+            }
+            if random.one_in(3) {
                 let other = COUNTERS + random.below(COUNTERS_THERE) as i32;
                 operations.push((at(other), Operation::Add(other, 1)));
             }
@@ -130,6 +144,16 @@ pub fn draw(knobs: &Knobs, random: &mut Random, history: &mut History) -> Task {
             kind = Kind::Sum;
             let accounts = (0..knobs.accounts).map(|account| ACCOUNTS + account);
             operations.extend(accounts.map(|id| (at(id), Operation::ReadShared(id))));
+        }
+        13 if random.one_in(2) => {
+            // Rows come and go in these ranges.
+            kind = Kind::Twice;
+            let partition = PartitionId(random.below(u64::from(knobs.partitions)) as u32);
+            let (first, end) = if random.one_in(2) { (OWNERS, VERSIONS) } else { (ACCOUNTS, REGISTERS) };
+            let register = REGISTERS + random.below(knobs.registers as u64) as i32;
+            operations.push((partition, Operation::ReadRange(first, end)));
+            operations.push((at(register), Operation::ReadShared(register)));
+            operations.push((partition, Operation::ReadRange(first, end)));
         }
         13 => operations.push((knobs.meta(), Operation::Append(0))),
         14..16 => return Task::Snapshot,

@@ -303,6 +303,11 @@ impl Process {
             Operation::ReadExclusive(row) => (row, LockMode::Exclusive),
             Operation::ReadShared(row) => (row, LockMode::Shared),
             Operation::Insert(row) => return self.insert(part, row, token),
+            Operation::ReadRange(first, end) => return self.read_range(part, first, end, token),
+            Operation::RollBackTo(mark) => {
+                self.partition(part.partition).rollback_to(id, SavepointMark(mark));
+                return Ok(Step::Ready(Ok(None)));
+            }
             Operation::Append(made_by) => {
                 let newest = self.newest_version(part.partition)?;
                 return self.insert(part, (newest + 1, made_by), token);
@@ -329,7 +334,11 @@ impl Process {
             None if before.is_none() => return Ok(Step::Ready(Ok(before))),
             None => partition.delete(id, TABLE, &key(row), token)?,
         };
-        assert!(matches!(step, Step::Ready(WriteOutcome::Done)), "the row is locked");
+        match step {
+            // Somebody has read the range under locks that the row would be new in.
+            Step::Wait(blocked) => return Ok(Step::Wait(blocked)),
+            Step::Ready(outcome) => assert!(matches!(outcome, WriteOutcome::Done), "the row is locked"),
+        }
         Ok(Step::Ready(Ok(before)))
     }
 
@@ -345,6 +354,42 @@ impl Process {
             WriteOutcome::Done => Ok(None),
             _ => Err("there is such a row"),
         }))
+    }
+
+    /// Yields a number that differs if the rows do.
+    fn read_range(
+        &mut self,
+        part: &Part,
+        first: i32,
+        end: i32,
+        token: WaitToken,
+    ) -> Result<Step<Result<Option<i32>, &'static str>>> {
+        let range = KeyRange {
+            start: std::ops::Bound::Included(key(first).to_vec()),
+            end: std::ops::Bound::Excluded(key(end).to_vec()),
+        };
+        let mut cursor = Cursor::new(TABLE, PRIMARY, range, Direction::Forward);
+        let view = ReadView::newest(Some(part.transaction), token);
+        let lock = LockRequest { mode: LockMode::Shared, policy: LockPolicy::Wait, lock_gaps: true };
+        let mut found = 0i32;
+        loop {
+            let step = self.partition(part.partition).scan(
+                &view,
+                &mut cursor,
+                Some(lock),
+                ROWS_PER_SCAN,
+                &mut |row| {
+                    let (id, k) = decode(row);
+                    found = found.wrapping_mul(1_000_003).wrapping_add(id.wrapping_mul(8191) ^ k);
+                    Visit::Continue
+                },
+            )?;
+            match step {
+                Step::Ready(ScanState::Done) => return Ok(Step::Ready(Ok(Some(found)))),
+                Step::Ready(ScanState::More) => {}
+                Step::Wait(blocked) => return Ok(Step::Wait(blocked)),
+            }
+        }
     }
 
     fn newest_version(&mut self, meta: PartitionId) -> Result<i32> {

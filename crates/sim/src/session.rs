@@ -22,8 +22,8 @@ const PATIENCE_US: u64 = 1_500_000;
 /// A client whose transaction was rolled back does not try again at once.
 const AFTER_ROLLBACK_US: u64 = 10_000;
 /// After one in so many commits over several partitions that are in memory alone all nodes die, so soon.
-const DIES_ONE_IN: u64 = 60;
-const DIES_WITHIN_US: u64 = 6_000;
+const DIES_ONE_IN: u64 = 20;
+const DIES_WITHIN_US: u64 = 2_500;
 /// Sessions are numbered from here on; below are the clients' slots.
 const FIRST_SESSION: u64 = 1000;
 
@@ -49,6 +49,8 @@ pub struct Transaction {
 struct JoinedPart {
     part: Part,
     marked: bool,
+    /// Writes after the first operation.
+    first_writes: u32,
 }
 
 enum Stage {
@@ -211,10 +213,14 @@ impl Process {
         if let Operation::Append(made_by) = &mut operation {
             *made_by = number;
         }
-        let joined = state
-            .parts
-            .entry(partition)
-            .or_insert(JoinedPart { part: Part { partition, transaction, term: 0, writes: 0 }, marked: false });
+        let joined = state.parts.entry(partition).or_insert(JoinedPart {
+            part: Part { partition, transaction, term: 0, writes: 0 },
+            marked: false,
+            first_writes: 0,
+        });
+        if let Operation::RollBackTo(mark) = &mut operation {
+            *mark = joined.first_writes;
+        }
         let part = joined.part;
         let marks = operation.writes() && !joined.marked;
         joined.marked |= marks;
@@ -285,6 +291,9 @@ impl Process {
         if joined.part.term != 0 && joined.part.term != term {
             return self.abort(env, id);
         }
+        if joined.part.term == 0 {
+            joined.first_writes = writes;
+        }
         (joined.part.term, joined.part.writes) = (term, writes);
         let number = state.number;
         if let Some((_, operation)) = state.script.next() {
@@ -318,12 +327,20 @@ impl Process {
             return;
         }
         let (number, sum, kind) = (state.number, state.script.sum(), state.script.kind);
+        let ends = state.script.ends();
         if kind == Kind::Sum {
             let money = env.ctx.history.money();
             if sum != money {
                 env.ctx.accuse(format!("transaction {number} found {sum} instead of {money} under its locks"));
             }
             env.ctx.see(Sight::LockingSum);
+        }
+        if kind == Kind::Twice {
+            let (first, last) = ends;
+            if first != last {
+                env.ctx.accuse(format!("transaction {number} found other rows when it read a locked range again"));
+            }
+            env.ctx.see(Sight::RangeReadAgain);
         }
         tell(env.ctx, number, Answer::Committed(Timestamp::ZERO));
         self.end_session(env, id);
@@ -418,10 +435,13 @@ fn note_operation(ctx: &mut Context, number: usize, operation: Operation, before
         }
         _ => {}
     }
-    if let Operation::Add(id, amount) = operation
-        && id >= crate::rows::COUNTERS
-    {
-        ctx.history.records[number].counts.push((id, amount));
+    match operation {
+        Operation::Add(id, amount) if id >= crate::rows::COUNTERS => record.counts.push((id, amount)),
+        Operation::RollBackTo(_) => {
+            record.counts.pop();
+            ctx.see(Sight::RolledBackTo);
+        }
+        _ => {}
     }
 }
 

@@ -28,6 +28,8 @@ sights! {
     AmnesiaCured => "a replica that might have lost the end of its log caught up",
     AmnesiaForgotten => "too many replicas of a group had lost track at once, and the group went on from the newest log",
     LeaseExpiredInPause => "a leader came back from a pause and refused, its lease having run out",
+    RolledBackTo => "a transaction took back its last write and went on",
+    RangeReadAgain => "a range was read twice under locks, and nothing had come or gone",
     Resigned => "a leader resigned when the transactions that had joined were done",
     JoinRefused => "a transaction could not join a partition that was being handed over",
     DiedAtDecision => "all nodes died just after a transaction over several partitions was committed in memory",

@@ -10,6 +10,7 @@ use crate::process::{Env, Owner, Process};
 use crate::sights::Sight;
 
 const INSTALL_STEP_US: u64 = 3_000;
+const SLOW_INSTALL_STEP_US: u64 = 60_000;
 const LATE_INSTALL_US: u64 = 800_000;
 
 /// A copy that another replica is sent.
@@ -105,7 +106,8 @@ impl Process {
             Ok(false) => {
                 // Copies of one partition may be here at the same time.
                 self.installing.push_back(installing);
-                let delay = env.ctx.random.below(INSTALL_STEP_US);
+                let longest = if env.ctx.random.one_in(4) { SLOW_INSTALL_STEP_US } else { INSTALL_STEP_US };
+                let delay = env.ctx.random.below(longest);
                 env.ctx.plan(delay, Event::Install(self.me, self.life));
             }
             ended => {
@@ -147,6 +149,10 @@ impl Process {
             return Err(self.give_up_copy(env, id, error));
         }
         self.settle(env, id);
+        if env.ctx.random.one_in(3) {
+            // A checkpoint may be quicker than the copy.
+            (0..env.ctx.random.below(12)).for_each(|_| self.step_keeper(env, Some(id)));
+        }
         if has_ended {
             env.ctx.tell(|| format!("node {me} has installed a copy of partition {id}"));
             env.ctx.see(Sight::CheckpointInstalled);

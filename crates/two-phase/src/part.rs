@@ -1,7 +1,6 @@
 //! The leader's side of a transaction's end: what a partition proposes for it.
 
 use shoal_partition::{CommitStart, CommitToken, Partition};
-use shoal_planted::{Bug, is_planted};
 use shoal_types::{PartitionId, Result, Timestamp, TransactionId};
 
 /// How a transaction's part in a partition ends.
@@ -41,7 +40,7 @@ pub fn propose_end(
     token: CommitToken,
 ) -> Result<Option<CommitStart>> {
     let PartHere { transaction, term, writes } = part;
-    if !partition.has_part(transaction, term, writes) && !is_planted(Bug::CommitWithoutPart) {
+    if !partition.has_part(transaction, term, writes) {
         return Ok(None);
     }
     match end {

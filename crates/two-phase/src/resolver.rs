@@ -106,3 +106,53 @@ pub fn decision_learnt(outcome: HomeOutcome) -> Option<Decision> {
         HomeOutcome::InFlight => is_planted(Bug::TakeInFlightForAborted).then_some(Decision::Abort),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use shoal_partition::{CommitToken, MemoryBudget, PartitionConfig};
+    use shoal_types::Timestamp;
+
+    use super::*;
+    use crate::{End, PartHere, propose_end};
+
+    const TRANSACTION: TransactionId = TransactionId(2 << 52 | 7);
+
+    fn partition() -> Partition {
+        let budget = Arc::new(MemoryBudget::new(1 << 20));
+        let mut partition = Partition::new(PartitionConfig::single(PartitionId(0), budget));
+        partition.start().unwrap();
+        let number = partition.outputs().number;
+        partition.persisted(number).unwrap();
+        partition
+    }
+
+    #[test]
+    fn only_what_was_there_the_time_before_is_asked_about() {
+        let mut partition = partition();
+        let mut resolver = Resolver::default();
+        let mut orphans = |partition: &Partition| resolver.orphans(std::iter::once(partition), &[NodeId(2)]);
+        assert_eq!(orphans(&partition), []);
+        partition.join(TRANSACTION).unwrap();
+        assert_eq!(orphans(&partition), []);
+        assert_eq!(orphans(&partition), [TRANSACTION]);
+        partition.rollback(TRANSACTION);
+        assert_eq!(orphans(&partition), []);
+        assert_eq!(by_coordinator([TRANSACTION]).into_keys().collect::<Vec<_>>(), [NodeId(2)]);
+    }
+
+    #[test]
+    fn a_part_that_is_not_what_its_coordinator_takes_it_for_is_not_ended() {
+        let mut partition = partition();
+        partition.join(TRANSACTION).unwrap();
+        let term = partition.term();
+        let mut end = |term, writes| {
+            let part = PartHere { transaction: TRANSACTION, term, writes };
+            propose_end(&mut partition, part, End::Commit, Timestamp(1 << 20), CommitToken(1)).unwrap()
+        };
+        assert!(end(term, 1).is_none(), "a write is missing");
+        assert!(end(term + 1, 0).is_none(), "another leader staged it");
+        assert!(end(term, 0).is_some());
+    }
+}
