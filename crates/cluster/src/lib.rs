@@ -34,7 +34,7 @@ pub use membership::join::{JoinError, join};
 pub use membership::links::{Operations, Served};
 pub use membership::peers::{Membership, Peer};
 pub use membership::remote;
-pub use membership::remote::{Call, CallError, Place, Remote};
+pub use membership::remote::{Call, Place, Remote, RequestError};
 pub use node::Node;
 pub use replication::commit::ENTRY_BYTES_MAX;
 pub use replication::two_phase::EntryOf;
