@@ -24,17 +24,17 @@ pub struct LogEnd {
 }
 
 /// A node and which of its processes.
-pub type ReplicaIncarnation = (u64, u64);
+pub type NodeLife = (u64, u64);
 
 /// What a replica without a leader tells the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReplicaReport {
+pub struct Testimony {
     pub memory: Memory,
     /// Its log begins behind this entry and ends there.
     pub start: u64,
     pub end: LogEnd,
     /// The lives of the other voters that it has heard.
-    pub heard: Vec<ReplicaIncarnation>,
+    pub heard: Vec<NodeLife>,
 }
 
 /// What a replica knows of all that it ever promised.
@@ -51,21 +51,20 @@ pub enum Memory {
 /// In all these lives at the same moment the whole ones were no majority, and no log went further than this.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreement {
-    pub lives: Vec<ReplicaIncarnation>,
+    pub lives: Vec<NodeLife>,
     pub newest: LogEnd,
 }
 
 impl Agreement {
     /// Whether there is one, from what a replica knows: its own testimony, and those of all other voters.
     pub fn of(
-        me: ReplicaIncarnation,
-        own: &ReplicaReport,
-        others: &[(ReplicaIncarnation, &ReplicaReport)],
+        me: NodeLife,
+        own: &Testimony,
+        others: &[(NodeLife, &Testimony)],
         witness: Option<u64>,
     ) -> Option<Agreement> {
-        let lives: Vec<ReplicaIncarnation> =
-            std::iter::once(me).chain(others.iter().map(|&(life, _)| life)).collect();
-        let has_heard_all = |&(of, testimony): &(ReplicaIncarnation, &ReplicaReport)| {
+        let lives: Vec<NodeLife> = std::iter::once(me).chain(others.iter().map(|&(life, _)| life)).collect();
+        let has_heard_all = |&(of, testimony): &(NodeLife, &Testimony)| {
             lives.iter().filter(|&&life| life != of).all(|life| testimony.heard.contains(life))
         };
         if !others.iter().all(has_heard_all) {
@@ -93,12 +92,12 @@ impl Agreement {
 mod tests {
     use super::*;
 
-    fn testimony(start: u64, end: (u64, u64), heard: &[ReplicaIncarnation]) -> ReplicaReport {
+    fn testimony(start: u64, end: (u64, u64), heard: &[NodeLife]) -> Testimony {
         let end = LogEnd { term: end.0, index: end.1 };
-        ReplicaReport { memory: Memory::Amnesiac, start, end, heard: heard.to_vec() }
+        Testimony { memory: Memory::Amnesiac, start, end, heard: heard.to_vec() }
     }
 
-    const LIVES: [ReplicaIncarnation; 3] = [(1, 10), (2, 20), (3, 30)];
+    const LIVES: [NodeLife; 3] = [(1, 10), (2, 20), (3, 30)];
 
     #[test]
     fn there_is_no_agreement_before_everybody_has_heard_of_all_lives() {
@@ -118,9 +117,8 @@ mod tests {
         use Memory::*;
         let agreed = |memories: [Memory; 3]| {
             let tell = |place: usize| {
-                let heard: Vec<ReplicaIncarnation> =
-                    LIVES.iter().copied().filter(|&life| life != LIVES[place]).collect();
-                ReplicaReport { memory: memories[place], ..testimony(0, (1, place as u64), &heard) }
+                let heard: Vec<NodeLife> = LIVES.iter().copied().filter(|&life| life != LIVES[place]).collect();
+                Testimony { memory: memories[place], ..testimony(0, (1, place as u64), &heard) }
             };
             let (own, one, other) = (tell(0), tell(1), tell(2));
             Agreement::of(LIVES[0], &own, &[(LIVES[1], &one), (LIVES[2], &other)], None).is_some()

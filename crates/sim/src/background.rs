@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shoal_partition::{Agreement, CommitToken, Millis, ReplicaIncarnation, ReplicaReport, Role, decode_message};
+use shoal_partition::{Agreement, CommitToken, Millis, NodeLife, Role, Testimony, decode_message};
 use shoal_planted::{Bug, is_planted};
 use shoal_types::{NodeId, PartitionId};
 
@@ -198,7 +198,7 @@ impl Process {
     }
 
     /// What the other voters that are connected have told.
-    fn testimonies(&self, env: &Env<'_>, id: PartitionId) -> Vec<(ReplicaIncarnation, &ReplicaReport)> {
+    fn testimonies(&self, env: &Env<'_>, id: PartitionId) -> Vec<(NodeLife, &Testimony)> {
         let testimony_of = |voter: u64| {
             let peer = self.peers.get(&NodeId(voter as u32)).filter(|peer| peer.link.is_some())?;
             Some(((voter, peer.life), peer.testimonies.get(&id)?))

@@ -63,7 +63,7 @@ pub struct Peer {
     /// Lives up to this are known to be over.
     pub dead_life: u64,
     pub heard_at: Millis,
-    pub testimonies: BTreeMap<PartitionId, ReplicaReport>,
+    pub testimonies: BTreeMap<PartitionId, Testimony>,
     pub horizon: Timestamp,
 }
 

@@ -1,7 +1,7 @@
 //! What nodes tell each other a few times a second, and at once when it changes: what they lead, what they reach, what they
 //! remember, and how they are.
 
-use shoal_partition::{Agreement, LogEnd, Memory, ReplicaIncarnation, ReplicaReport};
+use shoal_partition::{Agreement, LogEnd, Memory, NodeLife, Testimony};
 
 /// A process of a node.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -42,7 +42,7 @@ pub(crate) struct StoredAgreement {
     pub incarnations: Vec<NodeIncarnation>,
 }
 
-pub(crate) fn stored(incarnations: &[ReplicaIncarnation]) -> Vec<NodeIncarnation> {
+pub(crate) fn stored(incarnations: &[NodeLife]) -> Vec<NodeIncarnation> {
     incarnations.iter().map(|&(node, incarnation)| NodeIncarnation { node, incarnation }).collect()
 }
 
@@ -51,17 +51,17 @@ pub(crate) fn stored_agreement(partition: u32, agreement: &Agreement) -> StoredA
     StoredAgreement { partition, term, index, incarnations: stored(&agreement.lives) }
 }
 
-pub(crate) fn testimony_of(told: &StoredTestimony) -> ReplicaReport {
+pub(crate) fn testimony_of(told: &StoredTestimony) -> Testimony {
     let memory = match (told.whole, told.new) {
         (true, _) => Memory::Whole,
         (false, true) => Memory::New,
         (false, false) => Memory::Amnesiac,
     };
     let end = LogEnd { term: told.term, index: told.index };
-    ReplicaReport { memory, start: told.start, end, heard: incarnations(&told.heard) }
+    Testimony { memory, start: told.start, end, heard: incarnations(&told.heard) }
 }
 
-pub(crate) fn incarnations(stored: &[NodeIncarnation]) -> Vec<ReplicaIncarnation> {
+pub(crate) fn incarnations(stored: &[NodeIncarnation]) -> Vec<NodeLife> {
     stored.iter().map(|one| (one.node, one.incarnation)).collect()
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
-use shoal_partition::{ReplicaIncarnation, ReplicaReport};
+use shoal_partition::{NodeLife, Testimony};
 use shoal_transport::{Call, Transport};
 use shoal_types::NodeId;
 use tokio::sync::mpsc;
@@ -60,7 +60,7 @@ pub struct Peer {
     pub(crate) is_linked: bool,
     /// What it tells of partitions without a leader, and of those of which it is not sure that it knows what it knew before it
     /// started.
-    pub(crate) testimonies: BTreeMap<u32, ReplicaReport>,
+    pub(crate) testimonies: BTreeMap<u32, Testimony>,
     pub catalog_version: u64,
     pub started: bool,
     /// It has no room for what is written and should lead nothing.
@@ -213,12 +213,12 @@ impl Membership {
         }
     }
 
-    pub(crate) fn me(&self) -> ReplicaIncarnation {
+    pub(crate) fn me(&self) -> NodeLife {
         (u64::from(self.options.me.0), self.incarnation)
     }
 
     /// What the other voters that are connected have told of a partition.
-    pub(crate) fn testimonies(&self, partition: u32) -> Vec<(ReplicaIncarnation, ReplicaReport)> {
+    pub(crate) fn testimonies(&self, partition: u32) -> Vec<(NodeLife, Testimony)> {
         let peers = lock(&self.peers);
         let voters = self.options.placement(partition).voters();
         let testimony_of = |voter: u64| {

@@ -1,7 +1,7 @@
 //! What this node tells the others of itself, and what it does with what they tell.
 
 use prost::Message;
-use shoal_partition::{Memory, ReplicaReport};
+use shoal_partition::{Memory, Testimony};
 use shoal_types::NodeId;
 
 use crate::base::wait::lock;
@@ -53,8 +53,7 @@ impl Node {
 
     fn testimony(&self, cluster: &Membership, partition: u32) -> Option<StoredTestimony> {
         let heard = cluster.testimonies(partition).into_iter().map(|(incarnation, _)| incarnation).collect();
-        let ReplicaReport { memory, start, end, heard } =
-            self.partition(partition).testimony(self.is_new(), heard)?;
+        let Testimony { memory, start, end, heard } = self.partition(partition).testimony(self.is_new(), heard)?;
         let (whole, new) = (memory == Memory::Whole, memory == Memory::New);
         let heard = stored(&heard);
         Some(StoredTestimony { partition, start, term: end.term, index: end.index, heard, whole, new })

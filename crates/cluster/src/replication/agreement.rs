@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use shoal_partition::{Agreement, LogEnd, Partition, ReplicaIncarnation, ReplicaReport};
+use shoal_partition::{Agreement, LogEnd, NodeLife, Partition, Testimony};
 
 use crate::base::wait::lock;
 use crate::membership::gossip::{StoredAgreement, incarnations};
@@ -30,7 +30,7 @@ impl Replication {
         if told.len() + 1 < placement.voters().len() {
             return None;
         }
-        let others: Vec<(ReplicaIncarnation, &ReplicaReport)> =
+        let others: Vec<(NodeLife, &Testimony)> =
             told.iter().map(|(life, testimony)| (*life, testimony)).collect();
         let own = replica.testimony(self.is_new(), Vec::new())?;
         Agreement::of(cluster.me(), &own, &others, placement.witness.map(|node| u64::from(node.0)))
