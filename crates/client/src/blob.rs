@@ -17,7 +17,7 @@ use shoal_txn::{
 use shoal_types::{BaseType, Charset, Error, ErrorCode, Result, Value};
 
 use crate::handle::{ClientTransaction, LocalFuture};
-use crate::table::{Table, column, full_key, stored};
+use crate::table::{Table, ValueAddress, column, full_key, stored};
 use crate::transaction::Transaction;
 use crate::write::stamps;
 
@@ -69,18 +69,10 @@ impl AnyTransaction for ClientTransaction {
     }
 }
 
-/// Which value.
-#[derive(Debug)]
-pub(crate) struct Place {
-    table: Table,
-    key: Vec<Value>,
-    column: String,
-}
-
 /// The TEXT, BLOB, VARCHAR or VARBINARY value of a row, in a transaction.
 #[derive(Clone, Debug)]
 pub struct Blob {
-    place: Arc<Place>,
+    address: Arc<ValueAddress>,
     mode: ReadMode,
     position: u64,
     piece_bytes: usize,
@@ -167,12 +159,12 @@ impl Blob {
 
     /// Errors: 1048 if the column is NOT NULL.
     pub async fn set_null(&mut self, transaction: &mut impl AnyTransaction) -> Result<()> {
-        let (place, stamped_in) = (Arc::clone(&self.place), self.stamped_in.take());
+        let (address, stamped_in) = (Arc::clone(&self.address), self.stamped_in.take());
         let operation = transaction.operate(move |transaction| {
             Box::pin(async move {
-                let table = place.table.definition()?;
-                stored(&table, column(&table, &place.column)?, &Value::Null, 1)?;
-                transaction.change_value(&place, vec![Operand::Set(None)], stamped_in).await
+                let table = address.table.definition()?;
+                stored(&table, column(&table, &address.column)?, &Value::Null, 1)?;
+                transaction.change_value(&address, vec![Operand::Set(None)], stamped_in).await
             })
         });
         self.stamped_in = Some(operation.await?);
@@ -198,9 +190,9 @@ impl Blob {
     }
 
     async fn change_by(&mut self, transaction: &mut impl AnyTransaction, operands: Vec<Operand>) -> Result<()> {
-        let (place, stamped_in) = (Arc::clone(&self.place), self.stamped_in.take());
+        let (address, stamped_in) = (Arc::clone(&self.address), self.stamped_in.take());
         let operation = transaction.operate(move |transaction| {
-            Box::pin(async move { transaction.change_value(&place, operands, stamped_in).await })
+            Box::pin(async move { transaction.change_value(&address, operands, stamped_in).await })
         });
         self.stamped_in = Some(operation.await?);
         Ok(())
@@ -213,11 +205,11 @@ impl Blob {
         offset: u64,
         length: usize,
     ) -> Result<Option<(u64, Vec<u8>)>> {
-        let (place, mode) = (Arc::clone(&self.place), self.mode);
+        let (address, mode) = (Arc::clone(&self.address), self.mode);
         let operation = transaction.operate(move |transaction| {
             Box::pin(async move {
-                match transaction.slice(&place, mode, offset, length, false).await? {
-                    Sliced::NoRow => Err(gone(&place)),
+                match transaction.slice(&address, mode, offset, length, false).await? {
+                    Sliced::NoRow => Err(gone(&address)),
                     Sliced::Null => Ok(None),
                     Sliced::Value { length, bytes, .. } => Ok(Some((length, bytes))),
                 }
@@ -246,24 +238,25 @@ impl Transaction {
             (None, Isolation::ReadCommitted) => ReadMode { lock: Some(LockMode::Shared), ..mode },
             _ => mode,
         };
-        let place = Arc::new(Place { table: table.clone(), key: key.to_vec(), column: column.to_owned() });
-        let found = self.slice(&place, mode, 0, 0, false).await?;
-        let blob = Blob { place, mode, position: 0, piece_bytes: PIECE_BYTES, stamped_in: None };
+        let address =
+            Arc::new(ValueAddress { table: table.clone(), key: key.to_vec(), column: column.to_owned() });
+        let found = self.slice(&address, mode, 0, 0, false).await?;
+        let blob = Blob { address, mode, position: 0, piece_bytes: PIECE_BYTES, stamped_in: None };
         Ok((found != Sliced::NoRow).then_some(blob))
     }
 
     async fn slice(
         &mut self,
-        place: &Place,
+        address: &ValueAddress,
         mode: ReadMode,
         offset: u64,
         length: usize,
         checks: bool,
     ) -> Result<Sliced> {
         self.start()?;
-        let table = place.table.definition()?;
-        let column = value_column(&table, &place.column)?;
-        let key = full_key(&table, 0, &place.key)?;
+        let table = address.table.definition()?;
+        let column = value_column(&table, &address.column)?;
+        let key = full_key(&table, 0, &address.key)?;
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         let slice = ColumnSlice { column, offset, length, checks };
         let mode = self.mode(mode);
@@ -274,29 +267,29 @@ impl Transaction {
     /// Changes of one value, one after the other: all of them or none. Yields where the row has the present time then.
     async fn change_value(
         &mut self,
-        place: &Arc<Place>,
+        address: &Arc<ValueAddress>,
         operands: Vec<Operand>,
         stamped_in: Option<Arc<()>>,
     ) -> Result<Arc<()>> {
         let stamp = !stamped_in.is_some_and(|one| Arc::ptr_eq(&one, &self.stamping));
         let start = self.inner.savepoint();
         for (number, operand) in operands.into_iter().enumerate() {
-            let changed = self.change_once(place, operand, stamp && number == 0).await;
+            let changed = self.change_once(address, operand, stamp && number == 0).await;
             if let Err(error) = changed {
                 if number > 0 && !error.rolls_back_transaction() {
                     self.inner.rollback_to(&start);
                 }
-                return Err(named(error, place));
+                return Err(named(error, address));
             }
         }
         Ok(Arc::clone(&self.stamping))
     }
 
-    async fn change_once(&mut self, place: &Arc<Place>, operand: Operand, stamp: bool) -> Result<()> {
+    async fn change_once(&mut self, address: &Arc<ValueAddress>, operand: Operand, stamp: bool) -> Result<()> {
         self.start()?;
-        let table = place.table.definition()?;
-        let column = writable_column(&table, &place.column)?;
-        let primary_key = full_key(&table, 0, &place.key)?;
+        let table = address.table.definition()?;
+        let column = writable_column(&table, &address.column)?;
+        let primary_key = full_key(&table, 0, &address.key)?;
         let mut assignments = vec![Assignment { column, operand }];
         if stamp {
             let stamps = stamps(&table, &[column])?;
@@ -304,24 +297,24 @@ impl Transaction {
         }
         let charset = table.schema.columns[column].sql_type.collation.charset();
         if !matches!(charset, Charset::Binary | Charset::Latin1) {
-            self.note_text(place);
+            self.note_text(address);
         }
         let change = RowChange { condition: None, assignments };
         match self.write(&table, vec![RowWrite::Change { primary_key, change }]).await? {
             0 => Ok(()),
-            _ => Err(gone(place)),
+            _ => Err(gone(address)),
         }
     }
 
-    fn note_text(&mut self, place: &Arc<Place>) {
-        let is_same = |known: &Arc<Place>| {
-            Arc::ptr_eq(known, place)
+    fn note_text(&mut self, address: &Arc<ValueAddress>) {
+        let is_same = |known: &Arc<ValueAddress>| {
+            Arc::ptr_eq(known, address)
                 || (known.table.name(), &known.key, &known.column)
-                    == (place.table.name(), &place.key, &place.column)
-                    && known.table.database() == place.table.database()
+                    == (address.table.name(), &address.key, &address.column)
+                    && known.table.database() == address.table.database()
         };
         if !self.texts.iter().any(is_same) {
-            self.texts.push(Arc::clone(place));
+            self.texts.push(Arc::clone(address));
         }
     }
 
@@ -330,21 +323,21 @@ impl Transaction {
     /// # Errors
     /// 1366 or 1406. The transaction must not be committed.
     pub(crate) async fn check_texts(&mut self) -> Result<()> {
-        for place in std::mem::take(&mut self.texts) {
-            let table = place.table.definition()?;
-            let position = value_column(&table, &place.column)?;
+        for address in std::mem::take(&mut self.texts) {
+            let table = address.table.definition()?;
+            let position = value_column(&table, &address.column)?;
             let sql_type = &table.schema.columns[position].sql_type;
             let is_counted = sql_type.base == BaseType::VarChar;
             let wanted = if is_counted { SLICE_BYTES_MAX as usize } else { 0 };
-            let found = self.slice(&place, ReadMode::default(), 0, wanted, true).await?;
+            let found = self.slice(&address, ReadMode::default(), 0, wanted, true).await?;
             // What was deleted or set to NULL afterwards is as good as any.
             let Sliced::Value { length, well_formed, bytes } = found else { continue };
             if well_formed < length {
-                return Err(self.malformed_text(&place, &table, position, well_formed).await?);
+                return Err(self.malformed_text(&address, &table, position, well_formed).await?);
             }
             let charset = sql_type.collation.charset();
             if is_counted && charset.char_count(&bytes) > sql_type.length as usize {
-                return Err(too_long(&place));
+                return Err(too_long(&address));
             }
         }
         Ok(())
@@ -353,15 +346,15 @@ impl Transaction {
     /// Error 1366, with the bytes as MySQL shows them.
     async fn malformed_text(
         &mut self,
-        place: &Place,
+        address: &ValueAddress,
         table: &shoal_cluster::Table,
         position: usize,
         at: u64,
     ) -> Result<Error> {
-        let found = self.slice(place, ReadMode::default(), at, 7, false).await?;
-        let Sliced::Value { bytes, .. } = found else { return Ok(gone(place)) };
+        let found = self.slice(address, ReadMode::default(), at, 7, false).await?;
+        let Sliced::Value { bytes, .. } = found else { return Ok(gone(address)) };
         let otherwise = || {
-            let message = format!("Incorrect string value for column '{}' at byte {at}", place.column);
+            let message = format!("Incorrect string value for column '{}' at byte {at}", address.column);
             Error::new(ErrorCode::TruncatedWrongValueForField, message)
         };
         Ok(stored(table, position, &Value::Str(bytes), 1).err().unwrap_or_else(otherwise))
@@ -383,7 +376,7 @@ fn value_column(table: &shoal_cluster::Table, name: &str) -> Result<usize> {
     }
 }
 
-/// Error 1235 for columns whose changes concern other rows: the entries of unique indexes, or the row in another place.
+/// Error 1235 for columns whose changes concern other rows: the entries of unique indexes, or the row in another address.
 fn writable_column(table: &shoal_cluster::Table, name: &str) -> Result<usize> {
     let position = value_column(table, name)?;
     let mut indexes = table.global_unique.iter().chain([&0]);
@@ -401,16 +394,16 @@ fn writable_column(table: &shoal_cluster::Table, name: &str) -> Result<usize> {
 }
 
 /// Error 1032.
-fn gone(place: &Place) -> Error {
-    Error::new(ErrorCode::KeyNotFound, format!("Can't find record in '{}'", place.table.name()))
+fn gone(address: &ValueAddress) -> Error {
+    Error::new(ErrorCode::KeyNotFound, format!("Can't find record in '{}'", address.table.name()))
 }
 
 /// Error 1406.
-fn too_long(place: &Place) -> Error {
-    Error::new(ErrorCode::DataTooLong, format!("Data too long for column '{}' at row 1", place.column))
+fn too_long(address: &ValueAddress) -> Error {
+    Error::new(ErrorCode::DataTooLong, format!("Data too long for column '{}' at row 1", address.column))
 }
 
 /// A leader's error 1406 does not know the column's name.
-fn named(error: Error, place: &Place) -> Error {
-    if error.is(ErrorCode::DataTooLong) { too_long(place) } else { error }
+fn named(error: Error, address: &ValueAddress) -> Error {
+    if error.is(ErrorCode::DataTooLong) { too_long(address) } else { error }
 }

@@ -495,3 +495,24 @@ async fn follow(
     }
     Ok(longer)
 }
+
+impl Transaction {
+    /// Begins linked operations.
+    pub fn linked(&mut self, linked: &Linked) -> Result<LinkedRows> {
+        self.start()?;
+        linked.open(self)
+    }
+
+    /// All tuples of linked operations.
+    pub async fn linked_all(&mut self, linked: &Linked) -> Result<Vec<Tuple>> {
+        let mut rows = self.linked(linked)?;
+        let mut all = Vec::new();
+        loop {
+            let mut batch = rows.next_batch(self).await?;
+            if batch.is_empty() {
+                return Ok(all);
+            }
+            all.append(&mut batch);
+        }
+    }
+}

@@ -9,7 +9,7 @@ use shoal_types::{Result, Value};
 
 use crate::filter::Filter;
 use crate::row::{Row, Shape};
-use crate::table::{column, index, key_prefix};
+use crate::table::{Table, column, index, key_prefix};
 use crate::transaction::Transaction;
 
 /// What a scan visits. `Scan::new()` is the whole table; bounds are on leading columns of an index. An index range without a lower
@@ -240,5 +240,22 @@ impl Rows {
         let more = transaction.note(more)?;
         self.is_done = !more || self.left == Some(0);
         Ok(true)
+    }
+}
+
+impl Transaction {
+    /// Begins a scan.
+    pub fn scan(&mut self, table: &Table, scan: &Scan) -> Result<Rows> {
+        self.start()?;
+        scan.open(&table.definition()?, self)
+    }
+
+    /// All rows of a scan.
+    pub async fn scan_all(&mut self, table: &Table, scan: &Scan) -> Result<Vec<Row>> {
+        let mut rows = self.scan(table, scan)?;
+        let mut all = Vec::new();
+        let shape = Arc::clone(rows.shape());
+        while rows.visit(self, &mut |row| all.push(Row::new(&shape, row.bytes()))).await? {}
+        Ok(all)
     }
 }

@@ -21,6 +21,14 @@ pub struct Table {
     known: Arc<Mutex<Arc<shoal_cluster::Table>>>,
 }
 
+/// Where a value lies: a column of the row with a primary key.
+#[derive(Debug)]
+pub(crate) struct ValueAddress {
+    pub table: Table,
+    pub key: Vec<Value>,
+    pub column: String,
+}
+
 /// Error 1054.
 fn unknown_column(table: &shoal_cluster::Table, column: &str) -> Error {
     let message = format!("Unknown column '{column}' in table '{}'", table.name());

@@ -8,12 +8,9 @@ use shoal_txn::{
 };
 use shoal_types::{Error, Result, Value};
 
-use crate::blob::Place;
 use crate::core::Core;
-use crate::linked::{Linked, LinkedRows, Tuple};
 use crate::row::{Row, Shape};
-use crate::scan::{Rows, Scan};
-use crate::table::{Table, full_key, index};
+use crate::table::{Table, ValueAddress, full_key, index};
 use crate::write::{Columns, ResolvedUpdate, Update, duplicate_error, rows_of};
 
 /// A locked read, for rows that are about to change.
@@ -30,7 +27,7 @@ pub struct Transaction {
     is_auto: bool,
     is_gone: bool,
     /// Texts that were written in pieces, to be looked at before they are committed.
-    pub(crate) texts: Vec<Arc<Place>>,
+    pub(crate) texts: Vec<Arc<ValueAddress>>,
     /// Another one whenever the times that were written into ON UPDATE columns may have been taken back.
     pub(crate) stamping: Arc<()>,
 }
@@ -256,40 +253,6 @@ impl Transaction {
             if !self.note(more)? {
                 return Ok(rows);
             }
-        }
-    }
-
-    /// Begins a scan.
-    pub fn scan(&mut self, table: &Table, scan: &Scan) -> Result<Rows> {
-        self.start()?;
-        scan.open(&table.definition()?, self)
-    }
-
-    /// All rows of a scan.
-    pub async fn scan_all(&mut self, table: &Table, scan: &Scan) -> Result<Vec<Row>> {
-        let mut rows = self.scan(table, scan)?;
-        let mut all = Vec::new();
-        let shape = Arc::clone(rows.shape());
-        while rows.visit(self, &mut |row| all.push(Row::new(&shape, row.bytes()))).await? {}
-        Ok(all)
-    }
-
-    /// Begins linked operations.
-    pub fn linked(&mut self, linked: &Linked) -> Result<LinkedRows> {
-        self.start()?;
-        linked.open(self)
-    }
-
-    /// All tuples of linked operations.
-    pub async fn linked_all(&mut self, linked: &Linked) -> Result<Vec<Tuple>> {
-        let mut rows = self.linked(linked)?;
-        let mut all = Vec::new();
-        loop {
-            let mut batch = rows.next_batch(self).await?;
-            if batch.is_empty() {
-                return Ok(all);
-            }
-            all.append(&mut batch);
         }
     }
 

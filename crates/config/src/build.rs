@@ -4,9 +4,11 @@ mod nodes;
 mod rules;
 mod threads;
 
+use std::path::Path;
+
 use crate::check::{self, Section, Setting, Value};
 use crate::cluster::{ClusterConfig, Durability};
-use crate::defect::{ConfigError, Findings};
+use crate::defect::{ConfigError, Defect, Findings};
 use crate::parameters::SectionKind;
 use crate::text;
 
@@ -87,7 +89,24 @@ impl Setting {
     }
 }
 
-pub(crate) fn cluster(text: &str) -> Result<ClusterConfig, ConfigError> {
+impl ClusterConfig {
+    /// The configuration that a `config.ini` describes. Errors: all that is wrong with it.
+    pub fn parse(text: &str) -> Result<ClusterConfig, ConfigError> {
+        cluster(text)
+    }
+
+    /// The same from a file.
+    pub fn read(path: &Path) -> Result<ClusterConfig, ConfigError> {
+        let whole_file = |message| ConfigError { defects: vec![Defect { line: 0, message }] };
+        let bytes =
+            std::fs::read(path).map_err(|error| whole_file(format!("cannot read {}: {error}", path.display())))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| whole_file(format!("{} is not UTF-8 text; save it as such", path.display())))?;
+        ClusterConfig::parse(&text)
+    }
+}
+
+fn cluster(text: &str) -> Result<ClusterConfig, ConfigError> {
     let mut findings = Findings::default();
     let raw = text::sections(text, &mut findings);
     let sections = Sections { all: check::sections(raw, &mut findings) };

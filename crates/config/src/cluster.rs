@@ -1,11 +1,10 @@
 //! The configuration as the rest of the system sees it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use shoal_types::NodeId;
 
-use crate::build;
-use crate::defect::{ConfigError, Defect, Note};
+use crate::defect::Note;
 
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,19 +131,6 @@ pub struct ClusterConfig {
 }
 
 impl ClusterConfig {
-    pub fn parse(text: &str) -> Result<ClusterConfig, ConfigError> {
-        build::cluster(text)
-    }
-
-    pub fn read(path: &Path) -> Result<ClusterConfig, ConfigError> {
-        let whole_file = |message| ConfigError { defects: vec![Defect { line: 0, message }] };
-        let bytes =
-            std::fs::read(path).map_err(|error| whole_file(format!("cannot read {}: {error}", path.display())))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| whole_file(format!("{} is not UTF-8 text; save it as such", path.display())))?;
-        ClusterConfig::parse(&text)
-    }
-
     pub fn node(&self, id: NodeId) -> Option<&NodeConfig> {
         self.nodes.iter().find(|node| node.id == id)
     }

@@ -198,11 +198,15 @@ impl<F: Frontend> Connection<F> {
                     worker.lend_input(input);
                 }
                 let bytes = input.bytes_for_room();
-                if bytes > LARGE_PACKET_BYTES
-                    && let Err(error) = session.hold_packet(bytes)
-                {
-                    output.sequence = input.sequence.wrapping_add(1);
-                    return Poll::Ready(Err(End::Refused(error.into())));
+                if bytes > LARGE_PACKET_BYTES {
+                    if let Err(error) = session.hold_packet(bytes) {
+                        output.sequence = input.sequence.wrapping_add(1);
+                        return Poll::Ready(Err(End::Refused(error.into())));
+                    }
+                    input.room();
+                    // The buffer has been copied, and the old one is gone: that is less.
+                    let kept = input.bytes_for_room();
+                    let _ = session.hold_packet(if kept > LARGE_PACKET_BYTES { kept } else { 0 });
                 }
                 match stream.poll_read(context, input.room()) {
                     Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(End::Silent)),

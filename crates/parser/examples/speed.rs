@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use shoal_parser::{Digester, SqlMode, parse_first, parse_parameterised};
+use shoal_parser::{Digester, ParserMode, parse_first, parse_parameterised};
 
 const ROUNDS: u32 = 200_000;
 
@@ -37,13 +37,13 @@ fn main() {
         let mut digester = Digester::default();
         let mut literals = Vec::new();
         let digest = nanoseconds_each(|| {
-            black_box(digester.digest(black_box(sql), 0, SqlMode::NONE, &mut literals));
+            black_box(digester.digest(black_box(sql), 0, ParserMode::NONE, &mut literals));
         });
         let parse = nanoseconds_each(|| {
-            black_box(parse_first(black_box(sql), 0, SqlMode::NONE)).ok();
+            black_box(parse_first(black_box(sql), 0, ParserMode::NONE)).ok();
         });
         let parameterised = nanoseconds_each(|| {
-            black_box(parse_parameterised(black_box(sql), 0, SqlMode::NONE)).ok();
+            black_box(parse_parameterised(black_box(sql), 0, ParserMode::NONE)).ok();
         });
         let text = String::from_utf8_lossy(sql);
         println!("{digest:>8.0} {parse:>8.0} {parameterised:>14.0}  {text:.60}");

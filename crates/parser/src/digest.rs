@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::SqlMode;
+use crate::ParserMode;
 use crate::lexer::{Lexer, Token, TokenKind, bit_bytes, hex_bytes, string_bytes, trim_marks};
 
 #[cfg(test)]
@@ -54,11 +54,11 @@ impl LiteralToken {
 
     /// The value; `source` and `mode` must be those given to `digest`.
     #[inline]
-    pub fn value<'a>(&self, source: &'a [u8], mode: SqlMode) -> LiteralText<'a> {
+    pub fn value<'a>(&self, source: &'a [u8], mode: ParserMode) -> LiteralText<'a> {
         let bytes = source.get(self.start()..self.end()).unwrap_or_default();
         match self.token.kind {
             TokenKind::String | TokenKind::NationalString => {
-                let backslash_escapes = !mode.contains(SqlMode::NO_BACKSLASH_ESCAPES);
+                let backslash_escapes = !mode.contains(ParserMode::NO_BACKSLASH_ESCAPES);
                 LiteralText::String(string_bytes(source, &self.token, backslash_escapes))
             }
             TokenKind::Integer => match integer_value(bytes) {
@@ -145,7 +145,13 @@ struct Pass<'s, 'b> {
 
 impl Digester {
     /// The digest of the first statement at or behind byte `start`. `literals` is overwritten with the statement's literals in order.
-    pub fn digest(&mut self, sql: &[u8], start: usize, mode: SqlMode, literals: &mut Vec<LiteralToken>) -> Digest {
+    pub fn digest(
+        &mut self,
+        sql: &[u8],
+        start: usize,
+        mode: ParserMode,
+        literals: &mut Vec<LiteralToken>,
+    ) -> Digest {
         literals.clear();
         self.buffer.clear();
         self.buffer.push(mode.bits());

@@ -22,7 +22,7 @@ mod reserved;
 pub use digest::{Digest, Digester, LiteralText, LiteralToken};
 pub use error::{NEAR_BYTES_MAX, ParseError, ParseErrorKind};
 pub use lexer::SERVER_VERSION;
-pub use mode::SqlMode;
+pub use mode::ParserMode;
 pub use normalise::normalised_text;
 pub use parser::{
     EXPRESSION_HEIGHT_MAX, NESTING_MAX, Parameterised, Parsed, parse, parse_expression, parse_first,

@@ -3,7 +3,7 @@
 //! Keywords in upper case, names in backticks, literals as `?`, lists of literals as `...`, repeated rows once. Statements that do the
 //! same with other values have the same text. It says nothing about plans; that is the digest's business.
 
-use crate::SqlMode;
+use crate::ParserMode;
 use crate::lexer::{Lexer, TokenKind, name_text};
 use crate::reserved::is_reserved;
 
@@ -11,7 +11,7 @@ use crate::reserved::is_reserved;
 const MORE_ROWS: &str = "/* , ... */";
 
 /// The normalised text of the first statement at or behind byte `start`; bytes that are not UTF-8 are replaced.
-pub fn normalised_text(sql: &[u8], start: usize, mode: SqlMode) -> String {
+pub fn normalised_text(sql: &[u8], start: usize, mode: ParserMode) -> String {
     let mut lexer = Lexer::new(sql, start, mode);
     let mut words: Vec<String> = Vec::new();
     loop {

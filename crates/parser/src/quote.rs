@@ -36,14 +36,14 @@ pub fn quote_string(bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SqlMode;
+    use crate::ParserMode;
     use crate::lexer::{Lexer, TokenKind, name_text, string_bytes};
 
     #[test]
     fn a_quoted_string_reads_back_as_it_was() {
         let bytes: Vec<u8> = (0..=255).collect();
         let quoted = quote_string(&bytes);
-        let token = Lexer::new(&quoted, 0, SqlMode::NONE).next();
+        let token = Lexer::new(&quoted, 0, ParserMode::NONE).next();
         assert_eq!(token.kind, TokenKind::String);
         assert_eq!(string_bytes(&quoted, &token, true).as_ref(), bytes);
     }
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn a_quoted_name_reads_back_as_it_was() {
         let quoted = quote_identifier("a`b``c");
-        let token = Lexer::new(quoted.as_bytes(), 0, SqlMode::NONE).next();
+        let token = Lexer::new(quoted.as_bytes(), 0, ParserMode::NONE).next();
         assert_eq!(token.kind, TokenKind::QuotedWord);
         assert_eq!(name_text(quoted.as_bytes(), &token).as_deref(), Some("a`b``c"));
     }

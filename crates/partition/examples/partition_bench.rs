@@ -231,7 +231,7 @@ fn reads(bench: &mut Bench) {
     ] {
         time(work, 50_000, |_| {
             let from = numbers.below(rows - size) as i32;
-            let range = KeyRange {
+            let range = KeyBounds {
                 start: std::ops::Bound::Included(int_key(from).to_vec()),
                 end: std::ops::Bound::Included(int_key(from + size as i32).to_vec()),
             };
@@ -241,7 +241,7 @@ fn reads(bench: &mut Bench) {
                 .scan(&newest, &mut cursor, None, 100, &mut |row| {
                     black_box(row.raw(2));
                     seen += 1;
-                    Visit::Continue
+                    VisitAnswer::Continue
                 })
                 .unwrap();
             black_box(seen);

@@ -109,7 +109,7 @@ pub struct LockRequest {
 
 /// What a scan's visitor answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Visit {
+pub enum VisitAnswer {
     Continue,
     /// The row did not match: let go of its lock if this visit acquired it (READ COMMITTED), and go on.
     ContinueUnlocked,
@@ -127,18 +127,18 @@ pub enum ScanState {
 
 /// A range of memcomparable index keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRange {
+pub struct KeyBounds {
     pub start: Bound<Vec<u8>>,
     pub end: Bound<Vec<u8>>,
 }
 
-impl KeyRange {
-    pub const ALL: KeyRange = KeyRange { start: Bound::Unbounded, end: Bound::Unbounded };
+impl KeyBounds {
+    pub const ALL: KeyBounds = KeyBounds { start: Bound::Unbounded, end: Bound::Unbounded };
 
     /// Every key that begins with `prefix` (the encoded leading parts of an index).
-    pub fn with_prefix(prefix: Vec<u8>) -> KeyRange {
+    pub fn with_prefix(prefix: Vec<u8>) -> KeyBounds {
         let end = successor(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
-        KeyRange { start: Bound::Included(prefix), end }
+        KeyBounds { start: Bound::Included(prefix), end }
     }
 }
 

@@ -394,7 +394,7 @@ impl Partition {
     }
 
     /// About how many rows lie in a range of an ordered index: exact when they are few.
-    pub fn estimate_rows(&self, table: TableId, index: IndexId, range: &KeyRange) -> Result<u64> {
+    pub fn estimate_rows(&self, table: TableId, index: IndexId, range: &KeyBounds) -> Result<u64> {
         let fragment = self.fragment(table)?;
         match fragment.index(index) {
             Some(index) => Ok(index.tree.estimate(range)),

@@ -9,7 +9,7 @@ use std::ops::Bound;
 use hashbrown::HashMap;
 use shoal_types::{IndexId, TableId, TransactionId};
 
-use crate::api::{KeyRange, WaitToken};
+use crate::api::{KeyBounds, WaitToken};
 
 /// A range lock, named so that the scan that took it can extend it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct RangeLockId(pub(crate) u64);
 struct RangeLock {
     id: RangeLockId,
     owner: TransactionId,
-    range: KeyRange,
+    range: KeyBounds,
 }
 
 struct RangeWaiter {
@@ -44,7 +44,7 @@ impl Default for RangeLockTable {
     }
 }
 
-pub(crate) fn range_contains(range: &KeyRange, key: &[u8]) -> bool {
+pub(crate) fn range_contains(range: &KeyBounds, key: &[u8]) -> bool {
     let above = match &range.start {
         Bound::Unbounded => true,
         Bound::Included(start) => key >= start.as_slice(),
@@ -59,12 +59,12 @@ pub(crate) fn range_contains(range: &KeyRange, key: &[u8]) -> bool {
 }
 
 /// The second range begins where the first one ends.
-fn is_followed_by(first: &KeyRange, second: &KeyRange) -> bool {
+fn is_followed_by(first: &KeyBounds, second: &KeyBounds) -> bool {
     matches!((&first.end, &second.start), (Bound::Excluded(end), Bound::Included(start)) if end == start)
 }
 
 /// Makes a range contain another one that overlaps with it or continues it.
-fn widen(range: &mut KeyRange, other: KeyRange) {
+fn widen(range: &mut KeyBounds, other: KeyBounds) {
     let starts_earlier = match (&other.start, &range.start) {
         (_, Bound::Unbounded) => false,
         (Bound::Unbounded, _) => true,
@@ -143,7 +143,7 @@ impl RangeLockTable {
         table: TableId,
         index: IndexId,
         owner: TransactionId,
-        range: KeyRange,
+        range: KeyBounds,
     ) -> bool {
         let ranges = self.indexes.entry((table, index)).or_default();
         if let Some(lock) =
@@ -208,8 +208,8 @@ mod tests {
 
     const PLACE: (TableId, IndexId) = (TableId(1), IndexId(0));
 
-    fn range(start: &[u8], end: &[u8]) -> KeyRange {
-        KeyRange { start: Bound::Included(start.to_vec()), end: Bound::Excluded(end.to_vec()) }
+    fn range(start: &[u8], end: &[u8]) -> KeyBounds {
+        KeyBounds { start: Bound::Included(start.to_vec()), end: Bound::Excluded(end.to_vec()) }
     }
 
     fn blocks(table: &RangeLockTable, key: &[u8]) -> bool {

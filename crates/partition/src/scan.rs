@@ -40,7 +40,7 @@ const STAGED: u64 = 1 << 32;
 pub struct Cursor {
     pub(crate) table: TableId,
     pub(crate) index: IndexId,
-    pub(crate) range: KeyRange,
+    pub(crate) range: KeyBounds,
     pub(crate) direction: Direction,
     /// The last entry looked at.
     position: Option<(Vec<u8>, u64)>,
@@ -57,7 +57,7 @@ enum HashPosition {
 }
 
 impl Cursor {
-    pub fn new(table: TableId, index: IndexId, range: KeyRange, direction: Direction) -> Cursor {
+    pub fn new(table: TableId, index: IndexId, range: KeyBounds, direction: Direction) -> Cursor {
         Cursor {
             table,
             index,
@@ -75,17 +75,17 @@ impl Cursor {
         self.finished
     }
 
-    pub fn range(&self) -> &KeyRange {
+    pub fn range(&self) -> &KeyBounds {
         &self.range
     }
 
     /// Moves the far end of the range, seen in the cursor's direction; the place stays. So a scan is led on step by step.
-    pub fn extend(&mut self, range: KeyRange) {
+    pub fn extend(&mut self, range: KeyBounds) {
         self.range = range;
     }
 
     /// What lies before the cursor.
-    fn remaining(&self) -> KeyRange {
+    fn remaining(&self) -> KeyBounds {
         let mut range = self.range.clone();
         if let Some((key, _)) = &self.position {
             // Entries of the position's own key may still come.
@@ -98,7 +98,7 @@ impl Cursor {
     }
 
     /// What lies behind the cursor, its place included.
-    fn covered(&self) -> Option<KeyRange> {
+    fn covered(&self) -> Option<KeyBounds> {
         if self.finished {
             return Some(self.range.clone());
         }
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Shows a committed row under its lock; `None` to go on.
-    fn show(&mut self, bytes: &[u8], visit: &mut dyn FnMut(RowRef<'_>) -> Visit) -> Option<End> {
+    fn show(&mut self, bytes: &[u8], visit: &mut dyn FnMut(RowRef<'_>) -> VisitAnswer) -> Option<End> {
         let unlockable = match self.admit(bytes) {
             Admit::Show { unlockable } => unlockable,
             Admit::Skip => return None,
@@ -218,9 +218,9 @@ impl<'a> Walk<'a> {
         };
         self.shown += 1;
         match visit(self.fragment.row(bytes)) {
-            Visit::Continue => None,
-            Visit::Stop => Some(End::Stopped),
-            Visit::ContinueUnlocked => {
+            VisitAnswer::Continue => None,
+            VisitAnswer::Stop => Some(End::Stopped),
+            VisitAnswer::ContinueUnlocked => {
                 if let (Some(key), Some(id)) = (unlockable, self.access.locker()) {
                     if self.taken.last() == Some(&key) {
                         self.taken.pop();
@@ -244,7 +244,7 @@ impl<'a> Walk<'a> {
         index: &OrderedIndex,
         overlay: Option<&Overlay>,
         merge: &Merge<'_>,
-        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
+        visit: &mut dyn FnMut(RowRef<'_>) -> VisitAnswer,
     ) -> Option<End> {
         let fragment = self.fragment;
         match entry {
@@ -252,7 +252,7 @@ impl<'a> Walk<'a> {
                 let own = self.own.filter(|own| own.is_seen(number, self.view.own_writes_before))?;
                 let bytes = own.version(number)?;
                 self.shown += 1;
-                (visit(fragment.row(&bytes)) == Visit::Stop).then_some(End::Stopped)
+                (visit(fragment.row(&bytes)) == VisitAnswer::Stop).then_some(End::Stopped)
             }
             Entry::Committed(place) => {
                 let row = index.tree.row(place);
@@ -296,7 +296,7 @@ impl Partition {
         cursor: &mut Cursor,
         lock: Option<LockRequest>,
         row_limit: usize,
-        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
+        visit: &mut dyn FnMut(RowRef<'_>) -> VisitAnswer,
     ) -> Result<Step<ScanState>> {
         if cursor.finished {
             return Ok(Step::Ready(ScanState::Done));
@@ -306,7 +306,7 @@ impl Partition {
         if !hashed && fragment.index(cursor.index).is_none() {
             return Err(no_such_index(fragment, cursor.index));
         }
-        if hashed && cursor.range != KeyRange::ALL {
+        if hashed && cursor.range != KeyBounds::ALL {
             return Err(Error::unknown("internal: a range scan over a hash index"));
         }
         let lock = match lock {
@@ -385,7 +385,7 @@ impl Partition {
 
     /// Locks what the cursor has covered so far.
     fn cover(&mut self, id: TransactionId, cursor: &mut Cursor, hashed: bool) {
-        let covered = if hashed { Some(KeyRange::ALL) } else { cursor.covered() };
+        let covered = if hashed { Some(KeyBounds::ALL) } else { cursor.covered() };
         let Some(range) = covered else { return };
         let (table, index) = (cursor.table, cursor.index);
         let first = self.ranges.cover(&mut cursor.range_lock, table, index, id, range);
@@ -539,7 +539,7 @@ impl Partition {
         access: Access,
         barrier: Option<(Vec<u8>, LockKey)>,
         row_limit: usize,
-        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
+        visit: &mut dyn FnMut(RowRef<'_>) -> VisitAnswer,
     ) -> Result<End> {
         let with_own = self.prepare_own_overlay(view, cursor);
         let mut walk = self.walk(view, cursor.table, access, with_own)?;
@@ -597,7 +597,7 @@ impl Partition {
         access: Access,
         barrier: Option<LockKey>,
         row_limit: usize,
-        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
+        visit: &mut dyn FnMut(RowRef<'_>) -> VisitAnswer,
     ) -> Result<End> {
         if let Some(key) = barrier {
             return Ok(End::Locked(key));
@@ -641,7 +641,7 @@ impl Partition {
             let seen = write.table == cursor.table && own.is_seen(number, view.own_writes_before);
             if seen && let Some(bytes) = own.version(number) {
                 walk.shown += 1;
-                end = (visit(fragment.row(&bytes)) == Visit::Stop).then_some(End::Stopped);
+                end = (visit(fragment.row(&bytes)) == VisitAnswer::Stop).then_some(End::Stopped);
             }
         }
         let took = walk.took();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use shoal_partition::{Activity, Cursor, Direction, KeyRange, Partition, ReadView, Step, Visit, WaitToken};
+use shoal_partition::{Activity, Cursor, Direction, KeyBounds, Partition, ReadView, Step, VisitAnswer, WaitToken};
 use shoal_types::{NodeId, PartitionId, Timestamp};
 
 use crate::context::{Event, Trace};
@@ -240,12 +240,12 @@ fn checkpoint_of(partition: &mut Partition) -> Result<Vec<u8>, String> {
 }
 
 fn all_rows(partition: &mut Partition) -> Result<Vec<Row>, String> {
-    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
     let mut rows = Vec::new();
     let view = ReadView::newest(None, WaitToken(0));
     let step = partition.scan(&view, &mut cursor, None, ROWS_MAX, &mut |row| {
         rows.push(decode(row));
-        Visit::Continue
+        VisitAnswer::Continue
     });
     match step {
         Ok(Step::Ready(_)) => Ok(rows),

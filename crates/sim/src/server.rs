@@ -393,7 +393,7 @@ impl Process {
     }
 
     fn newest_version(&mut self, meta: PartitionId) -> Result<i32> {
-        let range = KeyRange {
+        let range = KeyBounds {
             start: std::ops::Bound::Included(key(VERSIONS).to_vec()),
             end: std::ops::Bound::Excluded(key(MARKS).to_vec()),
         };
@@ -402,7 +402,7 @@ impl Process {
         let view = ReadView::newest(None, WaitToken(0));
         self.partition(meta).scan(&view, &mut cursor, None, 1, &mut |row| {
             newest = decode(row).0;
-            Visit::Stop
+            VisitAnswer::Stop
         })?;
         Ok(newest)
     }
@@ -417,12 +417,12 @@ impl Process {
             return Ok(Served::Reply(Reply::Refused("the snapshot is too old".into())));
         }
         let view = ReadView { snapshot, ..ReadView::newest(None, token) };
-        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
         let mut rows = Vec::new();
         loop {
             let step = partition.scan(&view, &mut cursor, None, ROWS_PER_SCAN, &mut |row| {
                 rows.push(decode(row));
-                Visit::Continue
+                VisitAnswer::Continue
             })?;
             match step {
                 Step::Ready(ScanState::Done) => return Ok(Served::Reply(Reply::Rows(rows))),

@@ -8,7 +8,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use shoal_cluster::Node;
 use shoal_types::{Error, ErrorCode, Result};
 
+use crate::account;
 use crate::counters::{COUNTER_NAMES, Counters};
+use crate::ddl::publish;
 use crate::frontend::{Account, ConnectInfo, Frontend};
 use crate::read_only::ReadOnly;
 use crate::session::{Session, SessionShared};
@@ -73,7 +75,8 @@ impl Server {
 
     /// Makes what a new data directory lacks: the account root@localhost without a password.
     pub async fn bootstrap(&self) -> Result<()> {
-        crate::ddl::publish::change(&self.node, |catalog| Ok((crate::account::bootstrap(catalog), ()))).await
+        let left_behind = publish::left_behind(&self.node).await;
+        publish::change(&self.node, |catalog| Ok((account::bootstrap(catalog, &left_behind), ()))).await
     }
 
     pub fn uptime_s(&self) -> u64 {

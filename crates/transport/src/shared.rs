@@ -26,7 +26,6 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
 use crate::ring::{Reader, RingMemory, Writer, ring_bytes};
-use crate::worker_loop;
 
 /// Bytes on their way in one direction; more wait with the sender. Small enough to stay in a core's cache.
 const CAPACITY: usize = 256 << 10;
@@ -205,6 +204,11 @@ fn poll_bells(socket: &mut OwnedReadHalf, context: &mut Context<'_>) -> Poll<io:
     Poll::Ready(Ok(buffer.filled().len()))
 }
 
+/// Looks into the rings for each question to the system whether a socket has something: that costs as much as all of them.
+const LOOKS_PER_QUESTION: u32 = 4;
+/// After work from a socket so many questions come with one look each: more such work is likely.
+const SOCKET_WARMTH: u32 = 64;
+
 /// Pieces of work between two looks into the rings of a worker that does not sleep.
 const LOOK_EVERY: u32 = 8;
 
@@ -215,11 +219,20 @@ thread_local! {
     static INBOXES: RefCell<Vec<Weak<RefCell<Inbox>>>> = const { RefCell::new(Vec::new()) };
     /// This thread looks into the rings by itself, and says when it sleeps.
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+    /// Counts questions down since work has come from a socket.
+    static SOCKET_WARMTH_LEFT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// This thread reads rings.
-pub(crate) fn is_used() -> bool {
-    INBOXES.with_borrow(|inboxes| !inboxes.is_empty())
+/// How often a worker that looks on looks into the rings before it asks the system again.
+pub(crate) fn looks_per_question() -> u32 {
+    match SOCKET_WARMTH_LEFT.get().checked_sub(1) {
+        Some(left) => {
+            SOCKET_WARMTH_LEFT.set(left);
+            1
+        }
+        None if INBOXES.with_borrow(|inboxes| !inboxes.is_empty()) => LOOKS_PER_QUESTION,
+        None => 1,
+    }
 }
 
 /// Calls `look` for the inboxes whose tasks wait.
@@ -266,7 +279,7 @@ pub(crate) fn fall_asleep() {
 ///
 /// Not a timer: setting one wakes the runtime by a system call, and the sleep that is cut short by that looks like the sleep of a busy worker.
 pub fn look_in_passing() {
-    worker_loop::note_socket();
+    SOCKET_WARMTH_LEFT.set(SOCKET_WARMTH);
     look_after_work();
 }
 

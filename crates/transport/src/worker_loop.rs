@@ -45,10 +45,6 @@ const AWAY_MAX: Duration = Duration::from_micros(500);
 /// For so long nobody looks then.
 const QUIET: Duration = Duration::from_millis(5);
 
-/// Looks into shared memory for each question to the system whether a socket has something: that costs as much as all of them.
-const LOOKS_PER_QUESTION: u32 = 4;
-/// After work from a socket so many questions come with one look each: more such work is likely.
-const SOCKET_WARMTH: u32 = 64;
 /// So many times in a row what tasks have left may make others ready before the system is asked for events.
 const ROUNDS_PER_QUESTION: u32 = 16;
 
@@ -246,28 +242,6 @@ struct Spin {
     looks: Cell<u64>,
 }
 
-thread_local! {
-    /// Counts questions down since work has come from a socket.
-    static WARMTH: Cell<u32> = const { Cell::new(0) };
-}
-
-/// To be called when work has come from a socket.
-pub(crate) fn note_socket() {
-    WARMTH.set(SOCKET_WARMTH);
-}
-
-/// How often to look before the system is asked again.
-fn looks_per_question() -> u32 {
-    match WARMTH.get().checked_sub(1) {
-        Some(left) => {
-            WARMTH.set(left);
-            1
-        }
-        None if shared::is_used() => LOOKS_PER_QUESTION,
-        None => 1,
-    }
-}
-
 impl Spin {
     fn new(options: &WorkerOptions) -> Spin {
         Spin {
@@ -301,7 +275,7 @@ impl Spin {
         let mut now = start;
         while now - start < self.duration {
             ask_for_events().await;
-            for _ in 0..looks_per_question() {
+            for _ in 0..shared::looks_per_question() {
                 if ready.is_set() {
                     return true;
                 }

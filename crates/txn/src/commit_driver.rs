@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use shoal_cluster::{CallError, Node, Place, Table};
+use shoal_cluster::{Node, Place, RequestError, Table};
 use shoal_partition::{Decision, SavepointMark};
 use shoal_types::{Error, NodeId, Outcome, PartitionId, Timestamp, TransactionId};
 use tokio::time::Instant;
@@ -24,7 +24,7 @@ use crate::two_phase::{Answer, Coordinator, Participant, Request};
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-type Reply = Result<Vec<u8>, CallError>;
+type Reply = Result<Vec<u8>, RequestError>;
 
 /// A request that is under way.
 struct Running {
@@ -224,7 +224,7 @@ impl CommitDriver {
             Place::Local => self.run_at(kind, partition, None),
             Place::Remote(node) => self.run_at(kind, partition, Some(node)),
             Place::Unknown => {
-                let reply = Box::pin(std::future::ready(Err(CallError::NotSent)));
+                let reply = Box::pin(std::future::ready(Err(RequestError::NotSent)));
                 self.running.push(Running { kind, partition, reply });
             }
         }
@@ -264,7 +264,7 @@ impl CommitDriver {
                     return Poll::Ready((position, reply));
                 }
             }
-            if running.is_empty() { Poll::Ready((usize::MAX, Err(CallError::NotSent))) } else { Poll::Pending }
+            if running.is_empty() { Poll::Ready((usize::MAX, Err(RequestError::NotSent))) } else { Poll::Pending }
         });
         let (position, reply) = next.await;
         if position == usize::MAX {
@@ -288,8 +288,8 @@ impl CommitDriver {
 
     fn take_work(&mut self, kind: Kind, partition: PartitionId, reply: Reply) {
         let refusal = match reply {
-            Err(CallError::Lost) => return self.coordinator.lost_contact(partition),
-            Err(CallError::NotSent) => part_lost(partition.0),
+            Err(RequestError::Lost) => return self.coordinator.lost_contact(partition),
+            Err(RequestError::NotSent) => part_lost(partition.0),
             Ok(reply) => match WorkReply::read(&reply).map(|reply| reply.status) {
                 Ok(Status::Done(body)) => match protocol::read_timestamp(body) {
                     Ok(timestamp) => return self.take_timestamp(kind, partition, timestamp),

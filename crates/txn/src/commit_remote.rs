@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use shoal_cluster::CallError;
+use shoal_cluster::RequestError;
 use shoal_types::{NodeId, PartitionId, Result, TransactionId};
 
 use crate::commit_driver::CommitDriver;
@@ -73,7 +73,7 @@ impl Transaction {
         self.counters.execute_count += 1;
         let mut asked = self.send_work(partition, node, std::iter::empty());
         let reply = asked.call.as_mut().await;
-        if let Err(CallError::Lost) = reply {
+        if let Err(RequestError::Lost) = reply {
             return Err(commit_lost());
         }
         self.take_reply(asked, reply)?;

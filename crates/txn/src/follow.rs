@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use shoal_cluster::{Call, CallError, Node, Place};
+use shoal_cluster::{Call, Node, Place, RequestError};
 use shoal_partition::{ChangeKind, Gap, LogEnd, LoggedChange, LoggedWrite};
 use shoal_types::{Error, ErrorCode, NodeId, Result, TableId, Timestamp, TransactionId};
 
@@ -97,7 +97,7 @@ struct OwnedWrite {
 struct Heard {
     number: usize,
     node: NodeId,
-    reply: std::result::Result<Vec<u8>, CallError>,
+    reply: std::result::Result<Vec<u8>, RequestError>,
 }
 
 enum Asking {

@@ -6,7 +6,7 @@
 //!
 //! - `transaction`, `participants`: a session's transaction.
 //! - `at_partition`: an operation on one partition, wherever that is led.
-//! - `read`, `scan` and `partition_scan` and `merge`, `write`, `write_one` and `write_remote`: its operations.
+//! - `read`, `scan` and `partition_scan` and `merge`, `staging`, `write`, `write_one` and `write_remote`: its operations.
 //! - `slice`: parts of long values. `new_row` and `numbering`: what all interfaces that insert rows share.
 //! - `write_many`: batches of writes of any kind; `interpret`: what is evaluated where rows lie.
 //! - `wait`, `deadlock`: waiting for others.
@@ -40,6 +40,7 @@ mod remote;
 mod scan;
 mod serve;
 mod slice;
+mod staging;
 mod transaction;
 mod wait;
 mod write;

@@ -317,8 +317,8 @@ impl Source {
             let held = self.walk.hold(request, transaction, &view, limit, &mut |row| {
                 keep(spec, row, bytes, rows);
                 match bytes.len() < BYTES_PER_HOLD {
-                    true => shoal_partition::Visit::Continue,
-                    false => shoal_partition::Visit::Stop,
+                    true => shoal_partition::VisitAnswer::Continue,
+                    false => shoal_partition::VisitAnswer::Stop,
                 }
             })?;
             if let Held::Wait(blocked) = held {

@@ -115,7 +115,7 @@ impl PartitionScan {
         transaction: &mut Transaction,
         view: &ReadView,
         limit: usize,
-        visit: &mut dyn FnMut(RowRef<'_>) -> shoal_partition::Visit,
+        visit: &mut dyn FnMut(RowRef<'_>) -> shoal_partition::VisitAnswer,
     ) -> Result<Held> {
         let Some((number, (start, end))) = self.open_ranges(request).next() else {
             if self.led_to.is_none() {
@@ -150,15 +150,15 @@ impl PartitionScan {
         self.term = term;
         let (mut buffer, mut failure, mut stopped) = (Vec::new(), None, false);
         let refused = match lock.is_some() && transaction.isolation == Isolation::ReadCommitted {
-            true => shoal_partition::Visit::ContinueUnlocked,
-            false => shoal_partition::Visit::Continue,
+            true => shoal_partition::VisitAnswer::ContinueUnlocked,
+            false => shoal_partition::VisitAnswer::Continue,
         };
         let mut show = |row: RowRef<'_>| {
             let answer = request.show(row, &mut buffer, refused, &mut *visit).unwrap_or_else(|error| {
                 failure = Some(error);
-                shoal_partition::Visit::Stop
+                shoal_partition::VisitAnswer::Stop
             });
-            stopped |= answer == shoal_partition::Visit::Stop;
+            stopped |= answer == shoal_partition::VisitAnswer::Stop;
             answer
         };
         let step = match lock.filter(|_| self.looks) {
@@ -267,7 +267,7 @@ impl PartitionScan {
                 break;
             }
             let row = request.layout().checked_row(row)?;
-            let is_wanted = is_shown && visitor.see(row) != shoal_partition::Visit::ContinueUnlocked;
+            let is_wanted = is_shown && visitor.see(row) != shoal_partition::VisitAnswer::ContinueUnlocked;
             if unlocks && !is_wanted {
                 let mut key = Vec::with_capacity(16);
                 request.primary_key().append_from_row(row, &mut key);

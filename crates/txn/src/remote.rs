@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_cluster::remote::{is_not_leader, not_leader};
-use shoal_cluster::{Call, CallError, Node, PartitionGuard, Place, Table};
+use shoal_cluster::{Call, Node, PartitionGuard, Place, RequestError, Table};
 use shoal_partition::{ReadView, SavepointMark};
 use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, TableId, Timestamp};
 use tokio::time::Instant;
@@ -275,7 +275,7 @@ impl Transaction {
     ) -> Asked {
         let call: Call = match self.node.remote() {
             Some(remote) => remote.call(node, &self.frame),
-            None => Box::pin(std::future::ready(Err(CallError::NotSent))),
+            None => Box::pin(std::future::ready(Err(RequestError::NotSent))),
         };
         let joins = self.participants.get(partition).is_some();
         Asked { partition, node, call, joins, write_bytes: write_bytes.collect() }
@@ -295,7 +295,7 @@ impl Transaction {
 
     /// Waits for all replies. All of them are taken account of, whatever the others are.
     pub(crate) async fn gather(&mut self, mut asked: Vec<Asked>) -> Vec<(u32, Result<Answer>)> {
-        let none = || -> Call { Box::pin(std::future::ready(Err(CallError::NotSent))) };
+        let none = || -> Call { Box::pin(std::future::ready(Err(RequestError::NotSent))) };
         let calls: Vec<Pin<Box<_>>> =
             asked.iter_mut().map(|one| std::mem::replace(&mut one.call, none())).collect();
         // The victim of a deadlock gives way at once: others wait for its locks, and it may be waiting for them elsewhere.
@@ -325,7 +325,7 @@ impl Transaction {
     /// # Errors
     /// What went wrong there. [`not_leader`] if nothing was done and somebody else may do it. Any other way to lose a leader
     /// ends the transaction.
-    pub(crate) fn take_reply(&mut self, asked: Asked, reply: Result<Vec<u8>, CallError>) -> Result<Answer> {
+    pub(crate) fn take_reply(&mut self, asked: Asked, reply: Result<Vec<u8>, RequestError>) -> Result<Answer> {
         let bytes = match reply {
             Ok(bytes) => bytes,
             Err(failure) => return Err(self.lose_call(&asked, failure)),
@@ -377,13 +377,13 @@ impl Transaction {
         outcome
     }
 
-    fn lose_call(&mut self, asked: &Asked, failure: CallError) -> Error {
+    fn lose_call(&mut self, asked: &Asked, failure: RequestError) -> Error {
         if let Some(remote) = self.node.remote() {
             remote.misplaced(asked.partition, asked.node, None);
         }
         let participant = self.participants.get(asked.partition);
         let joined = participant.is_some_and(|participant| participant.term != 0);
-        let unwritten = failure == CallError::NotSent || asked.write_bytes.is_empty();
+        let unwritten = failure == RequestError::NotSent || asked.write_bytes.is_empty();
         // Locks that the request may have taken are the transaction's, or are let go when it has ended.
         if !joined && unwritten {
             return not_leader(asked.partition);
@@ -433,7 +433,7 @@ impl Transaction {
     }
 }
 
-fn is_deadlock(reply: &Result<Vec<u8>, CallError>) -> bool {
+fn is_deadlock(reply: &Result<Vec<u8>, RequestError>) -> bool {
     let read = reply.as_ref().ok().and_then(|bytes| WorkReply::read(bytes).ok());
     matches!(read, Some(WorkReply { status: Status::Failed(error), .. }) if error.is(ErrorCode::LockDeadlock))
 }

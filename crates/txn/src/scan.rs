@@ -187,8 +187,8 @@ impl<'a> Visitor<'a> {
     }
 
     /// Sees a row where it lies, and pauses when enough rows were taken or the partition was held for long.
-    fn see_in_place(&mut self, row: RowRef<'_>) -> shoal_partition::Visit {
-        use shoal_partition::Visit as Answer;
+    fn see_in_place(&mut self, row: RowRef<'_>) -> shoal_partition::VisitAnswer {
+        use shoal_partition::VisitAnswer;
         let answer = self.see(row);
         self.takes_left -= u64::from(self.took);
         if self.rows.is_multiple_of(ROWS_PER_LOOK) {
@@ -196,28 +196,28 @@ impl<'a> Visitor<'a> {
         }
         self.paused |= self.takes_left == 0 || self.bytes >= BYTES_PER_HOLD;
         match answer {
-            Answer::Continue if self.paused => Answer::Stop,
+            VisitAnswer::Continue if self.paused => VisitAnswer::Stop,
             other => other,
         }
     }
 
-    pub fn see(&mut self, row: RowRef<'_>) -> shoal_partition::Visit {
-        use shoal_partition::Visit as Answer;
+    pub fn see(&mut self, row: RowRef<'_>) -> shoal_partition::VisitAnswer {
+        use shoal_partition::VisitAnswer;
         self.rows += 1;
         self.bytes += row.bytes().len();
         let answer = (self.visit)(row);
         self.took = matches!(answer, Ok(Visit::Take));
         match answer {
-            Ok(Visit::Take) => Answer::Continue,
-            Ok(Visit::Skip) if self.unlock_skipped => Answer::ContinueUnlocked,
-            Ok(Visit::Skip) => Answer::Continue,
+            Ok(Visit::Take) => VisitAnswer::Continue,
+            Ok(Visit::Skip) if self.unlock_skipped => VisitAnswer::ContinueUnlocked,
+            Ok(Visit::Skip) => VisitAnswer::Continue,
             Ok(Visit::TakeAndStop | Visit::Stop) => {
                 self.stopped = true;
-                Answer::Stop
+                VisitAnswer::Stop
             }
             Err(error) => {
                 self.error = Some(error);
-                Answer::Stop
+                VisitAnswer::Stop
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_cluster::{Appending, Node, Place, Table, Waiter};
-use shoal_partition::{KeyRange as IndexKeyRange, LockPolicy, LockRequest, ReadView, SavepointMark, WaitToken};
+use shoal_partition::{KeyBounds, LockPolicy, LockRequest, ReadView, SavepointMark, WaitToken};
 use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, Timestamp, TransactionId};
 
 use crate::api::*;
@@ -538,9 +538,9 @@ fn too_large() -> Error {
 }
 
 /// A range in the partition's words.
-pub(crate) fn partition_range(range: &KeyRange) -> IndexKeyRange {
+pub(crate) fn partition_range(range: &KeyRange) -> KeyBounds {
     use std::ops::Bound;
     let start = if range.start.is_empty() { Bound::Unbounded } else { Bound::Included(range.start.clone()) };
     let end = if range.end.is_empty() { Bound::Unbounded } else { Bound::Excluded(range.end.clone()) };
-    IndexKeyRange { start, end }
+    KeyBounds { start, end }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use shoal_cluster::remote::is_not_leader;
 use shoal_cluster::table_map::{ById, TableMap};
-use shoal_cluster::{CallError, Table};
+use shoal_cluster::{RequestError, Table};
 use shoal_partition::{ReadView, Step};
 use shoal_types::{Error, Outcome, Result, TableId};
 
@@ -17,8 +17,8 @@ use crate::api::*;
 use crate::interpret::{ChangeOfRow, RowChange, Staged, stage};
 use crate::protocol::{self, Write, WriteKind, WriteStop, put_bytes};
 use crate::remote::{Answer, LeaderWait, WorkFor, commit_lost, map_version};
+use crate::staging::{ROWS_PER_HOLD, duplicate, primary_key_of, unique_changes};
 use crate::transaction::Transaction;
-use crate::write::{ROWS_PER_HOLD, duplicate, primary_key_of, unique_changes};
 use crate::write_remote::{BYTES_PER_FRAME, ROWS_PER_FRAME};
 
 /// One write of a batch. Rows are encoded by the table's layout, keys are memcomparable.
@@ -142,7 +142,7 @@ impl Transaction {
             protocol::put_then_commit(&mut self.frame, std::iter::empty(), sequences);
             let mut asked = self.send_work(partition, node, placed.iter().map(|one| one.bytes.len()));
             let reply = asked.call.as_mut().await;
-            if let Err(CallError::Lost) = reply {
+            if let Err(RequestError::Lost) = reply {
                 return Err(commit_lost());
             }
             match self.take_reply(asked, reply) {

@@ -10,8 +10,8 @@ use shoal_types::{Error, IndexId, NodeId, Result, TableId};
 use crate::api::*;
 use crate::at_partition::PartitionOperation;
 use crate::protocol::{FoundRows, Write, WriteKind, WriteStop};
+use crate::staging::{Placed, RunEnd, UniqueChange, duplicate, internal, row_gone, unique_changes};
 use crate::transaction::Transaction;
-use crate::write::{Placed, RunEnd, UniqueChange, duplicate, internal, row_gone, unique_changes};
 
 /// Inserts a row; the row that has its key, and the index, if there is one.
 pub(crate) struct InsertOne<'a> {

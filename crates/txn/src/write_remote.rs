@@ -5,8 +5,8 @@ use shoal_types::{NodeId, Result, TableId};
 
 use crate::protocol::{self, Write, WriteKind};
 use crate::remote::{Answer, LeaderWait, WorkFor, map_version};
+use crate::staging::Placed;
 use crate::transaction::Transaction;
-use crate::write::Placed;
 
 /// Rows and bytes that go in one frame.
 pub(crate) const ROWS_PER_FRAME: usize = 4096;

@@ -12,7 +12,7 @@
 //! fetching a snapshot when another takes its place begins again with that.
 
 use prost::Message;
-use shoal_partition::{Direction, Visit};
+use shoal_partition::{Direction, VisitAnswer};
 use shoal_types::Result;
 
 use crate::base::errors::temporary;
@@ -148,7 +148,11 @@ impl Dictionary {
                     if is_old {
                         changes.push(RowChange::Delete(primary_key(name)));
                     }
-                    if is_old && changes.len() < ROWS_PER_COMMIT { Visit::Continue } else { Visit::Stop }
+                    if is_old && changes.len() < ROWS_PER_COMMIT {
+                        VisitAnswer::Continue
+                    } else {
+                        VisitAnswer::Stop
+                    }
                 },
             )?;
         }

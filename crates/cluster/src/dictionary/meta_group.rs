@@ -46,6 +46,23 @@ pub(crate) struct MetaState {
     /// Tokens under which this node wants, or has, locks at other nodes.
     wanted: Arc<Mutex<HashSet<u64>>>,
     is_checking_locks: AtomicBool,
+    /// Tables that statements of this node are filling and nobody else sees yet.
+    being_filled: Arc<Mutex<HashSet<TableId>>>,
+}
+
+/// Tables that a statement is filling, until this is dropped: nobody takes them for what a crash has left behind.
+pub struct BeingFilled {
+    tables: Vec<TableId>,
+    all: Arc<Mutex<HashSet<TableId>>>,
+}
+
+impl Drop for BeingFilled {
+    fn drop(&mut self) {
+        let mut all = lock(&self.all);
+        for table in &self.tables {
+            all.remove(table);
+        }
+    }
 }
 
 /// A token is wanted until this is dropped.
@@ -127,6 +144,32 @@ impl Dictionary {
             lock(&meta.definers).retain(|&(holder, _), _| holder != node);
             lock(&meta.tables).retain(|&(holder, _), _| holder != node);
         }
+    }
+
+    /// A statement of this node is about to make these tables, which others are not to see before they are full.
+    pub fn begin_to_fill(&self, tables: Vec<TableId>) -> BeingFilled {
+        lock(&self.meta.being_filled).extend(tables.iter().copied());
+        BeingFilled { tables, all: Arc::clone(&self.meta.being_filled) }
+    }
+
+    pub(crate) fn being_filled_here(&self) -> Vec<TableId> {
+        lock(&self.meta.being_filled).iter().copied().collect()
+    }
+
+    /// The tables that statements are filling anywhere.
+    ///
+    /// # Errors
+    /// 1297: a node with sessions does not say, and may live.
+    pub async fn being_filled(&self) -> Result<HashSet<TableId>> {
+        let mut tables: HashSet<TableId> = self.being_filled_here().into_iter().collect();
+        let Some(cluster) = self.cluster() else { return Ok(tables) };
+        for node in &cluster.options.nodes {
+            if node.id != cluster.options.me && node.roles.has_sessions() {
+                let reply = cluster.ask_within(node.id, Ask::TablesBeingFilled(true), REQUEST_TIMEOUT).await?;
+                tables.extend(reply.tokens.into_iter().map(|table| TableId(table as u32)));
+            }
+        }
+        Ok(tables)
     }
 
     /// Somebody of this node wants or has the locks of this token.

@@ -13,7 +13,7 @@
 
 use prost::Message;
 use shoal_log::Durability;
-use shoal_partition::{Direction, Partition, Visit};
+use shoal_partition::{Direction, Partition, VisitAnswer};
 use shoal_types::{Error, IndexMethod, Outcome, Result, TableId, TableSchema};
 
 use crate::dictionary::Dictionary;
@@ -45,7 +45,7 @@ fn end_of_changes(partition: &mut Partition, direction: Direction) -> Result<u64
     let mut version = 0;
     visit_rows(partition, CHANGES_TABLE, None, direction, &mut |name, _| {
         version = version_of(name);
-        Visit::Stop
+        VisitAnswer::Stop
     })?;
     Ok(version)
 }
@@ -65,7 +65,7 @@ pub(crate) fn snapshot_head(partition: &mut Partition) -> Result<Option<Snapshot
     let mut head = None;
     visit_rows(partition, DICTIONARY_TABLE, None, Direction::Forward, &mut |name, bytes| {
         head = name.is_empty().then(|| SnapshotHead::decode(bytes));
-        Visit::Stop
+        VisitAnswer::Stop
     })?;
     let damaged = |error| Error::unknown(format!("the head of the dictionary's snapshot is damaged: {error}"));
     head.transpose().map_err(damaged)
@@ -78,7 +78,7 @@ pub(crate) fn stray_pieces(partition: &mut Partition, head: u64, limit: usize) -
         if !name.is_empty() && version_of(name) != head {
             stray.push(name.to_vec());
         }
-        if stray.len() < limit { Visit::Continue } else { Visit::Stop }
+        if stray.len() < limit { VisitAnswer::Continue } else { VisitAnswer::Stop }
     })?;
     Ok(stray)
 }
@@ -108,7 +108,7 @@ impl Dictionary {
         visit_rows(&mut guard, CHANGES_TABLE, from, Direction::Forward, &mut |name, changes| {
             bytes += changes.len();
             reply.changes.push(CatalogChange { version: version_of(name), changes: changes.to_vec() });
-            if bytes > REPLY_BYTES { Visit::Stop } else { Visit::Continue }
+            if bytes > REPLY_BYTES { VisitAnswer::Stop } else { VisitAnswer::Continue }
         })?;
         if reply.changes.first().is_some_and(|first| first.version != since + 1) {
             reply.changes.clear();
@@ -146,11 +146,11 @@ impl Dictionary {
         let from = Some(primary_key(&piece_name(wanted.version, wanted.number)));
         visit_rows(&mut guard, DICTIONARY_TABLE, from, Direction::Forward, &mut |name, piece| {
             if version_of(name) != wanted.version {
-                return Visit::Stop;
+                return VisitAnswer::Stop;
             }
             bytes += piece.len();
             reply.pieces.push(piece.to_vec());
-            if bytes > REPLY_BYTES { Visit::Stop } else { Visit::Continue }
+            if bytes > REPLY_BYTES { VisitAnswer::Stop } else { VisitAnswer::Continue }
         })?;
         Ok(reply)
     }

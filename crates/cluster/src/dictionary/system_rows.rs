@@ -3,7 +3,9 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use shoal_partition::{Cursor, Direction, KeyRange, Partition, ReadView, ScanState, Step, Visit, WaitToken};
+use shoal_partition::{
+    Cursor, Direction, KeyBounds, Partition, ReadView, ScanState, Step, VisitAnswer, WaitToken,
+};
 use shoal_types::row::RowRef;
 use shoal_types::{Error, IndexId, Outcome, Result, TableId, TableSchema, TransactionId};
 
@@ -38,13 +40,13 @@ pub(crate) fn visit_rows(
     table: TableId,
     from: Option<Vec<u8>>,
     direction: Direction,
-    visit: &mut dyn FnMut(&[u8], &[u8]) -> Visit,
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> VisitAnswer,
 ) -> Result<()> {
     if partition.schema(table).is_none() {
         return Ok(());
     }
     let start = from.map_or(Bound::Unbounded, Bound::Included);
-    let mut cursor = Cursor::new(table, IndexId(0), KeyRange { start, ..KeyRange::ALL }, direction);
+    let mut cursor = Cursor::new(table, IndexId(0), KeyBounds { start, ..KeyBounds::ALL }, direction);
     let view = ReadView::newest(None, WaitToken(0));
     loop {
         let mut see = |row: RowRef<'_>| visit(row.raw(0), second_column(row));

@@ -11,7 +11,7 @@ use crate::base::topology::{ClusterOptions, NodeEntry, Roles};
 use crate::base::wait::{Waiter, lock};
 use crate::membership::frames::FRAME_OPERATION;
 use crate::membership::peers::{Membership, Peer};
-use crate::membership::remote::{Call, CallError, Place, Remote};
+use crate::membership::remote::{Call, Place, Remote, RequestError};
 
 /// Clocks that are further apart than this are a fault of a host, not of the network.
 const CLOCK_DIFFERENCE_MAX_US: u64 = 60_000_000;
@@ -160,12 +160,12 @@ impl Remote for Links {
 
     fn call(&self, to: NodeId, request: &[u8]) -> Call {
         let call = self.cluster.call(to, FRAME_OPERATION, |buffer| buffer.extend_from_slice(request));
-        let Some(call) = call else { return Box::pin(std::future::ready(Err(CallError::NotSent))) };
+        let Some(call) = call else { return Box::pin(std::future::ready(Err(RequestError::NotSent))) };
         Box::pin(async move {
             match call.await {
                 Ok(reply) => Ok(reply.payload),
-                Err(error) if error.was_sent() => Err(CallError::Lost),
-                Err(_) => Err(CallError::NotSent),
+                Err(error) if error.was_sent() => Err(RequestError::Lost),
+                Err(_) => Err(RequestError::NotSent),
             }
         })
     }

@@ -7,7 +7,7 @@ use shoal_types::{Error, ErrorCode, Outcome, Result};
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20")]
     pub ask: Option<Ask>,
 }
 
@@ -55,6 +55,9 @@ pub(crate) enum Ask {
     /// Which of the locks that the asker keeps for this node are not wanted any more.
     #[prost(message, tag = "16")]
     UnwantedLocks(LockTokens),
+    /// Tables that statements of the node are filling and nobody else sees yet; in the reply's tokens.
+    #[prost(bool, tag = "17")]
+    TablesBeingFilled(bool),
     /// A place in the cluster, for a native client.
     #[prost(bool, tag = "20")]
     Join(bool),

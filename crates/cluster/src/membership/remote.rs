@@ -7,7 +7,7 @@
 //!
 //! Frames from one thread to one node arrive in the order in which they were handed over, `send` and `call` alike, as long as the
 //! link between them lives. A call that fails has failed for good: whether its request was executed is known only
-//! for [`CallError::NotSent`].
+//! for [`RequestError::NotSent`].
 
 use std::pin::Pin;
 
@@ -24,7 +24,7 @@ pub enum Place {
 
 /// Why a call has no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallError {
+pub enum RequestError {
     /// Nothing of the request has left this process.
     NotSent,
     /// The link broke, or the other side gave up: the request was executed, or will be, or never.
@@ -32,7 +32,7 @@ pub enum CallError {
 }
 
 /// A reply that is on its way. Dropping it tells the other side that nobody waits any more.
-pub type Call = Pin<Box<dyn Future<Output = Result<Vec<u8>, CallError>>>>;
+pub type Call = Pin<Box<dyn Future<Output = Result<Vec<u8>, RequestError>>>>;
 
 /// The other nodes of a cluster. Implementations are shared by all threads; every call returns at once.
 pub trait Remote: Send + Sync + 'static {

@@ -68,6 +68,10 @@ impl Node {
                 tokens.retain(|&token| !self.wants_lock(token));
                 Ok(ServiceReply { tokens, ..ServiceReply::default() })
             }
+            Ask::TablesBeingFilled(_) => {
+                let tokens = self.being_filled_here().into_iter().map(|table| u64::from(table.0)).collect();
+                Ok(ServiceReply { tokens, ..ServiceReply::default() })
+            }
             Ask::AwaitCatalog(version) => {
                 let partitions = self.have_catalog(version).await?;
                 Ok(ServiceReply { partitions, ..ServiceReply::default() })

@@ -6,14 +6,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use shoal_parser::ast::Statement;
-use shoal_parser::{Digester, SqlMode, normalised_text, parse, parse_expression, parse_first, parse_parameterised};
+use shoal_parser::{Digester, ParserMode, normalised_text, parse, parse_expression, parse_first, parse_parameterised};
 
-const MODES: [SqlMode; 5] = [
-    SqlMode::ANSI_QUOTES,
-    SqlMode::PIPES_AS_CONCAT,
-    SqlMode::NO_BACKSLASH_ESCAPES,
-    SqlMode::IGNORE_SPACE,
-    SqlMode::HIGH_NOT_PRECEDENCE,
+const MODES: [ParserMode; 5] = [
+    ParserMode::ANSI_QUOTES,
+    ParserMode::PIPES_AS_CONCAT,
+    ParserMode::NO_BACKSLASH_ESCAPES,
+    ParserMode::IGNORE_SPACE,
+    ParserMode::HIGH_NOT_PRECEDENCE,
 ];
 
 fuzz_target!(|input: &[u8]| {
@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
         .into_iter()
         .enumerate()
         .filter(|(index, _)| picks >> index & 1 == 1)
-        .fold(SqlMode::NONE, |mode, (_, picked)| mode | picked);
+        .fold(ParserMode::NONE, |mode, (_, picked)| mode | picked);
     let _ = parse(sql, mode);
     let _ = parse_expression(sql, mode);
     normalised_text(sql, 0, mode);
@@ -36,7 +36,7 @@ fuzz_target!(|input: &[u8]| {
         assert_eq!(parameterised.literal_count as usize, literals.len());
         if let Statement::Query(query) = first.statement {
             let text = query.to_string();
-            let _ = parse(text.as_bytes(), SqlMode::NONE);
+            let _ = parse(text.as_bytes(), ParserMode::NONE);
         }
     }
 });

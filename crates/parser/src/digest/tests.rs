@@ -1,8 +1,8 @@
 use super::{Digest, Digester, LITERALS_MAX, LiteralText};
 use crate::ast::{Expr, LiteralValue, Statement};
-use crate::{SqlMode, normalised_text, parse_parameterised};
+use crate::{ParserMode, normalised_text, parse_parameterised};
 
-fn digest_in(mode: SqlMode, sql: &str) -> (Digest, Vec<String>) {
+fn digest_in(mode: ParserMode, sql: &str) -> (Digest, Vec<String>) {
     let mut literals = Vec::new();
     let digest = Digester::default().digest(sql.as_bytes(), 0, mode, &mut literals);
     let texts = literals
@@ -18,7 +18,7 @@ fn digest_in(mode: SqlMode, sql: &str) -> (Digest, Vec<String>) {
 }
 
 fn digest(sql: &str) -> (Digest, Vec<String>) {
-    digest_in(SqlMode::NONE, sql)
+    digest_in(ParserMode::NONE, sql)
 }
 
 #[track_caller]
@@ -91,7 +91,7 @@ fn what_shapes_a_plan_stays_in_the_digest() {
 #[test]
 fn the_mode_is_part_of_the_digest() {
     let sql = "SELECT a FROM t WHERE b || c";
-    assert_ne!(digest(sql).0.hash, digest_in(SqlMode::PIPES_AS_CONCAT, sql).0.hash);
+    assert_ne!(digest(sql).0.hash, digest_in(ParserMode::PIPES_AS_CONCAT, sql).0.hash);
 }
 
 #[test]
@@ -120,9 +120,9 @@ fn the_digest_covers_the_first_statement() {
     let mut literals = Vec::new();
     let sql = b"SELECT a FROM t WHERE b=1 ; SELECT 2";
     let mut digester = Digester::default();
-    let first = digester.digest(sql, 0, SqlMode::NONE, &mut literals);
+    let first = digester.digest(sql, 0, ParserMode::NONE, &mut literals);
     assert_eq!((first.start, first.end, first.next, literals.len()), (0, 25, Some(28), 1));
-    let second = digester.digest(sql, 28, SqlMode::NONE, &mut literals);
+    let second = digester.digest(sql, 28, ParserMode::NONE, &mut literals);
     assert_eq!((second.start, second.end, second.next, literals.len()), (28, 36, None, 0));
     assert_eq!(first.hash, digest("SELECT a FROM t WHERE b=5").0.hash);
 }
@@ -130,7 +130,7 @@ fn the_digest_covers_the_first_statement() {
 /// The ordinals of the literals in the tree's debug text.
 fn ordinals(sql: &str) -> (Vec<u32>, bool) {
     let parsed =
-        parse_parameterised(sql.as_bytes(), 0, SqlMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        parse_parameterised(sql.as_bytes(), 0, ParserMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"));
     let tree = format!("{:?}", parsed.statement);
     let found = tree
         .split("ordinal: Some(")
@@ -169,7 +169,7 @@ fn literals_that_shape_the_tree_make_it_unfit_for_other_values() {
 
 /// Replaces each literal by the one with the same ordinal.
 fn literal_values(sql: &str) -> Vec<LiteralValue> {
-    let Ok(parsed) = parse_parameterised(sql.as_bytes(), 0, SqlMode::NONE) else { panic!("{sql}") };
+    let Ok(parsed) = parse_parameterised(sql.as_bytes(), 0, ParserMode::NONE) else { panic!("{sql}") };
     let Statement::Insert(insert) = parsed.statement else { panic!("{sql}") };
     let crate::ast::InsertSource::Values(rows) = insert.source else { panic!("{sql}") };
     rows.into_iter()
@@ -185,11 +185,11 @@ fn literal_values(sql: &str) -> Vec<LiteralValue> {
 fn the_digest_and_the_parser_read_the_same_values() {
     let sql = "INSERT INTO t VALUES (1, 'a\\tb', \"c\"\"d\", 0x4D, b'11', 1.50, 2e3, 99999999999999999999)";
     let mut literals = Vec::new();
-    Digester::default().digest(sql.as_bytes(), 0, SqlMode::NONE, &mut literals);
+    Digester::default().digest(sql.as_bytes(), 0, ParserMode::NONE, &mut literals);
     let parsed = literal_values(sql);
     assert_eq!(parsed.len(), literals.len());
     for (literal, parsed) in literals.iter().zip(parsed) {
-        match (literal.value(sql.as_bytes(), SqlMode::NONE), parsed) {
+        match (literal.value(sql.as_bytes(), ParserMode::NONE), parsed) {
             (LiteralText::Integer(left), LiteralValue::Integer(right)) => assert_eq!(left, right),
             (LiteralText::Decimal(left), LiteralValue::Decimal(right)) => assert_eq!(left, right),
             (LiteralText::Float(left), LiteralValue::Float(right)) => assert_eq!(left, right),
@@ -210,7 +210,7 @@ fn the_normalised_text_folds_literals_lists_and_rows() {
         ("SELECT 1 /* c */ ; SELECT 2", "SELECT ?"),
         ("SELECT `a``b`, @x", "SELECT `a``b` , @x"),
     ] {
-        assert_eq!(normalised_text(sql.as_bytes(), 0, SqlMode::NONE), expected);
+        assert_eq!(normalised_text(sql.as_bytes(), 0, ParserMode::NONE), expected);
     }
 }
 
@@ -218,7 +218,7 @@ fn the_normalised_text_folds_literals_lists_and_rows() {
 fn a_bulk_load_is_not_cacheable_and_is_not_read_to_its_end() {
     let insert = |rows: usize| format!("INSERT INTO t VALUES {}", vec!["(1, 'a')"; rows].join(","));
     let mut literals = Vec::new();
-    let mut digest = |sql: &str| Digester::default().digest(sql.as_bytes(), 0, SqlMode::NONE, &mut literals);
+    let mut digest = |sql: &str| Digester::default().digest(sql.as_bytes(), 0, ParserMode::NONE, &mut literals);
     assert!(digest(&insert(LITERALS_MAX / 2)).cacheable);
     assert!(!digest(&insert(LITERALS_MAX / 2 + 1)).cacheable);
     assert!(literals.len() <= LITERALS_MAX + 1);

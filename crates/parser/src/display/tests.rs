@@ -1,8 +1,8 @@
 use crate::ast::{Query, Statement};
-use crate::{SqlMode, parse, parse_expression};
+use crate::{ParserMode, parse, parse_expression};
 
 fn shown(sql: &str) -> String {
-    parse_expression(sql.as_bytes(), SqlMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}")).to_string()
+    parse_expression(sql.as_bytes(), ParserMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}")).to_string()
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn generated_columns_and_checks_look_as_mysql_shows_them() {
 
 #[test]
 fn strings_outside_utf_8_are_shown_in_hexadecimal() {
-    let Ok(expr) = parse_expression(b"_latin1'\xe9'", SqlMode::NONE) else {
+    let Ok(expr) = parse_expression(b"_latin1'\xe9'", ParserMode::NONE) else {
         panic!("any byte may be in a string")
     };
     assert_eq!(expr.to_string(), "_latin1 x'E9'");
@@ -50,11 +50,12 @@ fn every_query_of_the_corpus_says_the_same_when_shown_and_parsed_again() {
     let text = include_str!("../../testscripts/mysql-statements.txt");
     let mut queries = 0;
     for sql in text.lines().filter(|line| !line.starts_with('#')) {
-        for statement in parse(sql.as_bytes(), SqlMode::NONE).expect("the corpus parses") {
+        for statement in parse(sql.as_bytes(), ParserMode::NONE).expect("the corpus parses") {
             let Statement::Query(query) = statement else { continue };
             let original = query;
             let first = original.to_string();
-            let again = parse(first.as_bytes(), SqlMode::NONE).unwrap_or_else(|error| panic!("{first}: {error}"));
+            let again =
+                parse(first.as_bytes(), ParserMode::NONE).unwrap_or_else(|error| panic!("{first}: {error}"));
             let [Statement::Query(query)] = again.as_slice() else { panic!("{first}") };
             assert_eq!(first, query.to_string(), "{sql}");
             assert_eq!(shape(&original), shape(query), "{sql}");

@@ -15,7 +15,7 @@ mod tests;
 pub(crate) use text::{bit_bytes, hex_bytes, name_text, string_bytes, trim_marks};
 pub(crate) use token::{Token, TokenKind};
 
-use crate::SqlMode;
+use crate::ParserMode;
 
 /// The server version that `/*!NNNNN */` comments are held against.
 pub const SERVER_VERSION: u32 = 80400;
@@ -66,7 +66,7 @@ fn is_space(byte: u8) -> bool {
 pub(crate) struct Lexer<'a> {
     source: &'a [u8],
     position: usize,
-    mode: SqlMode,
+    mode: ParserMode,
     version_comment_depth: u8,
     /// The token before was a name, so a dot that touches it separates name parts.
     after_name: bool,
@@ -78,7 +78,7 @@ pub(crate) struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     /// A lexer over `source` from byte `position` on. Sources beyond 4 GiB are read up to that limit.
-    pub(crate) fn new(source: &'a [u8], position: usize, mode: SqlMode) -> Lexer<'a> {
+    pub(crate) fn new(source: &'a [u8], position: usize, mode: ParserMode) -> Lexer<'a> {
         let limit = source.len().min(u32::MAX as usize);
         Lexer {
             source: &source[..limit],
@@ -116,7 +116,7 @@ impl<'a> Lexer<'a> {
             b'0'..=b'9' => self.number(start),
             b'.' => self.dot(start, after_name && touching),
             b'`' => self.quoted_name(start, b'`'),
-            b'"' if self.mode.contains(SqlMode::ANSI_QUOTES) => self.quoted_name(start, b'"'),
+            b'"' if self.mode.contains(ParserMode::ANSI_QUOTES) => self.quoted_name(start, b'"'),
             b'\'' | b'"' => self.string(start, start, first, TokenKind::String),
             b'@' => self.at(start),
             _ => self.operator(start, first),

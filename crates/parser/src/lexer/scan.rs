@@ -1,7 +1,7 @@
 //! The scanners for single tokens.
 
 use super::{Lexer, Token, TokenKind, is_digit, is_word};
-use crate::SqlMode;
+use crate::ParserMode;
 
 impl Lexer<'_> {
     /// A word, or one of the literals that start with a letter.
@@ -141,7 +141,7 @@ impl Lexer<'_> {
     /// A string whose opening quote stands at `open`.
     #[inline]
     pub(super) fn string(&mut self, start: usize, open: usize, quote: u8, kind: TokenKind) -> Token {
-        let backslash_escapes = !self.mode.contains(SqlMode::NO_BACKSLASH_ESCAPES);
+        let backslash_escapes = !self.mode.contains(ParserMode::NO_BACKSLASH_ESCAPES);
         let mut escaped = false;
         let mut position = open + 1;
         loop {

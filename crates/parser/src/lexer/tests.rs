@@ -1,8 +1,8 @@
 use super::{Lexer, TokenKind, bit_bytes, hex_bytes};
-use crate::SqlMode;
+use crate::ParserMode;
 
 fn kinds(sql: &str) -> Vec<TokenKind> {
-    let mut lexer = Lexer::new(sql.as_bytes(), 0, SqlMode::NONE);
+    let mut lexer = Lexer::new(sql.as_bytes(), 0, ParserMode::NONE);
     let mut kinds = Vec::new();
     loop {
         let token = lexer.next();
@@ -54,7 +54,7 @@ fn variables_and_hosts_are_one_token_unless_quoted() {
 #[test]
 fn tokens_cover_the_source_in_order() {
     let sql = "SELECT a.b, 'x''y', 1.5e3 FROM `t` -- end";
-    let mut lexer = Lexer::new(sql.as_bytes(), 0, SqlMode::NONE);
+    let mut lexer = Lexer::new(sql.as_bytes(), 0, ParserMode::NONE);
     let mut end = 0;
     loop {
         let token = lexer.next();

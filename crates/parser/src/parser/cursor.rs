@@ -4,7 +4,7 @@ use super::{Parser, Result};
 use crate::ast::{ColumnName, Ident, ObjectName};
 use crate::lexer::{Token, TokenKind, name_text, string_bytes};
 use crate::reserved::is_reserved;
-use crate::{ParseError, ParseErrorKind, SqlMode};
+use crate::{ParseError, ParseErrorKind, ParserMode};
 
 /// A word in upper case, for dispatch by `match`. Longer words and words outside ASCII are empty: no keyword is.
 pub(super) struct UpperWord {
@@ -280,7 +280,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn take_string_token(&mut self) -> std::borrow::Cow<'a, [u8]> {
         let token = self.advance();
-        string_bytes(self.source, &token, !self.mode.contains(SqlMode::NO_BACKSLASH_ESCAPES))
+        string_bytes(self.source, &token, !self.mode.contains(ParserMode::NO_BACKSLASH_ESCAPES))
     }
 
     /// A string or a hexadecimal literal, for separators.

@@ -7,7 +7,7 @@ use super::function::call;
 use super::{EXPRESSION_HEIGHT_MAX, Parser, Result};
 use crate::ast::{BinaryOperator, Expr, IntervalUnit, Quantifier, TruthTest, UnaryOperator};
 use crate::lexer::TokenKind;
-use crate::{ParseErrorKind, SqlMode};
+use crate::{ParseErrorKind, ParserMode};
 
 /// Binding powers; a higher one binds tighter.
 pub(super) mod power {
@@ -126,7 +126,9 @@ impl Parser<'_> {
             TokenKind::ShiftLeft => binary(ShiftLeft, power::SHIFT),
             TokenKind::ShiftRight => binary(ShiftRight, power::SHIFT),
             TokenKind::AmpersandAmpersand => Some((Infix::And, power::AND)),
-            TokenKind::PipePipe if self.mode.contains(SqlMode::PIPES_AS_CONCAT) => binary(Concat, power::CONCAT),
+            TokenKind::PipePipe if self.mode.contains(ParserMode::PIPES_AS_CONCAT) => {
+                binary(Concat, power::CONCAT)
+            }
             TokenKind::PipePipe => Some((Infix::Or, power::OR)),
             TokenKind::Word => self.infix_word(),
             _ => None,
@@ -314,7 +316,7 @@ impl Parser<'_> {
     /// NOT, which is an operand of AND, OR, XOR and NOT alone unless HIGH_NOT_PRECEDENCE makes it `!`.
     #[inline(never)]
     pub(super) fn not_operator(&mut self, minimum: u8) -> Result<Expr> {
-        let operand_power = if self.mode.contains(SqlMode::HIGH_NOT_PRECEDENCE) {
+        let operand_power = if self.mode.contains(ParserMode::HIGH_NOT_PRECEDENCE) {
             power::BANG
         } else if minimum <= power::NOT {
             power::NOT

@@ -2,7 +2,7 @@
 
 use super::expression::{Interval, power};
 use super::{Parser, Result};
-use crate::SqlMode;
+use crate::ParserMode;
 use crate::ast::{
     Cast, Expr, FunctionCall, GroupConcat, Ident, IntervalUnit, JsonResponse, JsonValue, TemporalKind, TrimSide,
     WeightString,
@@ -74,8 +74,8 @@ impl Parser<'_> {
 
     /// A call whose name has been taken; the current token is the parenthesis.
     pub(super) fn function(&mut self, name: Ident, upper: &str, adjacent: bool) -> Result<Expr> {
-        let by_name_only =
-            name.quoted || (!adjacent && !self.mode.contains(SqlMode::IGNORE_SPACE) && TOUCHING.contains(&upper));
+        let by_name_only = name.quoted
+            || (!adjacent && !self.mode.contains(ParserMode::IGNORE_SPACE) && TOUCHING.contains(&upper));
         if by_name_only {
             return self.stored_function(None, name);
         }

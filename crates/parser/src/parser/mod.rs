@@ -40,7 +40,7 @@ mod tests;
 use crate::ast::{Expr, Statement};
 use crate::digest::{Digester, LiteralToken};
 use crate::lexer::{Lexer, Token, TokenKind};
-use crate::{ParseError, ParseErrorKind, SqlMode};
+use crate::{ParseError, ParseErrorKind, ParserMode};
 
 /// Rules inside rules: parentheses, subqueries, function arguments, blocks. A level costs about 2 KiB of stack in a release build, so this
 /// fits in a thread with 2 MiB many times over.
@@ -79,7 +79,7 @@ pub struct Parameterised {
 }
 
 /// Parses every statement of `sql`.
-pub fn parse(sql: &[u8], mode: SqlMode) -> Result<Vec<Statement>> {
+pub fn parse(sql: &[u8], mode: ParserMode) -> Result<Vec<Statement>> {
     let mut statements = Vec::new();
     let mut position = Some(0);
     while let Some(start) = position {
@@ -91,14 +91,14 @@ pub fn parse(sql: &[u8], mode: SqlMode) -> Result<Vec<Statement>> {
 }
 
 /// Parses the first statement at or behind byte `start` of `sql`; positions in trees and errors count from the start of `sql`.
-pub fn parse_first(sql: &[u8], start: usize, mode: SqlMode) -> Result<Parsed> {
+pub fn parse_first(sql: &[u8], start: usize, mode: ParserMode) -> Result<Parsed> {
     let mut parser = Parser::new(sql, start, mode);
     let (statement, start, end) = parser.single_statement()?;
     Ok(Parsed { statement, parameter_count: parser.parameter_count, start, end, next: parser.next_statement() })
 }
 
 /// Parses the first statement at or behind byte `start` and gives its literals their ordinals in the list that `Digester` yields.
-pub fn parse_parameterised(sql: &[u8], start: usize, mode: SqlMode) -> Result<Parameterised> {
+pub fn parse_parameterised(sql: &[u8], start: usize, mode: ParserMode) -> Result<Parameterised> {
     let mut literals = Vec::new();
     Digester::default().digest(sql, start, mode, &mut literals);
     let mut parser = Parser::new(sql, start, mode);
@@ -116,7 +116,7 @@ pub fn parse_parameterised(sql: &[u8], start: usize, mode: SqlMode) -> Result<Pa
 }
 
 /// Parses a lone expression, as stored for defaults, generated columns and checks.
-pub fn parse_expression(sql: &[u8], mode: SqlMode) -> Result<Expr> {
+pub fn parse_expression(sql: &[u8], mode: ParserMode) -> Result<Expr> {
     let mut parser = Parser::new(sql, 0, mode);
     let expr = parser.expr()?;
     parser.expect_kind(TokenKind::End)?;
@@ -126,7 +126,7 @@ pub fn parse_expression(sql: &[u8], mode: SqlMode) -> Result<Expr> {
 pub(crate) struct Parser<'a> {
     source: &'a [u8],
     lexer: Lexer<'a>,
-    mode: SqlMode,
+    mode: ParserMode,
     /// The token that the next rule looks at.
     token: Token,
     /// End of the token before it.
@@ -143,7 +143,7 @@ pub(crate) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(source: &'a [u8], start: usize, mode: SqlMode) -> Parser<'a> {
+    fn new(source: &'a [u8], start: usize, mode: ParserMode) -> Parser<'a> {
         let mut lexer = Lexer::new(source, start, mode);
         let token = lexer.next();
         Parser {

@@ -10,21 +10,21 @@ mod statements;
 
 use super::{parse, parse_expression};
 use crate::ast::{Expr, Statement};
-use crate::{ParseError, SqlMode};
+use crate::{ParseError, ParserMode};
 
 /// The only statement of `sql`.
 fn statement(sql: &str) -> Statement {
-    let mut statements = parse(sql.as_bytes(), SqlMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let mut statements = parse(sql.as_bytes(), ParserMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"));
     assert_eq!(statements.len(), 1, "{sql}");
     statements.remove(0)
 }
 
 fn expression(sql: &str) -> Expr {
-    parse_expression(sql.as_bytes(), SqlMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    parse_expression(sql.as_bytes(), ParserMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
 fn error(sql: &str) -> ParseError {
-    match parse(sql.as_bytes(), SqlMode::NONE) {
+    match parse(sql.as_bytes(), ParserMode::NONE) {
         Ok(statements) => panic!("{sql} parsed into {statements:?}"),
         Err(error) => error,
     }

@@ -14,7 +14,7 @@ use std::ops::Bound;
 pub(crate) use node::Probe;
 use node::{FANOUT, NONE, Node};
 
-use crate::api::KeyRange;
+use crate::api::KeyBounds;
 use crate::slab::Slab;
 
 /// A node with fewer pairs looks for a neighbour to merge with ...
@@ -396,7 +396,7 @@ impl Tree {
     }
 
     /// The first pair of a range.
-    pub(crate) fn range_start(&self, range: &KeyRange) -> Option<Place> {
+    pub(crate) fn range_start(&self, range: &KeyBounds) -> Option<Place> {
         match &range.start {
             Bound::Unbounded => self.first(),
             Bound::Included(key) => self.seek(&Probe::before(key)),
@@ -405,7 +405,7 @@ impl Tree {
     }
 
     /// The last pair of a range.
-    pub(crate) fn range_last(&self, range: &KeyRange) -> Option<Place> {
+    pub(crate) fn range_last(&self, range: &KeyBounds) -> Option<Place> {
         match &range.end {
             Bound::Unbounded => self.last(),
             Bound::Included(key) => self.seek_before(&Probe::behind(key)),
@@ -414,7 +414,7 @@ impl Tree {
     }
 
     /// About how many pairs lie in the range: exact within a few leaves, else from the places in the inner nodes.
-    pub(crate) fn estimate(&self, range: &KeyRange) -> u64 {
+    pub(crate) fn estimate(&self, range: &KeyBounds) -> u64 {
         let (Some(first), Some(last)) = (self.range_start(range), self.range_last(range)) else {
             return 0;
         };

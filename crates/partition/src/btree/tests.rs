@@ -92,7 +92,7 @@ proptest! {
             1 => Bound::Excluded(key.clone()),
             _ => Bound::Unbounded,
         };
-        let range = KeyRange { start: bound(low_kind, &low), end: bound(high_kind, &high) };
+        let range = KeyBounds { start: bound(low_kind, &low), end: bound(high_kind, &high) };
         let after_start = |key: &Vec<u8>| match &range.start {
             Bound::Included(start) => key >= start,
             Bound::Excluded(start) => key > start,
@@ -144,7 +144,7 @@ fn an_estimate_over_many_leaves_is_near() {
     for number in 0..200_000u32 {
         tree.insert(&number.wrapping_mul(2_654_435_761).to_be_bytes(), number);
     }
-    let quarter = KeyRange {
+    let quarter = KeyBounds {
         start: Bound::Included(0x4000_0000u32.to_be_bytes().to_vec()),
         end: Bound::Excluded(0x8000_0000u32.to_be_bytes().to_vec()),
     };

@@ -32,7 +32,7 @@ impl Partition {
         cursor: &mut Cursor,
         request: LockRequest,
         row_limit: usize,
-        visit: &mut dyn FnMut(RowRef<'_>) -> Visit,
+        visit: &mut dyn FnMut(RowRef<'_>) -> VisitAnswer,
     ) -> Result<ScanState> {
         if cursor.finished {
             return Ok(ScanState::Done);

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use super::{Cursor, STAGED};
-use crate::api::{Direction, KeyRange};
+use crate::api::{Direction, KeyBounds};
 use crate::btree::{Place, Probe, Tree};
 use crate::workspace::Overlay;
 
@@ -30,7 +30,7 @@ pub(super) struct Merge<'a> {
 }
 
 /// The staged keys of a range, in the order of the walk.
-pub(super) fn staged_in<'a>(overlay: &'a Overlay, range: &KeyRange, direction: Direction) -> StagedKeys<'a> {
+pub(super) fn staged_in<'a>(overlay: &'a Overlay, range: &KeyBounds, direction: Direction) -> StagedKeys<'a> {
     let start = match &range.start {
         Bound::Unbounded => Bound::Unbounded,
         Bound::Included(key) => Bound::Included((key.as_slice().into(), 0)),

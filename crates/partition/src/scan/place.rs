@@ -89,10 +89,10 @@ mod tests {
     use shoal_types::{IndexId, TableId};
 
     use super::*;
-    use crate::{Direction, KeyRange};
+    use crate::{Direction, KeyBounds};
 
     fn cursor() -> Cursor {
-        Cursor::new(TableId(1), IndexId(2), KeyRange::ALL, Direction::Forward)
+        Cursor::new(TableId(1), IndexId(2), KeyBounds::ALL, Direction::Forward)
     }
 
     #[test]

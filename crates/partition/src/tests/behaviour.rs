@@ -47,14 +47,14 @@ fn a_statement_that_moves_rows_forward_in_its_own_index_meets_each_once() {
     let transaction = bed.begin();
     let before_statement = bed.partition.savepoint(transaction);
     let view = ReadView { own_writes_before: before_statement, ..newest(transaction) };
-    let mut cursor = Cursor::new(TABLE, BY_K, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, BY_K, KeyBounds::ALL, Direction::Forward);
     let mut met = Vec::new();
     while !cursor.is_finished() {
         let mut batch = Vec::new();
         bed.partition
             .scan(&view, &mut cursor, Some(EXCLUSIVE), 3, &mut |row| {
                 batch.push(decode(row));
-                Visit::Continue
+                VisitAnswer::Continue
             })
             .unwrap();
         for found in batch {
@@ -104,7 +104,7 @@ fn old_versions_keep_their_index_entries_and_no_others_longer() {
     }
     let found = |bed: &mut Bed, snapshot, k| {
         let key = bed.codec.index_key(BY_K, &row(0, k));
-        let mut cursor = Cursor::new(TABLE, BY_K, KeyRange::with_prefix(key), Direction::Forward);
+        let mut cursor = Cursor::new(TABLE, BY_K, KeyBounds::with_prefix(key), Direction::Forward);
         let mut rows = Vec::new();
         assert!(bed.scan(&at(None, snapshot), &mut cursor, None, 10, &mut rows).is_ready());
         !rows.is_empty()
@@ -155,7 +155,7 @@ fn an_index_that_is_added_shows_all_rows_and_one_that_is_dropped_gives_its_memor
     bed.persist();
     assert!(budget.used_bytes() > bytes_plain);
     bed.codec = Codec::new(&schema(IndexMethod::BTree));
-    let mut cursor = Cursor::new(TABLE, BY_K, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, BY_K, KeyBounds::ALL, Direction::Forward);
     let mut rows = Vec::new();
     assert!(bed.scan(&ReadView::newest(None, TOKEN), &mut cursor, None, 7, &mut rows).is_ready());
     assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), (0..50).rev().collect::<Vec<_>>());
@@ -237,5 +237,5 @@ fn estimates_are_exact_for_few_rows() {
     bed.fill((0..100).map(|id| row(id, id / 10)));
     assert_eq!(bed.partition.estimate_rows(TABLE, PRIMARY, &ids(10, 19)).unwrap(), 10);
     let key = bed.codec.index_key(BY_K, &row(0, 3));
-    assert_eq!(bed.partition.estimate_rows(TABLE, BY_K, &KeyRange::with_prefix(key)).unwrap(), 10);
+    assert_eq!(bed.partition.estimate_rows(TABLE, BY_K, &KeyBounds::with_prefix(key)).unwrap(), 10);
 }

@@ -13,7 +13,7 @@ fn delete_where(bed: &mut Bed, is_victim: impl Fn(i32) -> bool) {
 }
 
 fn seen_at(bed: &mut Bed, snapshot: u64) -> Vec<TestRow> {
-    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
     let mut rows = Vec::new();
     while !cursor.is_finished() {
         assert!(bed.scan(&at(None, snapshot), &mut cursor, None, 1000, &mut rows).is_ready());
@@ -97,7 +97,7 @@ fn a_transaction_and_a_cursor_go_on_with_rows_whose_slots_have_been_packed() {
         assert!(matches!(bed.update(writer, &row(id, 2)), Step::Ready(true)));
     }
     let snapshot = bed.clock;
-    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
     let mut seen = Vec::new();
     assert!(bed.scan(&at(None, snapshot), &mut cursor, None, 10_000, &mut seen).is_ready());
     delete_where(&mut bed, |id| !kept(id));

@@ -104,7 +104,7 @@ fn who_has_only_read_what_is_in_flight_waits_before_it_ends() {
     let blocked = bed.partition.await_predecessors(reader, WaitToken(reader.0)).unwrap();
     assert_eq!(blocked.holders, [writer]);
     // A scan looks into indexes, which know only what is applied.
-    let mut cursor = Cursor::new(TABLE, BY_K, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, BY_K, KeyBounds::ALL, Direction::Forward);
     assert!(is_wait(&bed.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut Vec::new())));
     bed.persist();
     assert!(bed.woken.contains(&WaitToken(reader.0)));

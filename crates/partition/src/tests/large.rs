@@ -63,10 +63,10 @@ fn nobody_sees_half_of_a_commit_that_is_applied_in_slices() {
     for snapshot in [after, u64::MAX] {
         assert!(matches!(bed.get(&at(None, snapshot), 0, None), Step::Ready(Some(TestRow { k: Some(1), .. }))));
         assert!(is_wait(&bed.get(&at(None, snapshot), 9, None)));
-        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
         assert!(is_wait(&bed.scan(&at(None, snapshot), &mut cursor, None, 100, &mut Vec::new())));
     }
-    let (mut cursor, mut rows) = (Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward), Vec::new());
+    let (mut cursor, mut rows) = (Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward), Vec::new());
     assert!(!is_wait(&bed.scan(&at(None, before), &mut cursor, None, 100, &mut rows)));
     assert_eq!(ks(&rows), [0; 10]);
     // Other rows go on; these stay locked.
@@ -216,10 +216,10 @@ fn locks_of_which_only_hashes_are_kept_are_locks_until_their_transaction_is_gone
     let (other, third) = (bed.begin(), bed.begin());
     assert!(is_wait(&bed.update(other, &row(9, 2))));
     let skip = LockRequest { policy: LockPolicy::SkipLocked, ..EXCLUSIVE };
-    let (mut cursor, mut rows) = (Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward), Vec::new());
+    let (mut cursor, mut rows) = (Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward), Vec::new());
     assert!(!is_wait(&bed.scan(&newest(third), &mut cursor, Some(skip), 100, &mut rows)));
     assert!(rows.is_empty());
-    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Backward);
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Backward);
     assert!(is_wait(&bed.scan(&newest(third), &mut cursor, Some(EXCLUSIVE), 100, &mut rows)));
     let mut edges = bed.partition.wait_edges();
     edges.sort_unstable();

@@ -95,7 +95,7 @@ fn an_update_cannot_move_a_row_into_a_locked_range_of_a_secondary_index() {
     let mut bed = Bed::new();
     bed.fill([row(1, 10), row(2, 50)]);
     let (reader, writer) = (bed.begin(), bed.begin());
-    let range = KeyRange {
+    let range = KeyBounds {
         start: Bound::Included(bed.codec.index_key(BY_K, &row(0, 5))),
         end: Bound::Included(bed.codec.index_key(BY_K, &row(0, 20))),
     };
@@ -117,8 +117,8 @@ fn a_scan_that_stops_early_leaves_the_rest_of_its_range_open() {
     let mut bed = Bed::new();
     bed.fill([row(10, 1), row(20, 2)]);
     let reader = bed.begin();
-    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
-    bed.partition.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut |_| Visit::Stop).unwrap();
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
+    bed.partition.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut |_| VisitAnswer::Stop).unwrap();
     let writer = bed.begin();
     assert!(is_wait_for(bed.insert(writer, &row(5, 1)), reader));
     bed.partition.cancel_wait(writer, WaitToken(writer.0));
@@ -132,7 +132,7 @@ fn a_locking_scan_waits_for_a_staged_row_when_it_gets_there_and_not_before() {
     bed.fill([row(10, 1), row(30, 3)]);
     let (writer, reader) = (bed.begin(), bed.begin());
     assert!(bed.insert(writer, &row(20, 2)).is_ready());
-    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
     let mut rows = Vec::new();
     assert!(is_wait_for(bed.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 10, &mut rows), writer));
     assert_eq!(rows, [row(10, 1)]);
@@ -148,10 +148,10 @@ fn under_read_committed_rows_that_do_not_match_are_let_go_and_gaps_stay_open() {
     bed.fill((0..10).map(|id| row(id, id)));
     let (reader, writer) = (bed.begin(), bed.begin());
     let lock = LockRequest { lock_gaps: false, ..EXCLUSIVE };
-    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
     bed.partition
         .scan(&newest(reader), &mut cursor, Some(lock), 100, &mut |row| {
-            if decode(row).id == 4 { Visit::Continue } else { Visit::ContinueUnlocked }
+            if decode(row).id == 4 { VisitAnswer::Continue } else { VisitAnswer::ContinueUnlocked }
         })
         .unwrap();
     assert_eq!(bed.partition.activity().row_locks, 1);
@@ -190,7 +190,7 @@ fn nowait_fails_at_once_and_skip_locked_passes_by() {
     assert!(error.is(ErrorCode::LockNowait));
     assert!(matches!(bed.get(&newest(reader), 2, Some(skip)), Step::Ready(None)));
     let mut rows = Vec::new();
-    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
     assert!(bed.scan(&newest(reader), &mut cursor, Some(skip), 2, &mut rows).is_ready());
     assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [0, 1, 3, 4]);
 }
@@ -273,11 +273,11 @@ fn looking_ahead_takes_no_lock_and_leaves_out_what_skip_locked_would() {
     let shared = LockRequest { mode: LockMode::Shared, ..EXCLUSIVE };
     assert!(bed.get(&newest(holder), 3, Some(shared)).is_ready());
     let mut look = |request: LockRequest| {
-        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
         let mut ids = Vec::new();
         let mut visit = |row: shoal_types::row::RowRef<'_>| {
             ids.push(decode(row).id);
-            Visit::Continue
+            VisitAnswer::Continue
         };
         let state = bed.partition.look(&newest(reader), &mut cursor, request, 10, &mut visit).unwrap();
         assert_eq!(state, ScanState::Done);
@@ -295,13 +295,15 @@ fn a_scan_that_is_led_on_locks_no_more_than_it_was_led_to() {
     let mut bed = Bed::new();
     bed.fill((0..10).map(|id| row(id * 10, id)));
     let (reader, writer) = (bed.begin(), bed.begin());
-    let until =
-        |id: i32| KeyRange { start: std::ops::Bound::Unbounded, end: std::ops::Bound::Excluded(key(id).to_vec()) };
+    let until = |id: i32| KeyBounds {
+        start: std::ops::Bound::Unbounded,
+        end: std::ops::Bound::Excluded(key(id).to_vec()),
+    };
     let mut cursor = Cursor::new(TABLE, PRIMARY, until(25), Direction::Forward);
     let mut rows = Vec::new();
     let limited = bed.partition.scan(&newest(reader), &mut cursor, Some(EXCLUSIVE), 1, &mut |row| {
         rows.push(decode(row));
-        Visit::Continue
+        VisitAnswer::Continue
     });
     assert!(matches!(limited.unwrap(), Step::Ready(ScanState::More)));
     cursor.extend(until(45));

@@ -118,8 +118,8 @@ pub(crate) fn key(id: i32) -> [u8; 4] {
     ((id as u32) ^ 0x8000_0000).to_be_bytes()
 }
 
-pub(crate) fn ids(from: i32, to: i32) -> KeyRange {
-    KeyRange { start: Bound::Included(key(from).to_vec()), end: Bound::Included(key(to).to_vec()) }
+pub(crate) fn ids(from: i32, to: i32) -> KeyBounds {
+    KeyBounds { start: Bound::Included(key(from).to_vec()), end: Bound::Included(key(to).to_vec()) }
 }
 
 /// A partition with the test table and a log that is durable when the test says so.
@@ -262,7 +262,7 @@ impl Bed {
         loop {
             let state = self.partition.scan(view, cursor, lock, limit, &mut |row| {
                 rows.push(decode(row));
-                Visit::Continue
+                VisitAnswer::Continue
             });
             self.drain();
             match state.unwrap() {
@@ -280,13 +280,13 @@ impl Bed {
 }
 
 pub(crate) fn all_rows(partition: &mut Partition) -> Vec<TestRow> {
-    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
     let mut rows = Vec::new();
     let view = ReadView::newest(None, TOKEN);
     while !cursor.is_finished() {
         let state = partition.scan(&view, &mut cursor, None, 100, &mut |row| {
             rows.push(decode(row));
-            Visit::Continue
+            VisitAnswer::Continue
         });
         assert!(state.unwrap().is_ready());
     }

@@ -29,7 +29,7 @@ struct Scan {
     view: ReadView,
     cursor: Cursor,
     index: IndexId,
-    range: KeyRange,
+    range: KeyBounds,
     direction: Direction,
     lock: Option<LockRequest>,
     limit: usize,
@@ -264,9 +264,9 @@ impl Model {
             1 => Bound::Excluded(self.bed.codec.index_key(index, row)),
             _ => Bound::Unbounded,
         };
-        let mut range = KeyRange { start: bound(choice / 3, &low_row), end: bound(choice / 9, &high_row) };
+        let mut range = KeyBounds { start: bound(choice / 3, &low_row), end: bound(choice / 9, &high_row) };
         if self.hashed && index == PRIMARY {
-            range = KeyRange::ALL;
+            range = KeyBounds::ALL;
         }
         let direction = if choice & 64 == 0 { Direction::Forward } else { Direction::Backward };
         let client = self.client(slot);

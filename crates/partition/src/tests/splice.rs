@@ -134,12 +134,12 @@ fn a_scan_that_began_before_a_change_shows_the_row_as_it_was_staged_then() {
         for (mark, expected) in ["committed", "committed+1", "committed+1+2", "committed+1+2+3"].iter().enumerate()
         {
             let view = ReadView { own_writes_before: SavepointMark(mark as u32), ..newest(transaction) };
-            let mut cursor = Cursor::new(TABLE, index, KeyRange::ALL, Direction::Forward);
+            let mut cursor = Cursor::new(TABLE, index, KeyBounds::ALL, Direction::Forward);
             let mut shown = Vec::new();
             while !cursor.is_finished() {
                 let mut see = |row: RowRef<'_>| {
                     shown.push(String::from_utf8(row.raw(BODY).to_vec()).unwrap());
-                    Visit::Continue
+                    VisitAnswer::Continue
                 };
                 assert!(bed.partition.scan(&view, &mut cursor, None, 10, &mut see).unwrap().is_ready());
             }
@@ -269,10 +269,10 @@ fn replicas_and_followers_are_told_the_row_as_it_is_in_the_end() {
         let bytes = partition.usage(TABLE).unwrap().bytes;
         assert_eq!(partition.config().budget.used_bytes(), bytes, "at {replica}");
         let mut stored = None;
-        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
         let mut see = |row: RowRef<'_>| {
             stored = Some(row.raw(BODY).to_vec());
-            Visit::Continue
+            VisitAnswer::Continue
         };
         partition.scan(&ReadView::newest(None, TOKEN), &mut cursor, None, 10, &mut see).unwrap();
         assert_eq!(stored.as_ref(), Some(&expected), "at {replica}");

@@ -275,7 +275,7 @@ fn a_writer_and_a_locking_scan_wait_for_a_prepared_insert_after_a_restart() {
     bed.restart();
     let other = bed.begin();
     let mut rows = Vec::new();
-    let mut cursor = Cursor::new(TABLE, BY_K, KeyRange::ALL, Direction::Forward);
+    let mut cursor = Cursor::new(TABLE, BY_K, KeyBounds::ALL, Direction::Forward);
     let blocked = bed.scan(&newest(other), &mut cursor, Some(EXCLUSIVE), 9, &mut rows);
     assert!(matches!(blocked, Step::Wait(blocked) if blocked.holders == [transaction]));
     assert_eq!(rows, [row(1, 10)]);
@@ -326,7 +326,7 @@ fn a_commit_decided_at_a_timestamp_before_others_is_seen_by_the_snapshots_from_t
     assert_eq!(bed.partition.newest_timestamp(), newest);
     let seen = |bed: &mut Bed, snapshot: u64| {
         let mut rows = Vec::new();
-        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward);
+        let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward);
         assert!(bed.scan(&at(None, snapshot), &mut cursor, None, 99, &mut rows).is_ready());
         rows
     };

@@ -21,7 +21,7 @@ pub use privilege::{Level, Privileges};
 use shoal_cluster::{Catalog, Change, User};
 use shoal_parser::ast::{AccountName, Statement};
 use shoal_types::password::DEFAULT_PLUGIN;
-use shoal_types::{Error, ErrorCode, Result};
+use shoal_types::{Error, ErrorCode, Result, TableId};
 
 use crate::session::Session;
 
@@ -45,9 +45,9 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<()> {
 }
 
 /// What a start changes in the dictionary: a new data directory gets `root` with all privileges and no password, from the
-/// loopback interface alone; tables that a crash left half made are dropped.
-pub fn bootstrap(catalog: &Catalog) -> Vec<Change> {
-    let mut changes = crate::ddl::publish::orphans(catalog);
+/// loopback interface alone; tables that a crash has left behind half made are dropped.
+pub fn bootstrap(catalog: &Catalog, left_behind: &[TableId]) -> Vec<Change> {
+    let mut changes = crate::ddl::publish::drop_hidden(catalog, left_behind);
     if catalog.users.is_empty() {
         let everything = Privileges::all_at(Level::Global).with(Privileges::GRANT_OPTION);
         changes.push(Change::PutUser(User {

@@ -183,6 +183,7 @@ async fn publish_filled(
     let table = Arc::clone(&hidden.table);
     let name = schema.name.clone();
     let created = publish::change(&node, |catalog| {
+        hidden.check_is_whole(catalog)?;
         let free = check_name_is_free(catalog, statement, &schema)?;
         Ok((if free { vec![publish::rename_hidden(&table, schema)] } else { Vec::new() }, free))
     })

@@ -2,13 +2,13 @@
 //!
 //! A table that must have rows when it appears (ALTER TABLE by copy, CREATE TABLE ... SELECT) is made *hidden*: without a database
 //! it is known by its id alone. The change that gives it its name is what others see. Hidden tables that a statement left
-//! behind are dropped by the next definition, or at the next start.
+//! behind are dropped by the next definition, or at the next start of any node, unless a statement anywhere is still filling them.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shoal_cluster::{Catalog, Change, Node, Table, unique_table_schema};
-use shoal_types::{Error, Result, TableId, TableSchema};
+use shoal_cluster::{BeingFilled, Catalog, Change, Node, Table, unique_table_schema};
+use shoal_types::{Error, ErrorCode, Result, TableId, TableSchema};
 
 /// Definitions are checked and changed under this: what was checked still holds when the change is made.
 static DEFINITIONS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -57,6 +57,7 @@ pub struct HiddenTable {
     pub table: Arc<Table>,
     node: Arc<Node>,
     owned: bool,
+    _filling: BeingFilled,
 }
 
 impl HiddenTable {
@@ -67,12 +68,29 @@ impl HiddenTable {
         let id = hidden.id;
         // From here on it is dropped by somebody whatever becomes of this statement.
         let unclaimed = Unclaimed(node, id);
+        let unique = schema.indexes.iter().filter_map(|index| index.unique_table);
+        let filling = node.begin_to_fill(unique.chain([id]).collect());
         change(node, |_| Ok((put_new_table(hidden), ()))).await?;
         let catalog = node.catalog();
         let table = catalog.tables_by_id.get(&id).cloned();
         let table = table.ok_or_else(|| Error::unknown("internal: a new table is not in the dictionary"))?;
         std::mem::forget(unclaimed);
-        Ok(HiddenTable { table, node: Arc::clone(node), owned: true })
+        Ok(HiddenTable { table, node: Arc::clone(node), owned: true, _filling: filling })
+    }
+
+    /// The table is what it was made as: nobody has dropped it meanwhile.
+    ///
+    /// # Errors
+    /// 1297: its rows are gone, and a table of its id would be made anew and empty.
+    pub fn check_is_whole(&self, catalog: &Catalog) -> Result<()> {
+        let id = self.table.id();
+        if catalog.tables_by_id.contains_key(&id) {
+            return Ok(());
+        }
+        let text = format!(
+            "Got temporary error: the table that was being filled (id {id}) was dropped meanwhile; try again"
+        );
+        Err(Error::new(ErrorCode::GetTemporaryErrmsg, text))
     }
 
     /// The table was given its name.
@@ -120,11 +138,32 @@ fn take_abandoned(node: &Arc<Node>) -> Vec<TableId> {
     mine.into_iter().map(|(_, id)| id).collect()
 }
 
-/// Hidden tables that belong to no table with a name: what a crash in the middle of a statement leaves behind.
-pub fn orphans(catalog: &Catalog) -> Vec<Change> {
+/// Hidden tables that belong to no table with a name and that no statement is filling: what a crash in the middle of a statement has left
+/// behind. None while a node does not say what it is filling.
+pub async fn left_behind(node: &Arc<Node>) -> Vec<TableId> {
+    let hidden = nameless(&node.catalog());
+    if hidden.is_empty() {
+        return hidden;
+    }
+    // Asked later: whoever is filling one of these began before.
+    match node.being_filled().await {
+        Ok(filled) => hidden.into_iter().filter(|table| !filled.contains(table)).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Drops these tables if they are hidden still.
+pub fn drop_hidden(catalog: &Catalog, tables: &[TableId]) -> Vec<Change> {
+    let mut hidden = nameless(catalog);
+    hidden.retain(|table| tables.contains(table));
+    hidden.into_iter().map(Change::DropTable).collect()
+}
+
+/// Hidden tables that belong to no table with a name.
+fn nameless(catalog: &Catalog) -> Vec<TableId> {
     let named = catalog.tables_by_id.values().filter(|table| !table.schema.database.is_empty());
     let used: HashSet<TableId> =
         named.flat_map(|table| table.schema.indexes.iter().filter_map(|index| index.unique_table)).collect();
     let hidden = catalog.tables_by_id.values().filter(|table| table.schema.database.is_empty());
-    hidden.map(|table| table.id()).filter(|id| !used.contains(id)).map(Change::DropTable).collect()
+    hidden.map(|table| table.id()).filter(|id| !used.contains(id)).collect()
 }

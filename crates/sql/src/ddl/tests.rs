@@ -2,7 +2,7 @@
 
 use shoal_expr::Settings;
 use shoal_parser::ast::{AlterTable, CreateTable, Statement};
-use shoal_parser::{SqlMode, parse};
+use shoal_parser::{ParserMode, parse};
 use shoal_types::{Collation, Date, DateRules, Result, TableSchema, TimeZone, Warning};
 
 use super::build::{BuiltTable, assign_new_ids, build};
@@ -23,7 +23,7 @@ pub fn context() -> DraftContext {
 }
 
 fn statement(sql: &str) -> CreateTable {
-    let parsed = parse(sql.as_bytes(), SqlMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let parsed = parse(sql.as_bytes(), ParserMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"));
     match parsed.into_iter().next() {
         Some(Statement::CreateTable(statement)) => *statement,
         other => panic!("{sql}: {other:?}"),
@@ -31,7 +31,7 @@ fn statement(sql: &str) -> CreateTable {
 }
 
 pub fn alter_statement(sql: &str) -> AlterTable {
-    let parsed = parse(sql.as_bytes(), SqlMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let parsed = parse(sql.as_bytes(), ParserMode::NONE).unwrap_or_else(|error| panic!("{sql}: {error}"));
     match parsed.into_iter().next() {
         Some(Statement::AlterTable(statement)) => *statement,
         other => panic!("{sql}: {other:?}"),

@@ -25,7 +25,7 @@ pub struct SessionVariables {
     /// What evaluation reads: the effective parts of sql_mode, div_precision_increment, collation_connection ...
     pub settings: Settings,
     pub sql_mode: SqlModes,
-    pub parser_mode: shoal_parser::SqlMode,
+    pub parser_mode: shoal_parser::ParserMode,
     pub only_full_group_by: bool,
     pub no_auto_value_on_zero: bool,
     pub time_zone: TimeZone,
@@ -58,7 +58,7 @@ impl SessionVariables {
             autocommit: true,
             settings: Settings::default(),
             sql_mode: SqlModes::default(),
-            parser_mode: shoal_parser::SqlMode::NONE,
+            parser_mode: shoal_parser::ParserMode::NONE,
             only_full_group_by: true,
             no_auto_value_on_zero: false,
             time_zone: TimeZone::UTC,
@@ -94,7 +94,7 @@ impl SessionVariables {
         }
         variables.set_names(info.collation);
         if info.ignore_space {
-            variables.parser_mode = variables.parser_mode.with(shoal_parser::SqlMode::IGNORE_SPACE);
+            variables.parser_mode = variables.parser_mode.with(shoal_parser::ParserMode::IGNORE_SPACE);
         }
         variables
     }

@@ -127,16 +127,16 @@ impl SqlModes {
     }
 
     /// The part that the parser reads.
-    pub fn for_parser(self) -> shoal_parser::SqlMode {
-        use shoal_parser::SqlMode;
+    pub fn for_parser(self) -> shoal_parser::ParserMode {
+        use shoal_parser::ParserMode;
         let modes = [
-            ("ANSI_QUOTES", SqlMode::ANSI_QUOTES),
-            ("PIPES_AS_CONCAT", SqlMode::PIPES_AS_CONCAT),
-            ("NO_BACKSLASH_ESCAPES", SqlMode::NO_BACKSLASH_ESCAPES),
-            ("IGNORE_SPACE", SqlMode::IGNORE_SPACE),
-            ("HIGH_NOT_PRECEDENCE", SqlMode::HIGH_NOT_PRECEDENCE),
+            ("ANSI_QUOTES", ParserMode::ANSI_QUOTES),
+            ("PIPES_AS_CONCAT", ParserMode::PIPES_AS_CONCAT),
+            ("NO_BACKSLASH_ESCAPES", ParserMode::NO_BACKSLASH_ESCAPES),
+            ("IGNORE_SPACE", ParserMode::IGNORE_SPACE),
+            ("HIGH_NOT_PRECEDENCE", ParserMode::HIGH_NOT_PRECEDENCE),
         ];
-        modes.iter().filter(|(word, _)| self.has(word)).fold(SqlMode::NONE, |mode, (_, one)| mode.with(*one))
+        modes.iter().filter(|(word, _)| self.has(word)).fold(ParserMode::NONE, |mode, (_, one)| mode.with(*one))
     }
 }
 

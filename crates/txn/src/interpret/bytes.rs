@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use shoal_types::row::RowRef;
 use shoal_types::{BaseType, Error, ErrorCode, Result, SqlType};
 
-use crate::protocol::{Reader, malformed, put_bytes, put_u64};
+use crate::protocol::{FrameReader, malformed, put_bytes, put_u64};
 
 /// What a row may grow to by such changes: rows travel in one frame, with something around them.
 pub const ROW_BYTES_MAX: usize = 60 << 20;
@@ -121,7 +121,7 @@ impl BytesChange {
         }
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<BytesChange> {
+    pub(crate) fn read(reader: &mut FrameReader<'_>) -> Result<BytesChange> {
         Ok(match reader.u8()? {
             APPEND => BytesChange::Append(reader.bytes()?.to_vec()),
             WRITE_AT => BytesChange::WriteAt { position: reader.u64()?, bytes: reader.bytes()?.to_vec() },
@@ -177,7 +177,7 @@ mod tests {
         layout.encode(&values, &TimeZone::UTC, &mut row).unwrap();
         let mut wire = Vec::new();
         change.put(&mut wire);
-        let mut reader = Reader::new(&wire);
+        let mut reader = FrameReader::new(&wire);
         assert_eq!(&BytesChange::read(&mut reader).unwrap(), change);
         reader.end().unwrap();
         Ok(change.apply(layout.row(&row), column)?.map(|bytes| String::from_utf8(bytes).unwrap()))
@@ -221,6 +221,6 @@ mod tests {
         assert_eq!(errno(1, &at(u64::from(u32::MAX) - 1, "x")), 1153);
         assert_eq!(errno(1, &at(ROW_BYTES_MAX as u64, "x")), 1153);
         assert!(apply(0, None, &at(0, "x")).is_err());
-        assert!(BytesChange::read(&mut Reader::new(&[9])).is_err());
+        assert!(BytesChange::read(&mut FrameReader::new(&[9])).is_err());
     }
 }

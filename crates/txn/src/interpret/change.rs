@@ -5,7 +5,7 @@ use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, SqlType, TimeZone
 
 use super::bytes::{BytesChange, Within};
 use super::predicate::Predicate;
-use crate::protocol::{Reader, malformed, put_bytes, put_u32, put_u64};
+use crate::protocol::{FrameReader, malformed, put_bytes, put_u32, put_u64};
 
 /// What becomes of a row if it fulfils a condition.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -157,7 +157,7 @@ impl Operand {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Operand> {
+    fn read(reader: &mut FrameReader<'_>) -> Result<Operand> {
         Ok(match reader.u8()? {
             SET_NULL => Operand::Set(None),
             SET => Operand::Set(Some(reader.bytes()?.to_vec())),
@@ -215,7 +215,7 @@ impl<'a> ChangeOfRow<'a> {
     }
 
     pub fn read(bytes: &'a [u8]) -> Result<ChangeOfRow<'a>> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = FrameReader::new(bytes);
         let primary_key = reader.bytes()?;
         let condition = if reader.bool()? { Some(Predicate::read(&mut reader)?) } else { None };
         let count = reader.u32()?;

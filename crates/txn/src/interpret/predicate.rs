@@ -4,7 +4,7 @@ use shoal_types::Result;
 use shoal_types::key::append_raw;
 use shoal_types::row::RowRef;
 
-use crate::protocol::{Reader, malformed, put_bytes, put_u32};
+use crate::protocol::{FrameReader, malformed, put_bytes, put_u32};
 
 /// Conditions within conditions that are taken from another node.
 const DEPTH_MAX: u32 = 32;
@@ -128,11 +128,11 @@ impl Predicate {
         }
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Predicate> {
+    pub(crate) fn read(reader: &mut FrameReader<'_>) -> Result<Predicate> {
         Predicate::read_within(reader, DEPTH_MAX)
     }
 
-    fn read_within(reader: &mut Reader<'_>, depth: u32) -> Result<Predicate> {
+    fn read_within(reader: &mut FrameReader<'_>, depth: u32) -> Result<Predicate> {
         let inside = depth.checked_sub(1).ok_or_else(malformed)?;
         Ok(match reader.u8()? {
             COMPARE => Predicate::Compare {
@@ -187,7 +187,7 @@ mod tests {
         let test = |predicate: &Predicate, bytes: &[u8]| {
             let mut wire = Vec::new();
             predicate.put(&mut wire);
-            let mut reader = Reader::new(&wire);
+            let mut reader = FrameReader::new(&wire);
             let read = Predicate::read(&mut reader).unwrap();
             reader.end().unwrap();
             assert_eq!(&read, predicate);
@@ -217,9 +217,9 @@ mod tests {
         }
         let mut wire = Vec::new();
         deep.put(&mut wire);
-        assert!(Predicate::read(&mut Reader::new(&wire)).is_err());
+        assert!(Predicate::read(&mut FrameReader::new(&wire)).is_err());
         for wire in [&[AND, 255, 255, 255, 255][..], &[COMPARE, 0, 0, 0, 0, 9, 0, 0, 0, 0], &[9], &[]] {
-            assert!(Predicate::read(&mut Reader::new(wire)).is_err());
+            assert!(Predicate::read(&mut FrameReader::new(wire)).is_err());
         }
     }
 }

@@ -6,7 +6,7 @@ use shoal_types::row::{RowLayout, RowRef};
 
 use super::predicate::Predicate;
 use crate::api::ScanRequest;
-use crate::protocol::{Reader, malformed, put_u32};
+use crate::protocol::{FrameReader, malformed, put_u32};
 
 /// What of the rows of a scan is wanted.
 #[derive(Clone, Debug, Default)]
@@ -152,7 +152,7 @@ impl WireFilter {
         if bytes.is_empty() {
             return Ok(WireFilter::default());
         }
-        let mut reader = Reader::new(bytes);
+        let mut reader = FrameReader::new(bytes);
         let flags = reader.u8()?;
         let condition = if flags & CONDITION != 0 { Some(Predicate::read(&mut reader)?) } else { None };
         let columns = match flags & COLUMNS != 0 {

@@ -7,7 +7,7 @@ use shoal_types::{IndexId, Result, TransactionId};
 
 use super::bytes::Within;
 use super::change::ChangeOfRow;
-use crate::protocol::{Reader, Write, WriteKind};
+use crate::protocol::{FrameReader, Write, WriteKind};
 
 pub(crate) enum Staged<'p> {
     Done,
@@ -31,7 +31,7 @@ pub(crate) fn check_frame(guard: &PartitionGuard<'_>, write: &Write<'_>) -> Resu
     match write.kind {
         WriteKind::Insert | WriteKind::Update => guard.check_row(write.table, write.bytes),
         WriteKind::Put => {
-            let mut reader = Reader::new(write.bytes);
+            let mut reader = FrameReader::new(write.bytes);
             reader.bytes()?;
             guard.check_row(write.table, reader.rest())
         }
@@ -76,7 +76,7 @@ pub(crate) fn stage<'p>(
             }
         }
         WriteKind::Put => {
-            let mut reader = Reader::new(write.bytes);
+            let mut reader = FrameReader::new(write.bytes);
             let (primary_key, row) = (reader.bytes()?, reader.rest());
             let is_there = match guard.get(&view, write.table, primary_key, Some(LOCK_ROW))? {
                 Step::Ready(row) => row.is_some(),

@@ -54,7 +54,7 @@ pub(crate) fn put_follow(
 }
 
 impl<'a> Follow<'a> {
-    pub(super) fn read(reader: &mut Reader<'a>) -> Result<Follow<'a>> {
+    pub(super) fn read(reader: &mut FrameReader<'a>) -> Result<Follow<'a>> {
         let partition = reader.u32()?;
         let (index, term) = (reader.u64()?, reader.u64()?);
         Ok(Follow {
@@ -138,7 +138,7 @@ fn put_writes(out: &mut Vec<u8>, writes: &[LoggedWrite<'_>]) {
 }
 
 impl<'a> Item<'a> for LoggedWrite<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<LoggedWrite<'a>> {
+    fn read(reader: &mut FrameReader<'a>) -> Result<LoggedWrite<'a>> {
         let table = TableId(reader.u32()?);
         let kind = match reader.u8()? {
             1 => ChangeKind::Insert,
@@ -156,12 +156,12 @@ pub(crate) struct Told<'a> {
     pub place: LogEnd,
     /// Everything up to here has been told, with this reply.
     pub complete: Timestamp,
-    changes: Reader<'a>,
+    changes: FrameReader<'a>,
 }
 
 impl<'a> Told<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<std::result::Result<Told<'a>, Gap>> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = FrameReader::new(bytes);
         let gap = match reader.u8()? {
             TOLD => {
                 let (index, term) = (reader.u64()?, reader.u64()?);
@@ -203,7 +203,7 @@ impl<'a> Told<'a> {
     }
 }
 
-fn writes<'a>(reader: &mut Reader<'a>) -> Result<Vec<LoggedWrite<'a>>> {
+fn writes<'a>(reader: &mut FrameReader<'a>) -> Result<Vec<LoggedWrite<'a>>> {
     let list: List<'a, LoggedWrite<'a>> = reader.list()?;
     Ok(list.iter().collect())
 }

@@ -27,4 +27,4 @@ pub(crate) use reply::*;
 pub(crate) use request::*;
 pub use slice::{ColumnSlice, SLICE_BYTES_MAX, Sliced};
 pub(crate) use slice::{SliceOf, put_then_slice};
-pub(crate) use wire::{List, Reader, malformed, put_bytes, put_list, put_u32, put_u64};
+pub(crate) use wire::{FrameReader, List, malformed, put_bytes, put_list, put_u32, put_u64};

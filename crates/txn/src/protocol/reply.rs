@@ -96,7 +96,7 @@ fn put_error(out: &mut Vec<u8>, error: &Error) {
     put_bytes(out, error.message().as_bytes());
 }
 
-fn read_error(reader: &mut Reader<'_>) -> Result<Error> {
+fn read_error(reader: &mut FrameReader<'_>) -> Result<Error> {
     let errno = u16::try_from(reader.u32()?).map_err(|_| malformed())?;
     let outcome = match reader.u8()? {
         0 => Outcome::NotCommitted,
@@ -113,7 +113,7 @@ fn read_error(reader: &mut Reader<'_>) -> Result<Error> {
 
 impl<'a> WorkReply<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<WorkReply<'a>> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = FrameReader::new(bytes);
         let status = reader.u8()?;
         let (term, staged) = (reader.u64()?, reader.u32()?);
         let mut stopped_at = 0;
@@ -142,7 +142,7 @@ pub(crate) fn read_skipped(body: &[u8]) -> Result<Vec<u32>> {
     if body.is_empty() {
         return Ok(Vec::new());
     }
-    let mut reader = Reader::new(body);
+    let mut reader = FrameReader::new(body);
     let skipped: List<'_, u32> = reader.list()?;
     reader.end()?;
     Ok(skipped.iter().collect())
@@ -159,7 +159,7 @@ pub(crate) struct FoundRows<'a> {
 
 impl<'a> FoundRows<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<FoundRows<'a>> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = FrameReader::new(bytes);
         let found = FoundRows { keys_done: reader.u32()?, rows: reader.list()? };
         reader.end()?;
         Ok(found)
@@ -178,7 +178,7 @@ pub(crate) struct ScannedRows<'a> {
 
 impl<'a> ScannedRows<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<ScannedRows<'a>> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = FrameReader::new(bytes);
         let scanned = ScannedRows { ranges_done: reader.u32()?, rows: reader.list()?, place: reader.bytes()? };
         reader.end()?;
         Ok(scanned)
@@ -193,7 +193,7 @@ pub(crate) fn put_edges(out: &mut Vec<u8>, edges: &[(TransactionId, TransactionI
 }
 
 pub(crate) fn read_edges(bytes: &[u8], edges: &mut Vec<(TransactionId, TransactionId)>) -> Result<()> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = FrameReader::new(bytes);
     let list: List<'_, (u64, u64)> = reader.list()?;
     reader.end()?;
     edges.extend(list.iter().map(|(waiter, holder)| (TransactionId(waiter), TransactionId(holder))));
@@ -201,7 +201,7 @@ pub(crate) fn read_edges(bytes: &[u8], edges: &mut Vec<(TransactionId, Transacti
 }
 
 pub(crate) fn read_timestamp(bytes: &[u8]) -> Result<Timestamp> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = FrameReader::new(bytes);
     let timestamp = Timestamp(reader.u64()?);
     reader.end()?;
     Ok(timestamp)
@@ -229,7 +229,7 @@ pub(crate) fn put_pulse_reply(out: &mut Vec<u8>, visible: Timestamp, rows: impl 
 
 impl<'a> PulseReply<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<PulseReply<'a>> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = FrameReader::new(bytes);
         let reply = PulseReply { visible: Timestamp(reader.u64()?), rows: reader.list()? };
         reader.end()?;
         Ok(reply)
@@ -241,7 +241,7 @@ pub(crate) fn put_ended(out: &mut Vec<u8>, transactions: impl Iterator<Item = u6
 }
 
 pub(crate) fn read_ended(bytes: &[u8]) -> Result<Vec<TransactionId>> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = FrameReader::new(bytes);
     let list: List<'_, u64> = reader.list()?;
     reader.end()?;
     Ok(list.iter().map(TransactionId).collect())
@@ -253,7 +253,7 @@ pub(crate) fn put_decided(out: &mut Vec<u8>, is_applied: bool) {
 }
 
 pub(crate) fn read_decided(bytes: &[u8]) -> Result<bool> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = FrameReader::new(bytes);
     let is_applied = reader.bool()?;
     reader.end()?;
     Ok(is_applied)
@@ -272,7 +272,7 @@ pub(crate) fn put_outcome(out: &mut Vec<u8>, outcome: Option<HomeOutcome>) {
 }
 
 pub(crate) fn read_outcome(bytes: &[u8]) -> Result<Option<HomeOutcome>> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = FrameReader::new(bytes);
     let (tag, timestamp) = (reader.u8()?, Timestamp(reader.u64()?));
     reader.end()?;
     match tag {

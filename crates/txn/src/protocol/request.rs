@@ -126,7 +126,7 @@ pub(crate) struct Write<'a> {
 }
 
 impl<'a> Item<'a> for Write<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Write<'a>> {
+    fn read(reader: &mut FrameReader<'a>) -> Result<Write<'a>> {
         let kind = match reader.u8()? {
             1 => WriteKind::Insert,
             2 => WriteKind::Update,
@@ -177,7 +177,7 @@ pub(crate) struct Part {
 }
 
 impl<'a> Item<'a> for Part {
-    fn read(reader: &mut Reader<'a>) -> Result<Part> {
+    fn read(reader: &mut FrameReader<'a>) -> Result<Part> {
         Ok(Part { partition: reader.u32()?, term: reader.u64()?, staged: reader.u32()? })
     }
 }
@@ -235,7 +235,7 @@ pub(super) fn put_lock(out: &mut Vec<u8>, lock: Option<LockRequest>) {
     }));
 }
 
-pub(super) fn read_lock(reader: &mut Reader<'_>) -> Result<Option<LockRequest>> {
+pub(super) fn read_lock(reader: &mut FrameReader<'_>) -> Result<Option<LockRequest>> {
     let flags = reader.u8()?;
     if flags == 0 {
         return Ok(None);
@@ -445,7 +445,7 @@ pub(crate) fn put_ended_among(out: &mut Vec<u8>, transactions: impl Iterator<Ite
 
 impl<'a> Request<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<Request<'a>> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = FrameReader::new(bytes);
         let request = match reader.u8()? {
             WORK => Request::Work(Work::read(&mut reader)?),
             UNLOCK => Request::Unlock {
@@ -485,7 +485,7 @@ impl<'a> Request<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Work<'a>> {
+    fn read(reader: &mut FrameReader<'a>) -> Result<Work<'a>> {
         let head = WorkHead {
             partition: reader.u32()?,
             transaction: Some(TransactionId(reader.u64()?)).filter(|&id| id != TransactionId(0)),
@@ -500,7 +500,7 @@ impl<'a> Work<'a> {
 }
 
 impl<'a> Then<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Then<'a>> {
+    fn read(reader: &mut FrameReader<'a>) -> Result<Then<'a>> {
         Ok(match reader.u8()? {
             NOTHING => Then::Nothing,
             READ => Then::Read { table: TableId(reader.u32()?), lock: read_lock(reader)?, keys: reader.list()? },

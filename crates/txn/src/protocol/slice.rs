@@ -67,7 +67,7 @@ pub(crate) fn put_then_slice(
 }
 
 impl<'a> SliceOf<'a> {
-    pub fn read(reader: &mut Reader<'a>) -> Result<SliceOf<'a>> {
+    pub fn read(reader: &mut FrameReader<'a>) -> Result<SliceOf<'a>> {
         Ok(SliceOf {
             table: TableId(reader.u32()?),
             lock: read_lock(reader)?,
@@ -130,7 +130,7 @@ impl<'r> Sliced<&'r [u8]> {
     }
 
     pub(crate) fn read(bytes: &'r [u8]) -> Result<Sliced<&'r [u8]>> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = FrameReader::new(bytes);
         let sliced = match reader.u8()? {
             NO_ROW => Sliced::NoRow,
             NULL => Sliced::Null,

@@ -36,13 +36,13 @@ pub(crate) fn malformed() -> Error {
 
 /// Takes fields off the front of bytes that may end too early.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct FrameReader<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes }
+impl<'a> FrameReader<'a> {
+    pub fn new(bytes: &'a [u8]) -> FrameReader<'a> {
+        FrameReader { bytes }
     }
 
     pub fn rest(&self) -> &'a [u8] {
@@ -107,29 +107,29 @@ impl<'a> Reader<'a> {
 
 /// What a list is made of. Every item takes at least one byte, so a list is no longer than its bytes.
 pub(crate) trait Item<'a>: Sized {
-    fn read(reader: &mut Reader<'a>) -> Result<Self>;
+    fn read(reader: &mut FrameReader<'a>) -> Result<Self>;
 }
 
 impl<'a> Item<'a> for u32 {
-    fn read(reader: &mut Reader<'a>) -> Result<u32> {
+    fn read(reader: &mut FrameReader<'a>) -> Result<u32> {
         reader.u32()
     }
 }
 
 impl<'a> Item<'a> for u64 {
-    fn read(reader: &mut Reader<'a>) -> Result<u64> {
+    fn read(reader: &mut FrameReader<'a>) -> Result<u64> {
         reader.u64()
     }
 }
 
 impl<'a> Item<'a> for &'a [u8] {
-    fn read(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
+    fn read(reader: &mut FrameReader<'a>) -> Result<&'a [u8]> {
         reader.bytes()
     }
 }
 
 impl<'a, A: Item<'a>, B: Item<'a>> Item<'a> for (A, B) {
-    fn read(reader: &mut Reader<'a>) -> Result<(A, B)> {
+    fn read(reader: &mut FrameReader<'a>) -> Result<(A, B)> {
         Ok((A::read(reader)?, B::read(reader)?))
     }
 }
@@ -162,7 +162,7 @@ impl<'a, T: Item<'a>> List<'a, T> {
     }
 
     pub fn iter(&self) -> Walk<'a, T> {
-        Walk { left: self.count, reader: Reader::new(self.bytes), items: PhantomData }
+        Walk { left: self.count, reader: FrameReader::new(self.bytes), items: PhantomData }
     }
 }
 
@@ -170,7 +170,7 @@ impl<'a, T: Item<'a>> List<'a, T> {
 #[derive(Debug)]
 pub(crate) struct Walk<'a, T> {
     left: usize,
-    reader: Reader<'a>,
+    reader: FrameReader<'a>,
     items: PhantomData<fn() -> T>,
 }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_cluster::{Node, PartitionGuard, Waiter};
-use shoal_partition::{Blocked, Cursor, LockRequest, Partition, ReadView, ScanState, Step, Visit, WaitToken};
+use shoal_partition::{
+    Blocked, Cursor, LockRequest, Partition, ReadView, ScanState, Step, VisitAnswer, WaitToken,
+};
 use shoal_types::row::RowRef;
 use shoal_types::{Error, ErrorCode, Result, TableId, Timestamp};
 
@@ -283,15 +285,15 @@ impl Job {
             let mut visit = |row: RowRef<'_>| {
                 *visited += 1;
                 if !pushed.passes(row) {
-                    return if pushed.unlocks { Visit::ContinueUnlocked } else { Visit::Continue };
+                    return if pushed.unlocks { VisitAnswer::ContinueUnlocked } else { VisitAnswer::Continue };
                 }
                 if let Err(error) = put_sized(reply, |reply| pushed.append(row, reply)) {
                     failure = Some(error);
-                    return Visit::Stop;
+                    return VisitAnswer::Stop;
                 }
                 *rows += 1;
                 paused = reply.len() - begin >= REPLY_BYTES;
-                if paused { Visit::Stop } else { Visit::Continue }
+                if paused { VisitAnswer::Stop } else { VisitAnswer::Continue }
             };
             let step = match scan.head.lock.filter(|_| scan.head.looks) {
                 Some(lock) => guard.look(&view, &mut cursor, lock, limit, &mut visit).map(Step::Ready),

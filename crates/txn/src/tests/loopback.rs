@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use shoal_cluster::{Call, CallError, Node, Place, Remote};
+use shoal_cluster::{Call, Node, Place, Remote, RequestError};
 use shoal_types::{NodeId, Timestamp};
 
 use crate::Server;
@@ -158,18 +158,18 @@ impl Remote for Loopback {
         let number = self.network.calls.fetch_add(1, Ordering::Relaxed);
         let fault = self.network.fault.lock().unwrap().filter(|&(at, _)| at == number).map(|(_, fault)| fault);
         let running = match fault {
-            Some(Fault::NotSent) => return Box::pin(std::future::ready(Err(CallError::NotSent))),
-            Some(Fault::LostBefore) => return Box::pin(std::future::ready(Err(CallError::Lost))),
+            Some(Fault::NotSent) => return Box::pin(std::future::ready(Err(RequestError::NotSent))),
+            Some(Fault::LostBefore) => return Box::pin(std::future::ready(Err(RequestError::Lost))),
             Some(Fault::LostAfter | Fault::Cut) | None => self.execute(to, request),
         };
         let network = Arc::clone(&self.network);
         Box::pin(async move {
-            let reply = running.ok_or(CallError::NotSent)?.await;
+            let reply = running.ok_or(RequestError::NotSent)?.await;
             if fault == Some(Fault::Cut) {
                 network.cut(true);
             }
             match fault {
-                Some(_) => Err(CallError::Lost),
+                Some(_) => Err(RequestError::Lost),
                 None => Ok(reply),
             }
         })

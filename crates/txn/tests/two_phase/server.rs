@@ -295,7 +295,7 @@ impl Server {
         let view = ReadView { snapshot, ..ReadView::newest(None, WaitToken(0)) };
         let state = self.partition.scan(&view, cursor, None, 2, &mut |row| {
             rows.push(decode(row));
-            Visit::Continue
+            VisitAnswer::Continue
         });
         self.drain();
         match state.unwrap() {
@@ -305,7 +305,7 @@ impl Server {
     }
 
     pub fn cursor() -> Cursor {
-        Cursor::new(TABLE, PRIMARY, KeyRange::ALL, Direction::Forward)
+        Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Forward)
     }
 
     // ---- requests ----

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use super::dump::dump;
-use crate::{Digester, SqlMode, parse, parse_first};
+use crate::{Digester, ParserMode, parse, parse_first};
 
 pub(super) struct Entry {
     pub name: String,
@@ -31,7 +31,7 @@ pub(super) fn entries() -> Vec<Entry> {
 fn trees() -> String {
     let mut text = String::new();
     for entry in entries() {
-        let statements = parse(entry.sql.as_bytes(), SqlMode::NONE)
+        let statements = parse(entry.sql.as_bytes(), ParserMode::NONE)
             .unwrap_or_else(|error| panic!("{}: {}: {error}", entry.name, entry.sql));
         text.push_str(&format!("#{}\n{}\n", entry.name, entry.sql));
         for statement in statements {
@@ -64,7 +64,7 @@ fn every_statement_of_the_corpus_parses_into_its_tree() {
 fn cutting_a_statement_anywhere_never_panics() {
     for entry in entries() {
         for end in 0..entry.sql.len() {
-            let _ = parse(&entry.sql.as_bytes()[..end], SqlMode::NONE);
+            let _ = parse(&entry.sql.as_bytes()[..end], ParserMode::NONE);
         }
     }
 }
@@ -80,8 +80,8 @@ fn the_digest_ends_a_statement_where_the_parser_does() {
             // The digest knows no compound statements: their inner semicolons end it.
             continue;
         }
-        let parsed = parse_first(entry.sql.as_bytes(), 0, SqlMode::NONE).expect("the corpus parses");
-        let digest = Digester::default().digest(entry.sql.as_bytes(), 0, SqlMode::NONE, &mut literals);
+        let parsed = parse_first(entry.sql.as_bytes(), 0, ParserMode::NONE).expect("the corpus parses");
+        let digest = Digester::default().digest(entry.sql.as_bytes(), 0, ParserMode::NONE, &mut literals);
         assert_eq!(
             (parsed.start, parsed.end, parsed.next),
             (digest.start, digest.end, digest.next),

@@ -1,7 +1,7 @@
 //! Where errors point and what they say.
 
 use super::error;
-use crate::{NEAR_BYTES_MAX, ParseErrorKind, SqlMode, parse, parse_first};
+use crate::{NEAR_BYTES_MAX, ParseErrorKind, ParserMode, parse, parse_first};
 
 #[test]
 fn a_syntax_error_reads_as_mysql_says_it() {
@@ -103,18 +103,18 @@ fn keywords_of_one_statement_are_refused_in_another() {
 #[test]
 fn statements_run_one_at_a_time_and_errors_come_when_their_turn_comes() {
     let sql = b" SELECT 1;; SELEC 2; SELECT 3 ";
-    let first = parse_first(sql, 0, SqlMode::NONE).expect("the first statement is right");
+    let first = parse_first(sql, 0, ParserMode::NONE).expect("the first statement is right");
     assert_eq!((first.start, first.end, first.next), (1, 9, Some(12)));
-    let error = parse_first(sql, 12, SqlMode::NONE).expect_err("the second is wrong");
+    let error = parse_first(sql, 12, ParserMode::NONE).expect_err("the second is wrong");
     assert_eq!((error.offset, error.line), (12, 1));
     assert_eq!(error.near, b"SELEC 2; SELECT 3 ");
-    let third = parse_first(sql, 20, SqlMode::NONE).expect("the third statement is right");
+    let third = parse_first(sql, 20, ParserMode::NONE).expect("the third statement is right");
     assert_eq!((third.start, third.end, third.next), (21, 29, None));
-    assert!(parse(sql, SqlMode::NONE).is_err());
+    assert!(parse(sql, ParserMode::NONE).is_err());
 }
 
 #[test]
 fn a_start_beyond_the_end_is_an_empty_query() {
-    let error = parse_first(b"SELECT 1", 100, SqlMode::NONE).expect_err("nothing is there");
+    let error = parse_first(b"SELECT 1", 100, ParserMode::NONE).expect_err("nothing is there");
     assert_eq!(error.kind, ParseErrorKind::EmptyQuery);
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::{EXPRESSION_HEIGHT_MAX, NESTING_MAX};
 use crate::ast::{Expr, Statement};
-use crate::{Digester, ParseErrorKind, SqlMode, normalised_text, parse, parse_expression, parse_parameterised};
+use crate::{Digester, ParseErrorKind, ParserMode, normalised_text, parse, parse_expression, parse_parameterised};
 
 /// Well below the 2 MiB that a thread has by default; a release build needs less than half of what a debug build takes.
 const SMALL_STACK_BYTES: usize = 768 * 1024;
@@ -18,7 +18,7 @@ fn on_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// Parses on a small stack and drops the tree there; the kind of the error, if there was one.
 fn outcome(sql: String) -> Option<ParseErrorKind> {
-    on_small_stack(move || parse(sql.as_bytes(), SqlMode::NONE).err().map(|error| error.kind))
+    on_small_stack(move || parse(sql.as_bytes(), ParserMode::NONE).err().map(|error| error.kind))
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn the_deepest_nesting_allowed_fits_a_small_stack() {
 fn long_chains_of_and_and_or_are_flat() {
     for (word, parts) in [("OR", 100_000), ("AND", 100_000), ("||", 1000), ("&&", 1000)] {
         let sql = format!("a=1{}", format!(" {word} a=2").repeat(parts));
-        let operands = on_small_stack(move || match parse_expression(sql.as_bytes(), SqlMode::NONE) {
+        let operands = on_small_stack(move || match parse_expression(sql.as_bytes(), ParserMode::NONE) {
             Ok(Expr::And(operands) | Expr::Or(operands)) => operands.len(),
             other => panic!("{other:?}"),
         });
@@ -129,26 +129,27 @@ fn long_lists_are_flat() {
 
 #[test]
 fn bytes_outside_utf_8_are_allowed_in_strings_and_refused_in_names() {
-    let Ok(statements) = parse(b"INSERT INTO t VALUES ('\xff\xfe\\'\x80', _latin1 '\xe9')", SqlMode::NONE) else {
+    let Ok(statements) = parse(b"INSERT INTO t VALUES ('\xff\xfe\\'\x80', _latin1 '\xe9')", ParserMode::NONE)
+    else {
         panic!("strings may hold any byte");
     };
     let Statement::Insert(insert) = &statements[0] else { panic!("{statements:?}") };
     assert!(format!("{insert:?}").contains("bytes: [255, 254, 39, 128]"));
-    let error = parse(b"SELECT 1 FROM `a\xff`", SqlMode::NONE).expect_err("the name is not UTF-8");
+    let error = parse(b"SELECT 1 FROM `a\xff`", ParserMode::NONE).expect_err("the name is not UTF-8");
     assert_eq!((error.kind, error.offset), (ParseErrorKind::InvalidName, 14));
-    let error = parse(b"SELECT 1 FROM a\xff", SqlMode::NONE).expect_err("the name is not UTF-8");
+    let error = parse(b"SELECT 1 FROM a\xff", ParserMode::NONE).expect_err("the name is not UTF-8");
     assert_eq!(error.kind, ParseErrorKind::InvalidName);
 }
 
 #[test]
 fn names_may_be_any_utf_8() {
-    let Ok(_) = parse("SELECT größe AS `größe, 大` FROM tàble".as_bytes(), SqlMode::NONE) else {
+    let Ok(_) = parse("SELECT größe AS `größe, 大` FROM tàble".as_bytes(), ParserMode::NONE) else {
         panic!("names are UTF-8");
     };
 }
 
 /// Every public reader of client bytes over `sql`.
-fn read_all(sql: &[u8], mode: SqlMode) {
+fn read_all(sql: &[u8], mode: ParserMode) {
     let _ = parse(sql, mode);
     let _ = parse_expression(sql, mode);
     let mut literals = Vec::new();
@@ -163,16 +164,16 @@ fn read_all(sql: &[u8], mode: SqlMode) {
     normalised_text(sql, 0, mode);
 }
 
-fn modes() -> impl Strategy<Value = SqlMode> {
+fn modes() -> impl Strategy<Value = ParserMode> {
     proptest::collection::vec(0..5usize, 0..3).prop_map(|picks| {
         let all = [
-            SqlMode::ANSI_QUOTES,
-            SqlMode::PIPES_AS_CONCAT,
-            SqlMode::NO_BACKSLASH_ESCAPES,
-            SqlMode::IGNORE_SPACE,
-            SqlMode::HIGH_NOT_PRECEDENCE,
+            ParserMode::ANSI_QUOTES,
+            ParserMode::PIPES_AS_CONCAT,
+            ParserMode::NO_BACKSLASH_ESCAPES,
+            ParserMode::IGNORE_SPACE,
+            ParserMode::HIGH_NOT_PRECEDENCE,
         ];
-        picks.into_iter().fold(SqlMode::NONE, |mode, pick| mode | all[pick])
+        picks.into_iter().fold(ParserMode::NONE, |mode, pick| mode | all[pick])
     })
 }
 

@@ -2,9 +2,9 @@
 
 use super::{error, expression, statement};
 use crate::ast::{Expr, LiteralValue, QueryBody, SelectItem, Statement};
-use crate::{SqlMode, parse, parse_expression};
+use crate::{ParserMode, parse, parse_expression};
 
-fn string_in(mode: SqlMode, sql: &[u8]) -> Vec<u8> {
+fn string_in(mode: ParserMode, sql: &[u8]) -> Vec<u8> {
     match parse_expression(sql, mode) {
         Ok(Expr::Literal(literal)) => match literal.value {
             LiteralValue::String(string) => string.bytes,
@@ -30,27 +30,27 @@ fn items(sql: &str) -> Vec<(Option<String>, String)> {
 
 #[test]
 fn double_quotes_hold_strings_or_names_by_the_mode() {
-    assert_eq!(string_in(SqlMode::NONE, b"\"a\"\"b\""), b"a\"b");
-    let expr = parse_expression(b"\"a\"\"b\"", SqlMode::ANSI_QUOTES).expect("a name");
+    assert_eq!(string_in(ParserMode::NONE, b"\"a\"\"b\""), b"a\"b");
+    let expr = parse_expression(b"\"a\"\"b\"", ParserMode::ANSI_QUOTES).expect("a name");
     assert_eq!(expr.to_string(), "`a\"b`");
-    assert_eq!(string_in(SqlMode::ANSI_QUOTES, b"'a'"), b"a");
+    assert_eq!(string_in(ParserMode::ANSI_QUOTES, b"'a'"), b"a");
 }
 
 #[test]
 fn backslashes_escape_or_stand_for_themselves_by_the_mode() {
-    assert_eq!(string_in(SqlMode::NONE, br"'a\n\t\r\0\b\Z\\\'\%\_\x'"), b"a\n\t\r\0\x08\x1a\\'\\%\\_x");
-    assert_eq!(string_in(SqlMode::NO_BACKSLASH_ESCAPES, br"'a\n\'"), br"a\n\");
-    assert_eq!(string_in(SqlMode::NO_BACKSLASH_ESCAPES, b"'it''s'"), b"it's");
-    assert_eq!(string_in(SqlMode::NONE, b"'a' 'b'\n\"c\""), b"abc");
+    assert_eq!(string_in(ParserMode::NONE, br"'a\n\t\r\0\b\Z\\\'\%\_\x'"), b"a\n\t\r\0\x08\x1a\\'\\%\\_x");
+    assert_eq!(string_in(ParserMode::NO_BACKSLASH_ESCAPES, br"'a\n\'"), br"a\n\");
+    assert_eq!(string_in(ParserMode::NO_BACKSLASH_ESCAPES, b"'it''s'"), b"it's");
+    assert_eq!(string_in(ParserMode::NONE, b"'a' 'b'\n\"c\""), b"abc");
 }
 
 #[test]
 fn built_in_functions_touch_their_parenthesis_unless_spaces_are_ignored() {
-    assert!(parse(b"SELECT COUNT (*) FROM t", SqlMode::NONE).is_err());
-    assert!(parse(b"SELECT COUNT (*) FROM t", SqlMode::IGNORE_SPACE).is_ok());
-    assert!(parse(b"SELECT COUNT(*) FROM t", SqlMode::NONE).is_ok());
-    assert!(parse(b"SELECT CONCAT ('a')", SqlMode::NONE).is_ok());
-    assert!(parse(b"CREATE TABLE count (max INT, min INT, now INT)", SqlMode::NONE).is_ok());
+    assert!(parse(b"SELECT COUNT (*) FROM t", ParserMode::NONE).is_err());
+    assert!(parse(b"SELECT COUNT (*) FROM t", ParserMode::IGNORE_SPACE).is_ok());
+    assert!(parse(b"SELECT COUNT(*) FROM t", ParserMode::NONE).is_ok());
+    assert!(parse(b"SELECT CONCAT ('a')", ParserMode::NONE).is_ok());
+    assert!(parse(b"CREATE TABLE count (max INT, min INT, now INT)", ParserMode::NONE).is_ok());
 }
 
 #[test]
@@ -78,13 +78,13 @@ fn version_comments_obey_the_version() {
         ("1 /*!123 + 1 */", "NONE"),
     ] {
         if expected == "NONE" {
-            assert!(parse_expression(sql.as_bytes(), SqlMode::NONE).is_err(), "{sql}");
+            assert!(parse_expression(sql.as_bytes(), ParserMode::NONE).is_err(), "{sql}");
         } else {
             assert_eq!(expression(sql).to_string(), expected, "{sql}");
         }
     }
-    assert!(parse(b"SELECT 1 */", SqlMode::NONE).is_err());
-    assert!(parse(b"/*!40000 ALTER TABLE `t` DISABLE KEYS */;", SqlMode::NONE).is_ok());
+    assert!(parse(b"SELECT 1 */", ParserMode::NONE).is_err());
+    assert!(parse(b"/*!40000 ALTER TABLE `t` DISABLE KEYS */;", ParserMode::NONE).is_ok());
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn introducers_are_known_character_sets_alone() {
 fn every_word_is_a_name_behind_a_dot() {
     assert_eq!(expression("t.select").to_string(), "`t`.`select`");
     assert_eq!(expression("db.t.from").to_string(), "`db`.`t`.`from`");
-    assert!(parse(b"SELECT 1 FROM db.table", SqlMode::NONE).is_ok());
+    assert!(parse(b"SELECT 1 FROM db.table", ParserMode::NONE).is_ok());
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn hints_are_kept_behind_the_verb_alone() {
 
 #[test]
 fn parameters_are_counted_in_order() {
-    let parsed = crate::parse_first(b"SELECT ? FROM t WHERE a IN (?, ?) LIMIT ?; SELECT ?", 0, SqlMode::NONE);
+    let parsed = crate::parse_first(b"SELECT ? FROM t WHERE a IN (?, ?) LIMIT ?; SELECT ?", 0, ParserMode::NONE);
     assert_eq!(parsed.map(|parsed| parsed.parameter_count), Ok(4));
     assert_eq!(expression("? + ?").to_string(), "(? + ?)");
 }

@@ -1,7 +1,7 @@
 //! How operators bind, shown with every operation in parentheses.
 
 use super::{error, expression};
-use crate::{SqlMode, parse_expression};
+use crate::{ParserMode, parse_expression};
 
 #[track_caller]
 fn binds(sql: &str, expected: &str) {
@@ -9,14 +9,14 @@ fn binds(sql: &str, expected: &str) {
 }
 
 #[track_caller]
-fn binds_in(mode: SqlMode, sql: &str, expected: &str) {
+fn binds_in(mode: ParserMode, sql: &str, expected: &str) {
     let expr = parse_expression(sql.as_bytes(), mode).unwrap_or_else(|error| panic!("{sql}: {error}"));
     assert_eq!(expr.to_string().replace('`', ""), expected, "{sql}");
 }
 
 #[track_caller]
 fn refused(sql: &str) {
-    let error = parse_expression(sql.as_bytes(), SqlMode::NONE);
+    let error = parse_expression(sql.as_bytes(), ParserMode::NONE);
     assert!(error.is_err(), "{sql} parsed into {}", error.map(|expr| expr.to_string()).unwrap_or_default());
 }
 
@@ -80,17 +80,17 @@ fn logic_binds_not_and_xor_or() {
 fn the_bang_binds_tighter_than_not() {
     binds("!a = b", "((not(a)) = b)");
     binds("!a + b", "((not(a)) + b)");
-    binds_in(SqlMode::HIGH_NOT_PRECEDENCE, "NOT a = b", "((not(a)) = b)");
-    binds_in(SqlMode::HIGH_NOT_PRECEDENCE, "NOT a BETWEEN 1 AND 2", "((not(a)) between 1 and 2)");
+    binds_in(ParserMode::HIGH_NOT_PRECEDENCE, "NOT a = b", "((not(a)) = b)");
+    binds_in(ParserMode::HIGH_NOT_PRECEDENCE, "NOT a BETWEEN 1 AND 2", "((not(a)) between 1 and 2)");
 }
 
 #[test]
 fn pipes_are_or_or_concatenation_by_the_mode() {
     binds("a || b AND c", "(a or (b and c))");
-    binds_in(SqlMode::PIPES_AS_CONCAT, "a || b = c", "((a || b) = c)");
-    binds_in(SqlMode::PIPES_AS_CONCAT, "a || b ^ c", "((a || b) ^ c)");
-    binds_in(SqlMode::PIPES_AS_CONCAT, "-a || b", "(-a || b)");
-    binds_in(SqlMode::PIPES_AS_CONCAT, "a LIKE b || '%'", "(a like (b || '%'))");
+    binds_in(ParserMode::PIPES_AS_CONCAT, "a || b = c", "((a || b) = c)");
+    binds_in(ParserMode::PIPES_AS_CONCAT, "a || b ^ c", "((a || b) ^ c)");
+    binds_in(ParserMode::PIPES_AS_CONCAT, "-a || b", "(-a || b)");
+    binds_in(ParserMode::PIPES_AS_CONCAT, "a LIKE b || '%'", "(a like (b || '%'))");
 }
 
 #[test]

@@ -217,6 +217,7 @@ async fn in_place(
     (schema.database, schema.name) = name.clone();
     publish::change(node, |catalog| {
         check_target(catalog, table, &name)?;
+        hidden.iter().try_for_each(|hidden| hidden.check_is_whole(catalog))?;
         Ok((vec![Change::PutTable(schema)], ()))
     })
     .await?;
@@ -279,6 +280,7 @@ async fn by_copy(
     hidden.table.next_auto_increment.fetch_max(counter, Ordering::Relaxed);
     publish::change(node, |catalog| {
         check_target(catalog, table, &name)?;
+        hidden.check_is_whole(catalog)?;
         Ok((vec![Change::DropTable(table.id()), Change::PutTable(schema)], ()))
     })
     .await?;
