@@ -167,3 +167,44 @@ fn nameless(catalog: &Catalog) -> Vec<TableId> {
     let hidden = catalog.tables_by_id.values().filter(|table| table.schema.database.is_empty());
     hidden.map(|table| table.id()).filter(|id| !used.contains(id)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use shoal_cluster::NodeOptions;
+
+    use super::*;
+    use crate::ddl::tests::schema;
+    use crate::server::Server;
+    use crate::variables::Globals;
+
+    /// They were dropped once, and the ALTER TABLE that filled one gave its name to an empty table.
+    #[test]
+    fn a_start_drops_what_was_left_behind_and_not_what_is_being_filled() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = NodeOptions {
+            partitions: Some(2),
+            data_memory: Some(256 << 20),
+            background_work: false,
+            ..NodeOptions::new(directory.path())
+        };
+        let node = Node::open(options).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let server = Server::new(Arc::clone(&node), Globals::default());
+            server.bootstrap().await.unwrap();
+            let mut schema = schema("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+            schema.id = node.next_table_id();
+            let filling = HiddenTable::create(&node, &schema).await.unwrap();
+            schema.id = node.next_table_id();
+            let left = HiddenTable::create(&node, &schema).await.unwrap().table.id();
+            take_abandoned(&node);
+            // As on another node that starts: no statement there knows of either.
+            server.bootstrap().await.unwrap();
+            assert!(!node.catalog().tables_by_id.contains_key(&left));
+            filling.check_is_whole(&node.catalog()).unwrap();
+            let id = filling.table.id();
+            change(&node, |_| Ok((vec![Change::DropTable(id)], ()))).await.unwrap();
+            assert!(filling.check_is_whole(&node.catalog()).is_err());
+        });
+    }
+}
