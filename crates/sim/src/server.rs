@@ -364,7 +364,7 @@ impl Process {
         end: i32,
         token: WaitToken,
     ) -> Result<Step<Result<Option<i32>, &'static str>>> {
-        let range = KeyRange {
+        let range = KeyBounds {
             start: std::ops::Bound::Included(key(first).to_vec()),
             end: std::ops::Bound::Excluded(key(end).to_vec()),
         };
@@ -381,7 +381,7 @@ impl Process {
                 &mut |row| {
                     let (id, k) = decode(row);
                     found = found.wrapping_mul(1_000_003).wrapping_add(id.wrapping_mul(8191) ^ k);
-                    Visit::Continue
+                    VisitAnswer::Continue
                 },
             )?;
             match step {
