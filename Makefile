@@ -75,7 +75,7 @@ sim: ## Simulate clusters, and the log on failing disks (SEEDS=20000)
 	$(CARGO) run --release --package shoal-sim -- --seeds $(SEEDS)
 
 sim-planted: ## Plant bugs, and see after how many seeds the simulator finds each
-	$(CARGO) run --release --package shoal-sim --features planted-bugs -- --planted --seeds 2000
+	$(CARGO) run --release --package shoal-sim --features planted-bugs -- --planted --seeds 500
 
 soak: soak-packages build ## Break clusters of local processes in sixteen ways and judge them (SOAK="--minutes 60 --seed 7", "--help")
 	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) run --package shoal-system-tests --example soak -- $(SOAK)

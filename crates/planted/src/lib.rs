@@ -32,8 +32,6 @@ pub enum Bug {
     ApplyTwiceAfterRestart,
     /// Driver: what promises that something is on the disk is sent at once.
     SendBeforeDurable,
-    /// Driver: votes and what is prepared count from memory, as commits may.
-    HandBackBeforeSync,
     /// Driver: a checkpoint is made of a state that a copy is just replacing. (This one was real.)
     CheckpointWhileInstalling,
     /// Driver: a refused connection is taken for proof that the peer's process is gone.
@@ -65,7 +63,6 @@ impl Bug {
         Bug::VoteAfterLostTail,
         Bug::ApplyTwiceAfterRestart,
         Bug::SendBeforeDurable,
-        Bug::HandBackBeforeSync,
         Bug::CheckpointWhileInstalling,
         Bug::BelieveRefusal,
         Bug::CountBeyondHole,
@@ -82,10 +79,7 @@ impl Bug {
         match self {
             Bug::DecideBeforeHome | Bug::AbortWhenHomeIsSilent => "coordinator",
             Bug::TakeInFlightForAborted => "resolver",
-            Bug::SendBeforeDurable
-            | Bug::HandBackBeforeSync
-            | Bug::CheckpointWhileInstalling
-            | Bug::BelieveRefusal => "driver",
+            Bug::SendBeforeDurable | Bug::CheckpointWhileInstalling | Bug::BelieveRefusal => "driver",
             Bug::AcknowledgeBeforeMajority | Bug::BackupServes | Bug::GuessAbort => "partition",
             Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart => "lease",
             Bug::AmnesiaByPresentDurability

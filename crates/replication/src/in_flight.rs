@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use shoal_planted::{Bug, is_planted};
-
 /// What is in flight: `P` are positions of the log, whose default lies before all others, and `T` is what is handed back.
 ///
 /// What is staged belongs to the batch in the making, and has no position before that is appended.
@@ -60,9 +58,7 @@ impl<P: Copy + Ord + Default, T> InFlight<P, T> {
     #[inline]
     pub fn take_due(&mut self, end: P, durable: impl Fn() -> P, mut take: impl FnMut(T)) -> Option<P> {
         let is_due = |first: &Appended<P, T>| {
-            first.end <= end
-                && first.end > P::default()
-                && (!first.must_sync || is_planted(Bug::HandBackBeforeSync) || durable() >= first.end)
+            first.end <= end && first.end > P::default() && (!first.must_sync || durable() >= first.end)
         };
         let mut last = None;
         while self.queue.front().is_some_and(is_due) {

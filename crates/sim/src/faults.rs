@@ -124,10 +124,17 @@ impl World {
             }
             Undo::Die(node) => self.crash_for_a_while(node),
             Undo::RestartApart { node, leader, deaf } => {
-                self.restart_quickly(node);
-                // Whoever hears nothing of the leader is told so again: it campaigns at once, before the lease is over.
-                let soon_us = self.ctx.random.below(25_000);
-                self.ctx.plan(soon_us, Event::Undo(Undo::LoseLink(deaf, leader)));
+                if !self.may_die(node) {
+                    return;
+                }
+                self.crash(node, false);
+                let start_us = self.ctx.random.below(2_000);
+                self.ctx.plan(start_us, Event::Undo(Undo::Start(node)));
+                // Whoever hears nothing of the leader is told so again and again: it campaigns at once, before the lease is over.
+                for number in 1..8 {
+                    let soon_us = number * 8_000 + self.ctx.random.below(8_000);
+                    self.ctx.plan(soon_us, Event::Undo(Undo::LoseLink(deaf, leader)));
+                }
                 for (from, to) in [(leader, node), (node, leader)] {
                     self.ctx.network.cut(from, to);
                     self.undo_later(100, 200, Undo::Mend(from, to));

@@ -123,6 +123,7 @@ impl Knobs {
         let skew = if random.one_in(2) { 0 } else { random.below(2_000_000) };
         // Many clients that never rest, on a few rows.
         let is_hot = random.one_in(5);
+        let heartbeat_ms = if random.one_in(2) { 20 } else { 40 };
         let faults = FAULTS.map(|fault| (fault, if random.one_in(3) { 0 } else { random.between(1, 8) }));
         Knobs {
             data_nodes,
@@ -130,7 +131,7 @@ impl Knobs {
             partitions,
             placements: placements(data_nodes, management_nodes, partitions),
             durability,
-            timing: Timing::new(20, 200).expect("a heartbeat of 20 ms goes with an election timeout of 200 ms"),
+            timing: Timing::new(heartbeat_ms, 10 * heartbeat_ms).expect("ten heartbeats make an election timeout"),
             tail_bytes_max: [6_000, 12_000, 1 << 20][random.below(3) as usize],
             checkpoint_block_bytes: [200, 2_000][random.below(2) as usize],
             slice_writes: if is_hot || random.one_in(2) { SLICE_WRITES } else { random.between(1, 2) as usize },

@@ -78,7 +78,7 @@ impl Kind {
             Cut => "two data nodes do not reach each other",
             CutOneWay => "packets are lost one way between two data nodes",
             Island => "a data node reaches nobody",
-            Reject => "a firewall rejects what a data node sends",
+            Reject => "a firewall rejects what is sent to a data node",
             Reset => "all connections of a node are reset",
             Lose => "a part of what a node sends is lost",
             Narrow => "what a node sends goes through a narrow line",

@@ -215,8 +215,8 @@ impl Round {
     }
 
     fn spoil_network(&mut self, kind: Kind, node: u32) -> Result<(), String> {
-        let percent = 1 + self.random.below(12) as u32;
-        let kilobits = 300 + self.random.below(3000) as u32;
+        let percent = 1 + self.random.below(5) as u32;
+        let kilobits = 2000 + self.random.below(8000) as u32;
         let milliseconds = 1 + self.random.below(100) as u32;
         let others: Vec<u32> = self.others(node).collect();
         let Some(network) = &self.network else { return Err("there is no network".into()) };
@@ -225,7 +225,7 @@ impl Round {
             Kind::Cut => network.cut(node, other_data),
             Kind::CutOneWay => network.cut_one_way(node, other_data),
             Kind::Island => others.iter().for_each(|&other| network.cut(node, other)),
-            Kind::Reject => others.iter().for_each(|&other| network.spoil(node, other, Verdict::Reject)),
+            Kind::Reject => others.iter().for_each(|&other| network.spoil(other, node, Verdict::Reject)),
             Kind::Reset => others.iter().for_each(|&other| network.reset(node, other)),
             Kind::Lose => others.iter().for_each(|&other| network.spoil(node, other, Verdict::Lose(percent))),
             Kind::Narrow => network.narrow(node, kilobits)?,
