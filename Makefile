@@ -24,7 +24,7 @@ PYTHON_PROFILE ?= release
 PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
 PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
 
-.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native rough sim sim-planted soak lint help test-packages python-packages soak-packages bench-packages bench-cluster-packages
+.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native rough sim sim-planted soak lint help test-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -77,7 +77,7 @@ sim: ## Simulate clusters, and the log on failing disks (SEEDS=20000)
 sim-planted: ## Plant bugs, and see after how many seeds the simulator finds each
 	$(CARGO) run --release --package shoal-sim --features planted-bugs -- --planted --seeds 500
 
-soak: soak-packages build ## Break clusters of local processes in sixteen ways and judge them (SOAK="--minutes 60 --seed 7", "--help")
+soak: test-packages build ## Break clusters of local processes in sixteen ways and judge them (SOAK="--minutes 60 --seed 7", "--help")
 	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) run --package shoal-system-tests --example soak -- $(SOAK)
 
 lint: ## Check the formatting and the lints
@@ -89,10 +89,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test-packages:
-	@scripts/install-packages mariadb-client sysbench iproute2 nftables strace
-
-soak-packages: test-packages
-	@scripts/install-packages libfaketime
+	@scripts/install-packages mariadb-client sysbench iproute2 nftables strace libfaketime
 
 python-packages:
 	@scripts/install-packages python3 python3-venv

@@ -116,7 +116,7 @@ pub(crate) fn check_hello(cluster: &Membership, theirs: &Hello) -> Result<(), St
             "the clocks of node {} and node {} are {} seconds apart; set them right (NTP) and start again",
             theirs.node,
             options.me,
-            here.abs_diff(theirs.wall_clock_us) / 1_000_000
+            (here.abs_diff(theirs.wall_clock_us) + 500_000) / 1_000_000
         ));
     }
     Ok(())
