@@ -80,8 +80,12 @@ fn can_go_on(error: &Error) -> bool {
 impl Worker<'_> {
     fn connect(&mut self) -> Option<Client> {
         let nodes: &Nodes = &self.shared.nodes;
-        match nodes.try_client(self.shared.sql_nodes[self.place]) {
+        let node = self.shared.sql_nodes[self.place];
+        let process = nodes.node(node).process;
+        match nodes.try_client(node) {
             Ok(client) => Some(client),
+            // A host forgets a handshake of a process that is killed in the middle of it without a word, and the server speaks first.
+            Err(error) if is_timeout(&error) && nodes.node(node).process != process => None,
             Err(error) => {
                 self.note_error("connect", &error);
                 thread::sleep(RECONNECT_AFTER);
