@@ -67,12 +67,12 @@ mod tests {
     #[test]
     fn neither_a_checkpoint_nor_a_transfer_begins_while_a_copy_is_being_installed() {
         let mut leader = partition(2, &[2]);
-        let mut sending = Sending::begin(&mut leader).unwrap();
+        let mut sending = Sending::begin(&mut leader, 1).unwrap();
         let mut follower = partition(1, &[1, 2, 3]);
         follower.begin_install().unwrap();
         loop {
             assert!(matches!(begin_checkpoint(&mut follower, 20, 10), (10, Checkpoint::None)));
-            assert!(Sending::begin(&mut follower).is_err());
+            assert!(Sending::begin(&mut follower, 1).is_err());
             let piece = sending.next(&mut leader, 1).unwrap();
             if piece.last {
                 break;
@@ -81,7 +81,7 @@ mod tests {
         }
         follower.finish_install().unwrap();
         assert!(matches!(begin_checkpoint(&mut follower, 20, 10), (20, Checkpoint::Writing(_))));
-        assert!(Sending::begin(&mut follower).is_ok());
+        assert!(Sending::begin(&mut follower, 1).is_ok());
         sending.end(&mut leader);
     }
 }

@@ -122,7 +122,7 @@ pub struct Process {
     pub clock: Timestamp,
     pub visible: Timestamp,
     pub calls: BTreeMap<u64, Call>,
-    next_call: u64,
+    pub next_call: u64,
     next_token: u64,
     pub proposals: BTreeMap<CommitToken, Waiting>,
     pub waiting: BTreeMap<WaitToken, WaitingRequest>,

@@ -34,7 +34,8 @@ impl Process {
         if !is_up || self.outgoing.contains_key(&(partition, to)) {
             return;
         }
-        let Ok(sending) = Sending::begin(self.partition(partition)) else { return };
+        let attempt = self.life << 32 | self.next_call;
+        let Ok(sending) = Sending::begin(self.partition(partition), attempt) else { return };
         let me = self.me;
         env.ctx.tell(|| format!("node {me} sends {to} a copy of partition {partition} at {}", sending.index()));
         self.outgoing.insert((partition, to), Outgoing { sending, was_last: false });
@@ -75,11 +76,11 @@ impl Process {
         if !self.replicas.contains_key(&partition) {
             return self.reply(env, from, number, Reply::Refused("the partition is not kept here".into()));
         }
-        let copy = match piece.first {
-            true => Receiving::begin(from, &piece.block, || {
+        let copy = match piece.number {
+            0 => Receiving::begin(from, &piece, || {
                 Ok(CheckpointFile { number: env.disk.next_file(), blocks: Vec::new() })
             }),
-            false => self.incoming.take(partition.0, from),
+            _ => self.incoming.take(partition.0, from, &piece),
         };
         let mut copy = match copy {
             Ok(copy) => copy,

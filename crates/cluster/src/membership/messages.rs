@@ -138,12 +138,14 @@ pub(crate) struct SequenceBlock {
 pub(crate) struct CheckpointPiece {
     #[prost(uint32, tag = "1")]
     pub partition: u32,
-    #[prost(bool, tag = "2")]
-    pub first: bool,
     #[prost(bool, tag = "3")]
     pub last: bool,
     #[prost(bytes, tag = "4")]
     pub block: Vec<u8>,
+    #[prost(uint64, tag = "5")]
+    pub attempt: u64,
+    #[prost(uint64, tag = "6")]
+    pub number: u64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

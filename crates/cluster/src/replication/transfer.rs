@@ -78,7 +78,8 @@ impl Replication {
 
     async fn send_checkpoint(&self, cluster: &Membership, partition: u32, to: NodeId) -> Result<u64> {
         let start = self.now();
-        let mut sending = Sending::begin(&mut self.partition(partition))?;
+        let attempt = self.next_transaction_id().0;
+        let mut sending = Sending::begin(&mut self.partition(partition), attempt)?;
         let total_bytes = self.memory_budget().used_bytes() / u64::from(self.partition_count().max(1));
         let mut sent_bytes = 0;
         let mut pace = Pace::start(self.throttle());
@@ -88,9 +89,9 @@ impl Replication {
                 Ok(piece) => piece,
                 Err(error) => break Err(error),
             };
-            let Piece { first, last, block } = piece;
+            let Piece { attempt, number, last, block } = piece;
             sent_bytes += block.len() as u64;
-            let piece = CheckpointPiece { partition, first, last, block };
+            let piece = CheckpointPiece { partition, attempt, number, last, block };
             if let Err(error) = cluster.ask(to, Ask::Checkpoint(piece)).await {
                 break Err(error);
             }
@@ -115,20 +116,21 @@ impl Replication {
     ) -> Result<ServiceReply> {
         let cluster =
             self.cluster.as_ref().ok_or_else(|| Error::unknown("internal: this process is no cluster"))?;
-        let partition = piece.partition;
+        let CheckpointPiece { partition, attempt, number, last, block } = piece;
+        let piece = Piece { attempt, number, last, block };
         if !cluster.options.placement(partition).replicas.contains(&cluster.options.me) {
             return Err(Error::unknown(format!(
                 "partition {partition} is not kept by node {}",
                 cluster.options.me
             )));
         }
-        let mut copy = match piece.first {
-            true => Receiving::begin(from, &piece.block, || {
+        let mut copy = match piece.number {
+            0 => Receiving::begin(from, &piece, || {
                 let options = CheckpointOptions { compress: false, throttle: None };
                 let _one_at_a_time = self.lock_checkpoint_files();
                 self.checkpoints().create(group_of(partition), &[], options).map_err(log_error)
             })?,
-            false => lock(&self.transfers.incoming).take(partition, from)?,
+            _ => lock(&self.transfers.incoming).take(partition, from, &piece)?,
         };
         if !piece.block.is_empty() {
             copy.file.append(&piece.block).map_err(log_error)?;
@@ -257,7 +259,7 @@ mod tests {
     }
 
     fn give(node: &Arc<Node>, block: Vec<u8>) -> Result<ServiceReply> {
-        let piece = CheckpointPiece { partition: PARTITION, first: true, last: true, block };
+        let piece = CheckpointPiece { partition: PARTITION, attempt: 1, number: 0, last: true, block };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(node.take_checkpoint_piece(NodeId(2), piece))
     }
@@ -286,7 +288,8 @@ mod tests {
         let node = follower(directory.path());
         let options = CheckpointOptions { compress: false, throttle: None };
         let writer = node.checkpoints().create(group_of(PARTITION), &[], options).unwrap();
-        let late = Receiving::begin(NodeId(2), &copy(), || Ok(writer)).unwrap();
+        let piece = Piece { attempt: 1, number: 0, last: true, block: copy() };
+        let late = Receiving::begin(NodeId(2), &piece, || Ok(writer)).unwrap();
         node.checkpoint().unwrap();
         let newest = node.checkpoints().numbers(group_of(PARTITION)).unwrap();
         assert!(newest[0] > late.file.number());
