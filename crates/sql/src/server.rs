@@ -202,3 +202,18 @@ impl Frontend for SharedServer {
         self.0.aborted_connects.fetch_add(1, Ordering::Relaxed);
     }
 }
+
+/// A database of two partitions in a folder of its own, as it is after its first start.
+#[cfg(test)]
+pub(crate) async fn started_server() -> (tempfile::TempDir, Arc<Server>) {
+    let directory = tempfile::tempdir().unwrap();
+    let options = shoal_cluster::NodeOptions {
+        partitions: Some(2),
+        data_memory: Some(256 << 20),
+        background_work: false,
+        ..shoal_cluster::NodeOptions::new(directory.path())
+    };
+    let server = Server::new(Node::open(options).unwrap(), Globals::default());
+    server.bootstrap().await.unwrap();
+    (directory, server)
+}

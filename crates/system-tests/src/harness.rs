@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use shoal_testkit::program::{self, Output};
 use shoal_testkit::server::{Server, tail};
@@ -37,6 +37,12 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(started.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
         thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Of the wall clock, to find what was done in the logs of nodes.
+pub fn second_of_hour() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0.0, |elapsed| elapsed.as_secs_f64() % 3600.0)
 }
 
 /// A running server with an empty database `test`.

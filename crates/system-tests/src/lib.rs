@@ -23,7 +23,8 @@ pub mod transfer;
 pub use disk::{DyingDisk, SmallDisk};
 
 pub use harness::{
-    DATABASE, TestServer, setup as harness_setup, shoal_binary, skip, target_is_mariadb, wait_until,
+    DATABASE, TestServer, second_of_hour, setup as harness_setup, shoal_binary, skip, target_is_mariadb,
+    wait_until,
 };
 pub use shoal_testkit::client::{self, Client, Error, Login, Reply, Rows, Value};
 pub use shoal_testkit::{process, program, server};

@@ -170,28 +170,17 @@ fn nameless(catalog: &Catalog) -> Vec<TableId> {
 
 #[cfg(test)]
 mod tests {
-    use shoal_cluster::NodeOptions;
-
     use super::*;
     use crate::ddl::tests::schema;
-    use crate::server::Server;
-    use crate::variables::Globals;
+    use crate::server::started_server;
 
     /// They were dropped once, and the ALTER TABLE that filled one gave its name to an empty table.
     #[test]
     fn a_start_drops_what_was_left_behind_and_not_what_is_being_filled() {
-        let directory = tempfile::tempdir().unwrap();
-        let options = NodeOptions {
-            partitions: Some(2),
-            data_memory: Some(256 << 20),
-            background_work: false,
-            ..NodeOptions::new(directory.path())
-        };
-        let node = Node::open(options).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let server = Server::new(Arc::clone(&node), Globals::default());
-            server.bootstrap().await.unwrap();
+            let (_directory, server) = started_server().await;
+            let node = Arc::clone(&server.node);
             let mut schema = schema("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
             schema.id = node.next_table_id();
             let filling = HiddenTable::create(&node, &schema).await.unwrap();

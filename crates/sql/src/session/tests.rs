@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_cluster::{EntryOf, Node, NodeOptions, Table};
+use shoal_cluster::{EntryOf, Node, Table};
 use shoal_partition::{CommitStart, Decision, DecisionStart, Step, WaitToken, WriteOutcome};
 use shoal_types::row::RowRef;
 use shoal_types::{Collation, Error, ErrorCode, PartitionId, Result, TimeZone, Timestamp, TransactionId, Value};
 
 use crate::frontend::{ConnectInfo, FrontendSession, ResultColumn, ResultSink, Summary};
-use crate::server::Server;
+use crate::server::{Server, started_server};
 use crate::session::Session;
-use crate::variables::Globals;
 
 /// Keeps the integers of the first column, and what went wrong.
 #[derive(Default)]
@@ -118,18 +117,10 @@ async fn prepare_update(node: &Arc<Node>, table: &Arc<Table>) -> (TransactionId,
 
 #[test]
 fn a_point_select_that_waits_for_an_undecided_writer_is_ended_by_kill_query_and_max_execution_time() {
-    let directory = tempfile::tempdir().unwrap();
-    let options = NodeOptions {
-        partitions: Some(2),
-        data_memory: Some(256 << 20),
-        background_work: false,
-        ..NodeOptions::new(directory.path())
-    };
-    let node = Node::open(options).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let server = Server::new(Arc::clone(&node), Globals::default());
-        server.bootstrap().await.unwrap();
+        let (_directory, server) = started_server().await;
+        let node = Arc::clone(&server.node);
         let mut reader = session(&server);
         for sql in [
             "CREATE DATABASE d",

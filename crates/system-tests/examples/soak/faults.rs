@@ -23,71 +23,42 @@ pub enum Kind {
 
 use Kind::*;
 
-impl Kind {
-    pub const ALL: [Kind; 16] = [
-        Kill,
-        KillTwo,
-        KillAll,
-        Pause,
-        Cut,
-        CutOneWay,
-        Island,
-        Reject,
-        Reset,
-        Lose,
-        Narrow,
-        Delay,
-        Clock,
-        FullDisk,
-        DyingDisk,
-        RollingRestart,
-    ];
+/// Every kind, in the order of the enumeration: its name on the command line, and what it does.
+const KINDS: [(Kind, &str, &str); 16] = [
+    (Kill, "kill", "a node is killed"),
+    (KillTwo, "kill-two", "two nodes are killed, one after the other"),
+    (KillAll, "kill-all", "all nodes are killed at once"),
+    (Pause, "pause", "a node is stopped for a while (SIGSTOP)"),
+    (Cut, "cut", "two data nodes do not reach each other"),
+    (CutOneWay, "cut-one-way", "packets are lost one way between two data nodes"),
+    (Island, "island", "a data node reaches nobody"),
+    (Reject, "reject", "a firewall rejects what is sent to a data node"),
+    (Reset, "reset", "all connections of a node are reset"),
+    (Lose, "lose", "a part of what a node sends is lost"),
+    (Narrow, "narrow", "what a node sends goes through a narrow line"),
+    (Delay, "delay", "what a node sends arrives late and out of order"),
+    (Clock, "clock", "a node's clock jumps"),
+    (FullDisk, "full-disk", "a data node's disk fills up"),
+    (DyingDisk, "dying-disk", "a data node's disk answers EIO"),
+    (RollingRestart, "rolling-restart", "all nodes are restarted in turn"),
+];
 
-    pub fn name(self) -> &'static str {
-        match self {
-            Kill => "kill",
-            KillTwo => "kill-two",
-            KillAll => "kill-all",
-            Pause => "pause",
-            Cut => "cut",
-            CutOneWay => "cut-one-way",
-            Island => "island",
-            Reject => "reject",
-            Reset => "reset",
-            Lose => "lose",
-            Narrow => "narrow",
-            Delay => "delay",
-            Clock => "clock",
-            FullDisk => "full-disk",
-            DyingDisk => "dying-disk",
-            RollingRestart => "rolling-restart",
-        }
+impl Kind {
+    pub fn all() -> impl Iterator<Item = Kind> {
+        KINDS.into_iter().map(|(kind, ..)| kind)
     }
 
-    pub fn parse(name: &str) -> Result<Kind, String> {
-        let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| format!("{name} is no kind of fault; --help lists them"))
+    pub fn name(self) -> &'static str {
+        KINDS[self as usize].1
     }
 
     pub fn describe(self) -> &'static str {
-        match self {
-            Kill => "a node is killed",
-            KillTwo => "two nodes are killed, one after the other",
-            KillAll => "all nodes are killed at once",
-            Pause => "a node is stopped for a while (SIGSTOP)",
-            Cut => "two data nodes do not reach each other",
-            CutOneWay => "packets are lost one way between two data nodes",
-            Island => "a data node reaches nobody",
-            Reject => "a firewall rejects what is sent to a data node",
-            Reset => "all connections of a node are reset",
-            Lose => "a part of what a node sends is lost",
-            Narrow => "what a node sends goes through a narrow line",
-            Delay => "what a node sends arrives late and out of order",
-            Clock => "a node's clock jumps",
-            FullDisk => "a data node's disk fills up",
-            DyingDisk => "a data node's disk answers EIO",
-            RollingRestart => "all nodes are restarted in turn",
-        }
+        KINDS[self as usize].2
+    }
+
+    pub fn parse(name: &str) -> Result<Kind, String> {
+        let found = Kind::all().find(|kind| kind.name() == name);
+        found.ok_or_else(|| format!("{name} is no kind of fault; --help lists them"))
     }
 
     /// Whether the others hear nothing at all when it begins, or learn of it by a closed connection; `None`: no node is lost, or too many.

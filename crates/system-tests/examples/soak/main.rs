@@ -37,12 +37,17 @@ struct Wanted {
 }
 
 fn wanted() -> Result<Wanted, String> {
-    let mut wanted =
-        Wanted { seed: Plan::new().seed, minutes: 5.0, faults: u64::MAX, only: Kind::ALL.to_vec(), report: None };
+    let mut wanted = Wanted {
+        seed: Plan::new().seed,
+        minutes: 5.0,
+        faults: u64::MAX,
+        only: Kind::all().collect(),
+        report: None,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         if name == "--help" {
-            let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+            let names: Vec<&str> = Kind::all().map(Kind::name).collect();
             println!("{HELP}{}", names.join(", "));
             std::process::exit(0);
         }

@@ -3,12 +3,12 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use shoal_system_tests::cluster::{Layout, StartedCluster};
 use shoal_system_tests::network::{Network, Verdict};
 use shoal_system_tests::transfer::{Definitions, Plan, Random, Workload, check};
-use shoal_system_tests::{DyingDisk, SmallDisk};
+use shoal_system_tests::{DyingDisk, SmallDisk, second_of_hour};
 
 use crate::faults::Kind;
 use crate::report::Report;
@@ -122,7 +122,7 @@ impl Round {
         let network = match network {
             Ok(network) => Some(network),
             Err(why) => {
-                for kind in Kind::ALL.into_iter().filter(|kind| kind.needs_network()) {
+                for kind in Kind::all().filter(|kind| kind.needs_network()) {
                     report.note_not_possible(kind, why.clone());
                 }
                 None
@@ -162,8 +162,7 @@ impl Round {
             _ if is_of_data => self.any_data_node(),
             _ => self.any_node(),
         };
-        let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |now| now.as_secs_f64() % 3600.0);
-        println!("  {second:.3} node {node}: {}, for {commits} commits", kind.describe());
+        println!("  {:.3} node {node}: {}, for {commits} commits", second_of_hour(), kind.describe());
         workload.watch_for_outages(node);
         match kind {
             Kind::Kill => {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::record::is_excused;
 use super::{Random, Told, told, told_by};
 use crate::cluster::Nodes;
-use crate::{Client, Error};
+use crate::{Client, Error, second_of_hour};
 
 const RECONNECT_AFTER: Duration = Duration::from_millis(20);
 const TABLES: usize = 3;
@@ -129,12 +129,6 @@ impl Drop for Definitions {
     }
 }
 
-/// Seconds since the hour began.
-fn clock() -> f64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0.0, |elapsed| elapsed.as_secs_f64() % 3600.0)
-}
-
 fn look(client: &mut Client, number: u64) -> Result<Shape, Error> {
     let columns = client.text(&format!("SHOW COLUMNS FROM shape_{number}"))?.len() as u64 - 1;
     let rows = client.text(&format!("SELECT COUNT(*) FROM shape_{number}"))?;
@@ -172,9 +166,9 @@ impl Definer {
 
     /// What became of a statement.
     fn run(&mut self, client: &mut Client, sql: &str) -> Told {
-        let begun = clock();
+        let begun = second_of_hour();
         let outcome = client.run(sql);
-        let at = format!("{begun:.3} to {:.3}: {sql}", clock());
+        let at = format!("{begun:.3} to {:.3}: {sql}", second_of_hour());
         let Err(error) = outcome else {
             self.outcome.history.push(at);
             self.outcome.done += 1;
