@@ -22,6 +22,7 @@ pub use base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
 pub use base::wait::{WaitSlots, Waiter};
 pub use dictionary::catalog::{Catalog, Change, Database, User};
 pub use dictionary::ddl::HeldTables;
+pub use dictionary::holds::TableHold;
 pub use dictionary::meta_group::BeingFilled;
 pub use dictionary::meta_group::DefinitionLock;
 pub use dictionary::metadata_lock::{ExclusiveTables, MetadataLocks};

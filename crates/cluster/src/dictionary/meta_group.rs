@@ -26,9 +26,12 @@ use crate::dictionary::catalog::Change;
 use crate::dictionary::metadata_lock::ExclusiveTables;
 use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
-use crate::membership::messages::{Ask, ChangeCatalog, ExclusiveTablesOf, LockTokens};
+use crate::membership::messages::{Ask, ChangeCatalog, ExclusiveTablesOf, LockTokens, ServiceReply};
 use crate::membership::peers::Membership;
 use crate::membership::requests::{REQUEST_TIMEOUT, RETRY_AFTER};
+
+/// The same where nobody can use the tables concerned meanwhile: longer than an election takes.
+const WHILE_TABLES_ARE_KEPT: Duration = Duration::from_secs(3);
 
 /// What a node keeps for the dictionary of its cluster.
 #[derive(Default)]
@@ -66,14 +69,20 @@ impl Drop for BeingFilled {
 }
 
 /// A token is wanted until this is dropped.
-struct WantedToken {
+pub(crate) struct WantedToken {
     token: u64,
     wanted: Arc<Mutex<HashSet<u64>>>,
 }
 
+impl WantedToken {
+    pub(crate) fn get(&self) -> u64 {
+        self.token
+    }
+}
+
 impl MetaState {
     /// A token that no other process has ever used, earlier ones of this node included.
-    fn new_token(&self, incarnation: u64) -> WantedToken {
+    pub(crate) fn new_token(&self, incarnation: u64) -> WantedToken {
         let token = incarnation.wrapping_add(self.next_token.fetch_add(1, Ordering::Relaxed));
         lock(&self.wanted).insert(token);
         WantedToken { token, wanted: Arc::clone(&self.wanted) }
@@ -115,9 +124,9 @@ impl Drop for TablesElsewhere {
     }
 }
 
-fn not_followed(version: u64) -> Error {
+fn not_followed(version: u64, patience: Duration) -> Error {
     temporary(format!(
-        "the definition is made (dictionary version {version}), but not every node has followed within {REQUEST_TIMEOUT:?}"
+        "the definition is made (dictionary version {version}), but not every node has followed within {patience:?}"
     ))
     .with_outcome(Outcome::Unknown)
 }
@@ -180,15 +189,19 @@ impl Dictionary {
     /// Lets go of what is kept for other nodes that do not want it any more: where a link broke for them alone, word of that was
     /// lost, or came before what they had asked for. One look.
     pub(crate) fn check_locks(&self) {
-        let Ok((cluster, meta, _)) = self.meta_state() else { return };
+        let Ok((cluster, meta, partition)) = self.meta_state() else { return };
         let keeps_none = lock(&meta.definers).is_empty() && lock(&meta.tables).is_empty();
-        if keeps_none || meta.is_checking_locks.swap(true, Ordering::AcqRel) {
+        let frees_tables = !self.catalog().held.is_empty() && self.leader(partition).is_ok();
+        if (keeps_none && !frees_tables) || meta.is_checking_locks.swap(true, Ordering::AcqRel) {
             return;
         }
         let handle = self.handle.clone();
         cluster.spawn(move || async move {
             let Some(dictionary) = handle.upgrade() else { return };
             dictionary.release_unwanted_locks().await;
+            if frees_tables {
+                dictionary.free_unwanted_tables().await;
+            }
             dictionary.meta.is_checking_locks.store(false, Ordering::Release);
         });
     }
@@ -215,7 +228,7 @@ impl Dictionary {
     pub async fn definition_lock(&self) -> Result<DefinitionLock> {
         let Some(cluster) = self.cluster() else { return Ok(DefinitionLock::default()) };
         let token = self.meta.new_token(cluster.incarnation);
-        let (leader, reply) = cluster.ask_meta_leader(Ask::LockDefinitions(token.token)).await?;
+        let (leader, reply) = self.ask_meta_leader(cluster, Ask::LockDefinitions(token.token)).await?;
         let held = DefinitionLock { held: Some((Arc::clone(cluster), leader, token)) };
         self.fetch_catalog(reply.value).await?;
         Ok(held)
@@ -304,12 +317,24 @@ impl Dictionary {
         let base = self.catalog_version();
         let bytes = StoredChanges::of(changes).encode_to_vec();
         let ask = Ask::ChangeCatalog(ChangeCatalog { base, changes: bytes.clone() });
-        let version = match cluster.ask_meta_leader(ask).await {
+        let version = match self.ask_meta_leader(cluster, ask).await {
             Ok((_, reply)) => reply.value,
             Err(error) if error.outcome() == Outcome::Unknown => self.find_out(base, &bytes, error).await?,
             Err(error) => return Err(error),
         };
         self.have_catalog_everywhere(version).await
+    }
+
+    /// How long a definition waits for a management node that leads, and for others to follow.
+    fn patience(&self) -> Duration {
+        match self.tables_kept.load(Ordering::Relaxed) {
+            0 => REQUEST_TIMEOUT,
+            _ => WHILE_TABLES_ARE_KEPT,
+        }
+    }
+
+    pub(crate) async fn ask_meta_leader(&self, cluster: &Membership, ask: Ask) -> Result<(NodeId, ServiceReply)> {
+        cluster.ask_leader(cluster.options.partition_count(), ask, self.patience()).await
     }
 
     /// Whether a change was made whose author has lost the answer: the version that was made by it, else `error`.
@@ -318,9 +343,9 @@ impl Dictionary {
     /// made in its place, after which it comes too late.
     async fn find_out(&self, base: u64, bytes: &[u8], error: Error) -> Result<u64> {
         let (cluster, ..) = self.meta_state()?;
-        let deadline = Instant::now() + REQUEST_TIMEOUT;
+        let deadline = Instant::now() + self.patience();
         while Instant::now() < deadline {
-            if let Ok((_, reply)) = cluster.ask_meta_leader(Ask::FetchCatalog(base)).await {
+            if let Ok((_, reply)) = self.ask_meta_leader(cluster, Ask::FetchCatalog(base)).await {
                 match reply.changes.first() {
                     // Too long ago to tell.
                     _ if reply.snapshot.is_some() => return Err(error),
@@ -330,7 +355,7 @@ impl Dictionary {
                 }
                 let nothing = ChangeCatalog { base, changes: StoredChanges::of(&[]).encode_to_vec() };
                 // Whatever comes of it shows as well.
-                let _ = cluster.ask_meta_leader(Ask::ChangeCatalog(nothing)).await;
+                let _ = self.ask_meta_leader(cluster, Ask::ChangeCatalog(nothing)).await;
             }
             tokio::time::sleep(RETRY_AFTER).await;
         }
@@ -339,12 +364,13 @@ impl Dictionary {
 
     async fn have_catalog_everywhere(&self, version: u64) -> Result<()> {
         let (cluster, _, partitions) = self.meta_state()?;
-        let deadline = Instant::now() + REQUEST_TIMEOUT;
+        let patience = self.patience();
+        let deadline = Instant::now() + patience;
         loop {
             let mut covered = vec![false; partitions as usize];
             let mut behind = false;
             for node in cluster.peers_up().into_iter().chain([cluster.options.me]) {
-                match cluster.ask_within(node, Ask::AwaitCatalog(version), REQUEST_TIMEOUT).await {
+                match cluster.ask_within(node, Ask::AwaitCatalog(version), patience).await {
                     Ok(reply) => {
                         for partition in reply.partitions {
                             if let Some(covered) = covered.get_mut(partition as usize) {
@@ -359,7 +385,7 @@ impl Dictionary {
                 return Ok(());
             }
             if Instant::now() >= deadline {
-                return Err(not_followed(version));
+                return Err(not_followed(version, patience));
             }
             tokio::time::sleep(RETRY_AFTER).await;
         }

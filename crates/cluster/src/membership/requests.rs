@@ -55,13 +55,14 @@ impl Membership {
         }
     }
 
-    /// Asks the leader of the meta partition, whoever that is by the time it answers.
-    pub(crate) async fn ask_meta_leader(&self, ask: Ask) -> Result<(NodeId, ServiceReply)> {
-        self.ask_leader(self.options.partition_count(), ask).await
-    }
-
-    pub(crate) async fn ask_leader(&self, partition: u32, ask: Ask) -> Result<(NodeId, ServiceReply)> {
-        let deadline = Instant::now() + REQUEST_TIMEOUT;
+    /// Asks the leader of a partition, whoever that is by the time it answers. `patience`: how long one is looked for.
+    pub(crate) async fn ask_leader(
+        &self,
+        partition: u32,
+        ask: Ask,
+        patience: Duration,
+    ) -> Result<(NodeId, ServiceReply)> {
+        let deadline = Instant::now() + patience;
         loop {
             let failure = match self.leaders.of(partition) {
                 None if partition == self.options.partition_count() => {

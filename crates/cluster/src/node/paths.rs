@@ -71,6 +71,7 @@ impl Node {
         cluster.raise_map_version();
         self.forget_peer_horizon(peer);
         self.release_definitions_of(peer);
+        self.free_tables_of(peer);
         self.coordinator_gone(peer);
     }
 }

@@ -77,7 +77,10 @@ pub fn run(seed: u64, only: &[Kind], report: &mut Report) {
             kind = kinds[round.random.below(kinds.len() as u64) as usize];
         }
         match round.inflict(kind, &workload) {
-            Ok(outage) => report.note(kind, outage),
+            Ok(outage) => {
+                println!("    {} ms without a commit", outage.as_millis());
+                report.note(kind, outage);
+            }
             Err(why) => report.note_not_possible(kind, why),
         }
         round.heal();
