@@ -18,7 +18,7 @@ pub use base::cluster_log::{Event, Severity};
 pub use base::options::{Durability, FATAL_EXIT_CODE, FatalHook, FlushBy, NodeOptions, RecoveryProgress};
 pub use base::panics::report_panics;
 pub use base::router::Router;
-pub use base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
+pub use base::topology::{ClusterOptions, NodeEntry, Placement, Roles, timing};
 pub use base::wait::{WaitSlots, Waiter};
 pub use dictionary::catalog::{Catalog, Change, Database, User};
 pub use dictionary::ddl::HeldTables;

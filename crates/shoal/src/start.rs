@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use shoal_cluster::{
-    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing, Transporter,
+    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Transporter, timing,
     worker_loop,
 };
 use shoal_config::{ClusterConfig, NodeConfig};
@@ -213,7 +213,7 @@ fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, 
 }
 
 fn cluster_options(config: &ClusterConfig, me: NodeId) -> Result<ClusterOptions, String> {
-    let timing = Timing::new(config.heartbeat_ms, config.election_timeout_ms);
+    let timing = timing(config.heartbeat_ms, config.election_timeout_ms);
     let nodes = config.nodes.iter().map(|node| NodeEntry {
         id: node.id,
         roles: Roles { management: node.roles.mgm, data: node.roles.data, sql: node.roles.sql },

@@ -28,10 +28,13 @@ use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
 use crate::membership::messages::{Ask, ChangeCatalog, ExclusiveTablesOf, LockTokens, ServiceReply};
 use crate::membership::peers::Membership;
-use crate::membership::requests::{REQUEST_TIMEOUT, RETRY_AFTER};
+use crate::membership::requests::{Patience, REQUEST_TIMEOUT, RETRY_AFTER};
 
-/// The same where nobody can use the tables concerned meanwhile: longer than an election takes.
-const WHILE_TABLES_ARE_KEPT: Duration = Duration::from_secs(3);
+/// Where nobody can use the tables concerned meanwhile: longer than an election takes, and than connections that were reset need.
+const WHILE_TABLES_ARE_KEPT: Patience =
+    Patience { total: Duration::from_secs(3), without_majority: Duration::from_millis(200) };
+/// A node that is asked to follow meanwhile is asked again after so long.
+const FOLLOW_ROUND: Duration = Duration::from_millis(500);
 
 /// What a node keeps for the dictionary of its cluster.
 #[derive(Default)]
@@ -326,9 +329,9 @@ impl Dictionary {
     }
 
     /// How long a definition waits for a management node that leads, and for others to follow.
-    fn patience(&self) -> Duration {
+    fn patience(&self) -> Patience {
         match self.tables_kept.load(Ordering::Relaxed) {
-            0 => REQUEST_TIMEOUT,
+            0 => Patience::REQUEST,
             _ => WHILE_TABLES_ARE_KEPT,
         }
     }
@@ -343,12 +346,19 @@ impl Dictionary {
     /// made in its place, after which it comes too late.
     async fn find_out(&self, base: u64, bytes: &[u8], error: Error) -> Result<u64> {
         let (cluster, ..) = self.meta_state()?;
-        let deadline = Instant::now() + self.patience();
+        let patience = self.patience();
+        let text = format!("{}; the definition may have been made or not", error.message());
+        let unknown = Error::new(ErrorCode::GetTemporaryErrmsg, text).with_outcome(Outcome::Unknown);
+        let deadline = Instant::now() + patience.total;
         while Instant::now() < deadline {
-            if let Ok((_, reply)) = self.ask_meta_leader(cluster, Ask::FetchCatalog(base)).await {
+            let newest = self.ask_meta_leader(cluster, Ask::FetchCatalog(base)).await;
+            if newest.is_err() && patience.without_majority < patience.total {
+                break;
+            }
+            if let Ok((_, reply)) = newest {
                 match reply.changes.first() {
                     // Too long ago to tell.
-                    _ if reply.snapshot.is_some() => return Err(error),
+                    _ if reply.snapshot.is_some() => return Err(unknown),
                     Some(next) if next.changes == bytes => return Ok(next.version),
                     Some(_) => return Err(error.with_outcome(Outcome::NotCommitted)),
                     None => {}
@@ -359,18 +369,19 @@ impl Dictionary {
             }
             tokio::time::sleep(RETRY_AFTER).await;
         }
-        Err(error)
+        Err(unknown)
     }
 
     async fn have_catalog_everywhere(&self, version: u64) -> Result<()> {
         let (cluster, _, partitions) = self.meta_state()?;
         let patience = self.patience();
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + patience.total;
+        let round = if patience.total < REQUEST_TIMEOUT { FOLLOW_ROUND } else { REQUEST_TIMEOUT };
         loop {
             let mut covered = vec![false; partitions as usize];
             let mut behind = false;
             for node in cluster.peers_up().into_iter().chain([cluster.options.me]) {
-                match cluster.ask_within(node, Ask::AwaitCatalog(version), patience).await {
+                match cluster.ask_within(node, Ask::AwaitCatalog(version), round).await {
                     Ok(reply) => {
                         for partition in reply.partitions {
                             if let Some(covered) = covered.get_mut(partition as usize) {
@@ -384,8 +395,9 @@ impl Dictionary {
             if !behind && covered.iter().all(|&covered| covered) {
                 return Ok(());
             }
-            if Instant::now() >= deadline {
-                return Err(not_followed(version, patience));
+            let is_headless = patience.total < REQUEST_TIMEOUT && !cluster.majority_is_up(partitions);
+            if is_headless || Instant::now() >= deadline {
+                return Err(not_followed(version, patience.total));
             }
             tokio::time::sleep(RETRY_AFTER).await;
         }

@@ -15,6 +15,18 @@ use crate::membership::remote::is_not_leader;
 
 /// How long an answer, or a leader, is waited for.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a leader is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    pub(crate) total: Duration,
+    /// The same while too few of the partition's nodes are up to choose one.
+    pub(crate) without_majority: Duration,
+}
+
+impl Patience {
+    pub(crate) const REQUEST: Patience = Patience { total: REQUEST_TIMEOUT, without_majority: REQUEST_TIMEOUT };
+}
+
 pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(20);
 
 impl Membership {
@@ -55,14 +67,22 @@ impl Membership {
         }
     }
 
-    /// Asks the leader of a partition, whoever that is by the time it answers. `patience`: how long one is looked for.
+    /// Enough of the partition's nodes are up to choose a leader.
+    pub(crate) fn majority_is_up(&self, partition: u32) -> bool {
+        let voters = self.options.placement(partition).voters();
+        let is_up = |&&node: &&u64| NodeId(node as u32) == self.options.me || self.is_up(NodeId(node as u32));
+        voters.iter().filter(is_up).count() > voters.len() / 2
+    }
+
+    /// Asks the leader of a partition, whoever that is by the time it answers.
     pub(crate) async fn ask_leader(
         &self,
         partition: u32,
         ask: Ask,
-        patience: Duration,
+        patience: Patience,
     ) -> Result<(NodeId, ServiceReply)> {
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + patience.total;
+        let mut without_majority_since = None;
         loop {
             let failure = match self.leaders.of(partition) {
                 None if partition == self.options.partition_count() => {
@@ -75,7 +95,15 @@ impl Membership {
                     Err(error) => return Err(error),
                 },
             };
-            if Instant::now() >= deadline {
+            let now = Instant::now();
+            match self.majority_is_up(partition) {
+                true => without_majority_since = None,
+                false if now >= *without_majority_since.get_or_insert(now) + patience.without_majority => {
+                    return Err(failure);
+                }
+                false => {}
+            }
+            if now >= deadline {
                 return Err(failure);
             }
             tokio::time::sleep(RETRY_AFTER).await;
