@@ -8,7 +8,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::{TLS12, TLS13};
-use rustls::{ProtocolVersion, RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion};
+use rustls::{
+    CipherSuite, ProtocolVersion, RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion,
+};
 
 use crate::{Files, Result, TlsError};
 
@@ -149,17 +151,107 @@ pub fn session_version(session: &ServerConnection) -> &'static str {
 
 /// Its cipher suite by the name that OpenSSL has for it, as `Ssl_cipher` has it.
 pub fn session_cipher(session: &ServerConnection) -> String {
-    let Some(suite) = session.negotiated_cipher_suite() else { return String::new() };
-    let name = format!("{:?}", suite.suite());
-    match name.strip_prefix("TLS13_") {
-        Some(rest) => format!("TLS_{rest}"),
-        // TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256.
-        None => {
-            let name = name.trim_start_matches("TLS_").replace("_WITH", "").replace("AES_", "AES");
-            let name = name.replace('_', "-");
-            name.strip_suffix("-SHA256")
-                .filter(|name| name.contains("CHACHA20"))
-                .map_or(name.clone(), str::to_owned)
+    session.negotiated_cipher_suite().map(|suite| openssl_name(suite.suite())).unwrap_or_default()
+}
+
+fn openssl_name(suite: CipherSuite) -> String {
+    let name = format!("{suite:?}");
+    if let Some(rest) = name.strip_prefix("TLS13_") {
+        return format!("TLS_{rest}");
+    }
+    // TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256.
+    let name = name.trim_start_matches("TLS_").replace("_WITH", "").replace("AES_", "AES").replace('_', "-");
+    match name.strip_suffix("-SHA256") {
+        Some(short) if name.contains("CHACHA20") => short.to_owned(),
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::ServerName;
+    use rustls::{ClientConfig, ClientConnection};
+
+    use super::*;
+
+    fn acceptor(directory: &Path, versions: &str) -> Result<Acceptor> {
+        Files::make_missing(directory, &["localhost".to_owned()])?;
+        Acceptor::new(Options { files: Files::of_directory(directory), versions: Version::parse_list(versions)? })
+    }
+
+    fn client(directory: &Path, name: &'static str) -> ClientConnection {
+        let mut roots = RootCertStore::empty();
+        roots.add(certificates(&directory.join("ca.pem")).unwrap().remove(0)).unwrap();
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = builder.with_root_certificates(roots).with_no_client_auth();
+        ClientConnection::new(Arc::new(config), ServerName::try_from(name).unwrap()).unwrap()
+    }
+
+    /// Lets the two shake hands.
+    fn meet(server: &mut ServerConnection, client: &mut ClientConnection) -> Result<(), rustls::Error> {
+        while server.is_handshaking() || client.is_handshaking() {
+            let mut bytes = Vec::new();
+            while client.wants_write() {
+                client.write_tls(&mut bytes).unwrap();
+            }
+            server.read_tls(&mut bytes.as_slice()).unwrap();
+            server.process_new_packets()?;
+            bytes.clear();
+            while server.wants_write() {
+                server.write_tls(&mut bytes).unwrap();
+            }
+            let mut received = bytes.as_slice();
+            while !received.is_empty() {
+                client.read_tls(&mut received).unwrap();
+            }
+            client.process_new_packets()?;
         }
+        Ok(())
+    }
+
+    #[test]
+    fn a_directory_makes_certificates_once_that_clients_can_verify() {
+        let directory = tempfile::tempdir().unwrap();
+        let names = ["localhost".to_owned()];
+        assert!(Files::make_missing(directory.path(), &names).unwrap());
+        assert!(!Files::make_missing(directory.path(), &names).unwrap());
+        for (versions, version, cipher) in [
+            ("TLSv1.2,TLSv1.3", "TLSv1.3", "TLS_AES_256_GCM_SHA384"),
+            ("TLSv1.2", "TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"),
+        ] {
+            let acceptor = acceptor(directory.path(), versions).unwrap();
+            let (mut server, mut client) = (acceptor.accept().unwrap(), client(directory.path(), "localhost"));
+            meet(&mut server, &mut client).unwrap();
+            assert_eq!((session_version(&server), session_cipher(&server).as_str()), (version, cipher));
+        }
+        let acceptor = acceptor(directory.path(), "TLSv1.3").unwrap();
+        let mut other = client(directory.path(), "elsewhere");
+        assert!(meet(&mut acceptor.accept().unwrap(), &mut other).is_err());
+    }
+
+    #[test]
+    fn ciphers_have_the_names_that_openssl_gives_them() {
+        for (suite, name) in [
+            (CipherSuite::TLS13_CHACHA20_POLY1305_SHA256, "TLS_CHACHA20_POLY1305_SHA256"),
+            (CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, "ECDHE-RSA-AES128-GCM-SHA256"),
+            (CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, "ECDHE-ECDSA-CHACHA20-POLY1305"),
+        ] {
+            assert_eq!(openssl_name(suite), name);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        assert!(Version::parse_list("TLSv1.1").unwrap_err().0.contains("'TLSv1.1'"));
+        assert_eq!(Version::parse_list("").unwrap(), []);
+        let directory = tempfile::tempdir().unwrap();
+        let acceptor = acceptor(directory.path(), "TLSv1.3").unwrap();
+        std::fs::write(directory.path().join("server-key.pem"), "no key").unwrap();
+        assert!(acceptor.reload().unwrap_err().0.contains("server-key.pem"));
+        std::fs::remove_file(directory.path().join("server-cert.pem")).unwrap();
+        assert!(acceptor.reload().unwrap_err().0.contains("server-cert.pem"));
+        // What was there before goes on.
+        acceptor.accept().unwrap();
     }
 }
