@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 7] = ["client", "config", "handlersocket", "mysql", "shoal", "testkit", "two-phase"];
+const FREE: [&str; 9] =
+    ["client", "config", "handlersocket", "log", "mysql", "replication", "shoal", "testkit", "two-phase"];
 
 /// A module by its names below the crate.
 type Module = Vec<String>;
