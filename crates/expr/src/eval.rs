@@ -7,12 +7,13 @@ use std::cmp::Ordering;
 
 use shoal_types::{Result, Value};
 
-use crate::compare::{FastInteger, plain_integer};
+use crate::compare::FastInteger;
 use crate::compare::{compare_operands, compare_values, compare_with_value, fast_integer, fast_text};
 use crate::context::EvalContext;
-use crate::expr::{Call, Expr};
+use crate::convert::plain_integer;
+use crate::expr::{Call, CallData, Expr, Function, Operation};
 use crate::membership::Membership;
-use crate::operation::{ArithmeticOperator, CallData, Comparator, CompareOperator, Operation};
+use crate::operator::{ArithmeticOperator, Comparator, CompareOperator};
 use crate::row_source::RowSource;
 use crate::{arithmetic, cast, convert, interval, like};
 
@@ -444,7 +445,7 @@ fn eval_choice<R: RowSource + ?Sized>(call: &Call, row: &R, ctx: &mut EvalContex
 }
 
 fn eval_function<R: RowSource + ?Sized>(
-    function: &crate::functions::Function,
+    function: &Function,
     call: &Call,
     arguments: &[Expr],
     row: &R,

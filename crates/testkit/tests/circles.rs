@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 9] =
-    ["client", "config", "handlersocket", "log", "mysql", "replication", "shoal", "testkit", "two-phase"];
+const FREE: [&str; 10] =
+    ["client", "config", "expr", "handlersocket", "log", "mysql", "replication", "shoal", "testkit", "two-phase"];
 
 /// A module by its names below the crate.
 type Module = Vec<String>;
