@@ -12,10 +12,11 @@ use shoal_types::{Error, Result};
 
 use crate::api::*;
 use crate::interpret::FilteredScan;
+use crate::leader_wait::{LeaderWait, map_version};
 use crate::partition_scan::PartitionScan;
-use crate::remote::{Answer, LeaderWait, map_version};
-use crate::scan::{BYTES_PER_HOLD, HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
+use crate::remote::Answer;
 use crate::transaction::Transaction;
+use crate::visitor::{BYTES_PER_HOLD, HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
 
 /// Rows of a partition's first batch, when no limit says how many are wanted; later batches are larger.
 const FIRST_BATCH: usize = 32;

@@ -11,8 +11,9 @@ use shoal_types::{NodeId, Result, TableId};
 
 use crate::api::*;
 use crate::at_partition::PartitionOperation;
+use crate::leader_wait::{LeaderWait, map_version};
 use crate::protocol::{self, FoundRows, malformed};
-use crate::remote::{LeaderWait, WorkFor, map_version};
+use crate::remote::WorkFor;
 use crate::transaction::Transaction;
 
 /// Keys that are read under one hold of a partition.

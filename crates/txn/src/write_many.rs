@@ -15,8 +15,9 @@ use shoal_types::{Error, Outcome, Result, TableId};
 
 use crate::api::*;
 use crate::interpret::{ChangeOfRow, RowChange, Staged, stage};
+use crate::leader_wait::{LeaderWait, map_version};
 use crate::protocol::{self, Write, WriteKind, WriteStop, put_bytes};
-use crate::remote::{Answer, LeaderWait, WorkFor, commit_lost, map_version};
+use crate::remote::{Answer, WorkFor, commit_lost};
 use crate::staging::{ROWS_PER_HOLD, duplicate, primary_key_of, unique_changes};
 use crate::transaction::Transaction;
 use crate::write_remote::{BYTES_PER_FRAME, ROWS_PER_FRAME};

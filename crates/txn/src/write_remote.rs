@@ -3,8 +3,9 @@
 use shoal_cluster::remote::is_not_leader;
 use shoal_types::{NodeId, Result, TableId};
 
+use crate::leader_wait::{LeaderWait, map_version};
 use crate::protocol::{self, Write, WriteKind};
-use crate::remote::{Answer, LeaderWait, WorkFor, map_version};
+use crate::remote::{Answer, WorkFor};
 use crate::staging::Placed;
 use crate::transaction::Transaction;
 
