@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use shoal_types::{Result, Value};
+use shoal_types::{Result, Value, truth};
 
 use crate::compare::FastInteger;
 use crate::compare::{compare_operands, compare_values, compare_with_value, fast_integer, fast_text};
@@ -230,15 +230,7 @@ fn conjunction<R: RowSource + ?Sized>(
     row: &R,
     ctx: &mut EvalContext<'_>,
 ) -> Result<Truth> {
-    let mut unknown = false;
-    for term in terms {
-        match term.eval_bool(row, ctx)? {
-            Some(truth) if truth != all => return Ok(Truth::from(Some(truth))),
-            Some(_) => {}
-            None => unknown = true,
-        }
-    }
-    Ok(if unknown { Truth::Unknown } else { Truth::from(Some(all)) })
+    truth::conjunction(all, terms.iter().map(|term| term.eval_bool(row, ctx))).map(Truth::from)
 }
 
 fn member_of_list<R: RowSource + ?Sized>(

@@ -1,6 +1,6 @@
 //! Operators, and as what their operands are taken.
 
-use shoal_types::Collation;
+use shoal_types::{Collation, Comparison};
 
 /// What a function's result depends on besides its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,16 +48,23 @@ impl CompareOperator {
         })
     }
 
-    /// Whether an ordering of the operands satisfies the operator.
-    pub fn holds(self, ordering: std::cmp::Ordering) -> bool {
+    /// The comparison of operands that are not NULL.
+    #[inline]
+    pub fn comparison(self) -> Comparison {
         match self {
-            CompareOperator::Equal | CompareOperator::NullSafeEqual => ordering.is_eq(),
-            CompareOperator::NotEqual => ordering.is_ne(),
-            CompareOperator::Less => ordering.is_lt(),
-            CompareOperator::LessOrEqual => ordering.is_le(),
-            CompareOperator::Greater => ordering.is_gt(),
-            CompareOperator::GreaterOrEqual => ordering.is_ge(),
+            CompareOperator::Equal | CompareOperator::NullSafeEqual => Comparison::Equal,
+            CompareOperator::NotEqual => Comparison::NotEqual,
+            CompareOperator::Less => Comparison::Less,
+            CompareOperator::LessOrEqual => Comparison::LessOrEqual,
+            CompareOperator::Greater => Comparison::Greater,
+            CompareOperator::GreaterOrEqual => Comparison::GreaterOrEqual,
         }
+    }
+
+    /// Whether an ordering of the operands satisfies the operator.
+    #[inline]
+    pub fn holds(self, ordering: std::cmp::Ordering) -> bool {
+        self.comparison().holds(ordering)
     }
 
     pub fn symbol(self) -> &'static str {

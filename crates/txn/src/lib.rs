@@ -57,8 +57,7 @@ pub use api::*;
 pub use cluster_service::serve_cluster;
 pub use follow::{FollowOptions, Followed, Follower};
 pub use interpret::{
-    Assignment, BytesChange, Comparison, Operand, Predicate, PushedFilter, ROW_BYTES_MAX, RowChange,
-    value_bytes_max,
+    Assignment, BytesChange, Operand, Predicate, PushedFilter, ROW_BYTES_MAX, RowChange, value_bytes_max,
 };
 pub use protocol::{ColumnSlice, SLICE_BYTES_MAX, Sliced};
 pub use pulse::exchange_pulses;

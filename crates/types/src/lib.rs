@@ -19,6 +19,7 @@ pub mod schema;
 pub mod sql_type;
 pub mod store;
 pub mod temporal;
+pub mod truth;
 pub mod value;
 
 pub use charset::Charset;
@@ -32,4 +33,5 @@ pub use schema::{Column, ColumnDefault, Index, IndexColumn, IndexMethod, TableSc
 pub use sql_type::{BaseType, SqlType};
 pub use store::{StoreOptions, StoreTarget, Warning, WarningLevel, store_value};
 pub use temporal::{Date, DateRules, DateTime, Interval, IntervalUnit, TemporalContext, Time, TimeZone};
+pub use truth::Comparison;
 pub use value::{EnumValue, SetValue, Value};
