@@ -24,6 +24,7 @@ mod commit;
 mod commit_driver;
 mod commit_remote;
 mod deadlock;
+mod fan_out;
 mod follow;
 mod gather;
 mod interpret;
