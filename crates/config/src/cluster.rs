@@ -64,7 +64,7 @@ pub struct NodeConfig {
     pub line: usize,
 }
 
-/// The HandlerSocket door of a node with the sql role. What is `None` is as the server's variables have it.
+/// The HandlerSocket listeners of a node with the sql role. What is `None` is as the server's variables have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HandlerSocketConfig {
     /// For reading; without a port nobody listens.

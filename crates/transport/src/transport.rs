@@ -61,7 +61,8 @@ pub(crate) struct Arrival {
     pub hello: Hello,
 }
 
-struct WorkerDoor {
+/// Sockets on their way to a worker.
+struct ArrivalQueue {
     sender: mpsc::UnboundedSender<Arrival>,
     receiver: Mutex<Option<mpsc::UnboundedReceiver<Arrival>>>,
 }
@@ -74,7 +75,7 @@ pub struct Transport {
     me: Mutex<Hello>,
     peers: Vec<OnceLock<Arc<Peer>>>,
     listener: Mutex<Option<TcpListener>>,
-    workers: Vec<WorkerDoor>,
+    workers: Vec<ArrivalQueue>,
     stopping: watch::Sender<bool>,
 }
 
@@ -100,7 +101,7 @@ impl Transport {
         }
         let worker = || {
             let (sender, receiver) = mpsc::unbounded_channel();
-            WorkerDoor { sender, receiver: Mutex::new(Some(receiver)) }
+            ArrivalQueue { sender, receiver: Mutex::new(Some(receiver)) }
         };
         Arc::new(Transport {
             id: TRANSPORTS.fetch_add(1, Ordering::Relaxed),

@@ -1,6 +1,6 @@
 //! The one semantic layer below everything: values, column types, collations, row and key codecs, ids, errors.
 //!
-//! Every node and every door (SQL, HandlerSocket, native client) shares these definitions, so a value means the
+//! Every node and every interface (SQL, HandlerSocket, native client) shares these definitions, so a value means the
 //! same thing wherever it is looked at. Nothing here knows of tables at rest, sockets, sessions or the clock.
 
 pub mod charset;
