@@ -18,6 +18,7 @@ impl Agreements {
         self.known.iter().map(|(&partition, agreement)| (partition, agreement))
     }
 
+    /// The newest one of a partition.
     pub fn of(&self, partition: u32) -> Option<&Agreement> {
         self.known.get(&partition)
     }

@@ -67,6 +67,7 @@ struct ArrivalQueue {
     receiver: Mutex<Option<mpsc::UnboundedReceiver<Arrival>>>,
 }
 
+/// A node's links to its peers: frames, calls, who is up.
 pub struct Transport {
     /// Tells transports of one process apart.
     id: u64,
@@ -175,6 +176,7 @@ impl Transport {
         TransportOptions { me: me.clone(), ..self.options.clone() }.assert_valid();
     }
 
+    /// This node.
     pub fn node(&self) -> NodeId {
         self.options.me.node
     }
@@ -260,6 +262,7 @@ impl Transport {
         outbox::gather(work)
     }
 
+    /// At least one link to the node is up.
     pub fn is_up(&self, node: NodeId) -> bool {
         self.peer_state(node).is_some_and(|state| state.is_up)
     }
@@ -269,6 +272,7 @@ impl Transport {
         Some(self.peer(node)?.snapshot())
     }
 
+    /// Of all nodes that were heard of.
     pub fn peer_states(&self) -> Vec<PeerState> {
         self.known_peers().map(|peer| peer.snapshot()).collect()
     }
