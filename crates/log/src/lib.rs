@@ -28,6 +28,8 @@
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+
 mod active_segment;
 mod aligned;
 pub mod batch;

@@ -122,6 +122,7 @@ impl Log {
         Ok(end)
     }
 
+    /// When a batch counts as acknowledged at present.
     pub fn durability(&self) -> Durability {
         self.core.durability()
     }

@@ -45,11 +45,13 @@ pub enum InlineFlush {
 pub struct LogOptions {
     /// A random number that marks all files of a log; used when the log is created.
     pub log_id: u64,
+    /// The length of a segment's file.
     pub segment_bytes: u64,
     /// The first segment is small, so that an empty directory starts at once.
     pub first_segment_bytes: u64,
     /// How many cut segments are kept to be used again instead of being deleted.
     pub spare_segments: usize,
+    /// When a batch counts as acknowledged; it can be changed later.
     pub durability: Durability,
     /// How often `Replicated` syncs (NDB's GlobalCheckpointInterval).
     pub sync_interval: Duration,
@@ -57,10 +59,12 @@ pub struct LogOptions {
     pub disk_full_retry: Duration,
     /// Without threads the owner calls `try_flush_inline` and `maintain` itself (simulation, tests).
     pub spawn_threads: bool,
+    /// Where the files are.
     pub file_system: Arc<dyn FileSystem>,
 }
 
 impl LogOptions {
+    /// What a server uses: segments of 64 MiB on the real file system.
     pub fn new(log_id: u64) -> LogOptions {
         LogOptions {
             log_id,

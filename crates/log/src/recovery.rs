@@ -53,11 +53,15 @@ pub struct Recovery {
 pub struct RecoveryReport {
     /// The log did not exist before.
     pub created: bool,
+    /// Segment files that belong to the log.
     pub segments: usize,
+    /// Frames that were read: one a flush, or more.
     pub frames: u64,
+    /// Records that were shown.
     pub records: u64,
-    /// Where the log begins and ends.
+    /// Where the log begins.
     pub first_lsn: Lsn,
+    /// Where it ends, and goes on.
     pub end_lsn: Lsn,
     /// Set when remains of a flush that did not finish were cut off.
     pub torn_tail: Option<TornTail>,
@@ -66,7 +70,9 @@ pub struct RecoveryReport {
 /// Where an unfinished flush was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TornTail {
+    /// The segment.
     pub file: PathBuf,
+    /// In bytes, from the segment's beginning.
     pub offset: u64,
 }
 
