@@ -12,7 +12,7 @@ use raft::eraftpb::{Message, MessageType};
 use shoal_planted::{Bug, is_planted};
 use shoal_types::{Result, TransactionId};
 
-use crate::agreement::{LogEnd, Memory, NodeLife, Testimony};
+use crate::agreement::{Incarnation, LogEnd, Memory, ReplicaReport};
 use crate::api::*;
 use crate::group::ReadKind;
 use crate::partition::Partition;
@@ -125,7 +125,7 @@ impl Partition {
 
     /// What this replica tells the others, having heard of these lives, while it knows of no leader or is amnesiac. Its
     /// data directory is new if it `is_new`.
-    pub fn testimony(&self, is_new: bool, heard: Vec<NodeLife>) -> Option<Testimony> {
+    pub fn report(&self, is_new: bool, heard: Vec<Incarnation>) -> Option<ReplicaReport> {
         let memory = match self.is_amnesiac() {
             _ if self.group.is_single() => return None,
             false if self.leader().is_some() => return None,
@@ -134,7 +134,7 @@ impl Partition {
             true => Memory::Amnesiac,
         };
         let (index, term) = self.last_index();
-        Some(Testimony { memory, start: self.first_index() - 1, end: LogEnd { term, index }, heard })
+        Some(ReplicaReport { memory, start: self.first_index() - 1, end: LogEnd { term, index }, heard })
     }
 
     /// An agreement that names this replica's life has been reached or heard of, for the first time unless the replica is

@@ -24,7 +24,9 @@ pub struct Piece {
     pub attempt: u64,
     /// How many came before it.
     pub number: u64,
+    /// No piece comes behind it.
     pub last: bool,
+    /// Bytes of the checkpoint.
     pub block: Vec<u8>,
 }
 
@@ -70,6 +72,7 @@ pub struct Receiving<F> {
     /// Pieces that have come, the one that is being taken included.
     pieces: u64,
     head: CheckpointHead,
+    /// Where the pieces go.
     pub file: F,
 }
 

@@ -12,6 +12,8 @@
 //!
 //! What it does not do: know partitions, find leaders, retry, encrypt.
 
+#![warn(missing_docs)]
+
 mod calls;
 mod client;
 mod dial;

@@ -12,6 +12,7 @@ use crate::socket::Transporter;
 /// Another node, as the configuration has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerAddress {
+    /// Its id in the configuration.
     pub node: NodeId,
     /// `host:port` where the node listens; none for nodes that only dial.
     pub address: Option<String>,
@@ -19,10 +20,12 @@ pub struct PeerAddress {
     pub dial: bool,
 }
 
+/// What a transport is made from.
 #[derive(Clone, Debug)]
 pub struct TransportOptions {
     /// What this node says about itself; see `Hello` for the fields that are filled in.
     pub me: Hello,
+    /// The other nodes that the configuration names.
     pub peers: Vec<PeerAddress>,
     /// Links that this node keeps to each peer that it dials.
     pub lanes: u16,
@@ -32,7 +35,9 @@ pub struct TransportOptions {
     pub heartbeat: Duration,
     /// A link on which nothing came for more than this many heartbeats is closed.
     pub heartbeats_missed_max: u32,
+    /// How long a dialled connection may take to be there.
     pub connect_timeout: Duration,
+    /// How long the other side may take to say hello.
     pub handshake_timeout: Duration,
     /// The longest pause between two attempts to dial; the first pauses are a few milliseconds.
     pub redial_pause_max: Duration,

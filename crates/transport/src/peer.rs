@@ -20,16 +20,20 @@ use crate::transport::Handler;
 /// A cut wire, for tests: bytes neither leave nor arrive, and nothing is closed because of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
+    /// Nothing arrives from the peer.
     pub inbound: bool,
+    /// Nothing leaves for the peer.
     pub outbound: bool,
 }
 
 /// What `Transport::peer_state` tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerState {
+    /// Which node it is.
     pub node: NodeId,
     /// Where the peer listens, if it does.
     pub address: Option<String>,
+    /// At least one link is up.
     pub is_up: bool,
     /// Links that are up.
     pub links: usize,
@@ -41,7 +45,9 @@ pub struct PeerState {
     pub is_dead: bool,
     /// When it last went up or down.
     pub since: Instant,
+    /// Over all links, since this process began.
     pub bytes_received: u64,
+    /// Over all links, since this process began.
     pub bytes_sent: u64,
     /// Why the last link broke or was refused.
     pub last_trouble: Option<String>,

@@ -61,11 +61,13 @@ pub(crate) struct Arrival {
     pub hello: Hello,
 }
 
-struct WorkerDoor {
+/// Sockets on their way to a worker.
+struct ArrivalQueue {
     sender: mpsc::UnboundedSender<Arrival>,
     receiver: Mutex<Option<mpsc::UnboundedReceiver<Arrival>>>,
 }
 
+/// A node's links to its peers: frames, calls, who is up.
 pub struct Transport {
     /// Tells transports of one process apart.
     id: u64,
@@ -74,7 +76,7 @@ pub struct Transport {
     me: Mutex<Hello>,
     peers: Vec<OnceLock<Arc<Peer>>>,
     listener: Mutex<Option<TcpListener>>,
-    workers: Vec<WorkerDoor>,
+    workers: Vec<ArrivalQueue>,
     stopping: watch::Sender<bool>,
 }
 
@@ -100,7 +102,7 @@ impl Transport {
         }
         let worker = || {
             let (sender, receiver) = mpsc::unbounded_channel();
-            WorkerDoor { sender, receiver: Mutex::new(Some(receiver)) }
+            ArrivalQueue { sender, receiver: Mutex::new(Some(receiver)) }
         };
         Arc::new(Transport {
             id: TRANSPORTS.fetch_add(1, Ordering::Relaxed),
@@ -174,6 +176,7 @@ impl Transport {
         TransportOptions { me: me.clone(), ..self.options.clone() }.assert_valid();
     }
 
+    /// This node.
     pub fn node(&self) -> NodeId {
         self.options.me.node
     }
@@ -259,6 +262,7 @@ impl Transport {
         outbox::gather(work)
     }
 
+    /// At least one link to the node is up.
     pub fn is_up(&self, node: NodeId) -> bool {
         self.peer_state(node).is_some_and(|state| state.is_up)
     }
@@ -268,6 +272,7 @@ impl Transport {
         Some(self.peer(node)?.snapshot())
     }
 
+    /// Of all nodes that were heard of.
     pub fn peer_states(&self) -> Vec<PeerState> {
         self.known_peers().map(|peer| peer.snapshot()).collect()
     }

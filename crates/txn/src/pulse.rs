@@ -16,8 +16,8 @@ use shoal_cluster::{Node, Place};
 use shoal_types::{NodeId, Result, TableId, Timestamp};
 
 use crate::gather::{join_all, join_all_seeing};
+use crate::leader_wait::{LeaderWait, map_version};
 use crate::protocol::{self, PulseReply};
-use crate::remote::{LeaderWait, map_version};
 
 /// Takes a snapshot over all partitions, wherever they are led.
 pub(crate) async fn snapshot_of_all_nodes(node: &Arc<Node>) -> Result<Timestamp> {

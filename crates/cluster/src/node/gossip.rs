@@ -1,14 +1,12 @@
 //! What this node tells the others of itself, and what it does with what they tell.
 
 use prost::Message;
-use shoal_partition::{Memory, Testimony};
+use shoal_partition::{Memory, ReplicaReport};
 use shoal_types::NodeId;
 
 use crate::base::wait::lock;
 use crate::membership::frames::FRAME_GOSSIP;
-use crate::membership::gossip::{
-    Gossip, NodeIncarnation, StoredTestimony, stored, stored_agreement, testimony_of,
-};
+use crate::membership::gossip::{Gossip, NodeIncarnation, StoredReport, report_of, stored, stored_agreement};
 use crate::membership::peers::{Membership, Peer};
 use crate::node::Node;
 
@@ -35,7 +33,7 @@ impl Node {
         links.sort_unstable_by_key(|link| link.node);
         Gossip {
             links,
-            testimonies: self.hosted().filter_map(|partition| self.testimony(cluster, partition)).collect(),
+            reports: self.hosted().filter_map(|partition| self.report(cluster, partition)).collect(),
             agreements: self
                 .agreements()
                 .iter()
@@ -51,14 +49,14 @@ impl Node {
         }
     }
 
-    fn testimony(&self, cluster: &Membership, partition: u32) -> Option<StoredTestimony> {
-        let others = cluster.testimonies(partition);
+    fn report(&self, cluster: &Membership, partition: u32) -> Option<StoredReport> {
+        let others = cluster.reports(partition);
         let others: Vec<_> = others.iter().map(|(life, told)| (*life, told)).collect();
-        let told = shoal_replication::testimony(&self.partition(partition), self.is_new(), &others)?;
-        let Testimony { memory, start, end, heard } = told;
+        let told = shoal_replication::report(&self.partition(partition), self.is_new(), &others)?;
+        let ReplicaReport { memory, start, end, heard } = told;
         let (whole, new) = (memory == Memory::Whole, memory == Memory::New);
         let heard = stored(&heard);
-        Some(StoredTestimony { partition, start, term: end.term, index: end.index, heard, whole, new })
+        Some(StoredReport { partition, start, term: end.term, index: end.index, heard, whole, new })
     }
 
     /// Takes in what another node has told.
@@ -73,7 +71,7 @@ impl Node {
         let peer = peers.entry(from).or_default();
         let has_other_links = peer.links != links;
         peer.links = links;
-        peer.testimonies = gossip.testimonies.iter().map(|told| (told.partition, testimony_of(told))).collect();
+        peer.reports = gossip.reports.iter().map(|told| (told.partition, report_of(told))).collect();
         peer.catalog_version = gossip.catalog_version;
         peer.started = gossip.started;
         peer.disk_is_full = gossip.disk_is_full;
