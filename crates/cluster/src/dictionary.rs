@@ -186,6 +186,10 @@ impl Dictionary {
         self.newest_catalog.fetch_max(version, Ordering::AcqRel);
     }
 
+    pub(crate) fn newest_catalog_heard(&self) -> u64 {
+        self.newest_catalog.load(Ordering::Acquire)
+    }
+
     /// This node has had the dictionary since it started.
     pub(crate) fn knows_catalog(&self) -> bool {
         self.knows_catalog.load(Ordering::Acquire)

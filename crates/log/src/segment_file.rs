@@ -73,3 +73,24 @@ pub(crate) fn fill(
     }
     Ok(filled)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file_system::FileSystem;
+    use crate::testing::MemoryFileSystem;
+
+    #[test]
+    fn a_file_is_filled_up_to_its_size_and_no_further_whatever_the_size() {
+        let disk = MemoryFileSystem::new();
+        let path = Path::new("segment");
+        for bytes in [4096, FILL_BYTES as u64, 2 * FILL_BYTES as u64 + 4096, 2 * FILL_BYTES as u64 + 8192] {
+            let file = disk.open(path, OpenMode::Create).unwrap();
+            file.write_at(0, &[1; 4096]).unwrap();
+            assert_eq!(fill(file.as_ref(), path, 4096, bytes, &|_| Fill::GoOn).unwrap(), bytes.max(4096));
+            assert_eq!(disk.read(path).unwrap().len() as u64, bytes, "{bytes}");
+            drop(file);
+            disk.remove(path).unwrap();
+        }
+    }
+}

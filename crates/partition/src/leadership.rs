@@ -42,6 +42,13 @@ impl Partition {
         self.pump()
     }
 
+    /// Whether the replica `sender` can have sent this: what is refused, with an error that [says so](Error::is_spoilt), is not to be
+    /// stepped. It is not all that a message may get wrong: a replica that takes itself for the leader of a later term is
+    /// believed, with all that it says is committed.
+    pub fn check_message(&self, sender: u64, message: &Message) -> Result<()> {
+        self.group.check(sender, message)
+    }
+
     /// Takes another replica's message. One from outside the group, or that Raft cannot use, is ignored. An error is fatal for
     /// this replica, as it is from `persisted` and `tick`: nothing that the outputs hold may be done, and the process
     /// must stop.

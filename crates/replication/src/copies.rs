@@ -79,7 +79,7 @@ pub struct Receiving<F> {
 impl<F> Receiving<F> {
     /// With the first piece.
     pub fn begin(from: NodeId, piece: &Piece, file: impl FnOnce() -> Result<F>) -> Result<Receiving<F>> {
-        let head = CheckpointHead::of(&piece.block)?;
+        let head = CheckpointHead::of(&piece.block).map_err(Error::as_spoilt)?;
         Ok(Receiving { from, attempt: piece.attempt, pieces: 1, head, file: file()? })
     }
 

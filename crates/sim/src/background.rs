@@ -365,7 +365,7 @@ impl Process {
         }
         self.observe(clock);
         match body {
-            Body::Raft(id, bytes) => self.receive_raft(env, id, &bytes),
+            Body::Raft(id, bytes) => self.receive_raft(env, from, id, &bytes),
             Body::News(news) => self.hear_news(env, from, news),
             Body::Request(number, request) => self.serve(env, from, number, request),
             Body::Reply(number, reply) => {
@@ -376,13 +376,16 @@ impl Process {
         }
     }
 
-    fn receive_raft(&mut self, env: &mut Env<'_>, id: PartitionId, bytes: &[u8]) {
+    fn receive_raft(&mut self, env: &mut Env<'_>, from: NodeId, id: PartitionId, bytes: &[u8]) {
         if !self.replicas.contains_key(&id) {
             return;
         }
         match decode_message(bytes) {
             Ok(message) => {
-                let stepped = self.partition(id).step_message(message);
+                let partition = self.partition(id);
+                let stepped = partition
+                    .check_message(u64::from(from.0), &message)
+                    .and_then(|()| partition.step_message(message));
                 self.check(env, id, stepped);
             }
             Err(error) => self.stop(env, &format!("a message of its own kind cannot be read: {error}")),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use shoal_types::NodeId;
 
+use crate::cut_off::CutOffPauses;
 use crate::frame::PAYLOAD_BYTES_MAX;
 use crate::hello::{CLUSTER_NAME_BYTES_MAX, DETAILS_BYTES_MAX, Hello, LANES_MAX, NODE_ID_MAX};
 use crate::link::LinkOptions;
@@ -41,6 +42,11 @@ pub struct TransportOptions {
     pub handshake_timeout: Duration,
     /// The longest pause between two attempts to dial; the first pauses are a few milliseconds.
     pub redial_pause_max: Duration,
+    /// How long a peer is kept away, the first time, whose frames cannot be what a node sends. Each time is twice as long as the one
+    /// before.
+    pub cut_off_pause: Duration,
+    /// The longest such time.
+    pub cut_off_pause_max: Duration,
     /// The best that is used to nodes of the same host; to others it is always TCP.
     pub transporter: Transporter,
     /// Bytes that may wait on one link before one-way frames are dropped and calls wait.
@@ -59,6 +65,8 @@ impl Default for TransportOptions {
             connect_timeout: Duration::from_secs(1),
             handshake_timeout: Duration::from_secs(3),
             redial_pause_max: Duration::from_millis(500),
+            cut_off_pause: Duration::from_secs(1),
+            cut_off_pause_max: Duration::from_secs(60),
             transporter: Transporter::default(),
             unsent_bytes_max: 16 << 20,
         }
@@ -87,6 +95,7 @@ impl TransportOptions {
             heartbeat: self.heartbeat,
             heartbeats_missed_max: self.heartbeats_missed_max,
             unsent_bytes_max: self.unsent_bytes_max,
+            cut_off: CutOffPauses { first: self.cut_off_pause, max: self.cut_off_pause_max },
         }
     }
 

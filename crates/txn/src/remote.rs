@@ -297,7 +297,8 @@ impl Transaction {
             Err(failure) => return Err(self.lose_call(&asked, failure)),
         };
         // A reply that cannot be read leaves the part uncertain.
-        let reply = WorkReply::read(&bytes)?;
+        let reply = WorkReply::read(&bytes).map_err(Error::as_spoilt);
+        let reply = reply.inspect_err(|error| self.node.cut_off(asked.node, error))?;
         match &reply.status {
             Status::NotLeader(hint) => {
                 if let Some(remote) = self.node.remote() {

@@ -113,7 +113,7 @@ impl RowLayout {
             false => {
                 let (bytes, columns) = (bytes.len(), self.types.len());
                 let message = format!("internal: {bytes} bytes from another node are no row of {columns} columns");
-                Err(Error::unknown(message))
+                Err(Error::unknown(message).as_spoilt())
             }
         }
     }

@@ -44,10 +44,14 @@ impl Membership {
         let call = call.ok_or_else(|| temporary("the links are not up yet"))?;
         match call.await {
             Ok(reply) => {
-                let reply = ServiceReply::decode(reply.payload.as_slice());
-                reply
-                    .map_err(|_| Error::unknown(format!("node {to} answers in a way this version does not know")))?
-                    .into_result()
+                let Ok(reply) = ServiceReply::decode(reply.payload.as_slice()) else {
+                    let reason = "an answer cannot be read";
+                    if let Some(transport) = self.transport() {
+                        transport.cut_off(to, reason);
+                    }
+                    return Err(Error::unknown(format!("node {to}: {reason}")).with_outcome(Outcome::Unknown));
+                };
+                reply.into_result()
             }
             Err(error) if error.was_sent() => {
                 Err(temporary(format!("node {to}: {error}")).with_outcome(Outcome::Unknown))

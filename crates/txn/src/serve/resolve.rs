@@ -114,8 +114,9 @@ impl Server {
         reply: &mut Vec<u8>,
     ) -> Result<Served> {
         self.check_partition(partition)?;
-        if commit.is_none() {
-            self.strike_out(transaction);
+        match commit {
+            Some(timestamp) => self.node.clock().observe_peer(timestamp)?,
+            None => self.strike_out(transaction),
         }
         let decision = commit.map_or(Decision::Abort, Decision::Commit);
         let mut waiter = self.node.waiter();
