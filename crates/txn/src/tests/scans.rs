@@ -1,12 +1,15 @@
 //! Scans of all kinds against a plain sorted list.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use shoal_cluster::{Change, Table};
 use shoal_types::{TimeZone, Value};
 
 use super::support::*;
 use crate::*;
+
+const LONG: Duration = Duration::from_secs(60);
 
 fn k_range(table: &Table, start: Option<i64>, end: Option<i64>) -> KeyRange {
     let key = |k: Option<i64>| k.map(|k| k_key(table, k)).unwrap_or_default();
@@ -54,6 +57,8 @@ fn a_visitor_that_stops_sees_no_more_rows_and_read_committed_unlocks_what_it_ski
     run(async {
         let table = node.create("t", Shape::IndexedK).await;
         load(&node, &table, (0..300).map(|id| (id, Some(id)))).await;
+        // A participant that has not heard of the decision yet holds the locks of the rows, or has passed them on early.
+        node.node.settle_tables(std::slice::from_ref(&table), LONG).await.unwrap();
         for ordered in [false, true] {
             let mut transaction = node.begun(Isolation::ReadCommitted);
             let mut scan = transaction.scan(scan_all(&table, 1, ordered, FOR_UPDATE));
