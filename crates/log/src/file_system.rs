@@ -264,6 +264,41 @@ mod tests {
 
     use super::*;
 
+    /// Reads give three bytes at most.
+    #[derive(Debug)]
+    struct InSmallReads([u8; 10]);
+
+    impl StorageFile for InSmallReads {
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+            let rest = self.0.get(offset as usize..).unwrap_or_default();
+            let count = rest.len().min(buffer.len()).min(3);
+            buffer[..count].copy_from_slice(&rest[..count]);
+            Ok(count)
+        }
+        fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+        fn sync_data(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn length(&self) -> io::Result<u64> {
+            Ok(10)
+        }
+        fn set_length(&self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn reads_that_give_less_than_was_wanted_go_on_behind_it() {
+        let file = InSmallReads([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let mut buffer = [0; 8];
+        assert_eq!(read_full(&file, 1, &mut buffer).unwrap(), 8);
+        assert_eq!(buffer, [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(read_full(&file, 5, &mut buffer).unwrap(), 5, "the file ends");
+        assert_eq!(buffer[..5], [5, 6, 7, 8, 9]);
+    }
+
     /// A file of whose unsynced writes one has gone wrong: the kernel tells one sync of it, the first.
     #[test]
     fn the_error_of_a_write_through_the_page_cache_reaches_the_thread_that_wrote() {

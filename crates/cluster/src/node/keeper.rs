@@ -104,3 +104,21 @@ impl Node {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::base::options::NodeOptions;
+    use crate::node::Node;
+
+    #[test]
+    fn a_checkpoint_cuts_the_log_behind_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = NodeOptions::new(directory.path());
+        let node =
+            Node::open(NodeOptions { data_memory: Some(1 << 20), background_work: false, ..options }).unwrap();
+        let before = node.checkpointed_lsn();
+        node.checkpoint().unwrap();
+        assert!(node.checkpointed_lsn() > before, "{before:?}");
+        node.close().unwrap();
+    }
+}

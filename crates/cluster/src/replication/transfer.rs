@@ -233,9 +233,13 @@ mod tests {
 
     /// Node 1 of three, alone.
     fn follower(directory: &std::path::Path) -> Arc<Node> {
+        one_of(Placement { replicas: [1, 2, 3].map(NodeId).to_vec(), witness: None }, directory)
+    }
+
+    /// Node 1 of three nodes that keep partitions like this.
+    fn one_of(placement: Placement, directory: &std::path::Path) -> Arc<Node> {
         let data = Roles { data: true, ..Roles::default() };
         let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
-        let placement = Placement { replicas: [1, 2, 3].map(NodeId).to_vec(), witness: None };
         let cluster = ClusterOptions {
             name: "reef".into(),
             me: NodeId(1),
@@ -322,6 +326,31 @@ mod tests {
         assert_eq!((partition.applied_index(), partition.last_index()), (COPY_INDEX, (COPY_INDEX, 1)));
         assert_eq!(partition.tables(), [TableId(900)]);
         drop(partition);
+        node.close().unwrap();
+    }
+
+    /// It has no checkpoint that says where it begins.
+    #[test]
+    fn a_witness_whose_log_begins_at_a_snapshot_knows_that_after_a_restart() {
+        const SNAPSHOT: u8 = 7;
+        let directory = tempfile::tempdir().unwrap();
+        let placement = Placement { replicas: [2, 3].map(NodeId).to_vec(), witness: Some(NodeId(1)) };
+        let node = one_of(placement.clone(), directory.path());
+        // From, to and term; no context; index and term of the snapshot, the voters; no entries.
+        let mut bytes = vec![SNAPSHOT, 0b111, 0, 2];
+        [2u64, 1, 3].iter().for_each(|field| bytes.extend_from_slice(&field.to_le_bytes()));
+        bytes.extend_from_slice(&[0; 4]);
+        [50u64, 3].iter().for_each(|field| bytes.extend_from_slice(&field.to_le_bytes()));
+        bytes.extend_from_slice(&3u32.to_le_bytes());
+        [1u64, 2, 3].iter().for_each(|voter| bytes.extend_from_slice(&voter.to_le_bytes()));
+        bytes.extend_from_slice(&[0; 4]);
+        let message = shoal_partition::decode_message(&bytes).unwrap();
+        node.step_replica(PARTITION, NodeId(2), message).unwrap();
+        assert_eq!(node.partition(PARTITION).last_index(), (50, 3));
+        node.close().unwrap();
+        drop(node);
+        let node = one_of(placement, directory.path());
+        assert_eq!(node.partition(PARTITION).last_index(), (50, 3));
         node.close().unwrap();
     }
 
