@@ -181,7 +181,8 @@ impl Process {
             clock: Timestamp::ZERO,
             visible: Timestamp::ZERO,
             calls: BTreeMap::new(),
-            next_call: 0,
+            // A reply to a call of an earlier life finds nobody: in the product it ends with its link.
+            next_call: life << 32,
             next_token: 0,
             proposals: BTreeMap::new(),
             waiting: BTreeMap::new(),

@@ -73,6 +73,7 @@ sights! {
     LogSectorsLost => "the log: the machine crashed and lost sectors that were not synced",
     LogOperationFailed => "the log: an operation of the disk failed",
     LogWriteBackFailed => "the log: a write was lost in the page cache, and one sync was told",
+    LogToldLate => "the log: a start failed, and that an earlier process's write was lost had been told to nobody",
     LogDiskFull => "the log: a batch was refused because the disk was full",
     LogDurabilitySwitched => "the log: the durability was switched while it ran",
     LogCut => "the log: it was cut behind a checkpoint",
