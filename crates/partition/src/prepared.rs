@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, PartitionId, Result, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
@@ -70,7 +71,9 @@ impl Partition {
         let hash = key_hash(key);
         let old = fragment.find(hash, key, &mut self.scratch);
         let old = old.and_then(|row_id| Some((row_id, fragment.newest(row_id)?)));
-        locks.push(LockKey::row(table, hash));
+        if old.is_some() || !is_planted(Bug::InsertsUnlockedAtTakeover) {
+            locks.push(LockKey::row(table, hash));
+        }
         let mut unique_key = Vec::new();
         for index in fragment.ordered.iter().filter(|index| index.locally_unique) {
             let versions = [old.map(|(_, bytes)| bytes), row];

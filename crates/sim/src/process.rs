@@ -14,6 +14,7 @@ use shoal_two_phase::Resolver;
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event};
+use crate::deadlocks::DeadlockSearch;
 use crate::disk::{CheckpointFile, Disk};
 use crate::keeper::Keeper;
 use crate::knobs::{Durability, Knobs};
@@ -25,7 +26,7 @@ use crate::sights::Sight;
 use crate::transfer::{Installing, Outgoing};
 
 /// A call that has no reply after so long has failed.
-const CALL_TIMEOUT_US: u64 = 700_000;
+pub const CALL_TIMEOUT_US: u64 = 700_000;
 const BUDGET_BYTES: u64 = 1 << 30;
 /// Units of a timestamp in a microsecond.
 const UNITS_PER_US: u64 = 16;
@@ -91,6 +92,10 @@ pub enum Owner {
     /// A leader of this partition and term wants to know which snapshots are read.
     Pulse(PartitionId, u64),
     Transfer(PartitionId, NodeId),
+    /// This search for deadlocks.
+    Edges(u64),
+    /// The follower of a partition, with the number of its question.
+    Follower(PartitionId, u64),
 }
 
 pub struct Call {
@@ -155,6 +160,7 @@ pub struct Process {
     pub noted_whole: bool,
     /// Why it cannot go on.
     pub stopped: Option<String>,
+    pub deadlocks: DeadlockSearch,
 }
 
 impl Process {
@@ -207,6 +213,7 @@ impl Process {
             switches_at: None,
             noted_whole: false,
             stopped: None,
+            deadlocks: DeadlockSearch::default(),
         };
         for partition in knobs.all_partitions().filter(|&partition| knobs.hosts(me, partition)) {
             match recover(&knobs, me, life, amnesia, partition, env.disk) {
