@@ -331,7 +331,7 @@ impl Partition {
             }
         } else {
             self.check_snapshot(view)?;
-            if let Some(blocked) = self.wait_for_commits_in(view, cursor) {
+            if !reads_among_slices && let Some(blocked) = self.wait_for_commits_in(view, cursor) {
                 return Ok(Step::Wait(blocked));
             }
         }

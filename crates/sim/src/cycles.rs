@@ -345,6 +345,7 @@ fn describe(history: &[Observed], cycle: &[(usize, Edge)]) -> String {
             Edge::RealTime => "rt",
         };
         match history.get(node) {
+            Some(observed) if observed.number == usize::MAX => text += &format!(" {short}-> a snapshot"),
             Some(observed) => text += &format!(" {short}-> {}", observed.number),
             None => text += &format!(" {short}->"),
         }

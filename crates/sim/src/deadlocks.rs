@@ -61,7 +61,9 @@ impl Process {
         let now_us = env.ctx.now_us;
         let is_old = |since_us: u64| now_us - since_us >= SUSPECT_AFTER_US;
         let has_waited = self.waiting.values().any(|one| one.transaction.is_some() && is_old(one.since_us));
-        if has_waited && self.deadlocks.left == 0 && is_old(self.deadlocks.begun_us) {
+        // A link on which a question was swallowed is found to be silent by then, and the question has failed.
+        let is_stale = now_us - self.deadlocks.begun_us > env.ctx.knobs.silence_ms * 1000;
+        if has_waited && (self.deadlocks.left == 0 || is_stale) && is_old(self.deadlocks.begun_us) {
             self.deadlocks.begun_us = now_us;
             self.ask_for_edges(env, None);
         }
@@ -83,7 +85,7 @@ impl Process {
     /// A node has answered, or will not.
     pub fn edges_told(&mut self, env: &mut Env<'_>, number: u64, answer: Answer) {
         let search = &mut self.deadlocks;
-        if search.number != number {
+        if search.number != number || search.left == 0 {
             return;
         }
         search.left -= 1;

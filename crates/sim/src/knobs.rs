@@ -161,7 +161,7 @@ impl Knobs {
             accounts: if is_hot { 2 } else { random.between(3, 6) as i32 },
             registers: if is_hot { 1 } else { random.between(1, 3) as i32 },
             hot_rows: random.between(2, 5) as i32,
-            lock_wait_us: [250_000, 1_500_000][random.below(2) as usize],
+            lock_wait_us: [250_000, 3_000_000][random.below(2) as usize],
         }
     }
 

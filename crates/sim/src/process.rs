@@ -26,7 +26,7 @@ use crate::sights::Sight;
 use crate::transfer::{Installing, Outgoing};
 
 /// A call that has no reply after so long has failed.
-pub const CALL_TIMEOUT_US: u64 = 700_000;
+const CALL_TIMEOUT_US: u64 = 700_000;
 const BUDGET_BYTES: u64 = 1 << 30;
 /// Units of a timestamp in a microsecond.
 const UNITS_PER_US: u64 = 16;

@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 
 use shoal_partition::{WaitEdge, waits_for_itself};
 
-use crate::process::CALL_TIMEOUT_US;
 use crate::world::World;
 
 const LOOK_EVERY_US: u64 = 5_000;
-/// A search asks twice, over links that are late; and the one before it may wait for an answer that a cut has swallowed, as long as
-/// any call does.
-const CYCLE_US_MAX: u64 = CALL_TIMEOUT_US + 450_000;
+/// A search asks twice, over links that are late; and the one before it may wait for an answer that a cut has swallowed, until its link is
+/// taken to be silent.
+const CYCLE_US_MAX: u64 = 350_000;
 const NO_COMMIT_US_MAX: u64 = 1_200_000;
 
 #[derive(Default)]
@@ -59,7 +58,8 @@ impl World {
             }
         }
         let calm_since_us = self.watch.calm_since_us;
-        let is_long = |since_us: u64| now_us - since_us.max(calm_since_us) > CYCLE_US_MAX;
+        let longest_us = CYCLE_US_MAX + self.ctx.knobs.silence_ms * 1000;
+        let is_long = |since_us: u64| now_us - since_us.max(calm_since_us) > longest_us;
         if let Some((edge, _)) = in_cycles.iter().find(|&(_, &since_us)| is_long(since_us)) {
             self.ctx.accuse(format!("a deadlock stays: {edge:?} is part of the cycles in {edges:?}"));
         }
