@@ -6,8 +6,8 @@
 use shoal_planted::{Bug, is_planted};
 use shoal_types::TransactionId;
 
-type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::FixedState>;
-type HashSet<K> = std::collections::HashSet<K, foldhash::fast::FixedState>;
+type HashMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
+type HashSet<K> = hashbrown::HashSet<K, foldhash::fast::FixedState>;
 
 /// A transaction waits for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
