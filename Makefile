@@ -14,6 +14,10 @@ ROUGH ?=
 # For `make sim`.
 SEEDS ?= 20000
 
+# For `make mutants`: options of cargo-mutants, by default for every fifteenth mutant, about 200 of them. `.cargo/mutants.toml` says where and
+# with which tests.
+MUTANTS ?= --shard 0/15 --sharding round-robin
+
 # For `make soak`: how long, and which faults.
 SOAK ?=
 
@@ -24,7 +28,7 @@ PYTHON_PROFILE ?= release
 PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
 PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
 
-.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native rough sim sim-planted soak lint help test-packages python-packages bench-packages bench-cluster-packages
+.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native rough sim sim-planted mutants soak lint help test-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
@@ -76,6 +80,9 @@ sim: ## Simulate clusters, and the log on failing disks (SEEDS=20000)
 
 sim-planted: ## Plant bugs, and see after how many seeds the simulator finds each
 	$(CARGO) run --release --package shoal-sim --features planted-bugs -- --planted --seeds 500
+
+mutants: ## Break the code in many small ways and see which the tests do not notice (slow: hours; needs cargo-mutants; MUTANTS="--shard 1/15")
+	$(CARGO) mutants $(MUTANTS)
 
 soak: test-packages build ## Break clusters of local processes in sixteen ways and judge them (SOAK="--minutes 60 --seed 7", "--help")
 	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) run --package shoal-system-tests --example soak -- $(SOAK)

@@ -1,9 +1,9 @@
 //! Conditions as a client writes them, by column names; evaluated where the rows lie.
 
-use shoal_txn::{Comparison, Predicate};
+use shoal_txn::Predicate;
 use shoal_types::key::append_raw;
-use shoal_types::row::RowLayout;
-use shoal_types::{Error, ErrorCode, Result, TimeZone, Value};
+use shoal_types::row::encode_column;
+use shoal_types::{Comparison, Error, ErrorCode, Result, TimeZone, Value};
 
 use crate::table::{column, stored};
 
@@ -60,9 +60,9 @@ fn compare(table: &shoal_cluster::Table, name: &str, comparison: Comparison, val
     }
     let sql_type = &table.schema.columns[column].sql_type;
     let value = stored(table, column, value, 1)?;
-    let layout = RowLayout::new(vec![sql_type.clone()]);
-    let (mut row, mut key) = (Vec::new(), Vec::new());
-    layout.encode(&[value], &TimeZone::UTC, &mut row)?;
-    append_raw(layout.row(&row).raw(0), sql_type, 0, &mut key);
+    let mut key = Vec::new();
+    if let Some(raw) = encode_column(&value, sql_type, &TimeZone::UTC)? {
+        append_raw(&raw, sql_type, 0, &mut key);
+    }
     Ok(Predicate::Compare { column, comparison, key })
 }

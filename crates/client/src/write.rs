@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_txn::new_row::{AtEnd, AutoIncrementSettings, Numbering, duplicate_entry};
 use shoal_txn::{Assignment, Inserted, Operand, RowChange};
-use shoal_types::row::RowLayout;
+use shoal_types::row::encode_column;
 use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, TimeZone, Value};
 
 use crate::filter::Filter;
@@ -96,13 +96,7 @@ pub(crate) fn stamps(table: &shoal_cluster::Table, given: &[usize]) -> Result<Ve
 
 /// The stored bytes of a value that was converted; `None`: NULL.
 fn raw(table: &shoal_cluster::Table, column: usize, value: Value) -> Result<Option<Vec<u8>>> {
-    if value.is_null() {
-        return Ok(None);
-    }
-    let layout = RowLayout::new(vec![table.schema.columns[column].sql_type.clone()]);
-    let mut row = Vec::with_capacity(32);
-    layout.encode(&[value], &TimeZone::UTC, &mut row)?;
-    Ok(Some(layout.row(&row).raw(0).to_vec()))
+    encode_column(&value, &table.schema.columns[column].sql_type, &TimeZone::UTC)
 }
 
 fn addend(table: &shoal_cluster::Table, column: usize, number: &Value) -> Result<Operand> {

@@ -9,6 +9,7 @@ pub(crate) mod compaction;
 pub(crate) mod ddl;
 pub(crate) mod follow;
 pub(crate) mod fragments;
+pub(crate) mod holds;
 pub(crate) mod meta_group;
 pub(crate) mod meta_rows;
 pub(crate) mod metadata_lock;
@@ -26,13 +27,14 @@ pub(crate) mod transactions;
 pub mod unique;
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use shoal_types::TableId;
 
 use crate::base::handle::Handle;
 use crate::dictionary::catalog::Catalog;
+use crate::dictionary::holds::Holds;
 use crate::dictionary::meta_group::MetaState;
 use crate::dictionary::metadata_lock::MetadataLocks;
 use crate::dictionary::recovery::DictionaryRecovery;
@@ -54,6 +56,9 @@ pub struct Dictionary {
     next_table_id: AtomicU32,
     single_user: SingleUser,
     meta: MetaState,
+    holds: Holds,
+    /// How many definitions of this node keep everybody from their tables.
+    tables_kept: Arc<AtomicUsize>,
     /// The newest version of the dictionary that anybody has told of.
     newest_catalog: AtomicU64,
     /// This node has had the dictionary as its leader had it at some moment since this node started.
@@ -81,8 +86,13 @@ impl Dictionary {
         handle: Handle<Dictionary>,
     ) -> Dictionary {
         let DictionaryRecovery { catalog, next_table_id, index, .. } = recovered;
+        let metadata_locks = MetadataLocks::new(Arc::clone(replication.waits()));
+        let holds = Holds::default();
+        holds.follow(&catalog, &metadata_locks);
         Dictionary {
-            metadata_locks: MetadataLocks::new(Arc::clone(replication.waits())),
+            metadata_locks,
+            holds,
+            tables_kept: Arc::default(),
             single_user: SingleUser::of(&catalog),
             catalog_version: AtomicU64::new(catalog.version),
             catalog_index: AtomicU64::new(index),
@@ -127,6 +137,7 @@ impl Dictionary {
                     table.set_since(version);
                 }
             }
+            self.holds.follow(&catalog, &self.metadata_locks);
             std::mem::replace(&mut *present, Arc::clone(&catalog))
         };
         for id in catalog.touched_since(&old) {
@@ -173,6 +184,10 @@ impl Dictionary {
     /// Somebody has told of this version of the dictionary.
     pub(crate) fn note_newest_catalog(&self, version: u64) {
         self.newest_catalog.fetch_max(version, Ordering::AcqRel);
+    }
+
+    pub(crate) fn newest_catalog_heard(&self) -> u64 {
+        self.newest_catalog.load(Ordering::Acquire)
     }
 
     /// This node has had the dictionary since it started.

@@ -23,7 +23,7 @@ use shoal_log::checkpoint::{BytesPerSecond, CheckpointOptions, CheckpointStore};
 use shoal_log::{Log, Lsn};
 use shoal_partition::{FragmentMemory, MemoryBudget, Partition};
 use shoal_transport::Transport;
-use shoal_types::{Result, Timestamp};
+use shoal_types::{Error, NodeId, Result, Timestamp};
 
 use crate::base::clock::{HybridClock, RowIds};
 use crate::base::cluster_log::Severity;
@@ -236,6 +236,14 @@ impl Storage {
     /// The links, when they are made.
     pub(crate) fn set_transport(&self, transport: &Arc<Transport>) {
         let _ = self.transport.set(Arc::clone(transport));
+    }
+
+    /// Another node has sent what no node sends: ends its links, and makes none for a while. Other errors than those that say
+    /// so are passed over.
+    pub fn cut_off(&self, peer: NodeId, error: &Error) {
+        if let Some(transport) = self.transport.get().filter(|_| error.is_spoilt()) {
+            transport.cut_off(peer, error.message());
+        }
     }
 
     /// What is done when the node stops for a reason. Once.

@@ -19,15 +19,20 @@ pub enum Durability {
 /// What a node does. None of them: a slot for a tool or a native client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Roles {
+    /// Keeps the meta partition and takes operators' commands.
     pub mgm: bool,
+    /// Stores rows.
     pub data: bool,
+    /// Serves MySQL clients.
     pub sql: bool,
 }
 
 /// One process of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConfig {
+    /// From 1 on; no two nodes have the same.
     pub id: NodeId,
+    /// What it does.
     pub roles: Roles,
     /// `None`: a free slot, for a node without the roles mgm and data, that may start on any host.
     pub host: Option<String>,
@@ -37,6 +42,7 @@ pub struct NodeConfig {
     pub mysql_port: Option<u16>,
     /// The address to listen on for MySQL clients; `None`: all of the host's.
     pub mysql_address: Option<String>,
+    /// Its listeners for HandlerSocket.
     pub handlersocket: HandlerSocketConfig,
     /// This node's own directory. Two nodes of one host never share it.
     pub data_dir: PathBuf,
@@ -64,15 +70,18 @@ pub struct NodeConfig {
     pub line: usize,
 }
 
-/// The HandlerSocket door of a node with the sql role. What is `None` is as the server's variables have it.
+/// The HandlerSocket listeners of a node with the sql role. What is `None` is as the server's variables have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HandlerSocketConfig {
     /// For reading; without a port nobody listens.
     pub port: Option<u16>,
     /// For reading and writing.
     pub port_wr: Option<u16>,
+    /// To listen on; all of the host's unless it is said.
     pub address: Option<String>,
+    /// What clients of the port for reading have to show.
     pub secret: Option<String>,
+    /// What clients of the port for writing have to show.
     pub secret_wr: Option<String>,
 }
 
@@ -108,17 +117,21 @@ impl NodeConfig {
 /// A checked configuration: whatever it says can be relied on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterConfig {
+    /// Of the cluster: nodes of another one are refused.
     pub name: String,
     /// In the order of their ids.
     pub nodes: Vec<NodeConfig>,
     /// Copies of every partition on data nodes: 1, 2 or 3.
     pub replicas: u32,
+    /// Between two signs of life on a link, and of a leader in a group.
     pub heartbeat_ms: u64,
     /// A follower that hears nothing for so long asks for an election. At least four heartbeats.
     pub election_timeout_ms: u64,
     /// How long a statement waits for a row lock; `None`: as the session's `innodb_lock_wait_timeout` says.
     pub lock_wait_timeout_ms: Option<u64>,
+    /// When commits are acknowledged.
     pub durability: Durability,
+    /// How often `Replicated` logs are synced.
     pub global_checkpoint_interval_ms: u64,
     /// Partitions that hold tables; the meta partition comes on top of them.
     pub partitions: u32,
@@ -131,14 +144,17 @@ pub struct ClusterConfig {
 }
 
 impl ClusterConfig {
+    /// The node with this id.
     pub fn node(&self, id: NodeId) -> Option<&NodeConfig> {
         self.nodes.iter().find(|node| node.id == id)
     }
 
+    /// Nodes that store rows, by id.
     pub fn data_nodes(&self) -> impl Iterator<Item = &NodeConfig> {
         self.nodes.iter().filter(|node| node.roles.data)
     }
 
+    /// Management nodes, by id.
     pub fn mgm_nodes(&self) -> impl Iterator<Item = &NodeConfig> {
         self.nodes.iter().filter(|node| node.roles.mgm)
     }
@@ -166,6 +182,7 @@ impl ClusterConfig {
         1 + self.data_nodes().filter(is_beside).count() as u32
     }
 
+    /// Nodes that serve MySQL clients, by id.
     pub fn sql_nodes(&self) -> impl Iterator<Item = &NodeConfig> {
         self.nodes.iter().filter(|node| node.roles.sql)
     }

@@ -5,7 +5,9 @@ use std::fmt;
 /// One mistake. `line` counts from 1; 0 stands for the file as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
+    /// In the file, from 1 on; 0: the whole file.
     pub line: usize,
+    /// What is wrong, and what to write instead.
     pub message: String,
 }
 
@@ -24,6 +26,7 @@ impl fmt::Display for Defect {
 /// Every mistake that was found, in the order of their lines. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
+    /// At least one.
     pub defects: Vec<Defect>,
 }
 

@@ -11,6 +11,7 @@ use crate::cluster::ClusterConfig;
 /// What to make a configuration for.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
+    /// Of the cluster.
     pub name: String,
     /// One data node for each; a host may stand here more than once.
     pub data_hosts: Vec<String>,
@@ -22,6 +23,7 @@ pub struct Plan {
     pub data_memory: u64,
     /// `None`: the usual number for so many hosts.
     pub replicas: Option<u32>,
+    /// What the file has as DataDir; empty: `/var/lib/shoal`.
     pub data_dir: String,
 }
 

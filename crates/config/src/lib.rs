@@ -13,6 +13,8 @@
 //! tells a person what was understood.
 //! The crate reads no clock and no environment, and the only file it opens is the one it is asked to.
 
+#![warn(missing_docs)]
+
 mod build;
 mod check;
 mod cluster;

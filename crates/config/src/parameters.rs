@@ -16,11 +16,15 @@ pub use crate::text::SectionKind;
 /// One parameter of one kind of section.
 #[derive(Debug)]
 pub struct Parameter {
+    /// As NDB spells it, or as Shoal does where NDB has none.
     pub name: &'static str,
+    /// Where it may stand.
     pub section: SectionKind,
+    /// What it may be set to.
     pub value: ValueKind,
     /// As NDB documents it; empty where there is none.
     pub default: &'static str,
+    /// What Shoal does with it.
     pub effect: Effect,
 }
 
@@ -29,11 +33,14 @@ pub struct Parameter {
 pub enum ValueKind {
     /// An unsigned number; K, M and G multiply it by powers of 1024.
     Number {
+        /// The least that is taken.
         min: u64,
+        /// The most that is taken.
         max: u64,
     },
     /// 1, Y, yes, true, on, and their opposites.
     Bool,
+    /// Anything.
     Text,
     /// One of a few words; case does not count.
     Choice(&'static [&'static str]),
@@ -42,6 +49,7 @@ pub enum ValueKind {
 /// What Shoal does with a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
+    /// It does what its documentation says.
     Used,
     /// Accepted without effect, because of this.
     None(&'static str),

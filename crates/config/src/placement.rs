@@ -15,6 +15,7 @@ use crate::cluster::{ClusterConfig, host_key};
 /// One partition's Raft group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionPlacement {
+    /// Which one.
     pub partition: PartitionId,
     /// The nodes with a copy; the first is the preferred leader.
     pub voters: Vec<NodeId>,

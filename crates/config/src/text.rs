@@ -11,13 +11,21 @@ use crate::defect::{Findings, nearest};
 /// The kinds of section, each under NDB's older and newer name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SectionKind {
+    /// `[system]`: the cluster's name.
     System,
+    /// `[computer]`: a host under an id.
     Computer,
+    /// `[ndbd]`, `[db]`: a node that stores rows.
     Data,
+    /// `[ndb_mgmd]`, `[mgm]`: a management node.
     Management,
+    /// `[mysqld]`, `[api]`: a node for MySQL clients, or a slot for tools and native clients.
     Api,
+    /// `[tcp]`: links over TCP between two nodes.
     Tcp,
+    /// `[shm]`: links through shared memory between two nodes.
     SharedMemory,
+    /// `[sci]`: links over SCI, as old files of NDB have them.
     Sci,
 }
 

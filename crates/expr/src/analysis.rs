@@ -3,8 +3,8 @@
 use shoal_types::{Collation, Result};
 
 use crate::build::{self, BuildContext};
-use crate::expr::{Call, Expr};
-use crate::operation::{CallData, Comparator, CompareOperator, Operation};
+use crate::expr::{Call, CallData, Expr, Operation};
+use crate::operator::{Comparator, CompareOperator};
 
 /// A condition on one column that an index over it can serve. Constants may be parameters and calls of them.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,8 +4,9 @@ use shoal_types::{Decimal, Error, ErrorCode, Result, SqlType, Value};
 
 use crate::context::EvalContext;
 use crate::convert;
+use crate::convert::plain_integer;
 use crate::expr::Call;
-use crate::operation::{ArithmeticOperator, BitOperator, NumberClass};
+use crate::operator::{ArithmeticOperator, BitOperator, NumberClass};
 
 /// Evaluates a binary arithmetic call on its operands. A quotient has more digits than its type shows: see `at_type_scale`.
 pub(crate) fn evaluate(
@@ -72,7 +73,6 @@ fn out_of_range(call: &Call) -> Error {
 
 /// DIV: of integers exactly, of other numbers as decimals whose quotient is cut.
 fn integer_division(call: &Call, left: &Value, right: &Value, ctx: &mut EvalContext<'_>) -> Result<Value> {
-    use crate::compare::plain_integer;
     let quotient = match (plain_integer(left), plain_integer(right)) {
         (Some(_), Some(0)) => return ctx.division_by_zero(),
         (Some(first), Some(second)) => first / second,

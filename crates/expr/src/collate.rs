@@ -5,30 +5,8 @@ use std::cmp::Ordering;
 use shoal_types::collation::StringAttributes;
 use shoal_types::{BaseType, Collation, Result, SqlType, Value};
 
-pub use shoal_types::collation::Coercibility;
-
-use crate::expr::{Expr, Literal};
-
-impl Literal {
-    /// The coercibility that a literal of this type has.
-    pub(crate) fn coercibility_of(value: &Value, sql_type: &SqlType) -> Coercibility {
-        match value {
-            Value::Null => Coercibility::Ignorable,
-            _ if is_text(sql_type) => Coercibility::Coercible,
-            _ => Coercibility::Numeric,
-        }
-    }
-}
-
-/// A string, or JSON, which is text in utf8mb4.
-pub(crate) fn is_text(sql_type: &SqlType) -> bool {
-    sql_type.is_string() || sql_type.base == BaseType::Json
-}
-
-/// The coercibility of a column of this type.
-pub(crate) fn coercibility_of_column(sql_type: &SqlType) -> Coercibility {
-    if is_text(sql_type) { Coercibility::Implicit } else { Coercibility::Numeric }
-}
+pub(crate) use crate::coercibility::{Coercibility, is_text};
+use crate::expr::Expr;
 
 /// The collation that an expression's text has.
 pub(crate) fn collation_of(sql_type: &SqlType, connection: Collation) -> Collation {

@@ -7,9 +7,9 @@ use shoal_types::{BaseType, Collation, Json, Result, SqlType, Value};
 
 use crate::collate;
 use crate::context::EvalContext;
-use crate::convert;
+use crate::convert::{self, plain_integer};
 use crate::expr::Expr;
-use crate::operation::Comparator;
+use crate::operator::Comparator;
 use crate::row_source::RowSource;
 
 /// An integer operand read without making a value.
@@ -192,16 +192,6 @@ fn json_operand(value: &Value) -> std::borrow::Cow<'_, Json> {
         Value::Json(json) => std::borrow::Cow::Borrowed(json),
         other => std::borrow::Cow::Owned(Json::from_tree(&crate::json_value::of_value(other))),
     }
-}
-
-/// An integer whatever its variant.
-pub(crate) fn plain_integer(value: &Value) -> Option<i128> {
-    Some(match value {
-        Value::Int(number) => i128::from(*number),
-        Value::UInt(number) | Value::Bit(number, _) => i128::from(*number),
-        Value::Year(year) => i128::from(*year),
-        _ => return None,
-    })
 }
 
 fn is_text_or_float(value: &Value) -> bool {

@@ -174,3 +174,13 @@ fn is_textual(value: &Value) -> bool {
 pub(crate) fn out_of_range(kind: &str, expression: &dyn std::fmt::Display) -> shoal_types::Error {
     shoal_types::Error::new(ErrorCode::DataOutOfRange, format!("{kind} value is out of range in '{expression}'"))
 }
+
+/// An integer whatever its variant.
+pub(crate) fn plain_integer(value: &Value) -> Option<i128> {
+    Some(match value {
+        Value::Int(number) => i128::from(*number),
+        Value::UInt(number) | Value::Bit(number, _) => i128::from(*number),
+        Value::Year(year) => i128::from(*year),
+        _ => return None,
+    })
+}

@@ -5,8 +5,7 @@ use std::fmt::{self, Display, Formatter, Write};
 use shoal_types::Value;
 
 use crate::context::printable;
-use crate::expr::{Call, Expr};
-use crate::operation::Operation;
+use crate::expr::{Call, Expr, Operation};
 
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -5,14 +5,15 @@
 
 use std::cmp::Ordering;
 
-use shoal_types::{Result, Value};
+use shoal_types::{Result, Value, truth};
 
-use crate::compare::{FastInteger, plain_integer};
+use crate::compare::FastInteger;
 use crate::compare::{compare_operands, compare_values, compare_with_value, fast_integer, fast_text};
 use crate::context::EvalContext;
-use crate::expr::{Call, Expr};
+use crate::convert::plain_integer;
+use crate::expr::{Call, CallData, Expr, Function, Operation};
 use crate::membership::Membership;
-use crate::operation::{ArithmeticOperator, CallData, Comparator, CompareOperator, Operation};
+use crate::operator::{ArithmeticOperator, Comparator, CompareOperator};
 use crate::row_source::RowSource;
 use crate::{arithmetic, cast, convert, interval, like};
 
@@ -229,15 +230,7 @@ fn conjunction<R: RowSource + ?Sized>(
     row: &R,
     ctx: &mut EvalContext<'_>,
 ) -> Result<Truth> {
-    let mut unknown = false;
-    for term in terms {
-        match term.eval_bool(row, ctx)? {
-            Some(truth) if truth != all => return Ok(Truth::from(Some(truth))),
-            Some(_) => {}
-            None => unknown = true,
-        }
-    }
-    Ok(if unknown { Truth::Unknown } else { Truth::from(Some(all)) })
+    truth::conjunction(all, terms.iter().map(|term| term.eval_bool(row, ctx))).map(Truth::from)
 }
 
 fn member_of_list<R: RowSource + ?Sized>(
@@ -444,7 +437,7 @@ fn eval_choice<R: RowSource + ?Sized>(call: &Call, row: &R, ctx: &mut EvalContex
 }
 
 fn eval_function<R: RowSource + ?Sized>(
-    function: &crate::functions::Function,
+    function: &Function,
     call: &Call,
     arguments: &[Expr],
     row: &R,

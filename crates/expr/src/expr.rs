@@ -4,14 +4,20 @@
 //! collation, folded constants and chosen how operands are compared. Evaluation (`eval`) only follows those choices.
 //! An expression knows no tables: columns are positions in the input row, values of outer queries and of scalar
 //! subqueries are parameter slots that the executor fills.
+//!
+//! Operators that need not evaluate all their arguments, or that have fast paths, are variants of [`Operation`]; all others are
+//! [`Function`]s of the registry (`functions`), which get their arguments evaluated.
 
 use std::sync::Arc;
 
-use shoal_types::{BaseType, Collation, SqlType, Value};
+use shoal_types::{BaseType, Collation, IntervalUnit, Result, SqlType, Value};
 
-use crate::collate::{self, Coercibility};
-use crate::functions::Function;
-use crate::operation::{CallData, Operation};
+use crate::build_context::BuildContext;
+use crate::coercibility::{Coercibility, coercibility_of_column, coercibility_of_literal};
+use crate::context::EvalContext;
+use crate::like::LikePattern;
+use crate::membership::ConstantSet;
+use crate::operator::{ArithmeticOperator, BitOperator, Comparator, CompareOperator, Dependence, NumberClass};
 
 /// How deep calls may nest. Evaluation and dropping recurse, so this bounds the stack they need.
 pub const MAX_DEPTH: u16 = 400;
@@ -83,9 +89,18 @@ impl PartialEq for Call {
     }
 }
 
+/// Built once from constant arguments; follows from them, so it takes no part in equality.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum CallData {
+    #[default]
+    None,
+    Like(Arc<LikePattern>),
+    Set(Arc<ConstantSet>),
+}
+
 impl Expr {
     pub fn literal(value: Value, sql_type: SqlType) -> Expr {
-        let coercibility = Literal::coercibility_of(&value, &sql_type);
+        let coercibility = coercibility_of_literal(&value, &sql_type);
         Expr::Literal(Box::new(Literal { value, sql_type, coercibility }))
     }
 
@@ -175,7 +190,7 @@ impl Expr {
         match self {
             Expr::Literal(literal) => literal.coercibility,
             Expr::Parameter(parameter) => parameter.coercibility,
-            Expr::Column(column) => collate::coercibility_of_column(&column.sql_type),
+            Expr::Column(column) => coercibility_of_column(&column.sql_type),
             Expr::Call(call) => call.coercibility,
         }
     }
@@ -199,110 +214,11 @@ impl Expr {
         }
     }
 
-    /// Yields the same value for every row of one execution: no columns, nothing random, no side effects.
-    /// Parameters count as constant.
-    pub fn is_constant(&self) -> bool {
-        self.all(&mut |expr| match expr {
-            Expr::Column(_) => false,
-            Expr::Call(call) => call.operation.is_stable(),
-            _ => true,
-        })
-    }
-
-    /// Yields the same value whenever and wherever it is evaluated: constant, and free of parameters, the clock, the
-    /// time zone and the session. Such an expression is folded when it is built.
-    pub fn is_foldable(&self) -> bool {
-        self.all(&mut |expr| match expr {
-            Expr::Column(_) | Expr::Parameter(_) => false,
-            Expr::Call(call) => call.operation.is_pure(),
-            Expr::Literal(_) => true,
-        })
-    }
-
-    /// Gives the same value for the same row within one execution, so it can be evaluated once, later or elsewhere.
-    pub fn is_deterministic(&self) -> bool {
-        self.all(&mut |expr| match expr {
-            Expr::Call(call) => call.operation.is_stable(),
-            _ => true,
-        })
-    }
-
-    /// Needs `EvalContext::session` (user variables, DATABASE(), SLEEP(), RAND() ...): not to be sent to a data node.
-    pub fn needs_session(&self) -> bool {
-        !self.all(&mut |expr| match expr {
-            Expr::Call(call) => !call.operation.needs_session(),
-            _ => true,
-        })
-    }
-
-    /// `test` holds for this expression and everything below it.
-    pub fn all(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
-        test(self) && self.arguments().iter().all(|argument| argument.all(test))
-    }
-
-    /// Calls `visit` for this expression and everything below it, parents first.
-    pub fn walk(&self, visit: &mut dyn FnMut(&Expr)) {
-        visit(self);
-        for argument in self.arguments() {
-            argument.walk(visit);
-        }
-    }
-
     pub fn arguments(&self) -> &[Expr] {
         match self {
             Expr::Call(call) => &call.arguments,
             _ => &[],
         }
-    }
-
-    /// Rebuilds the tree from the leaves up: `change` sees each expression after its arguments were changed. The
-    /// replacement of an expression must have its type.
-    pub fn transform(self, change: &mut dyn FnMut(Expr) -> Expr) -> Expr {
-        match self {
-            Expr::Call(mut call) => {
-                call.arguments =
-                    std::mem::take(&mut call.arguments).into_iter().map(|arg| arg.transform(change)).collect();
-                change(Expr::Call(call))
-            }
-            leaf => change(leaf),
-        }
-    }
-
-    /// Moves every column to the position that `position` gives for its present one.
-    pub fn map_columns(self, position: &mut dyn FnMut(usize) -> usize) -> Expr {
-        self.transform(&mut |expr| match expr {
-            Expr::Column(mut column) => {
-                column.position = position(column.position);
-                Expr::Column(column)
-            }
-            other => other,
-        })
-    }
-
-    /// The positions of the columns it reads, ascending, each once.
-    pub fn columns_used(&self) -> Vec<usize> {
-        let mut columns = Vec::new();
-        self.walk(&mut |expr| {
-            if let Expr::Column(column) = expr {
-                columns.push(column.position);
-            }
-        });
-        columns.sort_unstable();
-        columns.dedup();
-        columns
-    }
-
-    /// The parameter slots it reads, ascending, each once.
-    pub fn parameters_used(&self) -> Vec<usize> {
-        let mut parameters = Vec::new();
-        self.walk(&mut |expr| {
-            if let Expr::Parameter(parameter) = expr {
-                parameters.push(parameter.index);
-            }
-        });
-        parameters.sort_unstable();
-        parameters.dedup();
-        parameters
     }
 
     /// The function it calls at the top, if it is a call of one.
@@ -321,5 +237,238 @@ impl Expr {
             Expr::Call(call) => call.depth,
             _ => 1,
         }
+    }
+}
+
+/// What a call does with its arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// Two or more arguments.
+    And,
+    Or,
+    Xor,
+    Not,
+    Compare(CompareOperator, Comparator),
+    /// value, low, high.
+    Between {
+        negated: bool,
+        low: Comparator,
+        high: Comparator,
+    },
+    /// value, candidates. One comparator a candidate.
+    In {
+        negated: bool,
+        comparators: Arc<[Comparator]>,
+    },
+    IsNull {
+        negated: bool,
+    },
+    /// IS [NOT] TRUE and IS [NOT] FALSE.
+    IsTruth {
+        truth: bool,
+        negated: bool,
+    },
+    /// text, pattern, and perhaps an escape.
+    Like {
+        negated: bool,
+        collation: Collation,
+    },
+    Arithmetic(ArithmeticOperator, NumberClass),
+    Negate(NumberClass),
+    Bits(BitOperator),
+    BitNot,
+    /// condition, result, condition, result, ..., else.
+    Case,
+    /// operand, candidate, result, candidate, result, ..., else. One comparator a candidate.
+    CaseOf(Arc<[Comparator]>),
+    If,
+    /// IFNULL and COALESCE.
+    Coalesce,
+    NullIf(Comparator),
+    /// The argument as the call's type. Implicit conversions between branches of CASE and the like.
+    Convert {
+        /// CAST truncates silently where an implicit conversion is exact by construction.
+        explicit: bool,
+    },
+    /// Relabels a string with the call's collation (COLLATE), without touching its bytes.
+    Collate,
+    /// Temporal value, amount.
+    AddInterval {
+        unit: IntervalUnit,
+        subtract: bool,
+    },
+    Extract(IntervalUnit),
+    /// TIMESTAMPDIFF.
+    TimestampDifference(IntervalUnit),
+    UserVariable(Arc<str>),
+    AssignVariable(Arc<str>),
+    Function(&'static Function),
+}
+
+impl Operation {
+    /// Same arguments, same result, within one execution; no side effects.
+    pub fn is_stable(&self) -> bool {
+        match self {
+            Operation::UserVariable(_) | Operation::AssignVariable(_) => false,
+            Operation::Function(function) => function.dependence <= Dependence::Statement,
+            _ => true,
+        }
+    }
+
+    /// Same arguments, same result, always.
+    pub fn is_pure(&self) -> bool {
+        match self {
+            Operation::UserVariable(_) | Operation::AssignVariable(_) => false,
+            Operation::Function(function) => function.dependence == Dependence::Nothing,
+            _ => true,
+        }
+    }
+
+    /// Yields 0, 1 or NULL and nothing else.
+    pub fn is_boolean(&self) -> bool {
+        matches!(
+            self,
+            Operation::And
+                | Operation::Or
+                | Operation::Xor
+                | Operation::Not
+                | Operation::Compare(..)
+                | Operation::Between { .. }
+                | Operation::In { .. }
+                | Operation::IsNull { .. }
+                | Operation::IsTruth { .. }
+                | Operation::Like { .. }
+        )
+    }
+
+    pub fn needs_session(&self) -> bool {
+        match self {
+            Operation::UserVariable(_) | Operation::AssignVariable(_) => true,
+            Operation::Function(function) => function.session,
+            _ => false,
+        }
+    }
+}
+
+pub(crate) type DeriveFunction = fn(&mut Derivation<'_>) -> Result<ResultType>;
+pub(crate) type EvaluateFunction = fn(&Call, &mut [Value], &mut EvalContext<'_>) -> Result<Value>;
+
+/// A function of the registry.
+pub struct Function {
+    /// In upper case.
+    pub name: &'static str,
+    pub arguments_min: usize,
+    pub arguments_max: usize,
+    pub dependence: Dependence,
+    /// Needs a session.
+    pub session: bool,
+    /// NULL for any NULL argument, without running the code.
+    nulls_propagate: bool,
+    derive: DeriveFunction,
+    evaluate: EvaluateFunction,
+}
+
+impl Function {
+    pub(crate) const fn new(
+        name: &'static str,
+        arguments_min: usize,
+        arguments_max: usize,
+        derive: DeriveFunction,
+        evaluate: EvaluateFunction,
+    ) -> Function {
+        Function {
+            name,
+            arguments_min,
+            arguments_max,
+            dependence: Dependence::Nothing,
+            session: false,
+            nulls_propagate: true,
+            derive,
+            evaluate,
+        }
+    }
+
+    /// The code sees NULL arguments.
+    pub(crate) const fn takes_nulls(mut self) -> Function {
+        self.nulls_propagate = false;
+        self
+    }
+
+    /// Depends on the statement's clock, time zone or settings.
+    pub(crate) const fn of_statement(mut self) -> Function {
+        self.dependence = Dependence::Statement;
+        self
+    }
+
+    pub(crate) const fn volatile(mut self) -> Function {
+        self.dependence = Dependence::Volatile;
+        self
+    }
+
+    pub(crate) const fn of_session(mut self) -> Function {
+        self.session = true;
+        self
+    }
+
+    pub(crate) fn derive(&self, derivation: &mut Derivation<'_>) -> Result<ResultType> {
+        (self.derive)(derivation)
+    }
+
+    pub(crate) fn call(&self, call: &Call, arguments: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
+        if self.nulls_propagate && arguments.iter().any(Value::is_null) {
+            return Ok(Value::Null);
+        }
+        (self.evaluate)(call, arguments, ctx)
+    }
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        self.name == other.name
+    }
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The arguments of a call while its type is derived. A function may convert its arguments here.
+pub(crate) struct Derivation<'a> {
+    pub name: &'static str,
+    pub arguments: &'a mut Vec<Expr>,
+    pub ctx: &'a BuildContext<'a>,
+}
+
+/// The type of a call.
+pub(crate) struct ResultType {
+    pub sql_type: SqlType,
+    pub nullable: bool,
+    pub coercibility: Coercibility,
+    /// The collation that the arguments share.
+    pub collation: Collation,
+}
+
+impl ResultType {
+    /// May be NULL even if no argument is.
+    pub fn nullable(mut self) -> ResultType {
+        self.nullable = true;
+        self
+    }
+
+    pub fn not_null(mut self) -> ResultType {
+        self.nullable = false;
+        self
+    }
+
+    pub fn with_collation(mut self, collation: Collation) -> ResultType {
+        self.collation = collation;
+        self
+    }
+
+    pub fn system_constant(mut self) -> ResultType {
+        self.coercibility = Coercibility::SysConst;
+        self
     }
 }

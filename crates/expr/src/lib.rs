@@ -1,4 +1,4 @@
-//! Typed expressions: what the SQL layer resolves its syntax trees into, and what data nodes evaluate.
+//! Typed expressions: what the SQL layer resolves its syntax trees into, and evaluates row by row.
 //!
 //! - [`Expr`]: the tree. [`build`]: the only way to make calls; MySQL's rules for types, collations and comparison.
 //! - [`EvalContext`], [`RowSource`]: what evaluation needs besides the tree.
@@ -12,8 +12,10 @@ mod aggregate;
 pub mod analysis;
 mod arithmetic;
 pub mod build;
+mod build_context;
 mod cast;
 mod characters;
+mod coercibility;
 mod collate;
 mod compare;
 mod context;
@@ -27,25 +29,24 @@ mod interval;
 mod json_value;
 mod like;
 mod membership;
-mod operation;
+mod operator;
 mod regexp;
 mod row_source;
 #[cfg(test)]
 mod tests;
+mod traversal;
 
 pub use aggregate::{Accumulator, Aggregate, AggregateKind};
-pub use build::BuildContext;
+pub use build_context::BuildContext;
 pub use cast::convert_to;
-pub use collate::Coercibility;
+pub use coercibility::Coercibility;
 pub use compare::compare;
 pub use context::{
     EvalContext, LockCalls, LockRequest, RandomState, SessionValues, Settings, SqlMode, UserLocks, Warnings,
     printable,
 };
-pub use expr::{Call, ColumnRef, Expr, Literal, MAX_DEPTH, Parameter};
+pub use expr::{Call, ColumnRef, Expr, Literal, MAX_DEPTH, Operation, Parameter};
 pub use group_key::append_group_key;
 pub use like::LikePattern;
-pub use operation::{
-    ArithmeticOperator, BitOperator, Comparator, CompareOperator, Dependence, NumberClass, Operation,
-};
+pub use operator::{ArithmeticOperator, BitOperator, Comparator, CompareOperator, Dependence, NumberClass};
 pub use row_source::{JoinedRow, NoRow, RowSource};

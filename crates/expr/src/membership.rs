@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use shoal_types::{Collation, Value};
 
-use crate::compare::plain_integer;
-use crate::operation::Comparator;
+use crate::convert::plain_integer;
+use crate::operator::Comparator;
 
 /// Lists shorter than this are compared one by one.
 const SMALLEST_SET: usize = 5;

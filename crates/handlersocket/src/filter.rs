@@ -1,15 +1,13 @@
 //! Filters: a column of a found row against a value, by the order of keys; NULL is below everything.
 
-use std::cmp::Ordering;
-
 use shoal_types::key::KeyPart;
 use shoal_types::row::RowRef;
-use shoal_types::{StoreOptions, Value};
+use shoal_types::{Comparison, StoreOptions, Value};
 
 use crate::convert::column_value;
 use crate::open_index::Resolved;
 use crate::refusal::Outcome;
-use crate::request::{Comparison, FilterKind, FilterToken};
+use crate::request::{FilterKind, FilterToken};
 use crate::token;
 
 /// What the filters say of a row.
@@ -93,14 +91,6 @@ impl Filter {
             key.push(1);
             shoal_types::key::append_raw(row.raw(self.part.column), &self.part.sql_type, 0, key);
         }
-        let order = key.as_slice().cmp(&self.value);
-        match self.comparison {
-            Comparison::Equal => order == Ordering::Equal,
-            Comparison::NotEqual => order != Ordering::Equal,
-            Comparison::Greater => order == Ordering::Greater,
-            Comparison::GreaterOrEqual => order != Ordering::Less,
-            Comparison::Less => order == Ordering::Less,
-            Comparison::LessOrEqual => order != Ordering::Greater,
-        }
+        self.comparison.holds(key.as_slice().cmp(&self.value))
     }
 }

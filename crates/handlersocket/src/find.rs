@@ -2,13 +2,13 @@
 
 use shoal_txn::{Transaction, Visit};
 use shoal_types::row::RowRef;
-use shoal_types::{Error, ErrorCode, Result, StoreOptions};
+use shoal_types::{Comparison, Error, ErrorCode, Result, StoreOptions};
 
 use crate::filter::{Filters, Verdict};
 use crate::open_index::Resolved;
 use crate::refusal::{Outcome, Refusal};
 use crate::reply::{append_row, begin_rows, end_rows};
-use crate::request::{Comparison, Request};
+use crate::request::Request;
 use crate::search::{Key, show_rows};
 use crate::token;
 

@@ -5,7 +5,7 @@
 
 use shoal_txn::{Inserted, Modification, Transaction, Visit};
 use shoal_types::row::RowRef;
-use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, StoreOptions, Value};
+use shoal_types::{BaseType, Comparison, Decimal, Error, ErrorCode, Result, StoreOptions, Value};
 
 use crate::clock::now_of;
 use crate::convert::{column_value, stored};
@@ -14,7 +14,7 @@ use crate::find::{Choice, Selection, Tools, check_size, places};
 use crate::open_index::Resolved;
 use crate::refusal::{Outcome, Refusal};
 use crate::reply::{append_number, append_row, begin_rows, end_rows};
-use crate::request::{Change, ChangeKind, Comparison, Request};
+use crate::request::{Change, ChangeKind, Request};
 use crate::search::{Key, is_lookup, primary_key, read_mode, scan};
 use crate::token;
 

@@ -7,20 +7,10 @@
 //! <index id> + <n> <value>*n
 //! ```
 
+use shoal_types::Comparison;
+
 use crate::refusal::{Outcome, Refusal};
 use crate::token::{Span, Tokens, number};
-
-/// How keys, and filtered columns, are compared with a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Comparison {
-    #[default]
-    Equal,
-    NotEqual,
-    Greater,
-    GreaterOrEqual,
-    Less,
-    LessOrEqual,
-}
 
 /// What the operator of a request on an index stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,11 @@
 //! A run answers all its lines or, when anything goes wrong, none, and leaves nothing behind: then they are run one by one, and the
 //! right ones are refused.
 
+use shoal_types::Comparison;
+
 use crate::line::next_line;
 use crate::open_index::Resolved;
-use crate::request::{Comparison, Head, Operation, take_operation};
+use crate::request::{Head, Operation, take_operation};
 use crate::token::{Tokens, number};
 
 /// Lines that run together.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use shoal_txn::{KeyRange, LockMode, LockWait, ReadMode, ScanRequest, TableScan, Transaction, Visit};
 use shoal_types::key::successor;
 use shoal_types::row::RowRef;
-use shoal_types::{Result, StoreOptions};
+use shoal_types::{Comparison, Result, StoreOptions};
 
 use crate::open_index::Resolved;
 use crate::refusal::{Outcome, Refusal};
-use crate::request::{Comparison, Request};
+use crate::request::Request;
 use crate::token::{self, Tokens};
 
 /// A key, or the leading parts of one.

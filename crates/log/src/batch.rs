@@ -20,18 +20,26 @@ fn reserve_for(bytes: &mut Vec<u8>, more: usize) {
 pub struct RecordHeader {
     /// The group (a partition's Raft group) that the record belongs to.
     pub group: u64,
+    /// What the record is; the caller's.
     pub kind: u8,
+    /// Its place in the group's own log; the caller's.
     pub index: u64,
+    /// The group's term in which it was made; the caller's.
     pub term: u64,
 }
 
 /// A record as recovery shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordRef<'a> {
+    /// As the header that it was appended with.
     pub group: u64,
+    /// As the header that it was appended with.
     pub kind: u8,
+    /// As the header that it was appended with.
     pub index: u64,
+    /// As the header that it was appended with.
     pub term: u64,
+    /// The bytes that were appended.
     pub payload: &'a [u8],
     /// Where the record starts in the log: it may be cut once the low water is beyond this.
     pub lsn: Lsn,
@@ -49,6 +57,7 @@ pub struct LogBatch {
 }
 
 impl LogBatch {
+    /// An empty batch.
     pub fn new() -> LogBatch {
         LogBatch::default()
     }
@@ -96,10 +105,12 @@ impl LogBatch {
         self.last_record = 0;
     }
 
+    /// It has no records.
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }
 
+    /// Records that were pushed since it was empty.
     pub fn record_count(&self) -> u32 {
         self.records
     }

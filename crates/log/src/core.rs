@@ -8,16 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::batch::LogBatch;
+use crate::active_segment::ActiveSegment;
 use crate::catalog::Catalog;
 use crate::error::{IoContext, LogError, PoisonReason};
 use crate::file_system::LockGuard;
 use crate::format::Lsn;
-use crate::log::{AppendClass, Durability, InlineFlush, LogHooks, LogOptions};
 use crate::manifest::Manifest;
+use crate::options::{Durability, LogHooks, LogOptions};
 use crate::pending::Pending;
 use crate::sync::{self, Condvar, JoinHandle, Mutex, MutexGuard};
-use crate::writer::{ActiveSegment, REPLICATED_WRITE_BYTES};
 
 /// A mutex whose holders never leave it half changed, so that a panic elsewhere does not matter.
 #[track_caller]
@@ -44,9 +43,10 @@ pub(crate) struct Core {
     durability: AtomicU8,
     sync_interval_ms: AtomicU64,
 
-    durable_signal: Mutex<()>,
-    durable_changed: Condvar,
-    durable_waiters: AtomicUsize,
+    pub durable_signal: Mutex<()>,
+    pub durable_changed: Condvar,
+    /// How many threads are in `wait_durable`.
+    pub durable_waiters: AtomicUsize,
 
     pub keeper: Mutex<Manifest>,
     pub catalog: Mutex<Catalog>,
@@ -115,36 +115,6 @@ impl Core {
         sync::spawn(name, move || body(&core)).context("start a thread for", &self.directory)
     }
 
-    pub fn append(&self, batch: &LogBatch, class: AppendClass, wake: bool) -> Result<Lsn, LogError> {
-        if class == AppendClass::User {
-            self.check_space()?;
-        }
-        batch.check_size()?;
-        let bytes = batch.size_bytes() as u64;
-        let mut pending = loop {
-            let pending = lock(&self.pending);
-            self.check_poison()?;
-            if pending.closed {
-                return Err(LogError::Closed);
-            }
-            if class == AppendClass::Internal || pending.end_with(bytes) <= self.user_limit() {
-                break pending;
-            }
-            drop(pending);
-            self.wait_for_room(bytes)?;
-        };
-        let first = pending.is_empty();
-        let end = pending.push(batch);
-        if wake {
-            // In `Replicated` mode the writer wakes up by itself until nothing is left to do.
-            let due = self.durability() == Durability::Disk
-                || first
-                || pending.waiting_bytes() >= REPLICATED_WRITE_BYTES;
-            self.wake_if(pending, due);
-        }
-        Ok(end)
-    }
-
     pub fn wake_writer(&self) {
         let pending = lock(&self.pending);
         self.wake_if(pending, true);
@@ -157,21 +127,12 @@ impl Core {
         self.wake_if(pending, true);
     }
 
-    fn wake_if(&self, mut pending: MutexGuard<'_, Pending>, due: bool) {
+    pub fn wake_if(&self, mut pending: MutexGuard<'_, Pending>, due: bool) {
         if due && pending.writer_parked {
             pending.writer_parked = false;
             drop(pending);
             self.writer_wake.notify_one();
         }
-    }
-
-    pub fn try_flush_inline(&self) -> Result<InlineFlush, LogError> {
-        if self.durability() == Durability::Replicated && self.options.spawn_threads {
-            self.check_poison()?;
-            self.wake_writer();
-            return Ok(InlineFlush::LeftToWriter);
-        }
-        self.flush_in_this_thread(true)
     }
 
     pub fn durable(&self) -> Lsn {
@@ -191,35 +152,6 @@ impl Core {
             drop(lock(&self.durable_signal));
             self.durable_changed.notify_all();
         }
-    }
-
-    pub fn wait_durable(&self, end: Lsn) -> Result<(), LogError> {
-        if self.durable() >= end {
-            return Ok(());
-        }
-        if !self.options.spawn_threads {
-            self.check_poison()?;
-            self.flush_in_this_thread(true)?;
-            return match self.durable() >= end {
-                true => Ok(()),
-                false => Err(LogError::Closed),
-            };
-        }
-        self.request_sync();
-        self.durable_waiters.fetch_add(1, Ordering::SeqCst);
-        let mut guard = lock(&self.durable_signal);
-        let outcome = loop {
-            if self.durable() >= end {
-                break Ok(());
-            }
-            if let Err(error) = self.check_poison() {
-                break Err(error);
-            }
-            guard = self.durable_changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        };
-        drop(guard);
-        self.durable_waiters.fetch_sub(1, Ordering::SeqCst);
-        outcome
     }
 
     pub fn end(&self) -> Lsn {
@@ -310,14 +242,6 @@ impl Core {
         pending.writer_parked = false;
         drop(pending);
         self.writer_wake.notify_all();
-    }
-
-    pub fn close(&self) -> Result<(), LogError> {
-        self.refuse_appends();
-        self.wait_durable(self.end())?;
-        let mut manifest = lock(&self.keeper);
-        self.check_poison()?;
-        manifest.note_durable(self.durable())
     }
 }
 

@@ -17,38 +17,82 @@ pub enum LogError {
         directory.display(),
         pid.map_or_else(|| "(unknown)".to_string(), |pid| pid.to_string())
     )]
-    Locked { directory: PathBuf, pid: Option<u32> },
+    Locked {
+        /// The data directory.
+        directory: PathBuf,
+        /// What the other process has written into the lock file.
+        pid: Option<u32>,
+    },
 
     /// Bytes that were durable are damaged or missing. Nothing was changed on disk.
     #[error("`{}` is damaged at byte {offset}: {detail}", file.display())]
-    Corrupt { file: PathBuf, offset: u64, detail: String },
+    Corrupt {
+        /// The damaged file.
+        file: PathBuf,
+        /// In bytes, from its beginning.
+        offset: u64,
+        /// What is wrong there, and what to do about it.
+        detail: String,
+    },
 
     /// The file was written by a version of Shoal with another file format.
     #[error("`{}` has file format {found}; this version reads format {supported}", file.display())]
-    UnsupportedVersion { file: PathBuf, found: u32, supported: u32 },
+    UnsupportedVersion {
+        /// The file that cannot be read.
+        file: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format that this version reads.
+        supported: u32,
+    },
 
     /// A system call failed.
     #[error("cannot {action} `{}`: {source}", path.display())]
-    Io { action: &'static str, path: PathBuf, source: Arc<io::Error> },
+    Io {
+        /// What was tried: a verb.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's error.
+        source: Arc<io::Error>,
+    },
 
     /// An earlier write or fsync failed. Nothing that was not durable by then will ever be.
     #[error("the log stopped: {reason}")]
-    Poisoned { reason: Arc<PoisonReason> },
+    Poisoned {
+        /// The first failure.
+        reason: Arc<PoisonReason>,
+    },
 
     /// There is no room for the next log segment; writes of users are refused until there is.
     #[error(
         "the disk of `{}` is full: no room for the next log segment of {segment_bytes} bytes; free disk space",
         directory.display()
     )]
-    DiskFull { directory: PathBuf, segment_bytes: u64 },
+    DiskFull {
+        /// The data directory.
+        directory: PathBuf,
+        /// What the next segment needs.
+        segment_bytes: u64,
+    },
 
     /// One batch is larger than one log frame can be.
     #[error("a transaction of {bytes} log bytes is larger than the limit of {limit}")]
-    BatchTooLarge { bytes: u64, limit: u64 },
+    BatchTooLarge {
+        /// Of the batch.
+        bytes: u64,
+        /// Of a frame.
+        limit: u64,
+    },
 
     /// A block or the metadata of a checkpoint is larger than the format allows.
     #[error("a checkpoint block of {bytes} bytes is larger than the limit of {limit}")]
-    BlockTooLarge { bytes: u64, limit: u64 },
+    BlockTooLarge {
+        /// Of the block or the metadata.
+        bytes: u64,
+        /// Of the format.
+        limit: u64,
+    },
 
     /// The log was closed in an orderly way.
     #[error("the log is closed")]
@@ -59,7 +103,9 @@ pub enum LogError {
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct PoisonReason {
+    /// The failure as `LogError` tells it.
     pub message: String,
+    /// It was for lack of disk space.
     pub disk_full: bool,
 }
 

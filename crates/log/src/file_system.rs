@@ -33,7 +33,10 @@ pub enum LockOutcome {
     /// Ours for as long as the guard lives.
     Taken(Box<dyn LockGuard>),
     /// Someone else's; the process id is what the holder wrote into the file.
-    Held { pid: Option<u32> },
+    Held {
+        /// `None`: it has written nothing that could be read.
+        pid: Option<u32>,
+    },
 }
 
 /// Keeps a lock until it is dropped.
@@ -41,11 +44,15 @@ pub trait LockGuard: Debug + Send + Sync {}
 
 /// A directory tree.
 pub trait FileSystem: Debug + Send + Sync {
+    /// Creates a directory with those above it; one that is there already is no error.
     fn create_directory(&self, path: &Path) -> io::Result<()>;
     /// The names in a directory, in no particular order.
     fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
+    /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn StorageFile>>;
+    /// Gives a file another name, in place of a file that has it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes creations, renames and removals in a directory durable.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
@@ -67,6 +74,7 @@ pub trait StorageFile: Debug + Send + Sync {
         self.write_at(offset, bytes)?;
         self.sync_data()
     }
+    /// The file's length in bytes.
     fn length(&self) -> io::Result<u64>;
     /// Cuts the file off: gives space back.
     fn set_length(&self, bytes: u64) -> io::Result<()>;

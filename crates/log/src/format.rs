@@ -55,6 +55,7 @@
 pub struct Lsn(pub u64);
 
 impl Lsn {
+    /// Where every log begins.
     pub const ZERO: Lsn = Lsn(0);
 
     /// The position `bytes` further on.

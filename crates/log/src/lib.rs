@@ -3,7 +3,7 @@
 //! It knows nothing of SQL, rows or Raft: a record is a group id, a kind, an index, a term and bytes.
 //! Plain threads and files; no async runtime.
 //!
-//! - [`mod@log`]: the public face: append, flush, durability, low water.
+//! - [`mod@log`]: the public face: append, flush, durability, low water; [`options`]: its settings and hooks.
 //! - [`batch`]: what is appended, and records as recovery shows them.
 //! - [`mod@format`]: the file format to the byte, and why a torn tail can be told from damage.
 //! - [`recovery`]: opening a directory.
@@ -28,6 +28,9 @@
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+
+mod active_segment;
 mod aligned;
 pub mod batch;
 mod catalog;
@@ -37,13 +40,16 @@ pub mod error;
 pub mod file_system;
 pub mod format;
 mod frame_reader;
+mod keeper;
 pub mod log;
 mod manifest;
+pub mod options;
 mod pending;
 pub mod recovery;
 mod room;
 #[cfg(feature = "simulated")]
 pub mod schedule;
+mod segment_file;
 mod sync;
 pub mod testing;
 pub mod volatile;
@@ -52,5 +58,6 @@ mod writer;
 pub use batch::{LogBatch, RecordHeader, RecordRef};
 pub use error::{LogError, PoisonReason};
 pub use format::{BATCH_LIMIT_BYTES, Lsn, RECORD_HEADER_BYTES};
-pub use log::{AppendClass, Durability, DurableHook, FatalHook, InlineFlush, Log, LogHooks, LogOptions};
+pub use log::Log;
+pub use options::{AppendClass, Durability, DurableHook, FatalHook, InlineFlush, LogHooks, LogOptions};
 pub use recovery::{Recovery, RecoveryReport, TornTail};

@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 use shoal_planted::{Bug, is_planted};
 
+use crate::active_segment::ActiveSegment;
 use crate::batch::{RecordRef, Records};
-use crate::catalog::{Catalog, Fill, PreparedSegment, SealedSegment, SpareFile, create_segment};
+use crate::catalog::{Catalog, SealedSegment, SpareFile};
 use crate::core::{Core, CoreParts};
 use crate::error::{IoContext, LogError};
 use crate::file_system::{LockGuard, LockOutcome, OpenMode, StorageFile, read_full};
@@ -24,9 +25,10 @@ use crate::format::{
     decode_segment_header,
 };
 use crate::frame_reader::{FrameReader, StrayFrames};
-use crate::log::{Log, LogHooks, LogOptions};
+use crate::log::Log;
 use crate::manifest::{MANIFEST_NAME, Manifest};
-use crate::writer::ActiveSegment;
+use crate::options::{LogHooks, LogOptions};
+use crate::segment_file::{Fill, PreparedSegment, create_segment};
 
 const LOCK_NAME: &str = "LOCK";
 const LOG_DIRECTORY: &str = "log";
@@ -51,11 +53,15 @@ pub struct Recovery {
 pub struct RecoveryReport {
     /// The log did not exist before.
     pub created: bool,
+    /// Segment files that belong to the log.
     pub segments: usize,
+    /// Frames that were read: one a flush, or more.
     pub frames: u64,
+    /// Records that were shown.
     pub records: u64,
-    /// Where the log begins and ends.
+    /// Where the log begins.
     pub first_lsn: Lsn,
+    /// Where it ends, and goes on.
     pub end_lsn: Lsn,
     /// Set when remains of a flush that did not finish were cut off.
     pub torn_tail: Option<TornTail>,
@@ -64,7 +70,9 @@ pub struct RecoveryReport {
 /// Where an unfinished flush was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TornTail {
+    /// The segment.
     pub file: PathBuf,
+    /// In bytes, from the segment's beginning.
     pub offset: u64,
 }
 
@@ -86,8 +94,19 @@ struct SegmentEnd {
     durable_before: Lsn,
 }
 
+impl Log {
+    /// Locks `directory` (created if need be) and looks at the log's files. The log itself comes from
+    /// [`Recovery::replay`], which every open goes through, an empty directory's too.
+    ///
+    /// # Errors
+    /// `Locked` when another process has the directory; `Corrupt` when files are missing or damaged.
+    pub fn open(directory: &Path, options: LogOptions) -> Result<Recovery, LogError> {
+        Recovery::begin(directory, options)
+    }
+}
+
 impl Recovery {
-    pub(crate) fn begin(data_directory: &Path, options: LogOptions) -> Result<Recovery, LogError> {
+    fn begin(data_directory: &Path, options: LogOptions) -> Result<Recovery, LogError> {
         let file_system = Arc::clone(&options.file_system);
         let directory = data_directory.join(LOG_DIRECTORY);
         file_system.create_directory(data_directory).context("create", data_directory)?;

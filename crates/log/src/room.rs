@@ -1,4 +1,4 @@
-//! Room on a disk that may fill up: what users append is only taken where there is space already.
+//! Appending, and room on a disk that may fill up: what users append is only taken where there is space already.
 //!
 //! A batch of class `User` is taken when it surely fits into what is allocated, the rest of the active segment or the prepared
 //! one, and a reserve is left behind it for what may not be refused. Until the keeper has allocated more, or has found that
@@ -13,12 +13,14 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
+use crate::batch::LogBatch;
 use crate::catalog::SegmentNeed;
 use crate::core::{Core, lock};
 use crate::error::LogError;
 use crate::format::{FRAME_ALIGNMENT, Lsn, SEGMENT_HEADER_BYTES};
-use crate::log::{Durability, LogOptions};
+use crate::options::{AppendClass, Durability, LogOptions};
 use crate::pending::frame_bytes_max;
+use crate::writer::REPLICATED_WRITE_BYTES;
 
 /// What is kept back at most. Decisions, votes and the like take a sector or two each.
 const RESERVE_BYTES_MAX: u64 = 256 << 10;
@@ -43,6 +45,36 @@ fn reserve_bytes(options: &LogOptions) -> u64 {
 }
 
 impl Core {
+    pub fn append(&self, batch: &LogBatch, class: AppendClass, wake: bool) -> Result<Lsn, LogError> {
+        if class == AppendClass::User {
+            self.check_space()?;
+        }
+        batch.check_size()?;
+        let bytes = batch.size_bytes() as u64;
+        let mut pending = loop {
+            let pending = lock(&self.pending);
+            self.check_poison()?;
+            if pending.closed {
+                return Err(LogError::Closed);
+            }
+            if class == AppendClass::Internal || pending.end_with(bytes) <= self.user_limit() {
+                break pending;
+            }
+            drop(pending);
+            self.wait_for_room(bytes)?;
+        };
+        let first = pending.is_empty();
+        let end = pending.push(batch);
+        if wake {
+            // In `Replicated` mode the writer wakes up by itself until nothing is left to do.
+            let due = self.durability() == Durability::Disk
+                || first
+                || pending.waiting_bytes() >= REPLICATED_WRITE_BYTES;
+            self.wake_if(pending, due);
+        }
+        Ok(end)
+    }
+
     /// Users may append up to here.
     pub fn user_limit(&self) -> Lsn {
         Lsn(self.user_limit.load(Ordering::SeqCst))

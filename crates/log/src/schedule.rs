@@ -28,7 +28,9 @@ const STUCK: &str = "all threads wait for each other, or go on for ever";
 /// How a run has ended.
 #[derive(Debug)]
 pub enum Outcome<T> {
+    /// With what the run's function returned.
     Finished(T),
+    /// The simulated machine crashed.
     Crashed,
     /// A thread panicked, or all of them wait for each other.
     Failed(String),
@@ -316,7 +318,9 @@ pub(crate) fn sleep(time: Duration) {
 /// A thread that was spawned.
 #[derive(Debug)]
 pub enum JoinHandle<T> {
+    /// A thread of the system.
     Standard(thread::JoinHandle<T>),
+    /// A thread of the run, by its number.
     Simulated(usize),
 }
 

@@ -25,18 +25,26 @@ pub const SECTOR_BYTES: usize = 512;
 /// An operation that a fault can hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
+    /// A write to a file.
     Write,
+    /// A sync of a file.
     Sync,
+    /// The creation of a file.
     Create,
+    /// A file gets another name.
     Rename,
+    /// A file goes.
     Remove,
+    /// A sync of a directory.
     SyncDirectory,
 }
 
 /// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
+    /// There is no space.
     DiskFull,
+    /// The device fails.
     InputOutput,
     /// The write succeeds, and its bytes are lost on their way from memory to the medium: the next sync tells, once.
     WriteBack,
@@ -142,6 +150,7 @@ impl CrashPoint {
         self.disk.inodes.iter().map(|inode| inode.unsynced.len()).sum()
     }
 
+    /// How many changes of names are unsynced.
     pub fn name_change_count(&self) -> usize {
         self.disk.unsynced_names.len()
     }
@@ -213,6 +222,7 @@ fn write_into(bytes: &mut Vec<u8>, offset: usize, written: &[u8]) {
 }
 
 impl MemoryFileSystem {
+    /// An empty one, with all the space there may be.
     pub fn new() -> MemoryFileSystem {
         MemoryFileSystem::default()
     }

@@ -5,21 +5,20 @@
 //! anything. Flushes that cannot be so simple are made alone: those that sync nothing or have something unsynced
 //! before them (`Replicated`), and those that begin another segment.
 
-use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use shoal_planted::{Bug, is_planted};
 
-use crate::catalog::{Catalog, PreparedSegment, SealedSegment, SegmentNeed};
+use crate::active_segment::{ActiveSegment, Frames, InFlight};
+use crate::catalog::{Catalog, SealedSegment, SegmentNeed};
 use crate::core::{Core, lock};
 use crate::error::{IoContext, LogError};
-use crate::file_system::StorageFile;
-use crate::format::{FrameSeed, Lsn, SEGMENT_HEADER_BYTES, SegmentSequence};
-use crate::log::{Durability, InlineFlush};
+use crate::format::{FrameSeed, Lsn, SEGMENT_HEADER_BYTES};
+use crate::options::{Durability, InlineFlush};
 use crate::pending::{FrameBuffer, Pending};
+use crate::segment_file::PreparedSegment;
 use crate::sync::{self, MutexGuard};
 
 /// In `Replicated` mode, what is in memory is written (not synced) after this time ...
@@ -27,82 +26,12 @@ const REPLICATED_WRITE_INTERVAL: Duration = Duration::from_millis(10);
 /// ... or when it has grown to this.
 pub(crate) const REPLICATED_WRITE_BYTES: usize = 256 << 10;
 
-/// A list of frames on their way to the medium.
-type Frames = VecDeque<FrameBuffer>;
-
-/// The segment that is being written.
-#[derive(Debug)]
-pub(crate) struct ActiveSegment {
-    pub sequence: SegmentSequence,
-    pub seed: FrameSeed,
-    pub path: Arc<Path>,
-    pub file: Arc<dyn StorageFile>,
-    pub file_bytes: u64,
-    /// The LSN of the segment's first byte, and the end of what has a place in it.
-    pub start: Lsn,
-    pub end: Lsn,
-    /// Something was written and not synced; nothing is in flight then.
-    pub unsynced: bool,
-    /// Flushes that write side by side, by position.
-    pub in_flight: VecDeque<InFlight>,
-    /// How many flushes have left `in_flight`: the number of its first one.
-    pub flushes_ended: u64,
-    /// Flushes that wait until nothing is in flight; no other may begin before them.
-    pub alone_wanted: usize,
-    /// Empty lists, for their memory.
-    pub spare_lists: Vec<Frames>,
-}
-
-/// A flush that has its place in the segment.
-#[derive(Debug)]
-pub(crate) struct InFlight {
-    end: Lsn,
-    written: bool,
-}
-
 /// What a flush came to.
 struct Flushed {
     /// The end of what it took; `None`: there was nothing.
     end: Option<Lsn>,
     /// The durable position, if it has moved.
     durable: Option<Lsn>,
-}
-
-impl ActiveSegment {
-    fn end_offset(&self) -> u64 {
-        SEGMENT_HEADER_BYTES + self.end.bytes_since(self.start)
-    }
-
-    /// True if `bytes` more end before `limit` in the file.
-    fn has_room(&self, bytes: u64, limit: u64) -> bool {
-        self.end_offset() + bytes <= limit
-    }
-
-    fn is_empty(&self) -> bool {
-        self.end == self.start
-    }
-
-    /// Notes that a flush is written. Returns the new durable position if that has moved.
-    fn end_flight(&mut self, number: u64) -> Option<Lsn> {
-        let place = number.checked_sub(self.flushes_ended)?;
-        let flight = self.in_flight.get_mut(usize::try_from(place).ok()?)?;
-        flight.written = true;
-        let beyond_hole = is_planted(Bug::CountBeyondHole).then_some(flight.end);
-        let mut durable = None;
-        while let Some(first) = self.in_flight.pop_front_if(|first| first.written) {
-            self.flushes_ended += 1;
-            durable = Some(first.end);
-        }
-        durable.max(beyond_hole)
-    }
-
-    fn sync(&mut self) -> Result<(), LogError> {
-        if self.unsynced {
-            self.file.sync_data().context("sync", &self.path)?;
-            self.unsynced = false;
-        }
-        Ok(())
-    }
 }
 
 /// A planted bug makes nothing of an error.
@@ -132,6 +61,15 @@ impl Core {
             return Ok(InlineFlush::Nothing);
         }
         Ok(self.flush(sync)?.map_or(InlineFlush::Nothing, InlineFlush::Flushed))
+    }
+
+    pub fn try_flush_inline(&self) -> Result<InlineFlush, LogError> {
+        if self.durability() == Durability::Replicated && self.options.spawn_threads {
+            self.check_poison()?;
+            self.wake_writer();
+            return Ok(InlineFlush::LeftToWriter);
+        }
+        self.flush_in_this_thread(true)
     }
 
     /// The body of the writer thread.
@@ -415,5 +353,42 @@ impl Core {
             self.keeper_wake.notify_one();
             catalog = self.segment_prepared.wait(catalog).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    pub fn wait_durable(&self, end: Lsn) -> Result<(), LogError> {
+        if self.durable() >= end {
+            return Ok(());
+        }
+        if !self.options.spawn_threads {
+            self.check_poison()?;
+            self.flush_in_this_thread(true)?;
+            return match self.durable() >= end {
+                true => Ok(()),
+                false => Err(LogError::Closed),
+            };
+        }
+        self.request_sync();
+        self.durable_waiters.fetch_add(1, Ordering::SeqCst);
+        let mut guard = lock(&self.durable_signal);
+        let outcome = loop {
+            if self.durable() >= end {
+                break Ok(());
+            }
+            if let Err(error) = self.check_poison() {
+                break Err(error);
+            }
+            guard = self.durable_changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        };
+        drop(guard);
+        self.durable_waiters.fetch_sub(1, Ordering::SeqCst);
+        outcome
+    }
+
+    pub fn close(&self) -> Result<(), LogError> {
+        self.refuse_appends();
+        self.wait_durable(self.end())?;
+        let mut manifest = lock(&self.keeper);
+        self.check_poison()?;
+        manifest.note_durable(self.durable())
     }
 }

@@ -12,12 +12,21 @@ pub type Challenge = [u8; SALT_SIZE];
 pub const LOGIN_PAYLOAD_SIZE_MAX: usize = 80 * 1024;
 
 const PROTOCOL_VERSION: u8 = 10;
+/// Capabilities, packet size, collation and 23 zeros.
+const TLS_REQUEST_SIZE: usize = 32;
 /// utf8mb4_0900_ai_ci.
 const DEFAULT_COLLATION: u8 = 255;
 const FIRST_CHALLENGE_PART: usize = 8;
 
-pub fn write_greeting(version: &str, connection_id: u32, challenge: &Challenge, out: &mut PacketWriter) {
-    let capabilities = Capabilities::SERVER.0.to_le_bytes();
+/// `offered`: what this server can do.
+pub fn write_greeting(
+    version: &str,
+    connection_id: u32,
+    challenge: &Challenge,
+    offered: Capabilities,
+    out: &mut PacketWriter,
+) {
+    let capabilities = offered.0.to_le_bytes();
     let payload = out.begin();
     payload.push(PROTOCOL_VERSION);
     payload.extend_from_slice(version.as_bytes());
@@ -51,6 +60,12 @@ pub struct Introduction {
     pub attributes: Vec<(String, String)>,
 }
 
+/// The client's request to go on in TLS: the beginning of its answer to the greeting, and no more.
+pub fn is_tls_request(payload: &[u8]) -> bool {
+    let claimed = payload.first_chunk::<4>().map(|bytes| Capabilities(u32::from_le_bytes(*bytes)));
+    payload.len() == TLS_REQUEST_SIZE && claimed.is_some_and(|claimed| claimed.has(Capabilities::SSL))
+}
+
 /// The client's answer to the greeting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandshakeResponse {
@@ -60,14 +75,15 @@ pub struct HandshakeResponse {
 }
 
 impl HandshakeResponse {
-    pub fn parse(payload: &[u8]) -> Result<HandshakeResponse, Refusal> {
-        Self::parse_fields(payload).map_err(|Malformed| Refusal::bad_handshake())
+    /// `is_tls`: the client has asked for TLS, and this came through it.
+    pub fn parse(payload: &[u8], is_tls: bool) -> Result<HandshakeResponse, Refusal> {
+        Self::parse_fields(payload, is_tls).map_err(|Malformed| Refusal::bad_handshake())
     }
 
-    fn parse_fields(payload: &[u8]) -> Result<HandshakeResponse, Malformed> {
+    fn parse_fields(payload: &[u8], is_tls: bool) -> Result<HandshakeResponse, Malformed> {
         let mut fields = Payload::new(payload);
         let claimed = Capabilities(fields.u32()?);
-        if !claimed.has(Capabilities::PROTOCOL_41) || claimed.has(Capabilities::SSL) {
+        if !claimed.has(Capabilities::PROTOCOL_41) || (claimed.has(Capabilities::SSL) && !is_tls) {
             return Err(Malformed);
         }
         let capabilities = claimed.common(Capabilities::SERVER);
@@ -159,7 +175,7 @@ mod tests {
     #[test]
     fn the_greeting_is_the_documented_bytes() {
         let mut out = PacketWriter::default();
-        write_greeting("8.4.0-x", 0x01020304, b"ABCDEFGHabcdefghijkl", &mut out);
+        write_greeting("8.4.0-x", 0x01020304, b"ABCDEFGHabcdefghijkl", Capabilities::SERVER, &mut out);
         let mut expected =
             b"\x4c\0\0\0\x0a8.4.0-x\0\x04\x03\x02\x01ABCDEFGH\0\xcf\xb7\xff\x02\x00\xbf\x09\x15".to_vec();
         expected.extend_from_slice(&[0; 10]);
@@ -175,7 +191,7 @@ mod tests {
         append_length_bytes(&mut pairs, b"libmysql");
         let mut tail = b"ann\0\x03xyzshop\0mysql_native_password\0".to_vec();
         append_length_bytes(&mut tail, &pairs);
-        let response = HandshakeResponse::parse(&response(Capabilities(!(1 << 11)), &tail)).unwrap();
+        let response = HandshakeResponse::parse(&response(Capabilities(!(1 << 11)), &tail), false).unwrap();
         assert_eq!(response.capabilities, Capabilities::SERVER);
         let expected = Introduction {
             user: "ann".into(),
@@ -191,15 +207,15 @@ mod tests {
     #[test]
     fn a_client_without_plugins_means_the_native_one() {
         let claimed = Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION;
-        let response = HandshakeResponse::parse(&response(claimed, b"ann\0\0")).unwrap();
+        let response = HandshakeResponse::parse(&response(claimed, b"ann\0\0"), false).unwrap();
         assert_eq!(response.introduction.plugin, NATIVE_PASSWORD);
         assert_eq!(response.introduction.database, None);
     }
 
     #[test]
-    fn the_old_protocol_and_tls_are_bad_handshakes() {
+    fn the_old_protocol_and_an_answer_in_clear_that_speaks_of_tls_are_bad_handshakes() {
         for claimed in [Capabilities::SECURE_CONNECTION, Capabilities::PROTOCOL_41 | Capabilities::SSL] {
-            let refusal = HandshakeResponse::parse(&response(claimed, b"ann\0\0")).unwrap_err();
+            let refusal = HandshakeResponse::parse(&response(claimed, b"ann\0\0"), false).unwrap_err();
             assert_eq!(refusal.errno, 1043);
         }
     }
@@ -209,8 +225,9 @@ mod tests {
         fn truncated_and_random_responses_never_panic(tail: Vec<u8>, claimed: u32, cut in 0usize..100) {
             let claimed = Capabilities(claimed & !(1 << 11)) | Capabilities::PROTOCOL_41;
             let bytes = response(claimed, &tail);
-            let _ = HandshakeResponse::parse(&bytes);
-            let _ = HandshakeResponse::parse(&bytes[..cut.min(bytes.len())]);
+            let _ = HandshakeResponse::parse(&bytes, false);
+            let _ = is_tls_request(&bytes);
+            let _ = HandshakeResponse::parse(&bytes[..cut.min(bytes.len())], true);
             let _ = Introduction::parse_change_user(&tail, claimed);
         }
     }

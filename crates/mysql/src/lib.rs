@@ -8,14 +8,15 @@
 //! - `connection`, `login`, `commands`: one client's life.
 //! - `handshake`, `auth`: who a client is.
 //! - `parameters`, `result`: values in and out.
-//! - `packet`, `stream`, `worker`: bytes, sockets, and what a worker's connections share.
+//! - `packet`, `stream`, `encryption`, `worker`: bytes, sockets, and what a worker's connections share.
 //!
-//! TLS and the compressed protocol are not offered.
+//! The compressed protocol is not offered.
 
 mod auth;
 mod commands;
 mod connection;
 mod constants;
+mod encryption;
 mod handshake;
 mod login;
 mod packet;

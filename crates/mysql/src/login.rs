@@ -7,8 +7,9 @@ use shoal_types::Collation;
 
 use crate::auth::{Authenticator, Exchange, LoginError, fresh_challenge};
 use crate::constants::Capabilities;
-use crate::handshake::{Challenge, HandshakeResponse, Introduction, write_greeting};
+use crate::handshake::{Challenge, HandshakeResponse, Introduction, is_tls_request, write_greeting};
 use crate::packet::{PacketReader, PacketWriter};
+use crate::refusal::Refusal;
 use crate::result::write_ok;
 use crate::stream::Stream;
 use crate::worker::Worker;
@@ -17,11 +18,17 @@ use crate::worker::Worker;
 pub struct LoginServices<F> {
     pub frontend: Arc<F>,
     pub authenticator: Arc<Authenticator>,
+    /// `None`: TLS is not offered.
+    pub tls: Option<Arc<shoal_tls::Acceptor>>,
 }
 
 impl<F> Clone for LoginServices<F> {
     fn clone(&self) -> LoginServices<F> {
-        LoginServices { frontend: Arc::clone(&self.frontend), authenticator: Arc::clone(&self.authenticator) }
+        LoginServices {
+            frontend: Arc::clone(&self.frontend),
+            authenticator: Arc::clone(&self.authenticator),
+            tls: self.tls.clone(),
+        }
     }
 }
 
@@ -53,19 +60,37 @@ pub async fn log_in<F: Frontend>(
 ) -> Result<F::Session, LoginError> {
     identity.challenge = fresh_challenge()?;
     let version = services.frontend.version();
-    write_greeting(version, identity.connection_id, &identity.challenge, wire.output);
+    let offered = match services.tls {
+        Some(_) => Capabilities::SERVER | Capabilities::SSL,
+        None => Capabilities::SERVER,
+    };
+    write_greeting(version, identity.connection_id, &identity.challenge, offered, wire.output);
     let mut exchange = exchange(services, wire, identity);
-    let packet = exchange.next_packet().await?;
+    let mut packet = exchange.next_packet().await?;
     // A client that cannot be understood gets its refusal in the form of the current protocol.
     exchange.capabilities = Capabilities::PROTOCOL_41;
     identity.capabilities = Capabilities::PROTOCOL_41;
-    let response = HandshakeResponse::parse(&packet)?;
+    let mut is_tls = false;
+    if let Some(tls) = services.tls.as_ref().filter(|_| is_tls_request(&packet)) {
+        let session = tls.accept().map_err(|error| shoal_types::Error::unknown(error.to_string()))?;
+        // What the client has sent behind its request is TLS or nothing: it is never read as a packet.
+        let received = exchange.input.take_rest();
+        exchange.stream.encrypt(session, &received).await?;
+        services.frontend.count_encrypted_connect();
+        is_tls = true;
+        packet = exchange.next_packet().await?;
+    }
+    let response = HandshakeResponse::parse(&packet, is_tls)?;
+    if services.frontend.requires_secure_transport() && !exchange.stream.is_secure() {
+        return Err(Refusal::secure_transport_required().into());
+    }
     exchange.capabilities = response.capabilities;
     identity.capabilities = response.capabilities;
     let introduction = response.introduction;
     let frontend = &*services.frontend;
     let account = exchange.authenticate(frontend, &introduction, &identity.host, false).await?;
-    let session = frontend.connect(connect_info(introduction, account, identity)).await?;
+    let cipher = exchange.stream.cipher();
+    let session = frontend.connect(connect_info(introduction, account, identity, cipher)).await?;
     finish(&session, identity, exchange.output);
     Ok(session)
 }
@@ -85,7 +110,8 @@ pub async fn change_user<F: Frontend>(
     }
     let mut exchange = exchange(services, wire, identity);
     let account = exchange.authenticate(&*services.frontend, &introduction, &identity.host, must_ask).await?;
-    session.change_user(connect_info(introduction, account, identity)).await?;
+    let cipher = exchange.stream.cipher();
+    session.change_user(connect_info(introduction, account, identity, cipher)).await?;
     finish(session, identity, exchange.output);
     Ok(())
 }
@@ -107,7 +133,12 @@ fn finish<S: FrontendSession>(session: &S, identity: &Identity, output: &mut Pac
     write_ok(&session.status(), identity.capabilities, output);
 }
 
-fn connect_info(introduction: Introduction, account: Account, identity: &Identity) -> ConnectInfo {
+fn connect_info(
+    introduction: Introduction,
+    account: Account,
+    identity: &Identity,
+    cipher: Option<(&'static str, String)>,
+) -> ConnectInfo {
     let capabilities = identity.capabilities;
     ConnectInfo {
         connection_id: identity.connection_id,
@@ -121,5 +152,6 @@ fn connect_info(introduction: Introduction, account: Account, identity: &Identit
         ignore_space: capabilities.has(Capabilities::IGNORE_SPACE),
         interactive: capabilities.has(Capabilities::INTERACTIVE),
         attributes: introduction.attributes,
+        cipher,
     }
 }

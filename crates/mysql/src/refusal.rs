@@ -45,10 +45,10 @@ impl Refusal {
         )
     }
 
-    pub fn tls_required() -> Refusal {
+    pub fn secure_transport_required() -> Refusal {
         Refusal::of(
             ErrorCode::SecureTransportRequired,
-            "Connections using insecure transport are prohibited for this account.",
+            "Connections using insecure transport are prohibited while --require_secure_transport=ON.",
         )
     }
 

@@ -55,6 +55,8 @@ pub struct Options {
     pub on_worker_start: Option<WorkerStart>,
     /// How long a busy worker looks for more to do before it sleeps.
     pub spin: Duration,
+    /// Offers TLS.
+    pub tls: Option<Arc<shoal_tls::Acceptor>>,
 }
 
 /// A running server.
@@ -116,7 +118,7 @@ where
         count => count,
     };
     let (stopping, _) = watch::channel(Stopping::No);
-    let services = LoginServices { frontend, authenticator: Arc::new(Authenticator::default()) };
+    let services = LoginServices { frontend, authenticator: Arc::new(Authenticator::default()), tls: options.tls };
     let mut senders = Vec::with_capacity(count);
     let mut workers = Vec::with_capacity(count);
     for number in 0..count {

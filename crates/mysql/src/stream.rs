@@ -1,20 +1,32 @@
-//! The byte stream under a connection: TCP or a Unix socket.
+//! The byte stream under a connection: TCP or a Unix socket, encrypted if the client asks for it.
 //!
 //! All methods take `&self`, so that a statement can send while its connection watches for the client to go away. Only
 //! one task uses a stream, so the one place that a stream has for a waiting reader and writer is enough.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker, ready};
 
+use shoal_tls::{ServerConnection, session_cipher, session_version};
 use socket2::SockRef;
 use tokio::io::{Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::encryption::Encryption;
+
 #[derive(Debug)]
 pub struct Stream {
+    socket: Socket,
+    /// Boxed: few connections have it, and it is large.
+    encryption: RefCell<Option<Box<Encryption>>>,
+}
+
+/// The socket without what is said in it.
+#[derive(Debug)]
+pub struct Socket {
     socket: AsyncSocket,
     /// There are bytes in the socket that it was not marked as readable for: whoever watched it go has taken the mark away.
     has_unread: Cell<bool>,
@@ -28,9 +40,62 @@ pub enum AsyncSocket {
 
 impl Stream {
     pub fn new(socket: AsyncSocket) -> Stream {
-        Stream { socket, has_unread: Cell::new(false) }
+        Stream { socket: Socket { socket, has_unread: Cell::new(false) }, encryption: RefCell::new(None) }
     }
 
+    /// Encrypts from here on, once the handshake is done. `received`: what came behind the client's request.
+    ///
+    /// # Errors
+    /// The handshake failed.
+    pub async fn encrypt(&self, session: ServerConnection, received: &[u8]) -> io::Result<()> {
+        let mut encryption = Encryption::begin(session, received)?;
+        poll_fn(|context| encryption.poll_handshake(&self.socket, context)).await?;
+        *self.encryption.borrow_mut() = Some(Box::new(encryption));
+        Ok(())
+    }
+
+    /// Protocol and cipher, if it is encrypted.
+    pub fn cipher(&self) -> Option<(&'static str, String)> {
+        let encryption = self.encryption.borrow();
+        let session = encryption.as_ref()?.session();
+        Some((session_version(session), session_cipher(session)))
+    }
+
+    /// The client lets nobody else read what it sends: it is encrypted, or does not leave the machine by a network.
+    pub fn is_secure(&self) -> bool {
+        self.encryption.borrow().is_some() || matches!(self.socket.socket, AsyncSocket::Unix(_))
+    }
+
+    /// Receives into `room`; 0 is the end of the stream.
+    pub fn poll_read(&self, context: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        match &mut *self.encryption.borrow_mut() {
+            None => self.socket.poll_read(context, room),
+            Some(encryption) => encryption.poll_read(&self.socket, context, room),
+        }
+    }
+
+    /// Takes bytes to be sent. They are when [`Stream::poll_flush`] says so.
+    pub fn poll_write(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut *self.encryption.borrow_mut() {
+            None => self.socket.poll_write(context, bytes),
+            Some(encryption) => encryption.poll_write(&self.socket, context, bytes),
+        }
+    }
+
+    pub fn poll_flush(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut *self.encryption.borrow_mut() {
+            None => Poll::Ready(Ok(())),
+            Some(encryption) => encryption.poll_flush(&self.socket, context),
+        }
+    }
+
+    /// Resolves when the client has closed its side, whatever it has sent before.
+    pub fn poll_closed(&self, context: &mut Context<'_>) -> Poll<()> {
+        self.socket.poll_closed(context)
+    }
+}
+
+impl Socket {
     /// Receives into `room`; 0 is the end of the stream.
     ///
     /// A read that did not fill the room has emptied the socket. It marks the stream as not readable, so the next call

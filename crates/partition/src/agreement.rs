@@ -12,7 +12,7 @@
 //!   cannot be taken back. So the end of the newest log becomes part of the agreement, and an amnesiac that holds less votes
 //!   only for those that do not.
 //!
-//! An agreement stays true for the lives that it names, so it is passed on to those who could not reach it themselves.
+//! An agreement stays true for the incarnations that it names, so it is passed on to those who could not reach it themselves.
 //! New data directories make an agreement among themselves alone, which is how a cluster begins: where somebody
 //! remembers, what they have lost is for people to decide on.
 
@@ -23,18 +23,18 @@ pub struct LogEnd {
     pub index: u64,
 }
 
-/// A node and which of its processes.
-pub type NodeLife = (u64, u64);
+/// A node, and which of its processes: the number grows with every start.
+pub type Incarnation = (u64, u64);
 
-/// What a replica without a leader tells the others.
+/// What a replica without a leader reports to the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Testimony {
+pub struct ReplicaReport {
     pub memory: Memory,
     /// Its log begins behind this entry and ends there.
     pub start: u64,
     pub end: LogEnd,
-    /// The lives of the other voters that it has heard.
-    pub heard: Vec<NodeLife>,
+    /// The incarnations of the other voters that it has heard.
+    pub heard: Vec<Incarnation>,
 }
 
 /// What a replica knows of all that it ever promised.
@@ -48,43 +48,45 @@ pub enum Memory {
     New,
 }
 
-/// In all these lives at the same moment the whole ones were no majority, and no log went further than this.
+/// At one moment these incarnations were up, those among them that remember all their promises were no majority, and no log went
+/// further than this.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreement {
-    pub lives: Vec<NodeLife>,
+    pub incarnations: Vec<Incarnation>,
     pub newest: LogEnd,
 }
 
 impl Agreement {
-    /// Whether there is one, from what a replica knows: its own testimony, and those of all other voters.
+    /// Whether there is one, from what a replica knows: its own report, and those of all other voters.
     pub fn of(
-        me: NodeLife,
-        own: &Testimony,
-        others: &[(NodeLife, &Testimony)],
+        me: Incarnation,
+        own: &ReplicaReport,
+        others: &[(Incarnation, &ReplicaReport)],
         witness: Option<u64>,
     ) -> Option<Agreement> {
-        let lives: Vec<NodeLife> = std::iter::once(me).chain(others.iter().map(|&(life, _)| life)).collect();
-        let has_heard_all = |&(of, testimony): &(NodeLife, &Testimony)| {
-            lives.iter().filter(|&&life| life != of).all(|life| testimony.heard.contains(life))
+        let incarnations: Vec<Incarnation> =
+            std::iter::once(me).chain(others.iter().map(|&(life, _)| life)).collect();
+        let has_heard_all = |&(of, report): &(Incarnation, &ReplicaReport)| {
+            incarnations.iter().filter(|&&life| life != of).all(|life| report.heard.contains(life))
         };
         if !others.iter().all(has_heard_all) {
             return None;
         }
         let all = || std::iter::once((me, own)).chain(others.iter().copied());
-        let whole = all().filter(|(_, testimony)| testimony.memory == Memory::Whole).count();
-        let is_any_new = all().any(|(_, testimony)| testimony.memory == Memory::New);
-        if whole > lives.len() / 2 || (whole > 0 && is_any_new) {
+        let whole = all().filter(|(_, report)| report.memory == Memory::Whole).count();
+        let is_any_new = all().any(|(_, report)| report.memory == Memory::New);
+        if whole > incarnations.len() / 2 || (whole > 0 && is_any_new) {
             return None;
         }
         let with_rows = all().filter(|&((node, _), _)| Some(node) != witness);
-        let mut newest = with_rows.map(|(_, testimony)| testimony.end).max()?;
+        let mut newest = with_rows.map(|(_, report)| report.end).max()?;
         // A witness's log is worth something if it goes on from one with rows.
-        if let Some((_, testimony)) = all().find(|&((node, _), _)| Some(node) == witness)
-            && testimony.start <= newest.index
+        if let Some((_, report)) = all().find(|&((node, _), _)| Some(node) == witness)
+            && report.start <= newest.index
         {
-            newest = newest.max(testimony.end);
+            newest = newest.max(report.end);
         }
-        Some(Agreement { lives, newest })
+        Some(Agreement { incarnations, newest })
     }
 }
 
@@ -92,24 +94,37 @@ impl Agreement {
 mod tests {
     use super::*;
 
-    fn testimony(start: u64, end: (u64, u64), heard: &[NodeLife]) -> Testimony {
+    fn report(start: u64, end: (u64, u64), heard: &[Incarnation]) -> ReplicaReport {
         let end = LogEnd { term: end.0, index: end.1 };
-        Testimony { memory: Memory::Amnesiac, start, end, heard: heard.to_vec() }
+        ReplicaReport { memory: Memory::Amnesiac, start, end, heard: heard.to_vec() }
     }
 
-    const LIVES: [NodeLife; 3] = [(1, 10), (2, 20), (3, 30)];
+    const INCARNATIONS: [Incarnation; 3] = [(1, 10), (2, 20), (3, 30)];
 
     #[test]
     fn there_is_no_agreement_before_everybody_has_heard_of_all_lives() {
-        let own = testimony(0, (1, 5), &[]);
-        let whole = testimony(0, (1, 7), &[LIVES[0], LIVES[1]]);
-        for heard in [&[LIVES[0]][..], &[LIVES[0], (3, 29)]] {
-            let lacks = testimony(0, (1, 6), heard);
-            assert_eq!(Agreement::of(LIVES[0], &own, &[(LIVES[1], &lacks), (LIVES[2], &whole)], None), None);
+        let own = report(0, (1, 5), &[]);
+        let whole = report(0, (1, 7), &[INCARNATIONS[0], INCARNATIONS[1]]);
+        for heard in [&[INCARNATIONS[0]][..], &[INCARNATIONS[0], (3, 29)]] {
+            let lacks = report(0, (1, 6), heard);
+            assert_eq!(
+                Agreement::of(
+                    INCARNATIONS[0],
+                    &own,
+                    &[(INCARNATIONS[1], &lacks), (INCARNATIONS[2], &whole)],
+                    None
+                ),
+                None
+            );
         }
-        let other = testimony(0, (1, 6), &[LIVES[0], LIVES[2]]);
-        let agreement = Agreement::of(LIVES[0], &own, &[(LIVES[1], &other), (LIVES[2], &whole)], None).unwrap();
-        assert_eq!(agreement, Agreement { lives: LIVES.to_vec(), newest: LogEnd { term: 1, index: 7 } });
+        let other = report(0, (1, 6), &[INCARNATIONS[0], INCARNATIONS[2]]);
+        let agreement =
+            Agreement::of(INCARNATIONS[0], &own, &[(INCARNATIONS[1], &other), (INCARNATIONS[2], &whole)], None)
+                .unwrap();
+        assert_eq!(
+            agreement,
+            Agreement { incarnations: INCARNATIONS.to_vec(), newest: LogEnd { term: 1, index: 7 } }
+        );
     }
 
     #[test]
@@ -117,11 +132,13 @@ mod tests {
         use Memory::*;
         let agreed = |memories: [Memory; 3]| {
             let tell = |place: usize| {
-                let heard: Vec<NodeLife> = LIVES.iter().copied().filter(|&life| life != LIVES[place]).collect();
-                Testimony { memory: memories[place], ..testimony(0, (1, place as u64), &heard) }
+                let heard: Vec<Incarnation> =
+                    INCARNATIONS.iter().copied().filter(|&life| life != INCARNATIONS[place]).collect();
+                ReplicaReport { memory: memories[place], ..report(0, (1, place as u64), &heard) }
             };
             let (own, one, other) = (tell(0), tell(1), tell(2));
-            Agreement::of(LIVES[0], &own, &[(LIVES[1], &one), (LIVES[2], &other)], None).is_some()
+            Agreement::of(INCARNATIONS[0], &own, &[(INCARNATIONS[1], &one), (INCARNATIONS[2], &other)], None)
+                .is_some()
         };
         for memories in [[Amnesiac; 3], [New; 3], [Amnesiac, New, New], [Amnesiac, Whole, Amnesiac]] {
             assert!(agreed(memories), "{memories:?}");
@@ -134,10 +151,17 @@ mod tests {
     #[test]
     fn the_witness_counts_if_its_log_goes_on_from_one_with_rows() {
         let newest = |start| {
-            let own = testimony(0, (1, 5), &[]);
-            let other = testimony(0, (2, 4), &[LIVES[0], LIVES[2]]);
-            let witness = testimony(start, (2, 9), &[LIVES[0], LIVES[1]]);
-            Agreement::of(LIVES[0], &own, &[(LIVES[1], &other), (LIVES[2], &witness)], Some(3)).unwrap().newest
+            let own = report(0, (1, 5), &[]);
+            let other = report(0, (2, 4), &[INCARNATIONS[0], INCARNATIONS[2]]);
+            let witness = report(start, (2, 9), &[INCARNATIONS[0], INCARNATIONS[1]]);
+            Agreement::of(
+                INCARNATIONS[0],
+                &own,
+                &[(INCARNATIONS[1], &other), (INCARNATIONS[2], &witness)],
+                Some(3),
+            )
+            .unwrap()
+            .newest
         };
         assert_eq!(newest(4), LogEnd { term: 2, index: 9 });
         assert_eq!(newest(5), LogEnd { term: 2, index: 4 });

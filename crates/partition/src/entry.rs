@@ -438,17 +438,38 @@ fn decode_writes<'a>(reader: &mut Reader<'a>) -> Result<Vec<DecodedWrite<'a>>> {
     let count = reader.u32()?;
     let mut writes = Vec::with_capacity(count.min(1024) as usize);
     for _ in 0..count {
-        let kind = reader.byte()?;
-        let table = TableId(reader.u32()?);
-        let bytes = reader.sized()?;
-        writes.push(match kind {
-            PUT | INSERT => DecodedWrite::Put { table, row: bytes, is_new: kind == INSERT },
-            DELETE_BY_KEY => DecodedWrite::Delete { table, key: bytes, name: &[] },
-            DELETE => DecodedWrite::Delete { table, key: bytes, name: reader.sized()? },
-            _ => return Err(damaged()),
-        });
+        writes.push(decode_write(reader)?);
     }
     Ok(writes)
+}
+
+#[inline]
+fn decode_write<'a>(reader: &mut Reader<'a>) -> Result<DecodedWrite<'a>> {
+    let kind = reader.byte()?;
+    let table = TableId(reader.u32()?);
+    let bytes = reader.sized()?;
+    Ok(match kind {
+        PUT | INSERT => DecodedWrite::Put { table, row: bytes, is_new: kind == INSERT },
+        DELETE_BY_KEY => DecodedWrite::Delete { table, key: bytes, name: &[] },
+        DELETE => DecodedWrite::Delete { table, key: bytes, name: reader.sized()? },
+        _ => return Err(damaged()),
+    })
+}
+
+/// These bytes are an entry, as far as that can be told without the tables. Costs a few nanoseconds a write.
+pub(crate) fn check(data: &[u8]) -> Result<()> {
+    let header_bytes = match data.first() {
+        Some(&COMMIT) => 17,
+        Some(&PART) => 9,
+        Some(&PREPARE) => 21,
+        _ => return decode(data).map(drop),
+    };
+    let mut reader = Reader::new(data);
+    reader.take(header_bytes)?;
+    for _ in 0..reader.u32()? {
+        decode_write(&mut reader)?;
+    }
+    reader.end()
 }
 
 #[cfg(test)]
@@ -535,11 +556,15 @@ mod tests {
             encode_decide(TransactionId(8), Decision::Abort),
             encode_home_commit(&transaction, Timestamp(100), &[PartitionId(1), PartitionId(9)]),
             encode_forget(&[TransactionId(3), TransactionId(4)]),
+            encode_part(&transaction, 0..3),
         ];
         for data in entries {
+            check(&data).unwrap();
             for length in 1..data.len() {
                 assert!(decode(&data[..length]).is_err(), "{length} of {} bytes of {data:?}", data.len());
+                assert!(check(&data[..length]).is_err(), "{length} of {} bytes of {data:?}", data.len());
             }
+            assert!(check(&[&data[..], b"x"].concat()).is_err());
         }
     }
 

@@ -12,7 +12,7 @@ use raft::eraftpb::{Message, MessageType};
 use shoal_planted::{Bug, is_planted};
 use shoal_types::{Result, TransactionId};
 
-use crate::agreement::{LogEnd, Memory, NodeLife, Testimony};
+use crate::agreement::{Incarnation, LogEnd, Memory, ReplicaReport};
 use crate::api::*;
 use crate::group::ReadKind;
 use crate::partition::Partition;
@@ -40,6 +40,13 @@ impl Partition {
             }
         }
         self.pump()
+    }
+
+    /// Whether the replica `sender` can have sent this: what is refused, with an error that [says so](Error::is_spoilt), is not to be
+    /// stepped. It is not all that a message may get wrong: a replica that takes itself for the leader of a later term is
+    /// believed, with all that it says is committed.
+    pub fn check_message(&self, sender: u64, message: &Message) -> Result<()> {
+        self.group.check(sender, message)
     }
 
     /// Takes another replica's message. One from outside the group, or that Raft cannot use, is ignored. An error is fatal for
@@ -125,7 +132,7 @@ impl Partition {
 
     /// What this replica tells the others, having heard of these lives, while it knows of no leader or is amnesiac. Its
     /// data directory is new if it `is_new`.
-    pub fn testimony(&self, is_new: bool, heard: Vec<NodeLife>) -> Option<Testimony> {
+    pub fn report(&self, is_new: bool, heard: Vec<Incarnation>) -> Option<ReplicaReport> {
         let memory = match self.is_amnesiac() {
             _ if self.group.is_single() => return None,
             false if self.leader().is_some() => return None,
@@ -134,7 +141,7 @@ impl Partition {
             true => Memory::Amnesiac,
         };
         let (index, term) = self.last_index();
-        Some(Testimony { memory, start: self.first_index() - 1, end: LogEnd { term, index }, heard })
+        Some(ReplicaReport { memory, start: self.first_index() - 1, end: LogEnd { term, index }, heard })
     }
 
     /// An agreement that names this replica's life has been reached or heard of, for the first time unless the replica is

@@ -66,11 +66,17 @@ pub(crate) fn stamp(heartbeat: &mut Message, now: Millis) {
     heartbeat.context = context.into();
 }
 
-/// Takes the stamp off an answer's context.
+/// The stamp at the end of an answer's context.
+pub(crate) fn stamp_of(answer: &Message) -> Option<Millis> {
+    let (_, stamp) = answer.context.split_last_chunk::<STAMP_BYTES>()?;
+    Some(Millis(u64::from_le_bytes(*stamp)))
+}
+
+/// Takes it off.
 pub(crate) fn take_stamp(answer: &mut Message) -> Option<Millis> {
-    let (rest, stamp) = answer.context.split_last_chunk::<STAMP_BYTES>()?;
-    let sent = Millis(u64::from_le_bytes(*stamp));
-    answer.context = rest.to_vec().into();
+    let sent = stamp_of(answer)?;
+    let rest = answer.context[..answer.context.len() - STAMP_BYTES].to_vec();
+    answer.context = rest.into();
     Some(sent)
 }
 

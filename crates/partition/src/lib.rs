@@ -55,7 +55,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use agreement::{Agreement, LogEnd, Memory, NodeLife, Testimony};
+pub use agreement::{Agreement, Incarnation, LogEnd, Memory, ReplicaReport};
 pub use api::*;
 pub use budget::MemoryBudget;
 pub use changes::{ChangeKind, Followed, Gap, LoggedChange, LoggedWrite, OwnedWrite, Undecided};

@@ -25,9 +25,11 @@ const FIELDS: usize = 9;
 const VOTERS_MAX: usize = 64;
 const CONTEXT_BYTES_MAX: usize = 64 << 10;
 const ENTRY_HEADER_BYTES: usize = 20;
+/// No log gets so far, and no group has so many elections.
+const POSITION_MAX: u64 = 1 << 60;
 
 fn malformed() -> Error {
-    Error::unknown("a replication message from another node is malformed; are all nodes of the same version?")
+    Error::unknown("a replication message from another node is malformed").as_spoilt()
 }
 
 fn fields(message: &Message) -> [u64; FIELDS] {
@@ -188,6 +190,11 @@ fn check_shape(message: &Message) -> Result<()> {
         _ => entries.is_empty(),
     };
     let snapshot = (message.msg_type == MessageType::MsgSnapshot) == message.snapshot.is_some();
+    let Message { term, log_term, index, commit, commit_term, request_snapshot, reject_hint, .. } = *message;
+    let positions = [term, log_term, index, commit, commit_term, request_snapshot, reject_hint];
+    let sound = sound && positions.iter().all(|&position| position < POSITION_MAX);
+    // Raft takes a message without a term for one of its own, which has been checked.
+    let sound = sound && (term == 0) == (message.msg_type == MessageType::MsgReadIndex);
     if sound && snapshot && message.from != 0 && message.to != 0 { Ok(()) } else { Err(malformed()) }
 }
 
@@ -208,6 +215,7 @@ mod tests {
         (rejection.reject, rejection.reject_hint, rejection.index) = (true, 12, 40);
         let mut read = base(MessageType::MsgReadIndex);
         read.entries = vec![entry(0, 0, b"who asks")].into();
+        read.term = 0;
         let mut snapshot = base(MessageType::MsgSnapshot);
         let mut metadata = Snapshot::default();
         metadata.mut_metadata().index = 90;
@@ -215,7 +223,7 @@ mod tests {
         metadata.mut_metadata().mut_conf_state().voters = vec![1, 2, 3];
         snapshot.snapshot = Some(metadata).into();
         let mut vote = base(MessageType::MsgRequestVote);
-        (vote.commit, vote.commit_term, vote.index, vote.log_term) = (u64::MAX, 3, 1, u64::MAX);
+        (vote.commit, vote.commit_term, vote.index, vote.log_term) = (POSITION_MAX - 1, 3, 1, POSITION_MAX - 1);
         vote.context = b"CampaignTransfer".to_vec().into();
         vec![append, heartbeat, rejection, read, snapshot, vote, base(MessageType::MsgTimeoutNow)]
     }
@@ -275,13 +283,18 @@ mod tests {
         future.entries[2].term = 8;
         let mut empty_read = read;
         empty_read.entries.clear();
+        let mut beyond = append.clone();
+        beyond.commit = POSITION_MAX;
+        let mut without_term = append.clone();
+        (without_term.term, without_term.msg_type) = (0, MessageType::MsgHeartbeat);
+        without_term.entries.clear();
         let mut nobody = append.clone();
         nobody.from = 0;
         let local = Message { msg_type: MessageType::MsgPropose, ..append.clone() };
         let mut bare = append;
         bare.msg_type = MessageType::MsgSnapshot;
         bare.entries.clear();
-        for message in [gap, future, empty_read, nobody, local, bare] {
+        for message in [gap, future, empty_read, beyond, without_term, nobody, local, bare] {
             assert!(decode_message(&encoded(&message)).is_err(), "{message:?}");
         }
     }

@@ -36,8 +36,8 @@ impl Millis {
 /// Ticks that a late caller makes up for in one call.
 pub const TICKS_AT_ONCE_MAX: u64 = 2;
 const TICKS_PER_HEARTBEAT: u64 = 5;
-/// A promise outlasts two heartbeats that are lost.
-const PROMISE_TICKS: u64 = 14;
+/// A lease outlasts two heartbeats, and one that is lost or late.
+const PROMISE_TICKS: u64 = 18;
 /// Clocks may differ in speed by one part in this many.
 const DRIFT_DIVISOR: u64 = 10;
 /// An election timeout is at least so many heartbeats.
@@ -87,7 +87,7 @@ impl Timing {
 
 impl Default for Timing {
     fn default() -> Timing {
-        Timing { tick_ms: 10, heartbeat_ticks: 5, election_ticks: 60, promise_ticks: 14, lease_ms: 99 }
+        Timing { tick_ms: 10, heartbeat_ticks: 5, election_ticks: 60, promise_ticks: 18, lease_ms: 135 }
     }
 }
 

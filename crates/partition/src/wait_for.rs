@@ -125,6 +125,12 @@ fn age(id: TransactionId) -> u64 {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_transactions_age_is_when_it_began_whatever_its_node() {
+        let (early, late) = (TransactionId(200 << AGE_BITS | 70), TransactionId(1 << AGE_BITS | 71));
+        assert_eq!((age(early), age(late)), (70, 71));
+    }
+
     fn id(number: u64) -> TransactionId {
         TransactionId(number)
     }

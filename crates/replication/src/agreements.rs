@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shoal_partition::{Agreement, NodeLife, Partition, Testimony};
+use shoal_partition::{Agreement, Incarnation, Partition, ReplicaReport};
 use shoal_planted::{Bug, is_planted};
 use shoal_types::Result;
 
@@ -18,6 +18,7 @@ impl Agreements {
         self.known.iter().map(|(&partition, agreement)| (partition, agreement))
     }
 
+    /// The newest one of a partition.
     pub fn of(&self, partition: u32) -> Option<&Agreement> {
         self.known.get(&partition)
     }
@@ -40,17 +41,21 @@ impl Agreements {
 }
 
 /// What this process tells of one of its replicas, if that has something to tell. `is_new`: its data directory is.
-pub fn testimony(replica: &Partition, is_new: bool, others: &[(NodeLife, &Testimony)]) -> Option<Testimony> {
-    replica.testimony(is_new, others.iter().map(|&(life, _)| life).collect())
+pub fn report(
+    replica: &Partition,
+    is_new: bool,
+    others: &[(Incarnation, &ReplicaReport)],
+) -> Option<ReplicaReport> {
+    replica.report(is_new, others.iter().map(|&(life, _)| life).collect())
 }
 
 /// What the voters of a partition agree on, if they do: from its replica here, and from what the other voters, as far as they are
 /// connected, have told in their present lives.
 pub fn agree(
-    me: NodeLife,
+    me: Incarnation,
     replica: &Partition,
     is_new: bool,
-    others: &[(NodeLife, &Testimony)],
+    others: &[(Incarnation, &ReplicaReport)],
 ) -> Option<Agreement> {
     let config = replica.config();
     let wanted = match is_planted(Bug::AgreeWithoutAll) {
@@ -60,11 +65,11 @@ pub fn agree(
     if others.len() + 1 < wanted {
         return None;
     }
-    let own = replica.testimony(is_new, Vec::new())?;
+    let own = replica.report(is_new, Vec::new())?;
     Agreement::of(me, &own, others, config.witness)
 }
 
 /// What others have agreed on counts here if it names this very process.
-pub fn concerns(agreement: &Agreement, me: NodeLife) -> bool {
-    agreement.lives.contains(&me)
+pub fn concerns(agreement: &Agreement, me: Incarnation) -> bool {
+    agreement.incarnations.contains(&me)
 }

@@ -24,7 +24,9 @@ pub struct Piece {
     pub attempt: u64,
     /// How many came before it.
     pub number: u64,
+    /// No piece comes behind it.
     pub last: bool,
+    /// Bytes of the checkpoint.
     pub block: Vec<u8>,
 }
 
@@ -70,13 +72,14 @@ pub struct Receiving<F> {
     /// Pieces that have come, the one that is being taken included.
     pieces: u64,
     head: CheckpointHead,
+    /// Where the pieces go.
     pub file: F,
 }
 
 impl<F> Receiving<F> {
     /// With the first piece.
     pub fn begin(from: NodeId, piece: &Piece, file: impl FnOnce() -> Result<F>) -> Result<Receiving<F>> {
-        let head = CheckpointHead::of(&piece.block)?;
+        let head = CheckpointHead::of(&piece.block).map_err(Error::as_spoilt)?;
         Ok(Receiving { from, attempt: piece.attempt, pieces: 1, head, file: file()? })
     }
 

@@ -25,6 +25,7 @@ pub struct HandOver {
 /// What has become of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandedOver {
+    /// Transactions that had joined are not done yet.
     Waits,
     /// The leader has resigned just now: the partition is to be settled.
     Resigned,

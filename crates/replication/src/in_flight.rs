@@ -70,6 +70,7 @@ impl<P: Copy + Ord + Default, T> InFlight<P, T> {
         last
     }
 
+    /// Nothing that was taken for the log is waited for.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }

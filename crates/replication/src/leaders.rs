@@ -15,10 +15,12 @@ pub struct Leaders {
 const NODE_BITS: u32 = 16;
 
 impl Leaders {
+    /// Nobody is known to lead any of so many partitions.
     pub fn new(partitions: u32) -> Leaders {
         Leaders { known: (0..partitions).map(|_| AtomicU64::new(0)).collect() }
     }
 
+    /// The node that leads a partition, as far as is known.
     #[inline]
     pub fn of(&self, partition: u32) -> Option<NodeId> {
         let known = self.known.get(partition as usize)?.load(Ordering::Acquire);
@@ -26,6 +28,7 @@ impl Leaders {
         (node != 0).then_some(NodeId(node))
     }
 
+    /// The term in which the partition's known leader leads; 0 before the first.
     pub fn term_of(&self, partition: u32) -> u64 {
         self.known.get(partition as usize).map_or(0, |known| known.load(Ordering::Acquire) >> NODE_BITS)
     }
@@ -70,6 +73,7 @@ impl Leaders {
         any
     }
 
+    /// The node leads nothing any more. False: it was not known to lead anything.
     pub fn forget_node(&self, node: NodeId) -> bool {
         let mut any = false;
         for partition in 0..self.known.len() as u32 {

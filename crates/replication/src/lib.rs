@@ -13,6 +13,8 @@
 //!
 //! *Must not know* clocks, threads, files, links, randomness: moments and positions are arguments, actions are calls on a [`Host`].
 
+#![warn(missing_docs)]
+
 mod agreements;
 mod checkpoint;
 mod copies;
@@ -27,7 +29,7 @@ mod settle;
 mod standing;
 mod unsent;
 
-pub use agreements::{Agreements, agree, concerns, testimony};
+pub use agreements::{Agreements, agree, concerns, report};
 pub use checkpoint::{Checkpoint, begin_checkpoint, may_finish};
 pub use copies::{Copies, NotKept, Piece, Receiving, Sending, give_up};
 pub use hand_over::{HandOver, HandedOver};

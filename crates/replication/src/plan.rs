@@ -5,11 +5,13 @@ use shoal_partition::{PartitionConfig, Timing};
 /// One replica's part in its group.
 #[derive(Clone, Debug)]
 pub struct ReplicaPlan {
+    /// Its number in the group, which is its node's id.
     pub replica: u64,
     /// All voters of the group.
     pub voters: Vec<u64>,
     /// The voter without rows.
     pub witness: Option<u64>,
+    /// Its group's heartbeats, leases and elections.
     pub timing: Timing,
     /// What was promised may be lost and must not be voted about: see [`Promises`](crate::Promises).
     pub amnesia: bool,

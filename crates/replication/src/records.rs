@@ -8,10 +8,15 @@ use shoal_types::Result;
 pub enum LogRecord<'a> {
     /// The log begins anew behind this entry: what lies before is in a checkpoint.
     Start(LogStart),
+    /// The term, the vote and how far is committed.
     Vote(HardState),
+    /// An entry of the group's log.
     Entry {
+        /// Its place in the group's log.
         index: u64,
+        /// The term of the leader that proposed it.
         term: u64,
+        /// What it says, as the partition encodes it.
         data: &'a [u8],
     },
 }

@@ -25,6 +25,7 @@ pub trait Host {
     /// All up to this timestamp is applied here: clocks go on from there, and snapshots that are taken from now on show it.
     fn applied(&mut self, timestamp: Timestamp);
 
+    /// What was proposed under this token is committed.
     fn committed(&mut self, token: CommitToken);
 
     /// Surely not committed.

@@ -21,6 +21,7 @@ pub fn may_serve(replica: &Partition, serving_term: u64, now: Millis) -> bool {
 }
 
 impl Standing {
+    /// The standing of a replica that serves in `serving_term` if it leads then.
     pub fn of(replica: &Partition, serving_term: u64, now: Millis) -> Standing {
         let term = replica.term();
         if replica.serves(now) {

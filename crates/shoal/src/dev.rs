@@ -14,7 +14,7 @@ use shoal_sql::variables::Globals;
 
 use crate::dev_cluster::{self, Plan};
 use crate::process::{DRAIN_PATIENCE, StopSignals, open};
-use crate::{handlersocket, settings};
+use crate::{handlersocket, settings, tls};
 
 #[derive(Args)]
 pub struct DevArguments {
@@ -111,7 +111,9 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let node = open(options)?;
     let listener = reserved.listen().map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
+    let acceptor = tls::prepare(&mut globals, &arguments.data_dir)?;
     let server = Server::new(Arc::clone(&node), globals);
+    tls::let_reload(&server, acceptor.as_ref());
     server.set_listening(address.port(), &arguments.data_dir);
     runtime.block_on(server.bootstrap()).map_err(|error| error.to_string())?;
     let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
@@ -127,7 +129,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
     let on_worker_start =
         handlersocket_server.clone().map(|server| Arc::new(move |_| server.start_worker()) as WorkerStart);
-    let mysql_options = Options { workers: arguments.workers, spin, on_worker_start };
+    let mysql_options = Options { workers: arguments.workers, spin, on_worker_start, tls: acceptor };
     let mysql_server = start(Arc::new(SharedServer(server)), listeners, mysql_options)
         .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
     let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open(' '))?;

@@ -13,6 +13,7 @@ mod process;
 mod settings;
 mod start;
 mod system;
+mod tls;
 
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use shoal_cluster::{
-    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Timing, Transporter,
+    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Transporter, timing,
     worker_loop,
 };
 use shoal_config::{ClusterConfig, NodeConfig};
@@ -18,7 +18,7 @@ use shoal_sql::variables::Globals;
 use shoal_types::{ErrorCode, NodeId};
 
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
-use crate::{handlersocket, settings, system};
+use crate::{handlersocket, settings, system, tls};
 
 /// How long the nodes of an earlier supervisor may take to leave their directories.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -94,7 +94,9 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let spin = options.spin;
     let node = open(options)?;
+    let acceptor = if me.roles.sql { tls::prepare(&mut globals, &me.data_dir)? } else { None };
     let server = Server::new(Arc::clone(&node), globals);
+    tls::let_reload(&server, acceptor.as_ref());
     let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
     let handlersocket_server = handlersocket.as_ref().map(|running| Arc::clone(&running.server));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -116,7 +118,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
             }
         })
     };
-    let mysql_options = Options { workers, on_worker_start: Some(on_start), spin };
+    let mysql_options = Options { workers, on_worker_start: Some(on_start), spin, tls: acceptor };
     let mut mysql_server = start_workers(Arc::new(SharedServer(Arc::clone(&server))), mysql_options)
         .map_err(|error| format!("cannot start the worker threads: {error}"))?;
     node.start_cluster_thread().map_err(|error| error.message().to_owned())?;
@@ -213,7 +215,7 @@ fn node_options(config: &ClusterConfig, me: &NodeConfig) -> Result<NodeOptions, 
 }
 
 fn cluster_options(config: &ClusterConfig, me: NodeId) -> Result<ClusterOptions, String> {
-    let timing = Timing::new(config.heartbeat_ms, config.election_timeout_ms);
+    let timing = timing(config.heartbeat_ms, config.election_timeout_ms);
     let nodes = config.nodes.iter().map(|node| NodeEntry {
         id: node.id,
         roles: Roles { management: node.roles.mgm, data: node.roles.data, sql: node.roles.sql },

@@ -1,18 +1,18 @@
 //! What the operating system is asked for: memory that is not swapped out, threads that stay on their processors.
 
+use rustix::mm::{MlockAllFlags, mlockall};
+
 /// Keeps the process's memory, present and to come, from being swapped out.
 pub fn lock_memory() -> Result<(), String> {
-    // SAFETY: mlockall takes flags and touches no memory of this process.
-    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
-        0 => Ok(()),
-        _ => Err(format!(
+    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).map_err(|error| {
+        format!(
             "LockPagesInMainMemory: {}; allow it with `ulimit -l unlimited`, or leave the parameter out",
-            std::io::Error::last_os_error()
-        )),
-    }
+            std::io::Error::from(error)
+        )
+    })
 }
 
-/// Keeps the calling thread on one processor.
+/// Keeps the calling thread on one processor. By libc, as rustix does it only with a feature that nothing else asks for.
 pub fn stay_on(cpu: u32) -> Result<(), String> {
     // SAFETY: a CPU set is plain bits, all of which may be zero.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shoal_partition::{Agreement, CommitToken, Millis, NodeLife, Role, Testimony, decode_message};
+use shoal_partition::{Agreement, CommitToken, Incarnation, Millis, ReplicaReport, Role, decode_message};
 use shoal_planted::{Bug, is_planted};
 use shoal_replication::{HandOver, HandedOver, Standing, concerns};
 use shoal_types::{NodeId, PartitionId};
@@ -209,7 +209,7 @@ impl Process {
                 (u64::from(self.me.0), self.life),
                 &self.replicas[&id].partition,
                 !env.disk.promises.initialised,
-                &self.testimonies(env, id),
+                &self.reports(env, id),
             );
             if let Some(agreement) = agreement {
                 self.take_agreement(env, id, &agreement);
@@ -239,13 +239,13 @@ impl Process {
     }
 
     /// What the other voters that are connected have told.
-    fn testimonies(&self, env: &Env<'_>, id: PartitionId) -> Vec<(NodeLife, &Testimony)> {
-        let testimony_of = |voter: u64| {
+    fn reports(&self, env: &Env<'_>, id: PartitionId) -> Vec<(Incarnation, &ReplicaReport)> {
+        let report_of = |voter: u64| {
             let peer = self.peers.get(&NodeId(voter as u32)).filter(|peer| peer.link.is_some())?;
-            Some(((voter, peer.life), peer.testimonies.get(&id)?))
+            Some(((voter, peer.life), peer.reports.get(&id)?))
         };
         let voters = env.ctx.knobs.placement(id).voters.iter();
-        voters.filter_map(|&voter| testimony_of(voter)).collect()
+        voters.filter_map(|&voter| report_of(voter)).collect()
     }
 
     // ---- links ----
@@ -284,7 +284,7 @@ impl Process {
         let me = self.me;
         let Some(known) = self.peers.get_mut(&peer) else { return };
         known.link = None;
-        known.testimonies.clear();
+        known.reports.clear();
         let life = known.life;
         env.ctx.tell(|| format!("node {me} has lost its link to {peer}"));
         self.leaders.forget_node(peer);
@@ -330,7 +330,7 @@ impl Process {
             return;
         }
         let before = std::mem::replace(&mut known.life, life);
-        known.testimonies.clear();
+        known.reports.clear();
         if before != 0 && known.dead_life < before {
             if self.peers[&peer].link.is_some() {
                 self.link_broke(env, peer);
@@ -369,7 +369,7 @@ impl Process {
             self.observe(clock);
         }
         match body {
-            Body::Raft(id, bytes) => self.receive_raft(env, id, &bytes),
+            Body::Raft(id, bytes) => self.receive_raft(env, from, id, &bytes),
             Body::News(news) => self.hear_news(env, from, news),
             Body::Request(number, request) => self.serve(env, from, number, request),
             Body::Reply(number, reply) => {
@@ -380,13 +380,16 @@ impl Process {
         }
     }
 
-    fn receive_raft(&mut self, env: &mut Env<'_>, id: PartitionId, bytes: &[u8]) {
+    fn receive_raft(&mut self, env: &mut Env<'_>, from: NodeId, id: PartitionId, bytes: &[u8]) {
         if !self.replicas.contains_key(&id) {
             return;
         }
         match decode_message(bytes) {
             Ok(message) => {
-                let stepped = self.partition(id).step_message(message);
+                let partition = self.partition(id);
+                let stepped = partition
+                    .check_message(u64::from(from.0), &message)
+                    .and_then(|()| partition.step_message(message));
                 self.check(env, id, stepped);
             }
             Err(error) => self.stop(env, &format!("a message of its own kind cannot be read: {error}")),
@@ -404,17 +407,17 @@ impl Process {
 
     fn tell_news(&mut self, env: &mut Env<'_>) {
         let hosted = self.hosted();
-        let testimonies = hosted.iter().filter_map(|&id| {
+        let reports = hosted.iter().filter_map(|&id| {
             let replica = &self.replicas[&id].partition;
-            let others = self.testimonies(env, id);
-            Some((id, shoal_replication::testimony(replica, !env.disk.promises.initialised, &others)?))
+            let others = self.reports(env, id);
+            Some((id, shoal_replication::report(replica, !env.disk.promises.initialised, &others)?))
         });
-        let testimonies = testimonies.collect();
+        let reports = reports.collect();
         let led = env.ctx.knobs.all_partitions().filter(|id| self.leaders.of(id.0) == Some(self.me));
         let leads = led.map(|id| (id.0, self.leaders.term_of(id.0))).collect();
         let agreements =
             self.agreements.all().map(|(id, agreement)| (PartitionId(id), agreement.clone())).collect();
-        let news = News { testimonies, agreements, leads, horizon: self.own_horizon(), visible: self.visible };
+        let news = News { reports, agreements, leads, horizon: self.own_horizon(), visible: self.visible };
         let peers: Vec<NodeId> = self.peers.keys().copied().collect();
         for peer in peers {
             self.send(env, peer, Body::News(news.clone()));
@@ -432,7 +435,7 @@ impl Process {
         self.observe(news.visible);
         self.visible = self.visible.max(news.visible);
         if let Some(peer) = self.peers.get_mut(&from) {
-            peer.testimonies = news.testimonies.into_iter().collect();
+            peer.reports = news.reports.into_iter().collect();
             self.horizons.note(from, news.horizon);
         }
     }

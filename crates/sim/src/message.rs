@@ -3,7 +3,7 @@
 //! Raft's messages travel as bytes, as they do between processes. Requests have a number, which the reply carries back;
 //! number 0 asks for no reply.
 
-use shoal_partition::{Agreement, Decision, Gap, HomeOutcome, LogEnd, OwnedWrite, Testimony, WaitEdge};
+use shoal_partition::{Agreement, Decision, Gap, HomeOutcome, LogEnd, OwnedWrite, ReplicaReport, WaitEdge};
 use shoal_replication::Piece;
 use shoal_two_phase as two_phase;
 use shoal_types::{NodeId, PartitionId, TableId, Timestamp, TransactionId};
@@ -33,7 +33,7 @@ pub enum Body {
 /// What nodes tell each other unasked.
 #[derive(Clone, Debug, Default)]
 pub struct News {
-    pub testimonies: Vec<(PartitionId, Testimony)>,
+    pub reports: Vec<(PartitionId, ReplicaReport)>,
     pub agreements: Vec<(PartitionId, Agreement)>,
     /// Partitions that the sender leads, and since which terms.
     pub leads: Vec<(u32, u64)>,

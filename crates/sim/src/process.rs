@@ -69,7 +69,7 @@ pub struct Peer {
     /// Lives up to this are known to be over.
     pub dead_life: u64,
     pub heard_at: Millis,
-    pub testimonies: BTreeMap<PartitionId, Testimony>,
+    pub reports: BTreeMap<PartitionId, ReplicaReport>,
 }
 
 /// Who waits for a reply.

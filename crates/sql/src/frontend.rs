@@ -101,6 +101,8 @@ pub struct ConnectInfo {
     pub ignore_space: bool,
     pub interactive: bool,
     pub attributes: Vec<(String, String)>,
+    /// Protocol and cipher of TLS, such as `TLSv1.3` and `TLS_AES_256_GCM_SHA384`; `None` without it.
+    pub cipher: Option<(&'static str, String)>,
 }
 
 /// An account as authentication needs it.
@@ -148,6 +150,12 @@ pub trait Frontend: 'static {
     fn count_traffic(&self, received: u64, sent: u64);
     /// The failed logins and half handshakes of SHOW STATUS.
     fn count_aborted_connect(&self);
+    /// A TLS handshake was made.
+    fn count_encrypted_connect(&self) {}
+    /// The system variable `require_secure_transport`.
+    fn requires_secure_transport(&self) -> bool {
+        false
+    }
     /// A thread that serves sessions has nothing to do, and is about to look for more or to sleep.
     fn before_sleep(&self) {}
     /// It does sleep, after `before_sleep`.

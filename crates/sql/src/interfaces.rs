@@ -14,7 +14,6 @@ use crate::dml::row::RowBuilder;
 use crate::frontend::{ConnectInfo, Frontend};
 use crate::server::{Server, SharedServer};
 use crate::session::Session;
-use crate::variables::registry;
 
 /// Names and values that an interface adds to SHOW STATUS.
 pub type InterfaceStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
@@ -23,7 +22,7 @@ impl Server {
     /// The text of a global variable; empty if there is none of this name.
     pub fn global_text(&self, name: &str) -> String {
         let globals = self.globals.read().unwrap_or_else(PoisonError::into_inner);
-        registry::find(name).map(|definition| globals.text(definition)).unwrap_or_default()
+        globals.named_text(name)
     }
 
     /// The time zone that sessions begin with.
@@ -60,6 +59,7 @@ pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usiz
         ignore_space: false,
         interactive: false,
         attributes: Vec::new(),
+        cipher: None,
     };
     let session = Session::open(Arc::clone(server), info)?;
     let zone = server.time_zone();

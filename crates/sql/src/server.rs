@@ -20,6 +20,9 @@ use crate::variables::Globals;
 /// What SHOW VARIABLES LIKE 'version' and the handshake say.
 pub const VERSION: &str = concat!("8.4.0-Shoal-", env!("CARGO_PKG_VERSION"));
 
+/// Reads the files of certificates again, or says why not.
+pub type ReloadTls = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// One per process.
 pub struct Server {
     pub node: Arc<Node>,
@@ -33,6 +36,8 @@ pub struct Server {
     pub traffic_sent: AtomicU64,
     pub connections: AtomicU64,
     pub aborted_connects: AtomicU64,
+    pub encrypted_connects: AtomicU64,
+    reload_tls: std::sync::OnceLock<ReloadTls>,
     pub max_used_connections: AtomicU32,
     admitted: AtomicU32,
     next_id: AtomicU32,
@@ -54,6 +59,8 @@ impl Server {
             traffic_sent: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             aborted_connects: AtomicU64::new(0),
+            encrypted_connects: AtomicU64::new(0),
+            reload_tls: std::sync::OnceLock::new(),
             max_used_connections: AtomicU32::new(0),
             admitted: AtomicU32::new(0),
             next_id: AtomicU32::new(1),
@@ -67,6 +74,22 @@ impl Server {
     pub fn set_listening(&self, port: u16, data_dir: &std::path::Path) {
         let directory = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
         let _ = self.listening.set((port, directory.display().to_string()));
+    }
+
+    /// What ALTER INSTANCE RELOAD TLS does; without it there is no TLS.
+    pub fn set_reload_tls(&self, reload: ReloadTls) {
+        let _ = self.reload_tls.set(reload);
+    }
+
+    /// # Errors
+    /// 3888: the files are not what they must be, or there is no TLS.
+    pub fn reload_tls(&self) -> Result<()> {
+        let failed = |why: &str| {
+            let text = format!("Failed to set up SSL because of the following SSL library error: {why}");
+            Error::new(ErrorCode::SslLibraryError, text)
+        };
+        let reload = self.reload_tls.get().ok_or_else(|| failed("this server was started without TLS"))?;
+        reload().map_err(|why| failed(&why))
     }
 
     pub fn listening(&self) -> Option<&(u16, String)> {
@@ -175,6 +198,14 @@ impl Frontend for SharedServer {
 
     fn connect_timeout_s(&self) -> u64 {
         self.0.globals.read().unwrap_or_else(PoisonError::into_inner).connect_timeout_s()
+    }
+
+    fn count_encrypted_connect(&self) {
+        self.0.encrypted_connects.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn requires_secure_transport(&self) -> bool {
+        self.0.global_text("require_secure_transport") == "ON"
     }
 
     fn count_traffic(&self, received: u64, sent: u64) {

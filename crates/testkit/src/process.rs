@@ -6,6 +6,8 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
+use rustix::process::{Pid, kill_process, kill_process_group};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     Terminate,
@@ -15,37 +17,34 @@ pub enum Signal {
 }
 
 impl Signal {
-    fn number(self) -> i32 {
+    fn number(self) -> rustix::process::Signal {
         match self {
-            Signal::Terminate => libc::SIGTERM,
-            Signal::Kill => libc::SIGKILL,
-            Signal::Pause => libc::SIGSTOP,
-            Signal::Continue => libc::SIGCONT,
+            Signal::Terminate => rustix::process::Signal::TERM,
+            Signal::Kill => rustix::process::Signal::KILL,
+            Signal::Pause => rustix::process::Signal::STOP,
+            Signal::Continue => rustix::process::Signal::CONT,
         }
     }
 }
 
+fn pid(process: u32) -> io::Result<Pid> {
+    Pid::from_raw(process as i32).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
 /// Sends `signal` to the process.
 pub fn signal(process: u32, signal: Signal) -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    match unsafe { libc::kill(process as libc::pid_t, signal.number()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(kill_process(pid(process)?, signal.number())?)
 }
 
 /// Sends `signal` to all processes of the group that `leader` leads.
 pub fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    match unsafe { libc::kill(-(leader as libc::pid_t), signal.number()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(kill_process_group(pid(leader)?, signal.number())?)
 }
 
 /// User and system time that the process has used since it started.
 pub fn cpu_time(process: u32) -> io::Result<Duration> {
     let mut clock = 0;
+    // By libc, as rustix has no clocks of other processes.
     // SAFETY: `clock` is a valid place to write to.
     let result = unsafe { libc::clock_getcpuclockid(process as libc::pid_t, &mut clock) };
     if result != 0 {

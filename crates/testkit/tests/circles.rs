@@ -6,7 +6,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 7] = ["client", "config", "handlersocket", "mysql", "shoal", "testkit", "two-phase"];
+const FREE: [&str; 13] = [
+    "client",
+    "config",
+    "expr",
+    "handlersocket",
+    "log",
+    "mysql",
+    "parser",
+    "replication",
+    "shoal",
+    "testkit",
+    "two-phase",
+    "txn",
+    "types",
+];
 
 /// A module by its names below the crate.
 type Module = Vec<String>;

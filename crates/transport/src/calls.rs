@@ -18,21 +18,31 @@ pub(crate) const CALLS_MAX: u32 = 1 << 17;
 /// What the peer's handler answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
+    /// As the handler has it; the transport does not look at it.
     pub kind: u8,
+    /// The frame's bytes behind its head.
     pub payload: Vec<u8>,
 }
 
 /// Why a call has no reply. `was_sent` tells whether the peer may have acted on it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
+    /// Nothing was sent.
     #[error("there is no link to the node")]
     NoLink,
+    /// The peer may have acted on the call.
     #[error("the link to the node broke before it answered")]
     LinkLost,
+    /// The peer's handler dropped the call, or its answer was too large; its reason.
     #[error("the node did not answer: {0}")]
     Unanswered(String),
+    /// Nothing was sent.
     #[error("a frame of {bytes} bytes is larger than the limit of {PAYLOAD_BYTES_MAX}")]
-    TooLarge { bytes: usize },
+    TooLarge {
+        /// Of the payload.
+        bytes: usize,
+    },
+    /// Nothing was sent.
     #[error("more than {CALLS_MAX} calls wait on one link")]
     TooManyCalls,
 }

@@ -11,21 +11,47 @@ use crate::hello::{HELLO_BYTES_MAX, Hello};
 /// Bytes of one read.
 const READ_BYTES: usize = 64 << 10;
 
+/// Why a client of a node's port gets no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
+    /// Nothing was sent.
     #[error("cannot connect to {address}: {source}")]
-    Connect { address: String, source: io::Error },
+    Connect {
+        /// `host:port`.
+        address: String,
+        /// The system's error.
+        source: io::Error,
+    },
     /// The node's sentence.
     #[error("{address} refused the connection: {reason}")]
-    Refused { address: String, reason: String },
+    Refused {
+        /// `host:port`.
+        address: String,
+        /// What an operator should do.
+        reason: String,
+    },
+    /// The node may have acted on the call.
     #[error("the connection to {address} broke: {source}")]
-    Broken { address: String, source: io::Error },
+    Broken {
+        /// `host:port`.
+        address: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The node may have acted on the call, or may still.
     #[error("{address} did not answer within {timeout_ms} ms")]
-    TimedOut { address: String, timeout_ms: u128 },
+    TimedOut {
+        /// `host:port`.
+        address: String,
+        /// How long it was waited for.
+        timeout_ms: u128,
+    },
+    /// The node did not answer the call itself.
     #[error(transparent)]
     Call(#[from] CallError),
 }
 
+/// A blocking connection to a node, for tools.
 #[derive(Debug)]
 pub struct Client {
     address: String,

@@ -52,6 +52,9 @@ impl Transport {
         let mut pause = Pause::new(self.options.redial_pause_max);
         loop {
             peer.unblocked().await;
+            while let Some(left) = peer.cut_off_left() {
+                sleep(left).await;
+            }
             let changes = peer.change_count();
             match self.dial(&peer, lane).await {
                 Ok(established) => {
@@ -65,6 +68,7 @@ impl Transport {
                     continue;
                 }
                 Err(HandshakeError::Refused(reason)) => peer.was_refused(&reason),
+                Err(HandshakeError::KeptAway(reason)) => peer.was_kept_away(&reason),
                 Err(HandshakeError::Io(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     if self.refusal_is_proof(&peer).await {
                         peer.is_proven_dead(changes);

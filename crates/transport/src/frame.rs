@@ -42,12 +42,14 @@ pub(crate) enum Class {
     Ready = 8,
     /// The link is refused; the payload says why, as text.
     Refused = 9,
+    /// The same, for a while.
+    KeptAway = 10,
 }
 
 impl Class {
     /// Frames of a handshake have none, so that nodes of all versions can read why they are refused.
     fn has_clock(self) -> bool {
-        !matches!(self, Class::Hello | Class::Ready | Class::Refused)
+        !matches!(self, Class::Hello | Class::Ready | Class::Refused | Class::KeptAway)
     }
 
     fn header_bytes(self) -> usize {
@@ -66,6 +68,7 @@ impl Class {
             7 => Class::Hello,
             8 => Class::Ready,
             9 => Class::Refused,
+            10 => Class::KeptAway,
             _ => return None,
         })
     }

@@ -4,7 +4,7 @@
 //! dialler                       acceptor
 //! Hello        ->
 //!                               judges it: handler, incarnation
-//!              <-               Hello, or Refused with a sentence
+//!              <-               Hello, or Refused or KeptAway with a sentence
 //! judges it
 //! Ready        ->               the link is up on both sides; over a Unix socket it brings the memory along
 //!                               that frames are to go through
@@ -38,6 +38,8 @@ pub(crate) enum HandshakeError {
     Io(io::Error),
     /// One side refused: the sentence says why and what to do.
     Refused(String),
+    /// The other side takes no link of this node's for a while, for what that has sent.
+    KeptAway(String),
 }
 
 impl From<io::Error> for HandshakeError {
@@ -96,10 +98,14 @@ async fn write_frame(socket: &mut Socket, class: Class, payload: &[u8]) -> io::R
 
 /// Tells the other side that it is refused, and hands the sentence back as the error.
 pub(crate) async fn refuse(socket: &mut Socket, reason: String) -> HandshakeError {
-    let end = reason.floor_char_boundary(HELLO_BYTES_MAX);
-    // The refusal holds whether the other side hears it or not.
-    let _ = write_frame(socket, Class::Refused, &reason.as_bytes()[..end]).await;
+    send_reason(socket, Class::Refused, &reason).await;
     HandshakeError::Refused(reason)
+}
+
+async fn send_reason(socket: &mut Socket, class: Class, reason: &str) {
+    let end = reason.floor_char_boundary(HELLO_BYTES_MAX);
+    // It holds whether the other side hears it or not.
+    let _ = write_frame(socket, class, &reason.as_bytes()[..end]).await;
 }
 
 impl Transport {
@@ -119,6 +125,9 @@ impl Transport {
             (Class::Hello, payload) => Hello::decode(&payload).map_err(HandshakeError::Refused)?,
             (Class::Refused, payload) => {
                 return Err(HandshakeError::Refused(String::from_utf8_lossy(&payload).into_owned()));
+            }
+            (Class::KeptAway, payload) => {
+                return Err(HandshakeError::KeptAway(String::from_utf8_lossy(&payload).into_owned()));
             }
             (class, _) => return Err(HandshakeError::Refused(format!("{class:?} came in place of a hello"))),
         };
@@ -157,6 +166,10 @@ impl Transport {
     ) -> Result<Established, HandshakeError> {
         if let Err(reason) = self.judge(theirs, None) {
             return Err(refuse(&mut socket, reason).await);
+        }
+        if let Some(reason) = peer.cut_off_refusal(self.node()) {
+            send_reason(&mut socket, Class::KeptAway, &reason).await;
+            return Err(HandshakeError::KeptAway(reason));
         }
         if let Err(reason) = self.make_way(peer, theirs).await {
             return Err(refuse(&mut socket, reason).await);
@@ -248,8 +261,11 @@ impl Transport {
                 "node id {} was taken by another process (started as {incarnation:x}) during the handshake",
                 theirs.node
             ))),
-            // The last words of a process that was killed, or of one before it. One that lives tries again.
-            Err(NotAdded::Dead | NotAdded::Leaving) => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
+            // The last words of a process that was killed, or of one before it. One that lives tries again; and one that was cut off
+            // meanwhile is told why then.
+            Err(NotAdded::Dead | NotAdded::Leaving | NotAdded::CutOff) => {
+                Err(io::Error::from(io::ErrorKind::ConnectionReset).into())
+            }
         }
     }
 }

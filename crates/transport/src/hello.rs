@@ -28,12 +28,15 @@ pub struct Hello {
     pub cluster: String,
     /// Made up when the cluster was created; 0 before a node knows it.
     pub cluster_id: u64,
+    /// The node that says it; 0 for tools.
     pub node: NodeId,
     /// Bits; their meaning is the handler's.
     pub roles: u8,
     /// The program's version; its meaning is the handler's.
     pub version: u32,
+    /// The version of the sender's configuration; its meaning is the handler's.
     pub config_generation: u64,
+    /// What of it must be the same on both sides; its meaning is the handler's.
     pub config_hash: u64,
     /// Grows with every start of this node: tells a process from the one before it.
     pub incarnation: u64,

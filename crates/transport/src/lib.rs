@@ -8,12 +8,16 @@
 //! - Frames of one lane arrive in the order in which they were sent, once or not at all. Nothing is sent twice.
 //! - A call ends: with the peer's reply, or with an error that says whether the peer may have seen it.
 //! - All links of a peer lead to one process of it (incarnation). That a process is dead is only said with proof.
+//! - A peer that sends what no node sends is kept away for a while (`cut_off`).
 //! - Bytes from the network are bounded before memory is spent on them, and never reach an assertion.
 //!
 //! What it does not do: know partitions, find leaders, retry, encrypt.
 
+#![warn(missing_docs)]
+
 mod calls;
 mod client;
+mod cut_off;
 mod dial;
 mod frame;
 mod handshake;

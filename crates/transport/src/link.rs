@@ -15,7 +15,8 @@ use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
 use crate::calls::{CallError, Calls, Reply};
-use crate::frame::{self, Class, Frame, Head, PAYLOAD_BYTES_MAX, TooLarge};
+use crate::cut_off::CutOffPauses;
+use crate::frame::{self, Class, Frame, FrameError, Head, PAYLOAD_BYTES_MAX, TooLarge};
 use crate::input::Input;
 use crate::outbox;
 use crate::output::{Batch, Output};
@@ -34,6 +35,14 @@ pub(crate) struct LinkOptions {
     pub heartbeat: Duration,
     pub heartbeats_missed_max: u32,
     pub unsent_bytes_max: usize,
+    pub cut_off: CutOffPauses,
+}
+
+/// Why no more of a link's frames are handled.
+enum End {
+    Closed(String),
+    /// What has come cannot be what a node sends.
+    Spoilt(String),
 }
 
 pub(crate) struct Link {
@@ -328,7 +337,13 @@ impl Link {
         let reason = loop {
             match self.handle_frames(&mut input) {
                 Ok(()) => {}
-                Err(reason) => break reason,
+                Err(End::Closed(reason)) => break reason,
+                Err(End::Spoilt(reason)) => {
+                    if self.node() != crate::hello::CLIENT {
+                        self.peer.cut_off(&reason, self.options.cut_off);
+                    }
+                    break reason;
+                }
             }
             match socket.read(input.room()).await {
                 Ok(0) => break "the peer closed it".to_string(),
@@ -352,28 +367,29 @@ impl Link {
         self.close(&reason);
     }
 
-    fn handle_frames(self: &Arc<Self>, input: &mut Input) -> Result<(), String> {
-        while let Some(frame) = input.next_frame(PAYLOAD_BYTES_MAX).map_err(|error| error.to_string())? {
+    fn handle_frames(self: &Arc<Self>, input: &mut Input) -> Result<(), End> {
+        let spoilt = |error: FrameError| End::Spoilt(error.to_string());
+        while let Some(frame) = input.next_frame(PAYLOAD_BYTES_MAX).map_err(spoilt)? {
             // The next life of the peer may be up: what the one before it has said is void.
             if self.is_closed() {
-                return Err("it was closed".into());
+                return Err(End::Closed("it was closed".into()));
             }
             self.handle(frame)?;
         }
         Ok(())
     }
 
-    fn handle(self: &Arc<Self>, Frame { head, payload }: Frame<'_>) -> Result<(), String> {
+    fn handle(self: &Arc<Self>, Frame { head, payload }: Frame<'_>) -> Result<(), End> {
         let Head { class, kind, call, clock } = head;
         // Whatever is done because of the frame is later than what the sender had done.
         if self.node() != crate::hello::CLIENT {
-            self.handler.observe_clock(clock);
+            self.handler.observe_clock(clock).map_err(End::Spoilt)?;
         }
         match class {
             Class::Message => self.handler.on_message(self.node(), kind, payload),
             Class::Request => {
                 if !self.served().begin(call) {
-                    return Err(format!("a request has the impossible id {call:#x}"));
+                    return Err(End::Spoilt(format!("a request has the impossible id {call:#x}")));
                 }
                 self.handler.on_request(self.node(), kind, payload, Responder::new(Arc::clone(self), call));
             }
@@ -396,8 +412,13 @@ impl Link {
             Class::Pong => {
                 self.pongs.fetch_add(1, Ordering::Relaxed);
             }
-            Class::Refused => return Err(format!("the peer ended it: {}", String::from_utf8_lossy(payload))),
-            Class::Hello | Class::Ready => return Err("a second handshake came".to_string()),
+            Class::Refused => {
+                let reason = String::from_utf8_lossy(payload);
+                return Err(End::Closed(format!("the peer ended it: {reason}")));
+            }
+            Class::Hello | Class::Ready | Class::KeptAway => {
+                return Err(End::Spoilt("a second handshake came".to_string()));
+            }
         }
         Ok(())
     }

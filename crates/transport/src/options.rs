@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use shoal_types::NodeId;
 
+use crate::cut_off::CutOffPauses;
 use crate::frame::PAYLOAD_BYTES_MAX;
 use crate::hello::{CLUSTER_NAME_BYTES_MAX, DETAILS_BYTES_MAX, Hello, LANES_MAX, NODE_ID_MAX};
 use crate::link::LinkOptions;
@@ -12,6 +13,7 @@ use crate::socket::Transporter;
 /// Another node, as the configuration has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerAddress {
+    /// Its id in the configuration.
     pub node: NodeId,
     /// `host:port` where the node listens; none for nodes that only dial.
     pub address: Option<String>,
@@ -19,10 +21,12 @@ pub struct PeerAddress {
     pub dial: bool,
 }
 
+/// What a transport is made from.
 #[derive(Clone, Debug)]
 pub struct TransportOptions {
     /// What this node says about itself; see `Hello` for the fields that are filled in.
     pub me: Hello,
+    /// The other nodes that the configuration names.
     pub peers: Vec<PeerAddress>,
     /// Links that this node keeps to each peer that it dials.
     pub lanes: u16,
@@ -32,10 +36,17 @@ pub struct TransportOptions {
     pub heartbeat: Duration,
     /// A link on which nothing came for more than this many heartbeats is closed.
     pub heartbeats_missed_max: u32,
+    /// How long a dialled connection may take to be there.
     pub connect_timeout: Duration,
+    /// How long the other side may take to say hello.
     pub handshake_timeout: Duration,
     /// The longest pause between two attempts to dial; the first pauses are a few milliseconds.
     pub redial_pause_max: Duration,
+    /// How long a peer is kept away, the first time, whose frames cannot be what a node sends. Each time is twice as long as the one
+    /// before.
+    pub cut_off_pause: Duration,
+    /// The longest such time.
+    pub cut_off_pause_max: Duration,
     /// The best that is used to nodes of the same host; to others it is always TCP.
     pub transporter: Transporter,
     /// Bytes that may wait on one link before one-way frames are dropped and calls wait.
@@ -54,6 +65,8 @@ impl Default for TransportOptions {
             connect_timeout: Duration::from_secs(1),
             handshake_timeout: Duration::from_secs(3),
             redial_pause_max: Duration::from_millis(500),
+            cut_off_pause: Duration::from_secs(1),
+            cut_off_pause_max: Duration::from_secs(60),
             transporter: Transporter::default(),
             unsent_bytes_max: 16 << 20,
         }
@@ -82,6 +95,7 @@ impl TransportOptions {
             heartbeat: self.heartbeat,
             heartbeats_missed_max: self.heartbeats_missed_max,
             unsent_bytes_max: self.unsent_bytes_max,
+            cut_off: CutOffPauses { first: self.cut_off_pause, max: self.cut_off_pause_max },
         }
     }
 

@@ -7,11 +7,12 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shoal_types::NodeId;
 use tokio::sync::watch;
 
+use crate::cut_off::{CutOff, CutOffPauses};
 use crate::hello::Hello;
 use crate::link::Link;
 use crate::socket::Transporter;
@@ -20,16 +21,20 @@ use crate::transport::Handler;
 /// A cut wire, for tests: bytes neither leave nor arrive, and nothing is closed because of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
+    /// Nothing arrives from the peer.
     pub inbound: bool,
+    /// Nothing leaves for the peer.
     pub outbound: bool,
 }
 
 /// What `Transport::peer_state` tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerState {
+    /// Which node it is.
     pub node: NodeId,
     /// Where the peer listens, if it does.
     pub address: Option<String>,
+    /// At least one link is up.
     pub is_up: bool,
     /// Links that are up.
     pub links: usize,
@@ -41,7 +46,9 @@ pub struct PeerState {
     pub is_dead: bool,
     /// When it last went up or down.
     pub since: Instant,
+    /// Over all links, since this process began.
     pub bytes_received: u64,
+    /// Over all links, since this process began.
     pub bytes_sent: u64,
     /// Why the last link broke or was refused.
     pub last_trouble: Option<String>,
@@ -52,6 +59,8 @@ enum Event {
     Down(u64),
     Dead(u64),
     Refused(String),
+    CutOff(String, Duration),
+    KeptAway(String),
 }
 
 struct State {
@@ -63,6 +72,7 @@ struct State {
     last_trouble: Option<String>,
     /// The refusal that the handler was told of; it is told again when it changes.
     refusal: Option<String>,
+    cut_off: CutOff,
     events: VecDeque<Event>,
     is_delivering: bool,
     /// Closed links of whose incarnation a frame may still be being handled.
@@ -106,6 +116,8 @@ pub(crate) enum NotAdded {
     Dead,
     /// What the incarnation before this one has sent is still being handled.
     Leaving,
+    /// The peer is kept away.
+    CutOff,
 }
 
 impl Peer {
@@ -120,6 +132,7 @@ impl Peer {
                 since: Instant::now(),
                 last_trouble: None,
                 refusal: None,
+                cut_off: CutOff::default(),
                 events: VecDeque::new(),
                 is_delivering: false,
                 leaving: Vec::new(),
@@ -160,6 +173,9 @@ impl Peer {
     /// was alive, because it has answered something that was sent then.
     pub(crate) fn add(&self, link: &Arc<Link>, hello: &Hello, alive_at: Instant) -> Result<(), NotAdded> {
         let mut state = self.state();
+        if state.cut_off.left(Instant::now()).is_some() {
+            return Err(NotAdded::CutOff);
+        }
         if state.incarnation != hello.incarnation {
             if state.links > 0 {
                 return Err(NotAdded::OtherIncarnation(state.incarnation));
@@ -254,6 +270,34 @@ impl Peer {
         *self.changes.borrow()
     }
 
+    /// The peer has sent what no node sends: its links end, and for the pause that is returned none is made. `None`: it is kept
+    /// away already.
+    pub(crate) fn cut_off(&self, reason: &str, pauses: CutOffPauses) -> Option<Duration> {
+        let mut state = self.state();
+        let pause = state.cut_off.begin(Instant::now(), reason, pauses)?;
+        state.events.push_back(Event::CutOff(reason.to_owned(), pause));
+        drop(state);
+        for link in self.links() {
+            link.close(reason);
+        }
+        Some(pause)
+    }
+
+    /// How long the peer is still kept away.
+    pub(crate) fn cut_off_left(&self) -> Option<Duration> {
+        self.state().cut_off.left(Instant::now())
+    }
+
+    /// What a peer that is kept away is told.
+    pub(crate) fn cut_off_refusal(&self, me: NodeId) -> Option<String> {
+        let state = self.state();
+        state.cut_off.left(Instant::now())?;
+        let (node, reason) = (self.node, state.cut_off.reason());
+        Some(format!(
+            "node {me} keeps node {node} away for a while: {reason}; look for damage on the host of node {node}"
+        ))
+    }
+
     /// One side refused the other.
     pub(crate) fn was_refused(&self, reason: &str) {
         let mut state = self.state();
@@ -261,6 +305,16 @@ impl Peer {
         if state.refusal.as_deref() != Some(reason) {
             state.refusal = Some(reason.to_string());
             state.events.push_back(Event::Refused(reason.to_string()));
+        }
+    }
+
+    /// The other side takes no link for a while.
+    pub(crate) fn was_kept_away(&self, reason: &str) {
+        let mut state = self.state();
+        state.last_trouble = Some(reason.to_string());
+        if state.refusal.as_deref() != Some(reason) {
+            state.refusal = Some(reason.to_string());
+            state.events.push_back(Event::KeptAway(reason.to_string()));
         }
     }
 
@@ -278,6 +332,8 @@ impl Peer {
                 Event::Down(incarnation) => handler.on_down(self.node, incarnation),
                 Event::Dead(incarnation) => handler.on_dead(self.node, incarnation),
                 Event::Refused(reason) => handler.on_refused(self.node, &reason),
+                Event::KeptAway(reason) => handler.on_kept_away(self.node, &reason),
+                Event::CutOff(reason, pause) => handler.on_cut_off(self.node, &reason, pause),
             }
             state = self.state();
         }

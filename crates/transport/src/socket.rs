@@ -23,13 +23,17 @@ use crate::shared::{self, SharedReadHalf, SharedWriteHalf};
 /// What carries the bytes between two nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Transporter {
+    /// TCP, for nodes of different hosts.
     Tcp,
+    /// A Unix socket, within a host.
     Unix,
+    /// Two rings in memory, within a host; a Unix socket wakes whoever sleeps.
     #[default]
     SharedMemory,
 }
 
 impl Transporter {
+    /// As operators read it.
     pub fn name(self) -> &'static str {
         match self {
             Transporter::Tcp => "TCP",

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use shoal_types::NodeId;
 use tokio::sync::{mpsc, watch};
@@ -32,7 +32,12 @@ pub trait Handler: Send + Sync + 'static {
     }
 
     /// A peer's clock when it sent the frame that is handled next.
-    fn observe_clock(&self, _clock: u64) {}
+    ///
+    /// # Errors
+    /// No node's clock shows that: the frame is not handled, and the peer is cut off, with this reason.
+    fn observe_clock(&self, _clock: u64) -> Result<(), String> {
+        Ok(())
+    }
 
     /// A one-way frame. Frames of one lane come in the order in which they were sent.
     fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]);
@@ -52,6 +57,12 @@ pub trait Handler: Send + Sync + 'static {
 
     /// One side refused the other. Told again only when the reason changes.
     fn on_refused(&self, peer: NodeId, reason: &str);
+
+    /// What came from the peer cannot be what a node sends: no link to it is made for so long.
+    fn on_cut_off(&self, _peer: NodeId, _reason: &str, _pause: Duration) {}
+
+    /// The peer has cut this node off, and takes no link for a while. Told again only when the reason changes.
+    fn on_kept_away(&self, _peer: NodeId, _reason: &str) {}
 }
 
 /// A socket that said hello, on its way to the worker of its lane.
@@ -61,11 +72,13 @@ pub(crate) struct Arrival {
     pub hello: Hello,
 }
 
-struct WorkerDoor {
+/// Sockets on their way to a worker.
+struct ArrivalQueue {
     sender: mpsc::UnboundedSender<Arrival>,
     receiver: Mutex<Option<mpsc::UnboundedReceiver<Arrival>>>,
 }
 
+/// A node's links to its peers: frames, calls, who is up.
 pub struct Transport {
     /// Tells transports of one process apart.
     id: u64,
@@ -74,8 +87,12 @@ pub struct Transport {
     me: Mutex<Hello>,
     peers: Vec<OnceLock<Arc<Peer>>>,
     listener: Mutex<Option<TcpListener>>,
-    workers: Vec<WorkerDoor>,
+    workers: Vec<ArrivalQueue>,
     stopping: watch::Sender<bool>,
+    /// Peers of which the handler has something to hear that may have no link whose task would tell it.
+    to_tell: mpsc::UnboundedSender<Arc<Peer>>,
+    /// Until worker 0 has started.
+    telling: Mutex<Option<mpsc::UnboundedReceiver<Arc<Peer>>>>,
 }
 
 impl std::fmt::Debug for Transport {
@@ -100,8 +117,9 @@ impl Transport {
         }
         let worker = || {
             let (sender, receiver) = mpsc::unbounded_channel();
-            WorkerDoor { sender, receiver: Mutex::new(Some(receiver)) }
+            ArrivalQueue { sender, receiver: Mutex::new(Some(receiver)) }
         };
+        let (to_tell, telling) = mpsc::unbounded_channel();
         Arc::new(Transport {
             id: TRANSPORTS.fetch_add(1, Ordering::Relaxed),
             handler,
@@ -110,6 +128,8 @@ impl Transport {
             listener: Mutex::new(None),
             workers: (0..options.workers).map(|_| worker()).collect(),
             stopping: watch::Sender::default(),
+            to_tell,
+            telling: Mutex::new(Some(telling)),
             options,
         })
     }
@@ -136,6 +156,16 @@ impl Transport {
             if worker == 0 && !peer.dial && peer.address.is_some() {
                 self.spawn(Arc::clone(self).keep_probing(known));
             }
+        }
+        if worker == 0
+            && let Some(mut telling) = lock(&self.telling).take()
+        {
+            let transport = Arc::clone(self);
+            self.spawn(async move {
+                while let Some(peer) = telling.recv().await {
+                    peer.deliver(&*transport.handler);
+                }
+            });
         }
         if worker == 0
             && let Some(listener) = lock(&self.listener).take()
@@ -174,6 +204,7 @@ impl Transport {
         TransportOptions { me: me.clone(), ..self.options.clone() }.assert_valid();
     }
 
+    /// This node.
     pub fn node(&self) -> NodeId {
         self.options.me.node
     }
@@ -259,6 +290,7 @@ impl Transport {
         outbox::gather(work)
     }
 
+    /// At least one link to the node is up.
     pub fn is_up(&self, node: NodeId) -> bool {
         self.peer_state(node).is_some_and(|state| state.is_up)
     }
@@ -268,6 +300,7 @@ impl Transport {
         Some(self.peer(node)?.snapshot())
     }
 
+    /// Of all nodes that were heard of.
     pub fn peer_states(&self) -> Vec<PeerState> {
         self.known_peers().map(|peer| peer.snapshot()).collect()
     }
@@ -277,6 +310,22 @@ impl Transport {
         for link in self.peer(node).map_or(Vec::new(), |peer| peer.links()) {
             link.close(reason);
         }
+    }
+
+    /// A node has sent what no node sends: ends its links with this reason, and makes none for a while, which is longer each time
+    /// (see `TransportOptions::cut_off_pause`). The handler hears of it (`on_cut_off`) from a worker's task, so callers may hold
+    /// locks that it takes.
+    pub fn cut_off(&self, node: NodeId, reason: &str) {
+        let Some(peer) = self.peer(node) else { return };
+        if peer.cut_off(reason, self.options.link().cut_off).is_some() {
+            // After the workers there is nobody to hear of it.
+            let _ = self.to_tell.send(peer);
+        }
+    }
+
+    /// No link to the node is made just now, because of what it has sent.
+    pub fn is_cut_off(&self, node: NodeId) -> bool {
+        self.peer(node).is_some_and(|peer| peer.cut_off_left().is_some())
     }
 
     /// Cuts the wire to a node, or mends it. What was on its way waits, as it does in a network that comes back; links

@@ -73,6 +73,7 @@ pub trait WhenIdle {
 pub struct WorkerOptions {
     /// For how long it looks on before it sleeps; zero: not at all.
     pub spin: Duration,
+    /// How much it looks on before it sleeps.
     pub eagerness: Eagerness,
     /// Threads for what blocks (`spawn_blocking`).
     pub blocking_threads: usize,
@@ -86,6 +87,7 @@ pub struct WorkerLoop {
 }
 
 impl WorkerLoop {
+    /// A loop for the calling thread. Fails when the system does not give what polls sockets.
     pub fn new(options: WorkerOptions) -> io::Result<WorkerLoop> {
         let runtime =
             Builder::new_current_thread().enable_all().max_blocking_threads(options.blocking_threads).build()?;

@@ -17,6 +17,8 @@
 //!
 //! [`Resolver`] sees to what is left when a coordinator has gone.
 
+#![warn(missing_docs)]
+
 mod part;
 mod resolver;
 
@@ -30,6 +32,7 @@ use shoal_types::{PartitionId, Timestamp, TransactionId};
 /// A partition in which the transaction has locks or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Participant {
+    /// Where.
     pub partition: PartitionId,
     /// The term of the leader with which the transaction joined the partition.
     pub term: u64,
@@ -42,18 +45,46 @@ pub struct Participant {
 pub enum Request {
     /// `Partition::propose_prepare`; report [`Coordinator::prepared`] when it is applied, or
     /// [`Coordinator::refused`].
-    Prepare { participant: Participant, home: PartitionId },
+    Prepare {
+        /// Who prepares.
+        participant: Participant,
+        /// The partition whose log decides.
+        home: PartitionId,
+    },
     /// `Partition::propose_home_commit` at a timestamp later than `after`; report [`Coordinator::home_committed`] when
     /// it is applied, or [`Coordinator::home_refused`].
-    HomeCommit { home: Participant, after: Timestamp, participants: Vec<PartitionId> },
+    HomeCommit {
+        /// The transaction's part in its home.
+        home: Participant,
+        /// The latest timestamp at which a participant has prepared.
+        after: Timestamp,
+        /// The others, which are prepared.
+        participants: Vec<PartitionId>,
+    },
     /// `Partition::outcome_of`; report [`Coordinator::home_answered`].
-    OutcomeOf { home: PartitionId },
+    OutcomeOf {
+        /// Who has decided.
+        home: PartitionId,
+    },
     /// `Partition::propose_decision`. Commits: report [`Coordinator::decided`] when it is applied.
-    Decide { partition: PartitionId, decision: Decision },
+    Decide {
+        /// A participant other than the home.
+        partition: PartitionId,
+        /// What it is to apply.
+        decision: Decision,
+    },
     /// `Partition::rollback`. Nothing is to be reported.
-    Rollback { partition: PartitionId },
+    Rollback {
+        /// A participant that has not prepared.
+        partition: PartitionId,
+    },
     /// `Partition::confirm` for these participants and for the coordinator. Nothing is to be reported.
-    Confirm { home: PartitionId, participants: Vec<PartitionId> },
+    Confirm {
+        /// Who keeps the decision until all have it.
+        home: PartitionId,
+        /// Those that have applied it.
+        participants: Vec<PartitionId>,
+    },
 }
 
 impl Request {
@@ -71,8 +102,11 @@ impl Request {
 /// What the client may be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
+    /// At this timestamp, whatever happens from now on.
     Committed(Timestamp),
+    /// Nothing of it, and nothing will be.
     NotCommitted,
+    /// It may be committed or not, and nobody can be asked.
     Unknown,
 }
 
@@ -110,6 +144,7 @@ struct Other {
     progress: Progress,
 }
 
+/// The commit of one transaction over several partitions: takes what partitions answer, and says what to ask of which.
 pub struct Coordinator {
     transaction: TransactionId,
     home: Participant,
@@ -150,10 +185,12 @@ impl Coordinator {
         coordinator
     }
 
+    /// The transaction that is committed.
     pub fn transaction(&self) -> TransactionId {
         self.transaction
     }
 
+    /// The partition whose log decides.
     pub fn home(&self) -> PartitionId {
         self.home.partition
     }
@@ -236,6 +273,7 @@ impl Coordinator {
         }
     }
 
+    /// The home's commit was applied, at this timestamp.
     pub fn home_committed(&mut self, timestamp: Timestamp) {
         match self.phase {
             Phase::Committing | Phase::Asking { .. } => self.commit(timestamp),
@@ -251,6 +289,7 @@ impl Coordinator {
         }
     }
 
+    /// The home has told the outcome that it was asked for.
     pub fn home_answered(&mut self, outcome: HomeOutcome) {
         let Phase::Asking { .. } = self.phase else {
             return;

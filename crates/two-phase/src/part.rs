@@ -8,11 +8,14 @@ use shoal_types::{PartitionId, Result, Timestamp, TransactionId};
 pub enum End<'a> {
     /// It has no other parts.
     Commit,
+    /// It is prepared, and waits for what the home decides.
     Prepare {
+        /// The partition whose log decides.
         home: PartitionId,
     },
     /// Here, and with the decision for these, which are prepared.
     HomeCommit {
+        /// The other partitions of the transaction.
         participants: &'a [PartitionId],
     },
 }
@@ -20,6 +23,7 @@ pub enum End<'a> {
 /// What a coordinator takes its transaction to have in a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartHere {
+    /// Whose part it is.
     pub transaction: TransactionId,
     /// The term of the leader with which it was staged.
     pub term: u64,

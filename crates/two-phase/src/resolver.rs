@@ -20,15 +20,20 @@ use shoal_types::{NodeId, PartitionId, TransactionId};
 /// A transaction that is prepared in a partition, and the home that decides about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InDoubt {
+    /// Where it is prepared.
     pub partition: PartitionId,
+    /// Which one.
     pub transaction: TransactionId,
+    /// Who decides.
     pub home: PartitionId,
 }
 
 /// A decision that the home has not had confirmed by all.
 #[derive(Clone, Debug)]
 pub struct Undelivered {
+    /// Who has decided.
     pub home: PartitionId,
+    /// What, and who has not confirmed it.
     pub decision: Unconfirmed,
 }
 

@@ -3,7 +3,7 @@
 use shoal_partition::Step;
 use shoal_types::{NodeId, Result};
 
-use crate::remote::{LeaderWait, map_version};
+use crate::leader_wait::{LeaderWait, map_version};
 use crate::transaction::Transaction;
 
 /// An operation on one partition that may be tried several times. What a try has not done leaves nothing behind.

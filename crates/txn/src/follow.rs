@@ -248,7 +248,7 @@ impl Follower {
         }
         // Snapshots that are taken from now on are not earlier than what was said to be complete, so nobody commits before it.
         if told.complete > self.node.visible() {
-            self.node.clock().observe(told.complete);
+            self.node.clock().observe_peer(told.complete)?;
             self.node.snapshots().release(self.node.snapshots().take_at(told.complete));
         }
         let one = &mut self.partitions[number];

@@ -24,9 +24,11 @@ mod commit;
 mod commit_driver;
 mod commit_remote;
 mod deadlock;
+mod fan_out;
 mod follow;
 mod gather;
 mod interpret;
+mod leader_wait;
 mod locking_scan;
 mod merge;
 pub mod new_row;
@@ -42,6 +44,7 @@ mod serve;
 mod slice;
 mod staging;
 mod transaction;
+mod visitor;
 mod wait;
 mod write;
 mod write_many;
@@ -55,8 +58,7 @@ pub use api::*;
 pub use cluster_service::serve_cluster;
 pub use follow::{FollowOptions, Followed, Follower};
 pub use interpret::{
-    Assignment, BytesChange, Comparison, Operand, Predicate, PushedFilter, ROW_BYTES_MAX, RowChange,
-    value_bytes_max,
+    Assignment, BytesChange, Operand, Predicate, PushedFilter, ROW_BYTES_MAX, RowChange, value_bytes_max,
 };
 pub use protocol::{ColumnSlice, SLICE_BYTES_MAX, Sliced};
 pub use pulse::exchange_pulses;

@@ -11,8 +11,8 @@ use crate::api::*;
 use crate::interpret::FilteredScan;
 use crate::merge::{Source, fill, refill};
 use crate::partition_scan::PartitionScan;
-use crate::scan::ROWS_PER_HOLD;
 use crate::transaction::Transaction;
+use crate::visitor::ROWS_PER_HOLD;
 
 pub(crate) struct LockingScan {
     /// Rows that were looked at, by partition.

@@ -5,17 +5,17 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::time::Instant;
 
-use shoal_cluster::remote::is_not_leader;
 use shoal_types::key::KeySpec;
 use shoal_types::row::RowRef;
-use shoal_types::{Error, Result};
+use shoal_types::{NodeId, Result};
 
 use crate::api::*;
+use crate::fan_out::FanOut;
 use crate::interpret::FilteredScan;
 use crate::partition_scan::PartitionScan;
-use crate::remote::{Answer, LeaderWait, map_version};
-use crate::scan::{BYTES_PER_HOLD, HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
+use crate::remote::{Answer, Asked};
 use crate::transaction::Transaction;
+use crate::visitor::{BYTES_PER_HOLD, HOLD_MAX, Held, ROWS_PER_HOLD, ROWS_PER_LOOK};
 
 /// Rows of a partition's first batch, when no limit says how many are wanted; later batches are larger.
 const FIRST_BATCH: usize = 32;
@@ -200,37 +200,45 @@ pub(crate) async fn fill(
     request: &FilteredScan,
     transaction: &mut Transaction,
 ) -> Result<()> {
-    let wants = |sources: &[Source], number: &usize| sources[*number].wants_rows(request);
-    let mut wanting: Vec<usize> = (0..sources.len()).filter(|number| wants(sources, number)).collect();
-    let mut leader_wait = LeaderWait::default();
-    while !wanting.is_empty() {
-        let seen = map_version(&transaction.node);
-        let mut lost = None;
-        let (mut asked, mut askers) = (Vec::new(), Vec::new());
-        for &number in &wanting {
-            let source = &mut sources[number];
-            let Some(node) = transaction.route(source.walk.partition()).await? else {
-                if let Err(error) = source.fill_here(request, transaction).await {
-                    lost = Some(source.forgive(error)?);
-                }
-                continue;
-            };
-            asked.push(source.walk.send(request, transaction, node, source.batch_limit()).await?);
-            askers.push(number);
-        }
-        for (number, (_, answer)) in askers.into_iter().zip(transaction.gather(asked).await) {
-            let source = &mut sources[number];
-            match answer {
-                Ok(answer) => source.take(request, &answer)?,
-                Err(error) => lost = Some(source.forgive(error)?),
-            }
-        }
-        wanting.retain(|number| wants(sources, number));
-        if let Some(error) = lost {
-            leader_wait.wait(&transaction.node, seen, error).await?;
-        }
+    let wanting = (0..sources.len()).filter(|&number| sources[number].wants_rows(request)).collect();
+    transaction.fan_out(&mut FillSources { sources, request }, wanting).await
+}
+
+/// Reads for sources, by their numbers, until they want no more rows.
+struct FillSources<'a> {
+    sources: &'a mut [Source],
+    request: &'a FilteredScan,
+}
+
+impl FanOut for FillSources<'_> {
+    type Run = usize;
+
+    const TAKES_ALL_ANSWERS: bool = false;
+
+    fn partition_of(&self, number: &usize) -> u32 {
+        self.sources[*number].walk.partition()
     }
-    Ok(())
+
+    async fn ask(&mut self, transaction: &mut Transaction, number: &usize, node: NodeId) -> Result<Asked> {
+        let source = &mut self.sources[*number];
+        source.walk.send(self.request, transaction, node, source.batch_limit()).await
+    }
+
+    async fn run_here(&mut self, transaction: &mut Transaction, number: &mut usize) -> Result<()> {
+        self.sources[*number].fill_here(self.request, transaction).await
+    }
+
+    fn take(&mut self, _transaction: &mut Transaction, number: &mut usize, answer: &Answer) -> Result<()> {
+        self.sources[*number].take(self.request, answer)
+    }
+
+    fn is_done(&self, number: &usize) -> bool {
+        !self.sources[*number].wants_rows(self.request)
+    }
+
+    fn may_go_on_elsewhere(&self, number: &usize) -> bool {
+        !self.sources[*number].walk.has_begun()
+    }
 }
 
 impl Source {
@@ -296,14 +304,6 @@ impl Source {
         let &(_, row, end) = self.rows.get(self.next)?;
         self.next += 1;
         Some((&self.bytes[row..end], self.first_key()))
-    }
-
-    /// An error after which the partition may be asked again; others are given back.
-    fn forgive(&self, error: Error) -> Result<Error> {
-        match is_not_leader(&error) && !self.walk.has_begun() {
-            true => Ok(error),
-            false => Err(error),
-        }
     }
 
     /// Reads the next batch of a partition that is led here.

@@ -12,8 +12,8 @@ use crate::api::*;
 use crate::interpret::{FilteredScan, WireFilter};
 use crate::protocol::{self, ScanHead, ScannedRows};
 use crate::remote::{Answer, Asked, WorkFor};
-use crate::scan::{Held, Visitor};
 use crate::transaction::{Transaction, partition_range};
+use crate::visitor::{Held, Visitor};
 
 pub(crate) struct PartitionScan {
     partition: u32,

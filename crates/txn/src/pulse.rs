@@ -9,15 +9,16 @@
 //! has not spoken yet holds everything back.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use shoal_cluster::remote::not_leader;
 use shoal_cluster::{Node, Place};
-use shoal_types::{NodeId, Result, TableId, Timestamp};
+use shoal_types::{Error, NodeId, Result, TableId, Timestamp};
 
-use crate::gather::{join_all, join_all_seeing};
+use crate::gather::join_all;
+use crate::leader_wait::{LeaderWait, map_version};
 use crate::protocol::{self, PulseReply};
-use crate::remote::{LeaderWait, map_version};
 
 /// Takes a snapshot over all partitions, wherever they are led.
 pub(crate) async fn snapshot_of_all_nodes(node: &Arc<Node>) -> Result<Timestamp> {
@@ -56,17 +57,22 @@ async fn newest_visible(node: &Arc<Node>) -> Result<Timestamp> {
     let mut newest = Timestamp::ZERO;
     for (reply, (&leader, partitions)) in join_all(calls).await.into_iter().zip(&elsewhere) {
         let visible = match reply {
-            Ok(reply) => protocol::read_timestamp(&reply)?,
+            Ok(reply) => visible_in(&reply).inspect_err(|error| node.cut_off(leader, error))?,
             Err(_) => Timestamp::ZERO,
         };
         if visible == Timestamp::ZERO {
             partitions.iter().for_each(|&partition| remote.misplaced(partition, leader, None));
             return Err(not_leader(partitions[0]));
         }
+        node.clock().observe_peer(visible).inspect_err(|error| node.cut_off(leader, error))?;
         newest = newest.max(visible);
     }
     local.into_iter().try_for_each(|partition| node.leader(partition).map(drop))?;
     Ok(newest.max(node.visible()))
+}
+
+fn visible_in(reply: &[u8]) -> Result<Timestamp> {
+    protocol::read_timestamp(reply).map_err(Error::as_spoilt)
 }
 
 /// Tells all peers which snapshots are in use here, and learns what they have to tell. To be called several times a second:
@@ -76,21 +82,27 @@ pub async fn exchange_pulses(node: &Arc<Node>) {
     let Some(remote) = node.remote() else { return };
     let mut request = Vec::new();
     protocol::put_pulse(&mut request, node.snapshots().horizon());
-    let calls = remote.peers().into_iter().map(|peer| remote.call(peer, &request)).collect();
-    join_all_seeing(calls, |reply| {
-        if let Ok(reply) = reply {
-            observe_pulse(node, reply);
-        }
-    })
-    .await;
+    let mut calls: Vec<Pin<Box<dyn Future<Output = ()>>>> = Vec::new();
+    for peer in remote.peers() {
+        let (node, call) = (Arc::clone(node), remote.call(peer, &request));
+        calls.push(Box::pin(async move {
+            if let Ok(reply) = call.await
+                && let Err(error) = observe_pulse(&node, &reply)
+            {
+                node.cut_off(peer, &error);
+            }
+        }));
+    }
+    join_all(calls).await;
 }
 
-fn observe_pulse(node: &Node, reply: &[u8]) {
-    let Ok(reply) = PulseReply::read(reply) else { return };
+fn observe_pulse(node: &Node, reply: &[u8]) -> Result<()> {
+    let reply = PulseReply::read(reply).map_err(Error::as_spoilt)?;
     // Snapshots taken here from now on are not older.
-    node.clock().observe(reply.visible);
+    node.clock().observe_peer(reply.visible)?;
     node.snapshots().release(node.snapshots().take_at(reply.visible));
     for ((partition, table), rows) in reply.rows.iter() {
         node.note_remote_rows(partition, TableId(table), rows);
     }
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! Reads by key.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
-use shoal_cluster::remote::is_not_leader;
 use shoal_cluster::{Table, unique};
 use shoal_partition::{LockRequest, ReadView, Step};
 use shoal_types::row::{RowLayout, RowRef};
@@ -11,8 +11,9 @@ use shoal_types::{NodeId, Result, TableId};
 
 use crate::api::*;
 use crate::at_partition::PartitionOperation;
+use crate::fan_out::{FanOut, runs_of};
 use crate::protocol::{self, FoundRows, malformed};
-use crate::remote::{LeaderWait, WorkFor, map_version};
+use crate::remote::{Answer, Asked, WorkFor};
 use crate::transaction::Transaction;
 
 /// Keys that are read under one hold of a partition.
@@ -171,75 +172,9 @@ impl Transaction {
         if self.node.remote().is_none() {
             return self.get_here(places, &mut 0, &key_of, table.0, view, lock, visit).await;
         }
-        let mut left = places.to_vec();
-        let mut leader_wait = LeaderWait::default();
-        while !left.is_empty() {
-            left = self.get_everywhere(left, &key_of, table, view, lock, &mut leader_wait, visit).await?;
-        }
-        Ok(())
-    }
-
-    /// One round of questions; yields the keys that must be asked for again.
-    #[allow(clippy::too_many_arguments)]
-    async fn get_everywhere<'k>(
-        &mut self,
-        places: Vec<(u32, usize)>,
-        key_of: &impl Fn(usize) -> &'k [u8],
-        (table, layout): (TableId, &RowLayout),
-        view: ReadView,
-        lock: Option<LockRequest>,
-        leader_wait: &mut LeaderWait,
-        visit: &mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
-    ) -> Result<Vec<(u32, usize)>> {
-        let seen = map_version(&self.node);
-        let (mut asked, mut runs, mut here, mut left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for run in places.chunk_by(|one, other| one.0 == other.0) {
-            let partition = run[0].0;
-            let Some(node) = self.route(partition).await? else {
-                here.push(run);
-                continue;
-            };
-            let (now, later) = run.split_at(run.len().min(KEYS_PER_FRAME));
-            left.extend_from_slice(later);
-            let keys = now.iter().map(|&(_, position)| key_of(position));
-            self.begin_read(partition, node, table, view, lock, keys);
-            asked.push(self.send_work(partition, node, std::iter::empty()));
-            runs.push(now);
-        }
-        let mut lost = None;
-        for run in here {
-            let mut at = 0;
-            match self.get_here(run, &mut at, key_of, table, view, lock, visit).await {
-                Err(error) if is_not_leader(&error) => {
-                    left.extend_from_slice(&run[at..]);
-                    lost = Some(error);
-                }
-                other => other?,
-            }
-        }
-        for (run, (_, answer)) in runs.into_iter().zip(self.gather(asked).await) {
-            match answer {
-                Ok(answer) => {
-                    let found = FoundRows::read(answer.done()?)?;
-                    for (place, row) in found.rows.iter() {
-                        let &(_, position) = run.get(place as usize).ok_or_else(malformed)?;
-                        self.counters.read_row_count += 1;
-                        visit(position, layout.checked_row(row)?)?;
-                    }
-                    left.extend_from_slice(run.get(found.keys_done as usize..).ok_or_else(malformed)?);
-                }
-                Err(error) if is_not_leader(&error) => {
-                    left.extend_from_slice(run);
-                    lost = Some(error);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        if let Some(error) = lost {
-            leader_wait.wait(&self.node, seen, error).await?;
-        }
-        left.sort_unstable();
-        Ok(left)
+        let runs = runs_of(places, |place| place.0);
+        let (table, layout) = table;
+        self.fan_out(&mut GetRows { places, key_of: &key_of, table, layout, view, lock, visit }, runs).await
     }
 
     /// Makes the frame of a read.
@@ -338,6 +273,64 @@ impl Transaction {
         let key_of = |position: usize| hidden_keys[position].as_slice();
         self.get_at(&mut places, key_of, (hidden, unique::layout()), view, lock, &mut see).await?;
         Ok(found)
+    }
+}
+
+/// The rows with keys in known partitions, shown to `visit` with the keys' numbers.
+struct GetRows<'a, K> {
+    /// Partitions and numbers of keys.
+    places: &'a [(u32, usize)],
+    key_of: &'a K,
+    table: TableId,
+    layout: &'a RowLayout,
+    view: ReadView,
+    lock: Option<LockRequest>,
+    visit: &'a mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
+}
+
+impl<K> GetRows<'_, K> {
+    /// What goes in the next frame.
+    fn of_frame(&self, run: &Range<usize>) -> &[(u32, usize)] {
+        &self.places[run.start..run.end.min(run.start + KEYS_PER_FRAME)]
+    }
+}
+
+impl<'k, K: Fn(usize) -> &'k [u8]> FanOut for GetRows<'_, K> {
+    type Run = Range<usize>;
+
+    const TAKES_ALL_ANSWERS: bool = false;
+
+    fn partition_of(&self, run: &Range<usize>) -> u32 {
+        self.places[run.start].0
+    }
+
+    async fn ask(&mut self, transaction: &mut Transaction, run: &Range<usize>, node: NodeId) -> Result<Asked> {
+        let partition = self.partition_of(run);
+        let keys = self.of_frame(run).iter().map(|&(_, number)| (self.key_of)(number));
+        transaction.begin_read(partition, node, self.table, self.view, self.lock, keys);
+        Ok(transaction.send_work(partition, node, std::iter::empty()))
+    }
+
+    async fn run_here(&mut self, transaction: &mut Transaction, run: &mut Range<usize>) -> Result<()> {
+        let places = &self.places[..run.end];
+        let (table, view, lock) = (self.table, self.view, self.lock);
+        transaction.get_here(places, &mut run.start, self.key_of, table, view, lock, self.visit).await
+    }
+
+    fn take(&mut self, transaction: &mut Transaction, run: &mut Range<usize>, answer: &Answer) -> Result<()> {
+        let found = FoundRows::read(answer.done()?)?;
+        let asked = self.of_frame(run).len();
+        for (place, row) in found.rows.iter() {
+            let place = Some(place as usize).filter(|&place| place < asked).ok_or_else(malformed)?;
+            transaction.counters.read_row_count += 1;
+            (self.visit)(self.places[run.start + place].1, self.layout.checked_row(row)?)?;
+        }
+        run.start += Some(found.keys_done as usize).filter(|&done| done <= asked).ok_or_else(malformed)?;
+        Ok(())
+    }
+
+    fn is_done(&self, run: &Range<usize>) -> bool {
+        run.is_empty()
     }
 }
 

@@ -4,57 +4,23 @@
 //! sends it, and reads the reply. Requests to several partitions are sent before the first reply is awaited.
 //!
 //! When a partition turns out to be led elsewhere, or nowhere, an operation that has done nothing there waits a moment
-//! for the map to change and begins again ([`LeaderWait`]); a transaction that has joined the partition has lost
+//! for the map to change and begins again (`leader_wait`); a transaction that has joined the partition has lost
 //! what it had there and ends.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use shoal_cluster::remote::{is_not_leader, not_leader};
 use shoal_cluster::{Call, Node, PartitionGuard, Place, RequestError, Table};
 use shoal_partition::{ReadView, SavepointMark};
 use shoal_types::{Error, ErrorCode, NodeId, Outcome, Result, TableId, Timestamp};
-use tokio::time::Instant;
 
 use crate::gather::join_all_seeing;
+use crate::leader_wait::{LeaderWait, map_version};
 use crate::participants::Participants;
 use crate::protocol::{self, Status, WorkHead, WorkReply, Write, WriteStop};
 use crate::transaction::Transaction;
 use crate::wait::deadlock_error;
-
-/// How long an operation waits for a partition to get a leader.
-const LEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The map is looked at again after so long even if nobody says that it has changed.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
-
-/// Waiting for a partition's leader, up to a deadline that begins with the first wait.
-#[derive(Default)]
-pub(crate) struct LeaderWait {
-    deadline: Option<Instant>,
-}
-
-impl LeaderWait {
-    /// Waits until the map may have changed. `seen` is its version as it was before the attempt that failed.
-    ///
-    /// # Errors
-    /// `error`, when it has taken too long.
-    pub async fn wait(&mut self, node: &Node, seen: u64, error: Error) -> Result<()> {
-        let Some(remote) = node.remote() else { return Err(error) };
-        let now = Instant::now();
-        if now >= *self.deadline.get_or_insert(now + LEADER_TIMEOUT) {
-            return Err(error);
-        }
-        // Either end is a reason to look again.
-        let _ = tokio::time::timeout(LOOK_AGAIN, remote.map_changed(seen)).await;
-        Ok(())
-    }
-}
-
-/// The version of the map, to be read before an attempt that may find it outdated.
-pub(crate) fn map_version(node: &Node) -> u64 {
-    node.remote().map_or(0, |remote| remote.map_version())
-}
 
 /// Work that was sent.
 pub(crate) struct Asked {
@@ -331,7 +297,8 @@ impl Transaction {
             Err(failure) => return Err(self.lose_call(&asked, failure)),
         };
         // A reply that cannot be read leaves the part uncertain.
-        let reply = WorkReply::read(&bytes)?;
+        let reply = WorkReply::read(&bytes).map_err(Error::as_spoilt);
+        let reply = reply.inspect_err(|error| self.node.cut_off(asked.node, error))?;
         match &reply.status {
             Status::NotLeader(hint) => {
                 if let Some(remote) = self.node.remote() {

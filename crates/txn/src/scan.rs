@@ -3,25 +3,20 @@
 //! Unordered scans and scans of one partition show rows where they lie, range by range within partition by partition.
 //! Ordered scans over several partitions copy rows in batches, one a partition, and merge them by their index keys.
 
-use std::time::{Duration, Instant};
-
 use shoal_cluster::remote::is_not_leader;
-use shoal_partition::{Blocked, ReadView};
+use shoal_partition::ReadView;
+use shoal_types::Result;
 use shoal_types::row::RowRef;
-use shoal_types::{Error, Result};
 
 use crate::api::*;
 use crate::interpret::{FilteredScan, PushedFilter};
+use crate::leader_wait::{LeaderWait, map_version};
 use crate::locking_scan::LockingScan;
 use crate::merge::MergedScan;
 use crate::partition_scan::PartitionScan;
-use crate::remote::{Answer, LeaderWait, map_version};
+use crate::remote::Answer;
 use crate::transaction::Transaction;
-
-/// Rows that are shown under one hold of a partition.
-pub(crate) const ROWS_PER_HOLD: usize = 256;
-/// Bytes of rows that are: whoever keeps or sends them makes room first.
-pub(crate) const BYTES_PER_HOLD: usize = 1 << 20;
+use crate::visitor::{Held, ROWS_PER_HOLD, Visitor, hold_limit};
 
 /// A scan in progress; batches of rows under one hold of a partition each.
 pub struct TableScan {
@@ -49,12 +44,6 @@ struct InPlaceScan {
     taken: u64,
     /// Nothing is locked: see [`Transaction::look`].
     looks: bool,
-}
-
-/// What one hold of a partition came to.
-pub(crate) enum Held {
-    Rows,
-    Wait(Blocked),
 }
 
 impl Transaction {
@@ -143,86 +132,6 @@ impl Transaction {
     }
 }
 
-/// Rows that one hold may show.
-pub(crate) fn hold_limit(request: &ScanRequest) -> usize {
-    request.row_limit.map_or(ROWS_PER_HOLD, |limit| limit.clamp(1, ROWS_PER_HOLD as u64) as usize)
-}
-
-/// How the coordinator's visitor is asked from within a partition.
-pub(crate) struct Visitor<'a> {
-    pub visit: &'a mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
-    pub unlock_skipped: bool,
-    pub rows: usize,
-    bytes: usize,
-    /// After so many taken rows it pauses, where rows lie.
-    takes_left: u64,
-    /// It took the last row.
-    took: bool,
-    /// When it has shown the first rows, if there were many.
-    since: Option<Instant>,
-    paused: bool,
-    pub stopped: bool,
-    pub error: Option<Error>,
-}
-
-/// How long a visitor sees rows without a pause, for others want the partition and the thread as well; and the rows after which it
-/// looks at the clock.
-pub(crate) const HOLD_MAX: Duration = Duration::from_millis(1);
-pub(crate) const ROWS_PER_LOOK: usize = 16;
-
-impl<'a> Visitor<'a> {
-    pub fn new(visit: &'a mut dyn FnMut(RowRef<'_>) -> Result<Visit>, unlock_skipped: bool) -> Visitor<'a> {
-        Visitor {
-            visit,
-            unlock_skipped,
-            rows: 0,
-            bytes: 0,
-            takes_left: u64::MAX,
-            took: false,
-            since: None,
-            paused: false,
-            stopped: false,
-            error: None,
-        }
-    }
-
-    /// Sees a row where it lies, and pauses when enough rows were taken or the partition was held for long.
-    fn see_in_place(&mut self, row: RowRef<'_>) -> shoal_partition::VisitAnswer {
-        use shoal_partition::VisitAnswer;
-        let answer = self.see(row);
-        self.takes_left -= u64::from(self.took);
-        if self.rows.is_multiple_of(ROWS_PER_LOOK) {
-            self.paused |= self.since.get_or_insert_with(Instant::now).elapsed() >= HOLD_MAX;
-        }
-        self.paused |= self.takes_left == 0 || self.bytes >= BYTES_PER_HOLD;
-        match answer {
-            VisitAnswer::Continue if self.paused => VisitAnswer::Stop,
-            other => other,
-        }
-    }
-
-    pub fn see(&mut self, row: RowRef<'_>) -> shoal_partition::VisitAnswer {
-        use shoal_partition::VisitAnswer;
-        self.rows += 1;
-        self.bytes += row.bytes().len();
-        let answer = (self.visit)(row);
-        self.took = matches!(answer, Ok(Visit::Take));
-        match answer {
-            Ok(Visit::Take) => VisitAnswer::Continue,
-            Ok(Visit::Skip) if self.unlock_skipped => VisitAnswer::ContinueUnlocked,
-            Ok(Visit::Skip) => VisitAnswer::Continue,
-            Ok(Visit::TakeAndStop | Visit::Stop) => {
-                self.stopped = true;
-                VisitAnswer::Stop
-            }
-            Err(error) => {
-                self.error = Some(error);
-                VisitAnswer::Stop
-            }
-        }
-    }
-}
-
 impl TableScan {
     /// The columns of the rows that are shown: the pushed filter's, and behind them those by which the scan orders and unlocks rows. `None`: all of
     /// the table's.
@@ -304,7 +213,7 @@ impl InPlaceScan {
                 transaction.counters.read_row_count += visitor.rows as u64;
                 return Ok(false);
             }
-            if visitor.paused || visitor.bytes >= BYTES_PER_HOLD {
+            if visitor.has_enough() {
                 break;
             }
             if self.walk.is_done(request) {

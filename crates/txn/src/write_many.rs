@@ -4,19 +4,21 @@
 //! A batch is staged as a whole or not at all: a duplicate takes everything back and says which row it was. Rows that are not there
 //! to be changed or deleted do not stop it.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use shoal_cluster::remote::is_not_leader;
 use shoal_cluster::table_map::{ById, TableMap};
 use shoal_cluster::{RequestError, Table};
 use shoal_partition::{ReadView, Step};
-use shoal_types::{Error, Outcome, Result, TableId};
+use shoal_types::{Error, NodeId, Outcome, Result, TableId};
 
 use crate::api::*;
+use crate::fan_out::{FanOut, runs_of};
 use crate::interpret::{ChangeOfRow, RowChange, Staged, stage};
+use crate::leader_wait::{LeaderWait, map_version};
 use crate::protocol::{self, Write, WriteKind, WriteStop, put_bytes};
-use crate::remote::{Answer, LeaderWait, WorkFor, commit_lost, map_version};
+use crate::remote::{Answer, Asked, WorkFor, commit_lost};
 use crate::staging::{ROWS_PER_HOLD, duplicate, primary_key_of, unique_changes};
 use crate::transaction::Transaction;
 use crate::write_remote::{BYTES_PER_FRAME, ROWS_PER_FRAME};
@@ -241,79 +243,31 @@ impl Transaction {
     /// Writes in their partitions, wherever these are led: other nodes are all asked at once.
     async fn write_placed(&mut self, table: &Table, placed: &mut [Placed]) -> Result<Round> {
         placed.sort_by_key(|one| one.partition);
-        let mut round = Round::default();
-        let mut leader_wait = LeaderWait::default();
-        let mut runs: Vec<&[Placed]> = placed.chunk_by(|one, other| one.partition == other.partition).collect();
-        while !runs.is_empty() && round.stop.is_none() {
-            let seen = map_version(&self.node);
-            let (mut asked, mut sent, mut here) = (Vec::new(), Vec::new(), Vec::new());
-            let mut left: Vec<&[Placed]> = Vec::new();
-            for run in runs {
-                let partition = run[0].partition;
-                let Some(node) = self.route(partition).await? else {
-                    here.push(run);
-                    continue;
-                };
-                let (now, later) = run.split_at(writes_of_frame(run));
-                self.begin_work(WorkFor::joining(partition), node, now.iter().map(Placed::write));
-                protocol::put_then_nothing(&mut self.frame);
-                asked.push(self.send_work(partition, node, now.iter().map(|one| one.bytes.len())));
-                sent.push((now, later));
-            }
-            let (mut lost, mut failure) = (None, None);
-            for run in here {
-                let mut at = 0;
-                match self.write_here(table, run, &mut at, &mut round).await {
-                    Ok(()) => {}
-                    Err(error) if is_not_leader(&error) => {
-                        left.push(&run[at..]);
-                        lost = Some(error);
-                    }
-                    Err(error) => failure = Some(error),
-                }
-            }
-            for ((now, later), (_, answer)) in sent.into_iter().zip(self.gather(asked).await) {
-                match answer {
-                    Ok(answer) => {
-                        round.take(now, &answer, &self.node.catalog().tables_by_id)?;
-                        left.extend((!later.is_empty()).then_some(later));
-                    }
-                    Err(error) if is_not_leader(&error) => {
-                        left.extend([now, later].into_iter().filter(|writes| !writes.is_empty()));
-                        lost = Some(error);
-                    }
-                    Err(error) => failure = Some(error),
-                }
-            }
-            match (failure, lost) {
-                (Some(error), _) => return Err(error),
-                (None, Some(error)) if round.stop.is_none() => leader_wait.wait(&self.node, seen, error).await?,
-                _ => {}
-            }
-            runs = left;
-        }
-        Ok(round)
+        let runs = runs_of(placed, |one| one.partition);
+        let mut write = WriteRows { table, placed, round: Round::default() };
+        self.fan_out(&mut write, runs).await?;
+        Ok(write.round)
     }
 
     /// Writes, from `at` on, in a partition that is led here.
     async fn write_here(
         &mut self,
         table: &Table,
-        run: &[Placed],
+        placed: &[Placed],
         at: &mut usize,
         round: &mut Round,
     ) -> Result<()> {
-        while *at < run.len() && round.stop.is_none() {
-            let (id, token, partition) = (self.begin_writing(), self.token(), run[0].partition);
+        while *at < placed.len() && round.stop.is_none() {
+            let (id, token, partition) = (self.begin_writing(), self.token(), placed[*at].partition);
             let mut blocked = None;
             {
                 let mut guard =
                     Transaction::hold(&self.node, &mut self.participants, &self.tables, partition, true)?;
-                let hold_end = run.len().min(*at + ROWS_PER_HOLD);
-                let deleted = run[*at..hold_end].iter().filter(|one| one.kind == WriteKind::Delete);
+                let hold_end = placed.len().min(*at + ROWS_PER_HOLD);
+                let deleted = placed[*at..hold_end].iter().filter(|one| one.kind == WriteKind::Delete);
                 guard.warm(table.id(), deleted.map(|one| &*one.bytes));
                 while *at < hold_end {
-                    let one = &run[*at];
+                    let one = &placed[*at];
                     match stage(&mut guard, id, one.write(), token)? {
                         Step::Ready(Staged::Done) => {
                             Transaction::wrote(&mut self.participants, partition, one.bytes.len())?;
@@ -348,6 +302,58 @@ impl Transaction {
         let mut bytes = Vec::with_capacity(key.len() + 2);
         shoal_cluster::unique::hidden_primary_key(key, &mut bytes);
         (self.node.router().partition_of(&bytes), bytes)
+    }
+}
+
+/// Writes of any kind, until one of them stops the batch.
+struct WriteRows<'a> {
+    table: &'a Table,
+    placed: &'a [Placed],
+    round: Round,
+}
+
+impl<'a> WriteRows<'a> {
+    /// What goes in the next frame.
+    fn of_frame(&self, run: &Range<usize>) -> &'a [Placed] {
+        let run = &self.placed[run.clone()];
+        &run[..writes_of_frame(run)]
+    }
+}
+
+impl FanOut for WriteRows<'_> {
+    type Run = Range<usize>;
+
+    const TAKES_ALL_ANSWERS: bool = true;
+
+    fn partition_of(&self, run: &Range<usize>) -> u32 {
+        self.placed[run.start].partition
+    }
+
+    async fn ask(&mut self, transaction: &mut Transaction, run: &Range<usize>, node: NodeId) -> Result<Asked> {
+        let (writes, partition) = (self.of_frame(run), self.partition_of(run));
+        transaction.begin_work(WorkFor::joining(partition), node, writes.iter().map(Placed::write));
+        protocol::put_then_nothing(&mut transaction.frame);
+        Ok(transaction.send_work(partition, node, writes.iter().map(|one| one.bytes.len())))
+    }
+
+    async fn run_here(&mut self, transaction: &mut Transaction, run: &mut Range<usize>) -> Result<()> {
+        let placed = &self.placed[..run.end];
+        transaction.write_here(self.table, placed, &mut run.start, &mut self.round).await
+    }
+
+    fn take(&mut self, transaction: &mut Transaction, run: &mut Range<usize>, answer: &Answer) -> Result<()> {
+        let writes = self.of_frame(run);
+        self.round.take(writes, answer, &transaction.node.catalog().tables_by_id)?;
+        run.start += writes.len();
+        Ok(())
+    }
+
+    fn is_done(&self, run: &Range<usize>) -> bool {
+        run.is_empty()
+    }
+
+    fn is_over(&self) -> bool {
+        self.round.stop.is_some()
     }
 }
 

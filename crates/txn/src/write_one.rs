@@ -2,13 +2,14 @@
 
 use std::marker::PhantomData;
 
-use shoal_cluster::Table;
-use shoal_partition::{LockPolicy, LockRequest, ReadView, Step, WriteOutcome};
+use shoal_cluster::{PartitionGuard, Table};
+use shoal_partition::{LockPolicy, LockRequest, ReadView, Step, WaitToken, WriteOutcome};
 use shoal_types::row::RowRef;
-use shoal_types::{Error, IndexId, NodeId, Result, TableId};
+use shoal_types::{Error, IndexId, NodeId, Result, TableId, TransactionId};
 
 use crate::api::*;
 use crate::at_partition::PartitionOperation;
+use crate::participants::Participants;
 use crate::protocol::{FoundRows, Write, WriteKind, WriteStop};
 use crate::staging::{Placed, RunEnd, UniqueChange, duplicate, internal, row_gone, unique_changes};
 use crate::transaction::Transaction;
@@ -56,12 +57,10 @@ impl PartitionOperation for DeleteOne<'_> {
     type Output = bool;
 
     fn try_here(&mut self, transaction: &mut Transaction, partition: u32) -> Result<Step<bool>> {
-        let (id, token) = (transaction.begin_writing(), transaction.token());
-        let Transaction { node, participants, tables, .. } = transaction;
-        let mut guard = Transaction::hold(node, participants, tables, partition, true)?;
-        Ok(match guard.delete(id, self.table, self.primary_key, token)? {
+        let mut held = transaction.hold_to_write(partition)?;
+        Ok(match held.guard.delete(held.id, self.table, self.primary_key, held.token)? {
             Step::Ready(WriteOutcome::Done) => {
-                Transaction::wrote(participants, partition, self.primary_key.len())?;
+                held.wrote(self.primary_key.len())?;
                 Step::Ready(true)
             }
             Step::Ready(_) => Step::Ready(false),
@@ -85,12 +84,10 @@ impl PartitionOperation for UpdateOne<'_> {
     type Output = Inserted;
 
     fn try_here(&mut self, transaction: &mut Transaction, partition: u32) -> Result<Step<Inserted>> {
-        let (id, token) = (transaction.begin_writing(), transaction.token());
-        let Transaction { node, participants, tables, .. } = transaction;
-        let mut guard = Transaction::hold(node, participants, tables, partition, true)?;
-        Ok(match guard.update(id, self.table.id(), self.row, token)? {
+        let mut held = transaction.hold_to_write(partition)?;
+        Ok(match held.guard.update(held.id, self.table.id(), self.row, held.token)? {
             Step::Ready(WriteOutcome::Done) => {
-                Transaction::wrote(participants, partition, self.row.len())?;
+                held.wrote(self.row.len())?;
                 Step::Ready(Inserted::Done)
             }
             Step::Ready(WriteOutcome::Duplicate { index, row }) => {
@@ -137,17 +134,16 @@ impl<R, D: FnMut(RowRef<'_>) -> Result<(Modification, R)>> PartitionOperation fo
 
     fn try_here(&mut self, transaction: &mut Transaction, partition: u32) -> Result<Step<Self::Output>> {
         let (table, primary_key) = (self.table, self.primary_key);
-        let (id, token) = (transaction.begin_writing(), transaction.token());
-        let view = ReadView::newest(Some(id), token);
         let request = transaction.lock_to_modify();
-        let Transaction { node, participants, tables, counters, .. } = transaction;
-        let mut guard = Transaction::hold(node, participants, tables, partition, true)?;
+        let mut held = transaction.hold_to_write(partition)?;
+        let (id, token, guard) = (held.id, held.token, &mut held.guard);
+        let view = ReadView::newest(Some(id), token);
         let row = match guard.get(&view, table.id(), primary_key, Some(request))? {
             Step::Ready(Some(row)) => row,
             Step::Ready(None) => return Ok(Step::Ready(None)),
             Step::Wait(blocked) => return Ok(Step::Wait(blocked)),
         };
-        counters.read_row_count += 1;
+        held.counters.read_row_count += 1;
         let (modification, result) = (self.decide)(row)?;
         let new = match &modification {
             Modification::Keep { unlock } => {
@@ -170,7 +166,7 @@ impl<R, D: FnMut(RowRef<'_>) -> Result<(Modification, R)>> PartitionOperation fo
         Ok(match step {
             Step::Ready(WriteOutcome::Done) => {
                 let bytes = new.map_or(primary_key.len(), <[u8]>::len);
-                Transaction::wrote(participants, partition, bytes)?;
+                held.wrote(bytes)?;
                 Step::Ready(Some(Modified { outcome: Inserted::Done, changes, result }))
             }
             Step::Ready(WriteOutcome::Duplicate { index, row }) => {
@@ -219,7 +215,32 @@ impl<R, D: FnMut(RowRef<'_>) -> Result<(Modification, R)>> PartitionOperation fo
     }
 }
 
+/// A partition that is held for a write, and what the transaction notes of it.
+struct HeldToWrite<'t> {
+    guard: PartitionGuard<'t>,
+    partition: u32,
+    id: TransactionId,
+    token: WaitToken,
+    participants: &'t mut Participants,
+    counters: &'t mut TransactionCounters,
+}
+
+impl HeldToWrite<'_> {
+    #[inline]
+    fn wrote(&mut self, bytes: usize) -> Result<()> {
+        Transaction::wrote(self.participants, self.partition, bytes)
+    }
+}
+
 impl Transaction {
+    #[inline]
+    fn hold_to_write(&mut self, partition: u32) -> Result<HeldToWrite<'_>> {
+        let (id, token) = (self.begin_writing(), self.token());
+        let Transaction { node, participants, tables, counters, .. } = self;
+        let guard = Transaction::hold(node, participants, tables, partition, true)?;
+        Ok(HeldToWrite { guard, partition, id, token, participants, counters })
+    }
+
     fn lock_to_modify(&self) -> LockRequest {
         let lock_gaps = self.isolation != Isolation::ReadCommitted;
         LockRequest { mode: LockMode::Exclusive, policy: LockPolicy::Wait, lock_gaps }

@@ -1,10 +1,12 @@
 //! Writes at leaders on other nodes.
 
-use shoal_cluster::remote::is_not_leader;
+use std::ops::Range;
+
 use shoal_types::{NodeId, Result, TableId};
 
+use crate::fan_out::{FanOut, runs_of};
 use crate::protocol::{self, Write, WriteKind};
-use crate::remote::{Answer, LeaderWait, WorkFor, map_version};
+use crate::remote::{Answer, Asked, WorkFor};
 use crate::staging::Placed;
 use crate::transaction::Transaction;
 
@@ -33,62 +35,62 @@ impl Transaction {
     /// Inserts rows, sorted by partition, wherever these are led: other nodes are all asked at once. False: some row is a
     /// duplicate.
     pub(crate) async fn insert_everywhere(&mut self, table: TableId, placed: &[Placed<'_>]) -> Result<bool> {
-        let mut leader_wait = LeaderWait::default();
-        let mut runs: Vec<&[Placed<'_>]> =
-            placed.chunk_by(|one, other| one.partition == other.partition).collect();
-        while !runs.is_empty() {
-            let seen = map_version(&self.node);
-            let (mut asked, mut sent, mut here) = (Vec::new(), Vec::new(), Vec::new());
-            let mut left: Vec<&[Placed<'_>]> = Vec::new();
-            for run in runs {
-                let partition = run[0].partition;
-                let Some(node) = self.route(partition).await? else {
-                    here.push(run);
-                    continue;
-                };
-                let (now, later) = run.split_at(rows_of_frame(run));
-                let write = |one: &Placed<'_>| one.row.len();
-                let writes = now.iter().map(|one| Write { kind: WriteKind::Insert, table, bytes: one.row });
-                self.begin_work(WorkFor::joining(partition), node, writes);
-                protocol::put_then_nothing(&mut self.frame);
-                asked.push(self.send_work(partition, node, now.iter().map(write)));
-                sent.push((now, later));
-            }
-            let mut has_duplicate = false;
-            let mut lost = None;
-            for run in here {
-                let mut at = 0;
-                match self.insert_here(table, run, &mut at).await {
-                    Ok(is_done) => has_duplicate |= !is_done,
-                    Err(error) if is_not_leader(&error) => {
-                        left.push(&run[at..]);
-                        lost = Some(error);
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            let mut failure = None;
-            for ((now, later), (_, answer)) in sent.into_iter().zip(self.gather(asked).await) {
-                match answer {
-                    Ok(answer) => {
-                        has_duplicate |= answer.stop()?.is_some();
-                        left.extend((!later.is_empty()).then_some(later));
-                    }
-                    Err(error) if is_not_leader(&error) => {
-                        left.extend([now, later].into_iter().filter(|rows| !rows.is_empty()));
-                        lost = Some(error);
-                    }
-                    Err(error) => failure = Some(error),
-                }
-            }
-            match (failure, lost) {
-                (Some(error), _) => return Err(error),
-                _ if has_duplicate => return Ok(false),
-                (None, Some(error)) => leader_wait.wait(&self.node, seen, error).await?,
-                (None, None) => {}
-            }
-            runs = left;
-        }
-        Ok(true)
+        let runs = runs_of(placed, |one| one.partition);
+        let mut insert = InsertRows { table, placed, has_duplicate: false };
+        self.fan_out(&mut insert, runs).await?;
+        Ok(!insert.has_duplicate)
+    }
+}
+
+/// Inserts rows until one of them is a duplicate.
+struct InsertRows<'a> {
+    table: TableId,
+    placed: &'a [Placed<'a>],
+    has_duplicate: bool,
+}
+
+impl<'a> InsertRows<'a> {
+    /// What goes in the next frame.
+    fn of_frame(&self, run: &Range<usize>) -> &'a [Placed<'a>] {
+        let run = &self.placed[run.clone()];
+        &run[..rows_of_frame(run)]
+    }
+}
+
+impl FanOut for InsertRows<'_> {
+    type Run = Range<usize>;
+
+    const TAKES_ALL_ANSWERS: bool = true;
+
+    fn partition_of(&self, run: &Range<usize>) -> u32 {
+        self.placed[run.start].partition
+    }
+
+    async fn ask(&mut self, transaction: &mut Transaction, run: &Range<usize>, node: NodeId) -> Result<Asked> {
+        let (rows, partition, table) = (self.of_frame(run), self.partition_of(run), self.table);
+        let writes = rows.iter().map(|one| Write { kind: WriteKind::Insert, table, bytes: one.row });
+        transaction.begin_work(WorkFor::joining(partition), node, writes);
+        protocol::put_then_nothing(&mut transaction.frame);
+        Ok(transaction.send_work(partition, node, rows.iter().map(|one| one.row.len())))
+    }
+
+    async fn run_here(&mut self, transaction: &mut Transaction, run: &mut Range<usize>) -> Result<()> {
+        let placed = &self.placed[..run.end];
+        self.has_duplicate |= !transaction.insert_here(self.table, placed, &mut run.start).await?;
+        Ok(())
+    }
+
+    fn take(&mut self, _transaction: &mut Transaction, run: &mut Range<usize>, answer: &Answer) -> Result<()> {
+        self.has_duplicate |= answer.stop()?.is_some();
+        run.start += self.of_frame(run).len();
+        Ok(())
+    }
+
+    fn is_done(&self, run: &Range<usize>) -> bool {
+        run.is_empty()
+    }
+
+    fn is_over(&self) -> bool {
+        self.has_duplicate
     }
 }

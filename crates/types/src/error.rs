@@ -44,6 +44,7 @@ struct ErrorBody {
     outcome: Outcome,
     rolls_back_transaction: bool,
     transient: Option<Transient>,
+    is_spoilt: bool,
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -58,6 +59,7 @@ impl Error {
             outcome: Outcome::NotCommitted,
             rolls_back_transaction: matches!(code, ErrorCode::LockDeadlock),
             transient: None,
+            is_spoilt: false,
         }))
     }
 
@@ -79,6 +81,12 @@ impl Error {
     /// Errno 1105, for conditions that have no number of their own.
     pub fn unknown(message: impl Into<String>) -> Error {
         Error::new(ErrorCode::UnknownError, message)
+    }
+
+    /// Marks what another node has sent as something that no node sends, whatever has happened: it is cut off.
+    pub fn as_spoilt(mut self) -> Error {
+        self.0.is_spoilt = true;
+        self
     }
 
     pub fn with_outcome(mut self, outcome: Outcome) -> Error {
@@ -114,6 +122,11 @@ impl Error {
 
     pub fn rolls_back_transaction(&self) -> bool {
         self.0.rolls_back_transaction
+    }
+
+    /// Another node has sent what no node sends.
+    pub fn is_spoilt(&self) -> bool {
+        self.0.is_spoilt
     }
 
     /// Set if the request may be repeated: elsewhere, or after a moment.

@@ -1,6 +1,6 @@
 //! The one semantic layer below everything: values, column types, collations, row and key codecs, ids, errors.
 //!
-//! Every node and every door (SQL, HandlerSocket, native client) shares these definitions, so a value means the
+//! Every node and every interface (SQL, HandlerSocket, native client) shares these definitions, so a value means the
 //! same thing wherever it is looked at. Nothing here knows of tables at rest, sockets, sessions or the clock.
 
 pub mod charset;
@@ -19,6 +19,7 @@ pub mod schema;
 pub mod sql_type;
 pub mod store;
 pub mod temporal;
+pub mod truth;
 pub mod value;
 
 pub use charset::Charset;
@@ -32,4 +33,5 @@ pub use schema::{Column, ColumnDefault, Index, IndexColumn, IndexMethod, TableSc
 pub use sql_type::{BaseType, SqlType};
 pub use store::{StoreOptions, StoreTarget, Warning, WarningLevel, store_value};
 pub use temporal::{Date, DateRules, DateTime, Interval, IntervalUnit, TemporalContext, Time, TimeZone};
+pub use truth::Comparison;
 pub use value::{EnumValue, SetValue, Value};

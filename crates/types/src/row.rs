@@ -113,7 +113,7 @@ impl RowLayout {
             false => {
                 let (bytes, columns) = (bytes.len(), self.types.len());
                 let message = format!("internal: {bytes} bytes from another node are no row of {columns} columns");
-                Err(Error::unknown(message))
+                Err(Error::unknown(message).as_spoilt())
             }
         }
     }
@@ -240,6 +240,26 @@ impl RowLayout {
         }
         Ok(())
     }
+}
+
+/// The bytes that a column of its type stores for a value, which was converted to that type; `None`: NULL. Timestamps are turned
+/// from `zone` to UTC.
+///
+/// # Errors
+/// As `RowLayout::encode`.
+pub fn encode_column(value: &Value, sql_type: &SqlType, zone: &TimeZone) -> Result<Option<Vec<u8>>> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let mut raw = Vec::new();
+    match fixed_width(sql_type) {
+        Some(width) => {
+            raw.resize(width, 0);
+            write_fixed(value, sql_type, zone, &mut raw)?;
+        }
+        None => append_variable(value, &mut raw)?,
+    }
+    Ok(Some(raw))
 }
 
 /// What goes into a column.

@@ -10,13 +10,27 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 use shoal_partition::Millis;
-use shoal_types::Timestamp;
+use shoal_types::{Error, Result, Timestamp};
 
 const COUNTER_BITS: u32 = 12;
 
 /// 1 January 2100: readings until then fit.
 const LAST_MICROS: u64 = 4_102_444_800_000_000;
 const _: () = assert!(LAST_MICROS.leading_zeros() >= COUNTER_BITS);
+
+/// Another node's clock is not believed if it is further ahead than this of both clocks here. Clocks that were wrong when a cluster
+/// ran and have been set right leave its nodes ahead of their hosts, and a node that comes anew must believe them.
+const AHEAD_MAX: u64 = reading(365 * 86_400 * 1_000_000);
+
+/// Far ahead of what is known here: it can be right if the host's clock says so too.
+#[cold]
+fn check_believable(seen: Timestamp) -> Result<()> {
+    if seen.0 <= reading(wall_micros()) + AHEAD_MAX && seen.0 <= reading(LAST_MICROS) {
+        return Ok(());
+    }
+    let message = format!("timestamp {seen} is years ahead of the clocks here: no node's clock shows that");
+    Err(Error::unknown(message).as_spoilt())
+}
 
 #[derive(Debug, Default)]
 pub struct HybridClock {
@@ -79,12 +93,22 @@ impl HybridClock {
         }
     }
 
-    /// The same with what a frame says. A value that no clock shows in this century is ignored: behind it no reading could rise any more.
+    /// The same with what a frame says.
+    ///
+    /// # Errors
+    /// It is far beyond this clock and that of the host, or no clock shows it in this century: behind that no reading could rise any
+    /// more. Nothing is observed.
     #[inline]
-    pub fn observe_peer(&self, seen: Timestamp) {
-        if seen.0 <= reading(LAST_MICROS) {
-            self.observe(seen);
+    pub fn observe_peer(&self, seen: Timestamp) -> Result<()> {
+        let known = self.latest().0;
+        if known >= seen.0 {
+            return Ok(());
         }
+        if seen.0 > known.saturating_add(AHEAD_MAX) || seen.0 > reading(LAST_MICROS) {
+            check_believable(seen)?;
+        }
+        self.observe(seen);
+        Ok(())
     }
 }
 
@@ -157,12 +181,22 @@ mod tests {
     }
 
     #[test]
-    fn a_peers_clock_that_cannot_be_is_ignored() {
+    fn a_peers_clock_that_cannot_be_is_refused() {
         let clock = HybridClock::default();
-        clock.observe_peer(Timestamp::MAX);
-        assert_eq!(clock.latest(), Timestamp::ZERO);
-        clock.observe_peer(Timestamp(reading(LAST_MICROS)));
-        assert_eq!(clock.latest(), Timestamp(reading(LAST_MICROS)));
+        let now = reading(wall_micros());
+        for seen in [Timestamp::MAX, Timestamp(reading(LAST_MICROS)), Timestamp(now + 2 * AHEAD_MAX)] {
+            assert!(clock.observe_peer(seen).unwrap_err().is_spoilt());
+            assert_eq!(clock.latest(), Timestamp::ZERO);
+        }
+        let ahead = Timestamp(now + AHEAD_MAX);
+        clock.observe_peer(ahead).unwrap();
+        assert_eq!(clock.latest(), ahead);
+        // Where the clock here is ahead of its host's, that of a peer may be as well.
+        let further = Timestamp(ahead.0 + AHEAD_MAX);
+        clock.observe_peer(further).unwrap();
+        assert_eq!(clock.latest(), further);
+        let clock = HybridClock::starting_after(Timestamp(reading(LAST_MICROS)));
+        assert!(clock.observe_peer(Timestamp(reading(LAST_MICROS) + 1)).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use shoal_partition::Timing;
 use shoal_transport::Transporter;
-use shoal_types::{NodeId, PartitionId};
+use shoal_types::{NodeId, PartitionId, Result};
 
 /// What a node is for; any mix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +89,15 @@ pub struct ClusterOptions {
     pub unsent_bytes_max: Option<usize>,
     /// The best way to nodes of the same host.
     pub transporter: Transporter,
+}
+
+/// How long the replicas of nodes wait that show each other signs of life every `heartbeat_ms`. Leaders speak twice as often: leases,
+/// which others wait for when a leader's connections are closed, are short then, and still outlast heartbeats that are late.
+///
+/// # Errors
+/// The two do not go together.
+pub fn timing(heartbeat_ms: u64, election_ms: u64) -> Result<Timing> {
+    Timing::new((heartbeat_ms / 2).max(1), election_ms)
 }
 
 impl ClusterOptions {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use shoal_types::{Collation, Error, ErrorCode, Result, TableId, TableSchema};
+use shoal_types::{Collation, Error, ErrorCode, NodeId, Result, TableId, TableSchema};
 
 use crate::dictionary::sequence::Sequence;
 use crate::dictionary::table::Table;
@@ -21,6 +21,8 @@ pub struct Catalog {
     pub users: BTreeMap<(String, String), Arc<User>>,
     /// Global system variables that were set with SET PERSIST.
     pub variables: BTreeMap<String, String>,
+    /// Tables that nobody uses but the definition that has them; see `holds`.
+    pub held: BTreeMap<TableId, Hold>,
     /// The version that this one was made from, if it was not made out of nothing.
     pub(crate) based_on: Option<u64>,
     /// Tables that came, went or changed since then; some of them more than once.
@@ -48,6 +50,14 @@ pub struct User {
     pub grants: Vec<(String, String, u64)>,
 }
 
+/// Which definition has a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    pub node: NodeId,
+    /// No other definition of that node has had it.
+    pub token: u64,
+}
+
 /// One step of a dictionary change; a DDL statement is a list of them that takes effect as one.
 #[derive(Clone, Debug)]
 pub enum Change {
@@ -62,6 +72,9 @@ pub enum Change {
     /// that, as building or dropping indexes, follows from the difference between the two definitions.
     PutTable(TableSchema),
     DropTable(TableId),
+    /// Nobody uses the table but this definition, until the table is put anew, dropped or freed.
+    HoldTable(TableId, Hold),
+    FreeTable(TableId),
     PutUser(User),
     DropUser {
         user: String,
@@ -119,6 +132,12 @@ impl Catalog {
             }
             Change::PutTable(schema) => self.put_table(schema.clone())?,
             Change::DropTable(id) => self.drop_table(*id),
+            Change::HoldTable(id, hold) => {
+                self.held.insert(*id, *hold);
+            }
+            Change::FreeTable(id) => {
+                self.held.remove(id);
+            }
             Change::PutUser(user) => {
                 self.users.insert((user.user.clone(), user.host.clone()), Arc::new(user.clone()));
             }
@@ -210,6 +229,7 @@ impl Catalog {
     }
 
     fn remove_table(&mut self, id: TableId) {
+        self.held.remove(&id);
         let Some(table) = self.tables_by_id.remove(&id) else { return };
         self.touch(id);
         if let Some(database) = self.databases.get_mut(&table.schema.database)

@@ -5,6 +5,7 @@
 //! whether the session that asked for it still waits or not.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use prost::Message;
@@ -27,6 +28,23 @@ use crate::storage::sequencer::log_room_for;
 pub struct HeldTables {
     _here: ExclusiveTables,
     _elsewhere: Option<TablesElsewhere>,
+    _counted: Counted,
+}
+
+/// One more than without this.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Counted {
+        count.fetch_add(1, Ordering::Relaxed);
+        Counted(Arc::clone(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Dictionary {
@@ -54,13 +72,14 @@ impl Dictionary {
     /// 1205 when that takes too long.
     pub async fn exclusive_tables(&self, tables: &[Arc<Table>], timeout: Duration) -> Result<HeldTables> {
         let deadline = Instant::now() + timeout;
+        let _counted = Counted::new(&self.tables_kept);
         let held = if self.cluster().is_some() {
             let (here, elsewhere) = self.exclusive_in_cluster(tables, timeout).await?;
-            HeldTables { _here: here, _elsewhere: Some(elsewhere) }
+            HeldTables { _here: here, _elsewhere: Some(elsewhere), _counted }
         } else {
             let here = self.metadata_locks.exclusive(tables, timeout).await?;
             self.wait_until_applied().await?;
-            HeldTables { _here: here, _elsewhere: None }
+            HeldTables { _here: here, _elsewhere: None, _counted }
         };
         self.settle_tables(tables, deadline.saturating_duration_since(Instant::now())).await?;
         Ok(held)

@@ -77,7 +77,7 @@ impl Dictionary {
     async fn fetch_all(&self) -> Result<()> {
         let (cluster, ..) = self.meta_state()?;
         loop {
-            let (_, reply) = cluster.ask_meta_leader(Ask::FetchCatalog(self.catalog_version())).await?;
+            let (_, reply) = self.ask_meta_leader(cluster, Ask::FetchCatalog(self.catalog_version())).await?;
             match reply {
                 ServiceReply { snapshot: Some(head), .. } => self.fetch_snapshot(&head).await?,
                 ServiceReply { changes, .. } if changes.is_empty() => return Ok(()),
@@ -96,7 +96,7 @@ impl Dictionary {
         let mut bytes = Vec::new();
         while number < head.pieces {
             let wanted = SnapshotPiece { version: head.version, number };
-            let (_, reply) = cluster.ask_meta_leader(Ask::FetchSnapshot(wanted)).await?;
+            let (_, reply) = self.ask_meta_leader(cluster, Ask::FetchSnapshot(wanted)).await?;
             if reply.pieces.is_empty() {
                 return Ok(());
             }

@@ -26,9 +26,15 @@ use crate::dictionary::catalog::Change;
 use crate::dictionary::metadata_lock::ExclusiveTables;
 use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
-use crate::membership::messages::{Ask, ChangeCatalog, ExclusiveTablesOf, LockTokens};
+use crate::membership::messages::{Ask, ChangeCatalog, ExclusiveTablesOf, LockTokens, ServiceReply};
 use crate::membership::peers::Membership;
-use crate::membership::requests::{REQUEST_TIMEOUT, RETRY_AFTER};
+use crate::membership::requests::{Patience, REQUEST_TIMEOUT, RETRY_AFTER};
+
+/// Where nobody can use the tables concerned meanwhile: longer than an election takes, and than connections that were reset need.
+const WHILE_TABLES_ARE_KEPT: Patience =
+    Patience { total: Duration::from_secs(3), without_majority: Duration::from_millis(200) };
+/// A node that is asked to follow meanwhile is asked again after so long.
+const FOLLOW_ROUND: Duration = Duration::from_millis(500);
 
 /// What a node keeps for the dictionary of its cluster.
 #[derive(Default)]
@@ -66,14 +72,20 @@ impl Drop for BeingFilled {
 }
 
 /// A token is wanted until this is dropped.
-struct WantedToken {
+pub(crate) struct WantedToken {
     token: u64,
     wanted: Arc<Mutex<HashSet<u64>>>,
 }
 
+impl WantedToken {
+    pub(crate) fn get(&self) -> u64 {
+        self.token
+    }
+}
+
 impl MetaState {
     /// A token that no other process has ever used, earlier ones of this node included.
-    fn new_token(&self, incarnation: u64) -> WantedToken {
+    pub(crate) fn new_token(&self, incarnation: u64) -> WantedToken {
         let token = incarnation.wrapping_add(self.next_token.fetch_add(1, Ordering::Relaxed));
         lock(&self.wanted).insert(token);
         WantedToken { token, wanted: Arc::clone(&self.wanted) }
@@ -115,9 +127,9 @@ impl Drop for TablesElsewhere {
     }
 }
 
-fn not_followed(version: u64) -> Error {
+fn not_followed(version: u64, patience: Duration) -> Error {
     temporary(format!(
-        "the definition is made (dictionary version {version}), but not every node has followed within {REQUEST_TIMEOUT:?}"
+        "the definition is made (dictionary version {version}), but not every node has followed within {patience:?}"
     ))
     .with_outcome(Outcome::Unknown)
 }
@@ -180,15 +192,19 @@ impl Dictionary {
     /// Lets go of what is kept for other nodes that do not want it any more: where a link broke for them alone, word of that was
     /// lost, or came before what they had asked for. One look.
     pub(crate) fn check_locks(&self) {
-        let Ok((cluster, meta, _)) = self.meta_state() else { return };
+        let Ok((cluster, meta, partition)) = self.meta_state() else { return };
         let keeps_none = lock(&meta.definers).is_empty() && lock(&meta.tables).is_empty();
-        if keeps_none || meta.is_checking_locks.swap(true, Ordering::AcqRel) {
+        let frees_tables = !self.catalog().held.is_empty() && self.leader(partition).is_ok();
+        if (keeps_none && !frees_tables) || meta.is_checking_locks.swap(true, Ordering::AcqRel) {
             return;
         }
         let handle = self.handle.clone();
         cluster.spawn(move || async move {
             let Some(dictionary) = handle.upgrade() else { return };
             dictionary.release_unwanted_locks().await;
+            if frees_tables {
+                dictionary.free_unwanted_tables().await;
+            }
             dictionary.meta.is_checking_locks.store(false, Ordering::Release);
         });
     }
@@ -215,7 +231,7 @@ impl Dictionary {
     pub async fn definition_lock(&self) -> Result<DefinitionLock> {
         let Some(cluster) = self.cluster() else { return Ok(DefinitionLock::default()) };
         let token = self.meta.new_token(cluster.incarnation);
-        let (leader, reply) = cluster.ask_meta_leader(Ask::LockDefinitions(token.token)).await?;
+        let (leader, reply) = self.ask_meta_leader(cluster, Ask::LockDefinitions(token.token)).await?;
         let held = DefinitionLock { held: Some((Arc::clone(cluster), leader, token)) };
         self.fetch_catalog(reply.value).await?;
         Ok(held)
@@ -304,12 +320,24 @@ impl Dictionary {
         let base = self.catalog_version();
         let bytes = StoredChanges::of(changes).encode_to_vec();
         let ask = Ask::ChangeCatalog(ChangeCatalog { base, changes: bytes.clone() });
-        let version = match cluster.ask_meta_leader(ask).await {
+        let version = match self.ask_meta_leader(cluster, ask).await {
             Ok((_, reply)) => reply.value,
             Err(error) if error.outcome() == Outcome::Unknown => self.find_out(base, &bytes, error).await?,
             Err(error) => return Err(error),
         };
         self.have_catalog_everywhere(version).await
+    }
+
+    /// How long a definition waits for a management node that leads, and for others to follow.
+    fn patience(&self) -> Patience {
+        match self.tables_kept.load(Ordering::Relaxed) {
+            0 => Patience::REQUEST,
+            _ => WHILE_TABLES_ARE_KEPT,
+        }
+    }
+
+    pub(crate) async fn ask_meta_leader(&self, cluster: &Membership, ask: Ask) -> Result<(NodeId, ServiceReply)> {
+        cluster.ask_leader(cluster.options.partition_count(), ask, self.patience()).await
     }
 
     /// Whether a change was made whose author has lost the answer: the version that was made by it, else `error`.
@@ -318,33 +346,42 @@ impl Dictionary {
     /// made in its place, after which it comes too late.
     async fn find_out(&self, base: u64, bytes: &[u8], error: Error) -> Result<u64> {
         let (cluster, ..) = self.meta_state()?;
-        let deadline = Instant::now() + REQUEST_TIMEOUT;
+        let patience = self.patience();
+        let text = format!("{}; the definition may have been made or not", error.message());
+        let unknown = Error::new(ErrorCode::GetTemporaryErrmsg, text).with_outcome(Outcome::Unknown);
+        let deadline = Instant::now() + patience.total;
         while Instant::now() < deadline {
-            if let Ok((_, reply)) = cluster.ask_meta_leader(Ask::FetchCatalog(base)).await {
+            let newest = self.ask_meta_leader(cluster, Ask::FetchCatalog(base)).await;
+            if newest.is_err() && patience.without_majority < patience.total {
+                break;
+            }
+            if let Ok((_, reply)) = newest {
                 match reply.changes.first() {
                     // Too long ago to tell.
-                    _ if reply.snapshot.is_some() => return Err(error),
+                    _ if reply.snapshot.is_some() => return Err(unknown),
                     Some(next) if next.changes == bytes => return Ok(next.version),
                     Some(_) => return Err(error.with_outcome(Outcome::NotCommitted)),
                     None => {}
                 }
                 let nothing = ChangeCatalog { base, changes: StoredChanges::of(&[]).encode_to_vec() };
                 // Whatever comes of it shows as well.
-                let _ = cluster.ask_meta_leader(Ask::ChangeCatalog(nothing)).await;
+                let _ = self.ask_meta_leader(cluster, Ask::ChangeCatalog(nothing)).await;
             }
             tokio::time::sleep(RETRY_AFTER).await;
         }
-        Err(error)
+        Err(unknown)
     }
 
     async fn have_catalog_everywhere(&self, version: u64) -> Result<()> {
         let (cluster, _, partitions) = self.meta_state()?;
-        let deadline = Instant::now() + REQUEST_TIMEOUT;
+        let patience = self.patience();
+        let deadline = Instant::now() + patience.total;
+        let round = if patience.total < REQUEST_TIMEOUT { FOLLOW_ROUND } else { REQUEST_TIMEOUT };
         loop {
             let mut covered = vec![false; partitions as usize];
             let mut behind = false;
             for node in cluster.peers_up().into_iter().chain([cluster.options.me]) {
-                match cluster.ask_within(node, Ask::AwaitCatalog(version), REQUEST_TIMEOUT).await {
+                match cluster.ask_within(node, Ask::AwaitCatalog(version), round).await {
                     Ok(reply) => {
                         for partition in reply.partitions {
                             if let Some(covered) = covered.get_mut(partition as usize) {
@@ -358,8 +395,9 @@ impl Dictionary {
             if !behind && covered.iter().all(|&covered| covered) {
                 return Ok(());
             }
-            if Instant::now() >= deadline {
-                return Err(not_followed(version));
+            let is_headless = patience.total < REQUEST_TIMEOUT && !cluster.majority_is_up(partitions);
+            if is_headless || Instant::now() >= deadline {
+                return Err(not_followed(version, patience.total));
             }
             tokio::time::sleep(RETRY_AFTER).await;
         }

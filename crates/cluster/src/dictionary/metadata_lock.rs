@@ -88,9 +88,10 @@ impl Queue {
         let Some(place) = self.definitions.iter().position(|one| one.number == number) else { return };
         let Some(ended) = self.definitions.remove(place) else { return };
         for one in &ended.locks {
-            let wanted = self.definitions.iter().any(|other| other.locks.iter().any(|two| Arc::ptr_eq(one, two)));
-            let mut clear = if wanted { 0 } else { WANTED };
-            if ended.holds {
+            let has = |other: &&Definition| other.locks.iter().any(|two| Arc::ptr_eq(one, two));
+            let mut others = self.definitions.iter().filter(has).peekable();
+            let mut clear = if others.peek().is_some() { 0 } else { WANTED };
+            if ended.holds && !others.any(|other| other.holds) {
                 clear |= HELD;
             }
             one.state.fetch_and(!clear, Ordering::Release);
@@ -177,6 +178,19 @@ impl MetadataLocks {
         };
         tokio::time::timeout(timeout, waiter.wait()).await.map_err(|_| timed_out())?;
         Ok(exclusive)
+    }
+
+    /// Keeps everybody from beginning to use the table, as a definition of any node has it already. Who uses it goes on until
+    /// partitions refuse what was planned on its earlier version.
+    pub(crate) fn hold(self: &Arc<Self>, table: &Table) -> ExclusiveTables {
+        let mut queue = lock(&self.queue);
+        let number = queue.next;
+        queue.next += 1;
+        table.metadata_lock.state.fetch_or(WANTED | HELD, Ordering::Relaxed);
+        let locks = vec![Arc::clone(&table.metadata_lock)];
+        // Nobody waits for it.
+        queue.definitions.push_front(Definition { number, locks, token: 0, holds: true });
+        ExclusiveTables { locks: Arc::clone(self), number }
     }
 }
 

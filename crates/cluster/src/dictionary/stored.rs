@@ -10,10 +10,10 @@
 //! | 2 | [`StoredChanges`] | one change of the dictionary |
 //! | 3 | table id u32, value u64, little-endian | no value of the table's sequence lies at or above this |
 
-use shoal_types::{Collation, Error, Result, TableId, TableSchema};
+use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
-use crate::dictionary::catalog::{Catalog, Change, User};
+use crate::dictionary::catalog::{Catalog, Change, Hold, User};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct StoredMap {
@@ -29,7 +29,7 @@ pub(crate) struct StoredChanges {
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct StoredChange {
-    #[prost(oneof = "ChangeKind", tags = "1, 2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "ChangeKind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     kind: Option<ChangeKind>,
 }
 
@@ -50,6 +50,20 @@ enum ChangeKind {
     DropUser(StoredUserName),
     #[prost(message, tag = "7")]
     PutVariable(StoredVariable),
+    #[prost(message, tag = "8")]
+    HoldTable(StoredHold),
+    #[prost(uint32, tag = "9")]
+    FreeTable(u32),
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredHold {
+    #[prost(uint32, tag = "1")]
+    table: u32,
+    #[prost(uint32, tag = "2")]
+    node: u32,
+    #[prost(uint64, tag = "3")]
+    token: u64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -163,6 +177,10 @@ fn store_change(change: &Change) -> StoredChange {
         Change::DropDatabase { name } => ChangeKind::DropDatabase(name.clone()),
         Change::PutTable(schema) => ChangeKind::PutTable(schema.encode()),
         Change::DropTable(id) => ChangeKind::DropTable(id.0),
+        Change::HoldTable(id, hold) => {
+            ChangeKind::HoldTable(StoredHold { table: id.0, node: hold.node.0, token: hold.token })
+        }
+        Change::FreeTable(id) => ChangeKind::FreeTable(id.0),
         Change::PutUser(user) => ChangeKind::PutUser(store_user(user)),
         Change::DropUser { user, host } => {
             ChangeKind::DropUser(StoredUserName { user: user.clone(), host: host.clone() })
@@ -183,6 +201,10 @@ fn read_change(kind: ChangeKind) -> Result<Change> {
         ChangeKind::DropDatabase(name) => Change::DropDatabase { name },
         ChangeKind::PutTable(schema) => Change::PutTable(TableSchema::decode(&schema)?),
         ChangeKind::DropTable(id) => Change::DropTable(TableId(id)),
+        ChangeKind::HoldTable(held) => {
+            Change::HoldTable(TableId(held.table), Hold { node: NodeId(held.node), token: held.token })
+        }
+        ChangeKind::FreeTable(id) => Change::FreeTable(TableId(id)),
         ChangeKind::PutUser(user) => Change::PutUser(read_user(user)),
         ChangeKind::DropUser(name) => Change::DropUser { user: name.user, host: name.host },
         ChangeKind::PutVariable(variable) => Change::PutVariable { name: variable.name, value: variable.value },
@@ -243,12 +265,13 @@ impl StoredDictionary {
         let mut tables: Vec<_> = catalog.tables_by_id.values().collect();
         tables.sort_unstable_by_key(|table| table.id());
         let tables = tables.iter().map(|table| Change::PutTable(table.schema.clone()));
+        let held = catalog.held.iter().map(|(&table, &hold)| Change::HoldTable(table, hold));
         let users = catalog.users.values().map(|user| Change::PutUser(user.as_ref().clone()));
         let variables = catalog
             .variables
             .iter()
             .map(|(name, value)| Change::PutVariable { name: name.clone(), value: Some(value.clone()) });
-        let changes: Vec<Change> = databases.chain(tables).chain(users).chain(variables).collect();
+        let changes: Vec<Change> = databases.chain(tables).chain(held).chain(users).chain(variables).collect();
         StoredDictionary {
             changes: Some(StoredChanges::of(&changes)),
             version: catalog.version,
@@ -314,6 +337,8 @@ mod tests {
             Change::PutDatabase { name: "d".into(), collation: Collation::UTF8MB4_0900_AI_CI },
             Change::DropDatabase { name: "e".into() },
             Change::DropTable(TableId(9)),
+            Change::HoldTable(TableId(9), Hold { node: NodeId(2), token: u64::MAX }),
+            Change::FreeTable(TableId(9)),
             Change::PutUser(user),
             Change::DropUser { user: "u".into(), host: "h".into() },
             Change::PutVariable { name: "v".into(), value: None },

@@ -1,7 +1,7 @@
 //! Events on their way to the management nodes, which keep and write everybody's.
 
 use prost::Message;
-use shoal_types::NodeId;
+use shoal_types::{Error, NodeId, Result};
 
 use super::leader_events::describe_changes;
 use crate::base::cluster_log::Event;
@@ -39,10 +39,14 @@ impl Management {
     }
 
     /// Events of another node.
-    pub(crate) fn receive_events(&self, from: NodeId, payload: &[u8]) {
-        if let Ok(batch) = EventBatch::decode(payload) {
-            self.events().receive(from, batch.events);
-        }
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(crate) fn receive_events(&self, from: NodeId, payload: &[u8]) -> Result<()> {
+        let batch = EventBatch::decode(payload);
+        let batch = batch.map_err(|_| Error::unknown("a frame with events cannot be read").as_spoilt())?;
+        self.events().receive(from, batch.events);
+        Ok(())
     }
 
     /// Tells of the partitions that this node has come to lead.

@@ -10,7 +10,7 @@
 //! treat the peer as they treat one whose link broke, and start over through another.
 
 use shoal_transport::{Hello, Responder};
-use shoal_types::NodeId;
+use shoal_types::{Error, NodeId, Result};
 
 use crate::base::topology::Roles;
 use crate::base::wait::lock;
@@ -98,7 +98,9 @@ impl Membership {
                 && is_linked(address.to, address.to_incarnation);
             return if goes_on { Routed::Onwards } else { Routed::No };
         }
+        let is_cut_off = self.transport.get().is_some_and(|transport| transport.is_cut_off(address.from));
         let is_known = address.to_incarnation == self.incarnation
+            && !is_cut_off
             && peers.get(&address.from).is_some_and(|peer| {
                 !peer.is_linked && peer.detours.contains(&between) && peer.incarnation == address.from_incarnation
             });
@@ -108,18 +110,24 @@ impl Membership {
 
 impl Membership {
     /// A frame that is passed on, without a reply. Returns what is inside if it is for this node.
-    pub(crate) fn route_message<'a>(&self, between: NodeId, payload: &'a [u8]) -> Option<(Address, &'a [u8])> {
-        let (address, inside) = Address::read(payload)?;
-        match self.judge(&address, between) {
-            Routed::Here => Some((address, inside)),
-            Routed::Onwards => {
-                let transport = self.transport.get()?;
+    ///
+    /// # Errors
+    /// It is none.
+    pub(crate) fn route_message<'a>(
+        &self,
+        between: NodeId,
+        payload: &'a [u8],
+    ) -> Result<Option<(Address, &'a [u8])>> {
+        let (address, inside) = read_routed(payload)?;
+        match (self.judge(&address, between), self.transport.get()) {
+            (Routed::Here, _) => return Ok(Some((address, inside))),
+            (Routed::Onwards, Some(transport)) => {
                 let lane = transport.own_lane().unwrap_or(0);
                 transport.send(address.to, lane, FRAME_ROUTED, |buffer| buffer.extend_from_slice(payload));
-                None
             }
-            Routed::No => None,
+            _ => {}
         }
+        Ok(None)
     }
 
     /// The same with a request.
@@ -128,15 +136,12 @@ impl Membership {
         between: NodeId,
         payload: &'a [u8],
         mut responder: Responder,
-    ) -> Option<(Address, &'a [u8], Responder)> {
-        let Some((address, inside)) = Address::read(payload) else {
-            responder.refuse("a frame to be passed on is damaged");
-            return None;
-        };
+    ) -> Result<Option<(Address, &'a [u8], Responder)>> {
+        let (address, inside) = read_routed(payload)?;
         match self.judge(&address, between) {
-            Routed::Here => return Some((address, inside, responder)),
+            Routed::Here => return Ok(Some((address, inside, responder))),
             Routed::Onwards => {
-                let transport = self.transport.get()?;
+                let Some(transport) = self.transport.get() else { return Ok(None) };
                 let call = transport.call(address.to, FRAME_ROUTED, |buffer| buffer.extend_from_slice(payload));
                 tokio::task::spawn_local(async move {
                     let answer = tokio::select! {
@@ -153,8 +158,14 @@ impl Membership {
             }
             Routed::No => responder.refuse("there is no way to that node through this one just now"),
         }
-        None
+        Ok(None)
     }
+}
+
+/// The address on a frame that is passed on, and what is inside. Only such a frame that nobody has to pass on again.
+fn read_routed(payload: &[u8]) -> Result<(Address, &[u8])> {
+    let read = Address::read(payload).filter(|(address, _)| address.kind != FRAME_ROUTED);
+    read.ok_or_else(|| Error::unknown("a frame to be passed on has no address, or is one that was").as_spoilt())
 }
 
 #[cfg(test)]

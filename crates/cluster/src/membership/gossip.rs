@@ -1,7 +1,7 @@
 //! What nodes tell each other a few times a second, and at once when it changes: what they lead, what they reach, what they
 //! remember, and how they are.
 
-use shoal_partition::{Agreement, LogEnd, Memory, NodeLife, Testimony};
+use shoal_partition::{Agreement, Incarnation, LogEnd, Memory, ReplicaReport};
 
 /// A process of a node.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -13,7 +13,7 @@ pub(crate) struct NodeIncarnation {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct StoredTestimony {
+pub(crate) struct StoredReport {
     #[prost(uint32, tag = "1")]
     pub partition: u32,
     #[prost(uint64, tag = "2")]
@@ -42,26 +42,26 @@ pub(crate) struct StoredAgreement {
     pub incarnations: Vec<NodeIncarnation>,
 }
 
-pub(crate) fn stored(incarnations: &[NodeLife]) -> Vec<NodeIncarnation> {
+pub(crate) fn stored(incarnations: &[Incarnation]) -> Vec<NodeIncarnation> {
     incarnations.iter().map(|&(node, incarnation)| NodeIncarnation { node, incarnation }).collect()
 }
 
 pub(crate) fn stored_agreement(partition: u32, agreement: &Agreement) -> StoredAgreement {
     let LogEnd { term, index } = agreement.newest;
-    StoredAgreement { partition, term, index, incarnations: stored(&agreement.lives) }
+    StoredAgreement { partition, term, index, incarnations: stored(&agreement.incarnations) }
 }
 
-pub(crate) fn testimony_of(told: &StoredTestimony) -> Testimony {
+pub(crate) fn report_of(told: &StoredReport) -> ReplicaReport {
     let memory = match (told.whole, told.new) {
         (true, _) => Memory::Whole,
         (false, true) => Memory::New,
         (false, false) => Memory::Amnesiac,
     };
     let end = LogEnd { term: told.term, index: told.index };
-    Testimony { memory, start: told.start, end, heard: incarnations(&told.heard) }
+    ReplicaReport { memory, start: told.start, end, heard: incarnations(&told.heard) }
 }
 
-pub(crate) fn incarnations(stored: &[NodeIncarnation]) -> Vec<NodeLife> {
+pub(crate) fn incarnations(stored: &[NodeIncarnation]) -> Vec<Incarnation> {
     stored.iter().map(|one| (one.node, one.incarnation)).collect()
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn incarnations(stored: &[NodeIncarnation]) -> Vec<NodeLife> {
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Gossip {
     #[prost(message, repeated, tag = "1")]
-    pub testimonies: Vec<StoredTestimony>,
+    pub reports: Vec<StoredReport>,
     #[prost(message, repeated, tag = "9")]
     pub agreements: Vec<StoredAgreement>,
     #[prost(uint64, tag = "2")]

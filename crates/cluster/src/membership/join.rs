@@ -11,7 +11,7 @@ use prost::Message;
 use shoal_transport::{CLIENT, Client, ClientError, Hello, Transporter};
 use shoal_types::{Error, ErrorCode, NodeId, Result};
 
-use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
+use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles, timing};
 use crate::base::wait::lock;
 use crate::membership::frames::FRAME_SERVICE;
 use crate::membership::messages::{Ask, ClusterDescription, Member, PlacedPartition, Service, ServiceReply};
@@ -89,7 +89,7 @@ impl ClusterDescription {
             nodes: self.nodes.into_iter().map(entry).collect(),
             placements: self.placements.into_iter().map(placement).collect(),
             config_hash: self.config_hash,
-            timing: shoal_partition::Timing::new(self.heartbeat_ms, self.election_ms).map_err(|_| unreadable())?,
+            timing: timing(self.heartbeat_ms, self.election_ms).map_err(|_| unreadable())?,
             heartbeat: Duration::from_millis(self.heartbeat_ms),
             lanes: lanes.clamp(1, shoal_transport::LANES_MAX),
             unsent_bytes_max: None,

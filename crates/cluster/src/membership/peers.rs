@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
-use shoal_partition::{NodeLife, Testimony};
+use shoal_partition::{Incarnation, ReplicaReport};
 use shoal_replication::Leaders;
 use shoal_transport::{Call, Transport};
 use shoal_types::NodeId;
@@ -60,7 +60,7 @@ pub struct Peer {
     pub(crate) is_linked: bool,
     /// What it tells of partitions without a leader, and of those of which it is not sure that it knows what it knew before it
     /// started.
-    pub(crate) testimonies: BTreeMap<u32, Testimony>,
+    pub(crate) reports: BTreeMap<u32, ReplicaReport>,
     pub catalog_version: u64,
     pub started: bool,
     /// It has no room for what is written and should lead nothing.
@@ -87,7 +87,7 @@ impl Peer {
     /// Forgets what was known of an earlier incarnation.
     pub(crate) fn meet(&mut self, incarnation: u64) {
         if self.incarnation != incarnation {
-            self.testimonies.clear();
+            self.reports.clear();
             self.catalog_version = 0;
             self.started = false;
         }
@@ -221,19 +221,19 @@ impl Membership {
         }
     }
 
-    pub(crate) fn me(&self) -> NodeLife {
+    pub(crate) fn me(&self) -> Incarnation {
         (u64::from(self.options.me.0), self.incarnation)
     }
 
     /// What the other voters that are connected have told of a partition.
-    pub(crate) fn testimonies(&self, partition: u32) -> Vec<(NodeLife, Testimony)> {
+    pub(crate) fn reports(&self, partition: u32) -> Vec<(Incarnation, ReplicaReport)> {
         let peers = lock(&self.peers);
         let voters = self.options.placement(partition).voters();
-        let testimony_of = |voter: u64| {
+        let report_of = |voter: u64| {
             let peer = peers.get(&NodeId(voter as u32)).filter(|peer| peer.is_up)?;
-            Some(((voter, peer.incarnation), peer.testimonies.get(&partition)?.clone()))
+            Some(((voter, peer.incarnation), peer.reports.get(&partition)?.clone()))
         };
-        voters.into_iter().filter(|&voter| voter != self.me().0).filter_map(testimony_of).collect()
+        voters.into_iter().filter(|&voter| voter != self.me().0).filter_map(report_of).collect()
     }
 
     /// Another node is reached.

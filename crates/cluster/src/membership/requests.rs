@@ -15,6 +15,18 @@ use crate::membership::remote::is_not_leader;
 
 /// How long an answer, or a leader, is waited for.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a leader is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    pub(crate) total: Duration,
+    /// The same while too few of the partition's nodes are up to choose one.
+    pub(crate) without_majority: Duration,
+}
+
+impl Patience {
+    pub(crate) const REQUEST: Patience = Patience { total: REQUEST_TIMEOUT, without_majority: REQUEST_TIMEOUT };
+}
+
 pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(20);
 
 impl Membership {
@@ -32,10 +44,14 @@ impl Membership {
         let call = call.ok_or_else(|| temporary("the links are not up yet"))?;
         match call.await {
             Ok(reply) => {
-                let reply = ServiceReply::decode(reply.payload.as_slice());
-                reply
-                    .map_err(|_| Error::unknown(format!("node {to} answers in a way this version does not know")))?
-                    .into_result()
+                let Ok(reply) = ServiceReply::decode(reply.payload.as_slice()) else {
+                    let reason = "an answer cannot be read";
+                    if let Some(transport) = self.transport() {
+                        transport.cut_off(to, reason);
+                    }
+                    return Err(Error::unknown(format!("node {to}: {reason}")).with_outcome(Outcome::Unknown));
+                };
+                reply.into_result()
             }
             Err(error) if error.was_sent() => {
                 Err(temporary(format!("node {to}: {error}")).with_outcome(Outcome::Unknown))
@@ -55,13 +71,22 @@ impl Membership {
         }
     }
 
-    /// Asks the leader of the meta partition, whoever that is by the time it answers.
-    pub(crate) async fn ask_meta_leader(&self, ask: Ask) -> Result<(NodeId, ServiceReply)> {
-        self.ask_leader(self.options.partition_count(), ask).await
+    /// Enough of the partition's nodes are up to choose a leader.
+    pub(crate) fn majority_is_up(&self, partition: u32) -> bool {
+        let voters = self.options.placement(partition).voters();
+        let is_up = |&&node: &&u64| NodeId(node as u32) == self.options.me || self.is_up(NodeId(node as u32));
+        voters.iter().filter(is_up).count() > voters.len() / 2
     }
 
-    pub(crate) async fn ask_leader(&self, partition: u32, ask: Ask) -> Result<(NodeId, ServiceReply)> {
-        let deadline = Instant::now() + REQUEST_TIMEOUT;
+    /// Asks the leader of a partition, whoever that is by the time it answers.
+    pub(crate) async fn ask_leader(
+        &self,
+        partition: u32,
+        ask: Ask,
+        patience: Patience,
+    ) -> Result<(NodeId, ServiceReply)> {
+        let deadline = Instant::now() + patience.total;
+        let mut without_majority_since = None;
         loop {
             let failure = match self.leaders.of(partition) {
                 None if partition == self.options.partition_count() => {
@@ -74,7 +99,15 @@ impl Membership {
                     Err(error) => return Err(error),
                 },
             };
-            if Instant::now() >= deadline {
+            let now = Instant::now();
+            match self.majority_is_up(partition) {
+                true => without_majority_since = None,
+                false if now >= *without_majority_since.get_or_insert(now) + patience.without_majority => {
+                    return Err(failure);
+                }
+                false => {}
+            }
+            if now >= deadline {
                 return Err(failure);
             }
             tokio::time::sleep(RETRY_AFTER).await;

@@ -22,7 +22,8 @@ impl Node {
     /// On a link's thread.
     pub(crate) fn serve_request(self: Arc<Self>, from: NodeId, payload: &[u8], mut responder: Responder) {
         let Ok(Service { ask: Some(ask) }) = Service::decode(payload) else {
-            return responder.refuse("the request is damaged or of a newer version");
+            responder.refuse("the request is damaged or of a newer version");
+            return self.cut_off(from, &Error::unknown("a request cannot be read").as_spoilt());
         };
         if from == CLIENT && !matches!(ask, Ask::Command(_) | Ask::Join(_)) {
             return responder
@@ -34,6 +35,9 @@ impl Node {
                 () = responder.cancelled() => None,
             };
             if let Some(reply) = answered {
+                if let Err(error) = &reply {
+                    self.cut_off(from, error);
+                }
                 let reply = reply.unwrap_or_else(|error| ServiceReply::error(&error));
                 responder.reply(0, |buffer| {
                     let _ = reply.encode(buffer);

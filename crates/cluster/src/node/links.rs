@@ -2,9 +2,10 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use shoal_transport::{CLIENT, Handler, Hello, PeerAddress, Responder, Transport, TransportOptions};
-use shoal_types::{NodeId, Timestamp};
+use shoal_types::{Error, NodeId, Result, Timestamp};
 
 use crate::base::clock::HybridClock;
 use crate::base::cluster_log::Severity;
@@ -59,22 +60,25 @@ impl Handler for Receiver {
         self.clock.latest().0
     }
 
-    fn observe_clock(&self, clock: u64) {
-        self.clock.observe_peer(Timestamp(clock));
+    fn observe_clock(&self, clock: u64) -> Result<(), String> {
+        self.clock.observe_peer(Timestamp(clock)).map_err(|error| error.message().to_owned())
     }
 
     fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]) {
         let Some(node) = self.node.upgrade().filter(|_| from != CLIENT) else { return };
-        match kind {
-            FRAME_RAFT => node.receive_raft(payload),
+        let received = match kind {
+            FRAME_RAFT => node.receive_raft(from, payload),
             FRAME_GOSSIP => node.receive_gossip(from, payload),
             FRAME_EVENTS => node.receive_events(from, payload),
             FRAME_ROUTED => {
-                if let Some((address, inside)) =
-                    node.cluster().and_then(|cluster| cluster.route_message(from, payload))
-                    && address.kind != FRAME_ROUTED
-                {
-                    self.on_message(address.from, address.kind, inside);
+                let Some(cluster) = node.cluster() else { return };
+                match cluster.route_message(from, payload) {
+                    Ok(Some((address, inside))) => {
+                        self.on_message(address.from, address.kind, inside);
+                        Ok(())
+                    }
+                    Ok(None) => Ok(()),
+                    Err(error) => Err(error),
                 }
             }
             FRAME_OPERATION => {
@@ -85,8 +89,12 @@ impl Handler for Receiver {
                         let _ = rest.await;
                     });
                 }
+                Ok(())
             }
-            _ => tracing::debug!(%from, kind, "a frame of an unknown kind was ignored"),
+            _ => Err(unknown_kind(kind)),
+        };
+        if let Err(error) = received {
+            node.cut_off(from, &error);
         }
     }
 
@@ -97,11 +105,12 @@ impl Handler for Receiver {
             _ if from == CLIENT => responder.refuse("clients of this port may send management commands only"),
             FRAME_ROUTED => {
                 let Some(cluster) = node.cluster() else { return };
-                if let Some((address, inside, responder)) = cluster.route_request(from, payload, responder) {
-                    match address.kind {
-                        FRAME_ROUTED => responder.refuse("a frame was to be passed on twice"),
-                        kind => self.on_request(address.from, kind, inside, responder),
+                match cluster.route_request(from, payload, responder) {
+                    Ok(Some((address, inside, responder))) => {
+                        self.on_request(address.from, address.kind, inside, responder);
                     }
+                    Ok(None) => {}
+                    Err(error) => node.cut_off(from, &error),
                 }
             }
             FRAME_OPERATION => {
@@ -134,7 +143,7 @@ impl Handler for Receiver {
                     }
                 }
             }
-            _ => responder.refuse("the request is of an unknown kind"),
+            _ => node.cut_off(from, &unknown_kind(kind)),
         }
     }
 
@@ -180,6 +189,22 @@ impl Handler for Receiver {
         node.peer_lost(peer, true);
     }
 
+    fn on_cut_off(&self, peer: NodeId, reason: &str, pause: Duration) {
+        let Some(node) = self.node.upgrade() else { return };
+        let pause_ms = pause.as_millis();
+        tracing::warn!(%peer, reason, pause_ms, "a node is cut off");
+        let text = format!("Node {peer} is cut off for {pause_ms} ms: {reason}");
+        node.log_event_as(Severity::Alert, "connection", &text);
+        // It may have been reached through another node.
+        node.find_routes();
+    }
+
+    fn on_kept_away(&self, peer: NodeId, reason: &str) {
+        let Some(node) = self.node.upgrade() else { return };
+        tracing::warn!(%peer, reason, "a node has cut this one off");
+        node.log_event_as(Severity::Alert, "connection", reason);
+    }
+
     fn on_refused(&self, peer: NodeId, reason: &str) {
         let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
         let Some(cluster) = node.cluster() else { return };
@@ -193,6 +218,11 @@ impl Handler for Receiver {
     }
 }
 
+/// Nodes of one cluster run one version, which the handshake has seen to.
+fn unknown_kind(kind: u8) -> Error {
+    Error::unknown(format!("a frame is of the unknown kind {kind}")).as_spoilt()
+}
+
 impl Node {
     /// Makes the links to the other nodes. `listener` is where they reach this one. Every worker thread then calls
     /// `Transport::start_worker`.
@@ -200,10 +230,9 @@ impl Node {
         self: &Arc<Self>,
         workers: usize,
         listener: Option<std::net::TcpListener>,
-    ) -> shoal_types::Result<Arc<Transport>> {
+    ) -> Result<Arc<Transport>> {
         let cluster = self.cluster();
-        let cluster =
-            cluster.ok_or_else(|| shoal_types::Error::unknown("internal: this process is no cluster"))?;
+        let cluster = cluster.ok_or_else(|| Error::unknown("internal: this process is no cluster"))?;
         let options = &cluster.options;
         let others = options.nodes.iter().filter(|node| node.id != options.me);
         let peers = others.map(|node| PeerAddress {

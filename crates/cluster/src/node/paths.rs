@@ -23,7 +23,10 @@ impl Node {
         }
         let known = cluster.peers();
         for (node, peer) in known.iter().filter(|(_, peer)| !peer.is_linked) {
-            let (found, incarnation) = detours(&known, *node, cluster.options.me, cluster.incarnation);
+            let (found, incarnation) = match self.is_cut_off(*node) {
+                true => (Vec::new(), peer.incarnation),
+                false => detours(&known, *node, cluster.options.me, cluster.incarnation),
+            };
             let is_missing = peer.detours.iter().any(|old| !found.contains(old));
             if !peer.detours.is_empty() && (is_missing || incarnation != peer.incarnation) {
                 self.lose_peer(*node);
@@ -33,6 +36,11 @@ impl Node {
                 self.go_around(*node, peer, found, incarnation);
             }
         }
+    }
+
+    fn is_cut_off(&self, node: NodeId) -> bool {
+        let transport = self.cluster().and_then(|cluster| cluster.transport());
+        transport.is_some_and(|transport| transport.is_cut_off(node))
     }
 
     /// A peer is reached through others from now on.
@@ -71,6 +79,7 @@ impl Node {
         cluster.raise_map_version();
         self.forget_peer_horizon(peer);
         self.release_definitions_of(peer);
+        self.free_tables_of(peer);
         self.coordinator_gone(peer);
     }
 }

@@ -15,9 +15,9 @@ use crate::node::Node;
 
 const TICK_MIN: Duration = Duration::from_millis(5);
 /// Gossip is sent after so many ticks even if nothing has changed.
-const TICKS_PER_GOSSIP: u32 = 10;
+const TICKS_PER_GOSSIP: u32 = 20;
 /// Locks that are kept for definitions of other nodes are asked about after so many ticks.
-const TICKS_PER_LOOK_AT_LOCKS: u32 = 50;
+const TICKS_PER_LOOK_AT_LOCKS: u32 = 100;
 
 impl Node {
     /// Starts the thread of a node that belongs to a cluster. It ends when the node is stopped or gone.

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use shoal_partition::{Agreement, LogEnd, NodeLife, Partition, Testimony};
+use shoal_partition::{Agreement, Incarnation, LogEnd, Partition, ReplicaReport};
 use shoal_replication::concerns;
 
 use crate::base::wait::lock;
@@ -26,9 +26,9 @@ impl Replication {
 
     /// What the voters of a partition agree on, if they do; `replica` is this node's.
     fn agree(&self, cluster: &Membership, partition: u32, replica: &Partition) -> Option<Agreement> {
-        let told = cluster.testimonies(partition);
-        let others: Vec<(NodeLife, &Testimony)> =
-            told.iter().map(|(life, testimony)| (*life, testimony)).collect();
+        let told = cluster.reports(partition);
+        let others: Vec<(Incarnation, &ReplicaReport)> =
+            told.iter().map(|(life, report)| (*life, report)).collect();
         shoal_replication::agree(cluster.me(), replica, self.is_new(), &others)
     }
 
@@ -80,7 +80,7 @@ impl Replication {
     pub(crate) fn receive_agreements(&self, cluster: &Membership, agreements: &[StoredAgreement]) {
         for told in agreements {
             let newest = LogEnd { term: told.term, index: told.index };
-            let agreement = Agreement { lives: incarnations(&told.incarnations), newest };
+            let agreement = Agreement { incarnations: incarnations(&told.incarnations), newest };
             let is_here = self.hosted().any(|partition| partition == told.partition);
             if is_here && concerns(&agreement, cluster.me()) {
                 self.take_agreement(told.partition, &agreement);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use shoal_partition::{CommitToken, Message, Partition, decode_message, encode_message};
 use shoal_replication::{Host, Unsent};
-use shoal_types::{NodeId, Result, Timestamp};
+use shoal_types::{Error, NodeId, Result, Timestamp};
 
 use crate::base::wait::lock;
 use crate::membership::frames::FRAME_RAFT;
@@ -125,17 +125,23 @@ impl Replication {
     }
 
     /// A message of another replica.
-    pub(crate) fn step_replica(&self, partition: u32, message: Message) {
+    ///
+    /// # Errors
+    /// No replica sends that, and nothing was done.
+    pub(crate) fn step_replica(&self, partition: u32, from: NodeId, message: Message) -> Result<()> {
         let mut guard = self.partition(partition);
+        guard.check_message(u64::from(from.0), &message)?;
         if let Err(error) = guard.step_message(message) {
             // Not settled: what it wants done may rest on what it could not do.
             drop(guard);
-            return self.stop(&format!("partition {partition} cannot go on: {error}"));
+            self.stop(&format!("partition {partition} cannot go on: {error}"));
+            return Ok(());
         }
         if guard.is_leader() && !self.serves_term(partition, guard.term()) {
             self.note_leader(partition, &guard, self.now());
         }
         self.settle_and_release(partition, guard);
+        Ok(())
     }
 
     /// Lets time pass in all replicated partitions.
@@ -153,15 +159,18 @@ impl Replication {
         }
     }
 
-    pub(crate) fn receive_raft(&self, payload: &[u8]) {
-        let Some((partition, rest)) = payload.split_first_chunk::<4>() else { return };
+    /// # Errors
+    /// No replica on that node sends that, and nothing was done.
+    pub(crate) fn receive_raft(&self, from: NodeId, payload: &[u8]) -> Result<()> {
+        let spoilt = |what: String| Err(Error::unknown(what).as_spoilt());
+        let Some((partition, rest)) = payload.split_first_chunk::<4>() else {
+            return spoilt("a replication message is shorter than a partition's number".into());
+        };
         let partition = u32::from_le_bytes(*partition);
-        let hosted = self.is_hosted(partition);
-        match decode_message(rest) {
-            Ok(message) if hosted => self.step_replica(partition, message),
-            Ok(_) => tracing::debug!(partition, "a message for a partition that is not here was ignored"),
-            Err(error) => tracing::warn!(partition, %error, "a replica's message is damaged"),
+        if !self.is_hosted(partition) {
+            return spoilt(format!("a replication message is for partition {partition}, which is not kept here"));
         }
+        self.step_replica(partition, from, decode_message(rest)?)
     }
 
     /// The link to a peer is broken; `is_dead`: there is proof that its process is gone, and its groups need not wait for its leases to

@@ -118,10 +118,17 @@ impl Replication {
             self.cluster.as_ref().ok_or_else(|| Error::unknown("internal: this process is no cluster"))?;
         let CheckpointPiece { partition, attempt, number, last, block } = piece;
         let piece = Piece { attempt, number, last, block };
-        if !cluster.options.placement(partition).replicas.contains(&cluster.options.me) {
+        let replicas = cluster.options.placement(partition).replicas;
+        if !self.is_hosted(partition) || ![cluster.options.me, from].iter().all(|node| replicas.contains(node)) {
+            let me = cluster.options.me;
             return Err(Error::unknown(format!(
-                "partition {partition} is not kept by node {}",
-                cluster.options.me
+                "a piece of a copy of partition {partition} is not for node {me}, or not from one of its replicas"
+            ))
+            .as_spoilt());
+        }
+        if piece.number == 0 && self.partition(partition).leader() != Some(u64::from(from.0)) {
+            return Err(temporary(format!(
+                "node {from} is not known here as the leader of partition {partition}"
             )));
         }
         let mut copy = match piece.number {
@@ -211,14 +218,15 @@ impl Replication {
 mod tests {
     use std::time::Duration;
 
-    use shoal_partition::{MemoryBudget, Partition, PartitionConfig, Timing};
-    use shoal_types::PartitionId;
+    use shoal_partition::{CommitToken, MemoryBudget, Partition, PartitionConfig, Timing};
+    use shoal_types::{IndexMethod, PartitionId, TableId};
 
     use std::sync::Arc;
 
     use super::*;
     use crate::base::options::NodeOptions;
     use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
+    use crate::dictionary::unique::bytes_table_schema;
     use crate::node::Node;
 
     const PARTITION: u32 = 0;
@@ -244,18 +252,35 @@ mod tests {
         Node::open(NodeOptions { background_work: false, cluster: Some(cluster), ..options }).unwrap()
     }
 
-    /// A checkpoint of node 2's at the entry that opens its term.
+    /// Node 2's newest entry: one opens its term, and one makes a table.
+    const COPY_INDEX: u64 = 2;
+
+    /// A checkpoint of node 2's.
     fn copy() -> Vec<u8> {
         let single = PartitionConfig::single(PartitionId(PARTITION), Arc::new(MemoryBudget::new(1 << 20)));
         let mut partition = Partition::new(PartitionConfig { replica: 2, voters: vec![2], ..single });
         partition.start().unwrap();
         let number = partition.outputs().number;
         partition.persisted(number).unwrap();
-        assert_eq!(partition.applied_index(), 1);
+        let table = bytes_table_schema(TableId(900), "t", "InnoDB", IndexMethod::Hash, 0);
+        partition.create_fragment(Arc::new(table), CommitToken(1)).unwrap();
+        let number = partition.outputs().number;
+        partition.persisted(number).unwrap();
+        assert_eq!(partition.applied_index(), COPY_INDEX);
         let mut block = Vec::new();
         let mut cursor = partition.begin_checkpoint();
         while partition.next_checkpoint_block(&mut cursor, BLOCK_BYTES, &mut block).unwrap() {}
         block
+    }
+
+    /// Node 2 leads, as node 1 knows from its heartbeat.
+    fn hear_leader(node: &Arc<Node>) {
+        const HEARTBEAT: u8 = 8;
+        // From, to and term follow; no context, no entries.
+        let mut bytes = vec![HEARTBEAT, 0b111, 0, 0];
+        [2u64, 1, 1].iter().for_each(|field| bytes.extend_from_slice(&field.to_le_bytes()));
+        bytes.extend_from_slice(&[0; 8]);
+        node.step_replica(PARTITION, NodeId(2), shoal_partition::decode_message(&bytes).unwrap()).unwrap();
     }
 
     fn give(node: &Arc<Node>, block: Vec<u8>) -> Result<ServiceReply> {
@@ -270,8 +295,9 @@ mod tests {
     fn a_copy_that_is_no_news_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let node = follower(directory.path());
+        hear_leader(&node);
         give(&node, copy()).unwrap();
-        assert_eq!(node.partition(PARTITION).applied_index(), 1);
+        assert_eq!(node.partition(PARTITION).applied_index(), COPY_INDEX);
         let numbers = || node.checkpoints().numbers(group_of(PARTITION)).unwrap();
         let installed = numbers();
         assert_eq!(installed.len(), 1);
@@ -279,6 +305,37 @@ mod tests {
         assert!(error.message().contains("no news"), "{error}");
         assert_eq!(numbers(), installed);
         assert!(!node.partition(PARTITION).is_installing());
+        node.close().unwrap();
+    }
+
+    /// The log then begins behind an entry that it does not hold.
+    #[test]
+    fn a_copy_is_there_after_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = follower(directory.path());
+        hear_leader(&node);
+        give(&node, copy()).unwrap();
+        node.close().unwrap();
+        drop(node);
+        let node = follower(directory.path());
+        let partition = node.partition(PARTITION);
+        assert_eq!((partition.applied_index(), partition.last_index()), (COPY_INDEX, (COPY_INDEX, 1)));
+        assert_eq!(partition.tables(), [TableId(900)]);
+        drop(partition);
+        node.close().unwrap();
+    }
+
+    #[test]
+    fn a_copy_that_no_leader_sends_is_not_begun() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = follower(directory.path());
+        let error = give(&node, copy()).unwrap_err();
+        assert!(error.message().contains("not known here as the leader"), "{error}");
+        hear_leader(&node);
+        let error = give(&node, b"noise".to_vec()).unwrap_err();
+        assert!(error.is_spoilt(), "{error}");
+        assert_eq!(node.checkpoints().numbers(group_of(PARTITION)).unwrap(), []);
+        assert_eq!(node.partition(PARTITION).applied_index(), 0);
         node.close().unwrap();
     }
 

@@ -204,3 +204,37 @@ impl Storage {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_asked_for_all_entries_with_their_headers_and_for_what_raft_adds() {
+        assert_eq!(log_room_for([].into_iter()), BATCH_EXTRA_BYTES);
+        let headers = 2 * RECORD_HEADER_BYTES as u64;
+        assert_eq!(log_room_for([1000, 24].into_iter()), BATCH_EXTRA_BYTES + 1024 + headers);
+    }
+
+    #[test]
+    fn a_barrier_waits_for_what_is_in_flight_and_for_nothing_else() {
+        let mut sequencer = Sequencer::default();
+        assert!(!sequencer.push_barrier(1), "nothing is in flight");
+        sequencer.collect_definition(Timestamp(5), 2, || ());
+        let batch = sequencer.in_flight.end_batch();
+        sequencer.in_flight.appended(batch, Lsn(10));
+        assert!(sequencer.push_barrier(3));
+        let mut taken = Vec::new();
+        sequencer.in_flight.take_due(Lsn(10), || Lsn(10), |in_log| taken.push(in_log.token));
+        assert_eq!(taken, [2, 3]);
+    }
+
+    #[test]
+    fn a_sequencer_that_is_closed_takes_nothing_more() {
+        let mut sequencer = Sequencer::after(7);
+        assert_eq!(sequencer.meta_index(), 7);
+        sequencer.check_open().unwrap();
+        sequencer.close();
+        assert!(sequencer.check_open().is_err());
+    }
+}

@@ -176,17 +176,19 @@ fn roles(sections: &Sections, section: &Section, findings: &mut Findings) -> Rol
     roles
 }
 
-/// NDB takes [mysqld] and [api] for the same. Here [api] is a slot for tools and native clients, unless it has a door for
-/// MySQL clients, or the file has no other door for these: no [mysqld], and no data node with the sql role.
+/// NDB takes [mysqld] and [api] for the same. Here [api] is a slot for tools and native clients, unless it has a port for
+/// MySQL clients, or no other section serves these: no [mysqld], and no data node with the sql role.
 fn serves_mysql_clients(sections: &Sections, section: &Section) -> bool {
     let has_sql_role = |section: &Section| {
         let roles = sections.setting(section, "Roles").and_then(|setting| setting.text()).unwrap_or_default();
         roles.split(',').any(|word| word.trim().eq_ignore_ascii_case("sql"))
     };
-    let is_door = |section: &Section| {
+    let is_for_mysql_clients = |section: &Section| {
         section.word == "mysqld" || (section.kind == SectionKind::Data && has_sql_role(section))
     };
-    section.word == "mysqld" || section.get("MySQLPort").is_some() || !sections.all.iter().any(is_door)
+    section.word == "mysqld"
+        || section.get("MySQLPort").is_some()
+        || !sections.all.iter().any(is_for_mysql_clients)
 }
 
 fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
@@ -237,8 +239,8 @@ fn default_ports(sections: &Sections, nodes: &mut [NodeConfig]) {
         base.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0).unwrap_or(SERVER_PORT_DEFAULT);
     let mut taken: Vec<(String, u16)> = Vec::new();
     for node in nodes.iter() {
-        let door = &node.handlersocket;
-        let ports = [Some(node.server_port), node.mysql_port, door.port, door.port_wr];
+        let handlersocket = &node.handlersocket;
+        let ports = [Some(node.server_port), node.mysql_port, handlersocket.port, handlersocket.port_wr];
         taken.extend(ports.into_iter().flatten().map(|port| (host_key(node.host.as_deref()), port)));
     }
     for node in nodes {

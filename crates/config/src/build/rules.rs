@@ -151,9 +151,9 @@ fn hosts(sections: &Sections, config: &ClusterConfig, findings: &mut Findings) {
     }
 }
 
-/// Two doors of one host cannot have one port.
+/// Two listeners of one host cannot have one port.
 fn ports(config: &ClusterConfig, findings: &mut Findings) {
-    let mut doors: BTreeMap<(String, u16), (u32, &str)> = BTreeMap::new();
+    let mut listeners: BTreeMap<(String, u16), (u32, &str)> = BTreeMap::new();
     for node in &config.nodes {
         // Two free slots may well be filled from two hosts.
         if node.host.is_none() {
@@ -169,14 +169,14 @@ fn ports(config: &ClusterConfig, findings: &mut Findings) {
         for (name, port) in of_node {
             let Some(port) = port else { continue };
             let key = (host_key(node.host.as_deref()), port);
-            if let Some((other, other_name)) = doors.get(&key) {
+            if let Some((other, other_name)) = listeners.get(&key) {
                 let message = format!(
                     "{name} {port} of node {} is also {other_name} of node {other} on the same host; choose another",
                     node.id
                 );
                 findings.defect(node.line, message);
             } else {
-                doors.insert(key, (node.id.0, name));
+                listeners.insert(key, (node.id.0, name));
             }
         }
     }

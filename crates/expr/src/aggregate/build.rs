@@ -4,11 +4,11 @@ use shoal_types::sql_type::DECIMALS_NOT_FIXED;
 use shoal_types::{BaseType, Collation, Error, ErrorCode, Result, SqlType};
 
 use super::{Aggregate, AggregateKind};
+use crate::build::types::string_type;
 use crate::build::{BuildContext, convert_charset, types};
 use crate::collate::{self, Coercibility};
 use crate::expr::Expr;
-use crate::functions::derive::string_type;
-use crate::operation::NumberClass;
+use crate::operator::NumberClass;
 
 /// Names of aggregate functions, with the least and greatest number of arguments.
 const NAMES: &[(&str, AggregateKind, usize, usize)] = &[

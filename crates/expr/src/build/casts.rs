@@ -2,11 +2,10 @@
 
 use shoal_types::{BaseType, Charset, Collation, Error, ErrorCode, Result, SqlType};
 
+use super::conversion::may_be_malformed;
 use super::{BuildContext, make_call, types};
 use crate::collate::{self, Coercibility};
-use crate::expr::Expr;
-use crate::functions::derive::ResultType;
-use crate::operation::Operation;
+use crate::expr::{Expr, Operation, ResultType};
 
 /// CAST(operand AS target).
 ///
@@ -82,12 +81,6 @@ fn cast_to_text(operand: Expr, mut target: SqlType, ctx: &BuildContext<'_>) -> R
     let shown = if has_length { target.clone() } else { types::as_text(operand.sql_type(), target.collation) };
     let result = ResultType { collation: target.collation, sql_type: shown, nullable, coercibility };
     make_call(Operation::Convert { explicit: has_length }, vec![operand], result, ctx)
-}
-
-/// Bytes that are no text of the target's character set become NULL.
-pub(crate) fn may_be_malformed(operand: &Expr, target: &SqlType) -> bool {
-    let source = collate::collation_of(operand.sql_type(), target.collation);
-    source.is_binary() && target.is_string() && !target.collation.is_binary()
 }
 
 /// CONVERT(operand USING charset).

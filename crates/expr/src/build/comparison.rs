@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use shoal_types::{BaseType, DateTime, Error, ErrorCode, Result, SqlType, Value};
 
-use super::operators::truth_result;
+use super::logic::truth_result;
 use super::{BuildContext, and, convert_charset, make_call, make_call_with, not, or, types};
 use crate::collate;
-use crate::expr::Expr;
+use crate::expr::{CallData, Expr, Operation};
 use crate::membership::ConstantSet;
-use crate::operation::{CallData, Comparator, CompareOperator, Operation};
+use crate::operator::{Comparator, CompareOperator};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
@@ -390,7 +390,7 @@ pub fn comparison_type(ctx: &BuildContext<'_>, expr: &Expr, column: &SqlType) ->
         Comparator::Double => SqlType::double(),
         Comparator::Text(collation) => {
             let wider = types::text_length(left.sql_type()).max(types::text_length(column));
-            crate::functions::derive::string_type(wider, collation)
+            types::string_type(wider, collation)
         }
         Comparator::DateTime => types::datetime(6),
         Comparator::Time => types::time(6),

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use shoal_types::{Error, ErrorCode, Result, SqlType};
 
 use super::comparison::prepare_comparison;
+use super::conversion::convert_expr;
 use super::{BuildContext, make_call, types};
 use crate::collate::{self, Coercibility};
-use crate::expr::Expr;
-use crate::functions::derive::ResultType;
-use crate::operation::Operation;
+use crate::expr::{Expr, Operation, ResultType};
 
 /// The type to which all the expressions convert, with the coercibility of the result.
 pub fn common_type(exprs: &[&Expr], operation: &str, ctx: &BuildContext<'_>) -> Result<(SqlType, Coercibility)> {
@@ -40,47 +39,13 @@ pub fn common_type(exprs: &[&Expr], operation: &str, ctx: &BuildContext<'_>) -> 
     Ok((merged, coercibility))
 }
 
-/// The expression as a value of another type: itself if it has that type already.
-pub fn convert_expr(expr: Expr, sql_type: &SqlType, ctx: &BuildContext<'_>) -> Result<Expr> {
-    let mut expr = expr;
-    if !is_same_representation(expr.sql_type(), sql_type) && !expr.is_null_literal() {
-        replace_with_conversion(&mut expr, sql_type.clone(), ctx)?;
+/// The type of a column of a UNION of columns of these types. Errors: collations that do not mix.
+pub fn union_type(ctx: &BuildContext<'_>, left: &SqlType, right: &SqlType) -> Result<SqlType> {
+    if left == right {
+        return Ok(left.clone());
     }
-    Ok(expr)
-}
-
-/// Values of the one type are values of the other as they are.
-fn is_same_representation(from: &SqlType, to: &SqlType) -> bool {
-    use shoal_types::BaseType::*;
-    let is_plain_integer = |base| matches!(base, TinyInt | SmallInt | MediumInt | Int | BigInt);
-    let is_plain_text = |base| matches!(base, Char | VarChar | Text);
-    if is_plain_integer(from.base) && is_plain_integer(to.base) {
-        return from.unsigned == to.unsigned;
-    }
-    if is_plain_text(from.base) && is_plain_text(to.base) {
-        return from.collation.charset() == to.collation.charset() || to.collation.is_binary();
-    }
-    let is_datetime = |base| matches!(base, DateTime | Timestamp);
-    if is_datetime(from.base) && is_datetime(to.base) {
-        return from.decimals == to.decimals;
-    }
-    from.base == to.base
-        && match from.base {
-            Decimal | Time => from.decimals == to.decimals,
-            Enum | Set => from.labels == to.labels,
-            _ => true,
-        }
-}
-
-/// Wraps the expression in a conversion, keeping its nullability and coercibility.
-pub(crate) fn replace_with_conversion(expr: &mut Expr, sql_type: SqlType, ctx: &BuildContext<'_>) -> Result<()> {
-    let argument = std::mem::replace(expr, Expr::null());
-    let nullable =
-        argument.nullable() || sql_type.is_temporal() || super::casts::may_be_malformed(&argument, &sql_type);
-    let coercibility = argument.coercibility();
-    let result = ResultType { collation: sql_type.collation, sql_type, nullable, coercibility };
-    *expr = make_call(Operation::Convert { explicit: false }, vec![argument], result, ctx)?;
-    Ok(())
+    let (left, right) = (Expr::column(0, left.clone(), true, ""), Expr::column(1, right.clone(), true, ""));
+    Ok(common_type(&[&left, &right], "UNION", ctx)?.0)
 }
 
 /// Converts the expressions at `positions` to their common type and returns it.

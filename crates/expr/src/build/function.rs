@@ -2,10 +2,11 @@
 
 use shoal_types::{Error, ErrorCode, Result};
 
-use super::{BuildContext, control, make_call};
-use crate::expr::Expr;
+use super::arithmetic::arithmetic;
+use super::{BuildContext, control, is_null, make_call};
+use crate::expr::{Expr, Operation};
 use crate::functions::{self, Derivation, Function};
-use crate::operation::Operation;
+use crate::operator::ArithmeticOperator;
 
 /// Functions that are operators in disguise: name, least and greatest number of arguments.
 const AS_OPERATORS: &[(&str, usize, usize)] = &[
@@ -78,8 +79,8 @@ fn as_operator(name: &str, arguments: Vec<Expr>, ctx: &BuildContext<'_>) -> Resu
         "IF" => control::if_else(next(), next(), next(), ctx),
         "IFNULL" => control::if_null(next(), next(), ctx),
         "NULLIF" => control::null_if(next(), next(), ctx),
-        "ISNULL" => super::is_null(next(), false, ctx),
-        "MOD" => super::binary(super::BinaryOperator::Modulo, next(), next(), ctx),
+        "ISNULL" => is_null(next(), false, ctx),
+        "MOD" => arithmetic(ArithmeticOperator::Modulo, next(), next(), ctx),
         _ => control::coalesce(arguments.collect(), ctx),
     }
 }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use shoal_types::{Result, SqlType, Value};
 
-use super::operators::truth_result;
+use super::logic::truth_result;
 use super::{BuildContext, convert_charset, function, make_call_with, not, types};
 use crate::collate;
-use crate::expr::Expr;
+use crate::expr::{CallData, Expr, Operation};
 use crate::like::{LikePattern, escape_character};
-use crate::operation::{CallData, Operation};
 
 /// `text [NOT] LIKE pattern [ESCAPE escape]`. Errors: an escape of several characters (1210).
 pub fn like(

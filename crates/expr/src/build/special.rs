@@ -7,9 +7,7 @@ use shoal_types::{BaseType, Charset, Collation, Result, SqlType, Value};
 use super::temporal::TemporalKind;
 use super::{BuildContext, function, make_call, types};
 use crate::collate::Coercibility;
-use crate::expr::{Expr, Parameter};
-use crate::functions::derive::ResultType;
-use crate::operation::Operation;
+use crate::expr::{Expr, Operation, Parameter, ResultType};
 
 /// TRIM's BOTH, LEADING and TRAILING.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

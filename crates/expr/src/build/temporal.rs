@@ -3,11 +3,10 @@
 use shoal_types::{BaseType, Collation, DateTime, Error, ErrorCode, IntervalUnit, Result, SqlType, Time, Value};
 
 use super::{BuildContext, make_call, types};
+use crate::build::types::string_type;
 use crate::collate::Coercibility;
 use crate::context::printable;
-use crate::expr::Expr;
-use crate::functions::derive::{ResultType, string_type};
-use crate::operation::Operation;
+use crate::expr::{Expr, Operation, ResultType};
 
 /// DATE '..', TIME '..', TIMESTAMP '..'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 use shoal_types::sql_type::DECIMALS_NOT_FIXED;
 use shoal_types::{BaseType, Collation, Error, ErrorCode, Result, SqlType, Value};
 
-use super::BuildContext;
 use crate::collate;
 use crate::expr::Expr;
-use crate::functions::derive::string_type;
-use crate::operation::NumberClass;
+use crate::operator::NumberClass;
 
 pub(crate) const DECIMAL_PRECISION_MAX: u32 = 65;
 pub(crate) const DECIMAL_SCALE_MAX: u8 = 30;
+/// The longest VARCHAR in characters of the widest character set; longer results are TEXT.
+const VARCHAR_LENGTH_MAX: u32 = 16_383;
 
 pub(crate) fn datetime(fsp: u8) -> SqlType {
     SqlType { length: fraction_length(19, fsp), ..SqlType::datetime(fsp) }
@@ -57,6 +57,15 @@ pub(crate) fn text_length(sql_type: &SqlType) -> u64 {
         BaseType::Set => labels().map(|label| label.len() as u32 + 1).sum::<u32>().saturating_sub(1),
         BaseType::Json | BaseType::Geometry => u32::MAX,
     })
+}
+
+/// VARCHAR, or TEXT where that would be too long.
+pub(crate) fn string_type(length: u64, collation: Collation) -> SqlType {
+    if length <= u64::from(VARCHAR_LENGTH_MAX) || (collation == Collation::BINARY && length <= 65_535) {
+        return SqlType::varchar(length as u32, collation);
+    }
+    let bytes = length.saturating_mul(collation.charset().char_bytes_max() as u64);
+    SqlType { length: u32::try_from(bytes).unwrap_or(u32::MAX), collation, ..SqlType::new(BaseType::Text) }
 }
 
 /// The type as text in a collation.
@@ -210,15 +219,6 @@ pub fn stored_type(expr: &Expr) -> SqlType {
         (_, BaseType::Timestamp) => SqlType { base: BaseType::DateTime, ..sql_type.clone() },
         _ => SqlType { zerofill: false, ..sql_type.clone() },
     }
-}
-
-/// The type of a column of a UNION of columns of these types. Errors: collations that do not mix.
-pub fn union_type(ctx: &BuildContext<'_>, left: &SqlType, right: &SqlType) -> Result<SqlType> {
-    if left == right {
-        return Ok(left.clone());
-    }
-    let (left, right) = (Expr::column(0, left.clone(), true, ""), Expr::column(1, right.clone(), true, ""));
-    Ok(super::common_type(&[&left, &right], "UNION", ctx)?.0)
 }
 
 fn integer_rank(base: BaseType) -> u8 {

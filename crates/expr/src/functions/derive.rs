@@ -2,51 +2,10 @@
 
 use shoal_types::{BaseType, Collation, Result, SqlType};
 
-use crate::build::{BuildContext, convert_charset, types};
+use crate::build::convert_charset;
+use crate::build::types::{self, string_type};
 use crate::collate::{self, Coercibility};
-use crate::expr::Expr;
-
-/// The arguments of a call while its type is derived. A function may convert its arguments here.
-pub(crate) struct Derivation<'a> {
-    pub name: &'static str,
-    pub arguments: &'a mut Vec<Expr>,
-    pub ctx: &'a BuildContext<'a>,
-}
-
-/// The type of a call.
-pub(crate) struct ResultType {
-    pub sql_type: SqlType,
-    pub nullable: bool,
-    pub coercibility: Coercibility,
-    /// The collation that the arguments share.
-    pub collation: Collation,
-}
-
-impl ResultType {
-    /// May be NULL even if no argument is.
-    pub fn nullable(mut self) -> ResultType {
-        self.nullable = true;
-        self
-    }
-
-    pub fn not_null(mut self) -> ResultType {
-        self.nullable = false;
-        self
-    }
-
-    pub fn with_collation(mut self, collation: Collation) -> ResultType {
-        self.collation = collation;
-        self
-    }
-
-    pub fn system_constant(mut self) -> ResultType {
-        self.coercibility = Coercibility::SysConst;
-        self
-    }
-}
-
-/// The longest VARCHAR in characters of the widest character set; longer results are TEXT.
-const VARCHAR_LENGTH_MAX: u32 = 16_383;
+use crate::expr::{Derivation, Expr, ResultType};
 
 impl Derivation<'_> {
     pub fn any_nullable(&self) -> bool {
@@ -194,13 +153,4 @@ impl Derivation<'_> {
             types::give_type(argument, sql_type);
         }
     }
-}
-
-/// VARCHAR, or TEXT where that would be too long.
-pub(crate) fn string_type(length: u64, collation: Collation) -> SqlType {
-    if length <= u64::from(VARCHAR_LENGTH_MAX) || (collation == Collation::BINARY && length <= 65_535) {
-        return SqlType::varchar(length as u32, collation);
-    }
-    let bytes = length.saturating_mul(collation.charset().char_bytes_max() as u64);
-    SqlType { length: u32::try_from(bytes).unwrap_or(u32::MAX), collation, ..SqlType::new(BaseType::Text) }
 }

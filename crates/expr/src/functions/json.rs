@@ -178,7 +178,7 @@ pub(super) fn documents(derivation: &mut Derivation<'_>, from: usize) -> Result<
 
 fn json_text(derivation: &Derivation<'_>) -> Result<ResultType> {
     let collation = Collation::UTF8MB4_BIN;
-    let mut result = derivation.typed(super::derive::string_type(u64::from(u32::MAX), collation));
+    let mut result = derivation.typed(crate::build::types::string_type(u64::from(u32::MAX), collation));
     result.coercibility = crate::collate::Coercibility::Implicit;
     Ok(result.nullable().with_collation(collation))
 }
@@ -235,7 +235,7 @@ pub(super) fn document<'v>(call: &Call, values: &'v [Value], position: usize) ->
 
 fn call_name(call: &Call) -> String {
     match call.operation {
-        crate::operation::Operation::Function(function) => function.name.to_ascii_lowercase(),
+        crate::expr::Operation::Function(function) => function.name.to_ascii_lowercase(),
         _ => String::new(),
     }
 }

@@ -6,12 +6,6 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use shoal_types::{Result, Value};
-
-use crate::context::EvalContext;
-use crate::expr::Call;
-use crate::operation::Dependence;
-
 mod argument;
 mod choice;
 mod date;
@@ -31,94 +25,11 @@ mod text_format;
 mod text_search;
 mod time;
 
-pub(crate) use derive::{Derivation, ResultType};
-
-pub(crate) type DeriveFunction = fn(&mut Derivation<'_>) -> Result<ResultType>;
-pub(crate) type EvaluateFunction = fn(&Call, &mut [Value], &mut EvalContext<'_>) -> Result<Value>;
+pub use crate::expr::Function;
+pub(crate) use crate::expr::{Derivation, ResultType};
 
 /// Any number of arguments from the least on.
 pub(crate) const MANY: usize = usize::MAX;
-
-/// A function of the registry.
-pub struct Function {
-    /// In upper case.
-    pub name: &'static str,
-    pub arguments_min: usize,
-    pub arguments_max: usize,
-    pub dependence: Dependence,
-    /// Needs a session.
-    pub session: bool,
-    /// NULL for any NULL argument, without running the code.
-    nulls_propagate: bool,
-    derive: DeriveFunction,
-    evaluate: EvaluateFunction,
-}
-
-impl Function {
-    pub(crate) const fn new(
-        name: &'static str,
-        arguments_min: usize,
-        arguments_max: usize,
-        derive: DeriveFunction,
-        evaluate: EvaluateFunction,
-    ) -> Function {
-        Function {
-            name,
-            arguments_min,
-            arguments_max,
-            dependence: Dependence::Nothing,
-            session: false,
-            nulls_propagate: true,
-            derive,
-            evaluate,
-        }
-    }
-
-    /// The code sees NULL arguments.
-    pub(crate) const fn takes_nulls(mut self) -> Function {
-        self.nulls_propagate = false;
-        self
-    }
-
-    /// Depends on the statement's clock, time zone or settings.
-    pub(crate) const fn of_statement(mut self) -> Function {
-        self.dependence = Dependence::Statement;
-        self
-    }
-
-    pub(crate) const fn volatile(mut self) -> Function {
-        self.dependence = Dependence::Volatile;
-        self
-    }
-
-    pub(crate) const fn of_session(mut self) -> Function {
-        self.session = true;
-        self
-    }
-
-    pub(crate) fn derive(&self, derivation: &mut Derivation<'_>) -> Result<ResultType> {
-        (self.derive)(derivation)
-    }
-
-    pub(crate) fn call(&self, call: &Call, arguments: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
-        if self.nulls_propagate && arguments.iter().any(Value::is_null) {
-            return Ok(Value::Null);
-        }
-        (self.evaluate)(call, arguments, ctx)
-    }
-}
-
-impl PartialEq for Function {
-    fn eq(&self, other: &Function) -> bool {
-        self.name == other.name
-    }
-}
-
-impl std::fmt::Debug for Function {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
 
 const TABLES: &[&[Function]] = &[
     numeric::TABLE,

@@ -10,7 +10,7 @@ use crate::build::types;
 use crate::context::{EvalContext, RandomState};
 use crate::convert;
 use crate::expr::{Call, Expr};
-use crate::operation::NumberClass;
+use crate::operator::NumberClass;
 
 pub(super) const TABLE: &[Function] = &[
     Function::new("ABS", 1, 1, same_class, absolute),

@@ -10,7 +10,7 @@ use crate::compare::compare;
 use crate::context::{EvalContext, Settings};
 use crate::expr::{Expr, MAX_DEPTH};
 use crate::group_key::append_group_key;
-use crate::operation::CompareOperator;
+use crate::operator::CompareOperator;
 use crate::row_source::{JoinedRow, RowSource};
 
 fn columns() -> [(&'static str, SqlType); 3] {

@@ -6,6 +6,7 @@ mod control;
 mod dates;
 mod jsons;
 mod numbers;
+mod order;
 mod robustness;
 mod session;
 mod sql;

@@ -96,22 +96,27 @@ impl CheckpointReader {
         })
     }
 
+    /// The group that the checkpoint is of.
     pub fn group(&self) -> u64 {
         self.group
     }
 
+    /// The number of the checkpoint.
     pub fn number(&self) -> CheckpointNumber {
         self.number
     }
 
+    /// What the caller had written at its head.
     pub fn metadata(&self) -> &[u8] {
         &self.metadata
     }
 
+    /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// The file's length.
     pub fn file_bytes(&self) -> u64 {
         self.file_bytes
     }

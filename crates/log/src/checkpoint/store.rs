@@ -20,6 +20,7 @@ pub struct CheckpointStore {
 /// The newest checkpoint of a group that has a valid header and footer.
 #[derive(Debug)]
 pub struct LatestCheckpoint {
+    /// Stands at its first block.
     pub reader: CheckpointReader,
     /// Newer ones that are damaged. The log may have been cut behind them: the caller has to check that
     /// the log goes on where this checkpoint ends.

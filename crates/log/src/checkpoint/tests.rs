@@ -48,6 +48,19 @@ fn read_all(mut reader: CheckpointReader) -> Result<Vec<Vec<u8>>, LogError> {
 }
 
 #[test]
+fn a_block_larger_than_what_is_read_at_once_comes_back() {
+    let disk = MemoryFileSystem::new();
+    let store = store(&disk);
+    // Sizes around one read, which is 1 MiB.
+    let blocks: Vec<Vec<u8>> = [1 << 20, (1 << 20) + 1, 3, 5 << 20].map(|size: usize| vec![1; size]).into();
+    let mut writer = store.create(GROUP, &[], options(false)).expect("creates");
+    blocks.iter().for_each(|block| writer.append(block).expect("appends"));
+    writer.finish().expect("finishes");
+    let latest = store.latest(GROUP).expect("reads").expect("is there");
+    assert!(read_all(latest.reader).expect("reads") == blocks);
+}
+
+#[test]
 fn blocks_and_metadata_come_back_with_and_without_compression() {
     let disk = MemoryFileSystem::new();
     let store = store(&disk);

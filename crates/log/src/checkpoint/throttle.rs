@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 /// Called after each piece that a checkpoint has written; may wait.
 pub trait Throttle: Send {
+    /// So many bytes more were written.
     fn written(&mut self, bytes: u64);
 }
 

@@ -21,17 +21,22 @@ const SYNC_BYTES: u64 = 8 << 20;
 pub struct CheckpointOptions {
     /// Compress blocks with LZ4 where that makes them smaller.
     pub compress: bool,
+    /// What slows the writing down.
     pub throttle: Option<Box<dyn Throttle>>,
 }
 
 /// A checkpoint that is complete and durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedCheckpoint {
+    /// Where the file is.
     pub path: PathBuf,
+    /// Its number among those of its group.
     pub number: CheckpointNumber,
+    /// How many it has.
     pub blocks: u64,
     /// The sum of the blocks' lengths, uncompressed.
     pub content_bytes: u64,
+    /// The file's length.
     pub file_bytes: u64,
 }
 

@@ -26,6 +26,19 @@ fn segments_before_the_low_water_go_and_the_rest_of_the_log_stays_readable() {
     assert_eq!(recovered.report.first_lsn, recovered.log.first_lsn());
 }
 
+/// A log that was long once does not keep all of its files: no more wait to be used again than the options say.
+#[test]
+fn no_more_files_than_wanted_are_kept_for_later() {
+    let disk = MemoryFileSystem::new();
+    let log = reopen(&disk).expect("opens").log;
+    write_all(&log, 0..100);
+    log.set_low_water(log.end_lsn());
+    log.maintain().expect("maintenance succeeds");
+    // One of them has become the next segment.
+    let spares = options(&disk).spare_segments as u64;
+    assert_eq!(log.disk_bytes(), (1 + spares) * SEGMENT_BYTES);
+}
+
 #[test]
 fn a_low_water_in_the_future_never_cuts_what_is_being_written() {
     let disk = MemoryFileSystem::new();

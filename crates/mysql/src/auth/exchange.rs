@@ -97,8 +97,8 @@ impl Exchange<'_> {
         if account.locked {
             return Err(Refusal::account_locked(user, host).into());
         }
-        if account.require_tls {
-            return Err(Refusal::tls_required().into());
+        if account.require_tls && self.stream.cipher().is_none() {
+            return Err(Refusal::access_denied(user, host, using_password).into());
         }
         Ok(account)
     }
@@ -135,10 +135,11 @@ impl Exchange<'_> {
         Ok(true)
     }
 
-    /// The password itself: encrypted, or in clear where nothing leaves the machine.
+    /// The password itself: encrypted, or in clear through TLS and where nothing leaves the machine.
     async fn receive_password(&mut self) -> Result<Option<Vec<u8>>> {
         let mut packet = self.next_packet().await?;
-        let encrypted = packet == PUBLIC_KEY_REQUEST || !is_clear_password(&packet, self.is_local);
+        let encrypted =
+            packet == PUBLIC_KEY_REQUEST || !is_clear_password(&packet, self.is_local || self.stream.is_secure());
         if packet == PUBLIC_KEY_REQUEST {
             let key = self.authenticator.rsa_key.clone();
             let pem = tokio::task::spawn_blocking(move || key.get().map(|pair| pair.public_pem().to_vec()));
@@ -190,9 +191,9 @@ impl Exchange<'_> {
 }
 
 /// Whether the packet is the password in clear, ended by NUL, rather than encrypted for a key that the client had all
-/// along. MariaDB's client sends it so whatever the transport; from another machine that is never taken.
-fn is_clear_password(packet: &[u8], is_local: bool) -> bool {
-    is_local && packet.len() != RSA_BLOCK_SIZE && packet.last() == Some(&0)
+/// along. MariaDB's client sends it so whatever the transport; from another machine and without TLS it is never taken.
+fn is_clear_password(packet: &[u8], is_safe: bool) -> bool {
+    is_safe && packet.len() != RSA_BLOCK_SIZE && packet.last() == Some(&0)
 }
 
 #[cfg(test)]

@@ -142,6 +142,13 @@ impl PacketReader {
         self.filled = (self.filled + count).min(self.bytes.len());
     }
 
+    /// What was received and not consumed. Nothing of it is left.
+    pub fn take_rest(&mut self) -> Vec<u8> {
+        let rest = self.bytes[self.start..self.filled].to_vec();
+        (self.start, self.filled, self.joined) = (0, 0, 0);
+        rest
+    }
+
     /// Moves what was received and not consumed to the end of `other`.
     pub fn hand_over(&mut self, other: &mut PacketReader) {
         let rest = &self.bytes[self.start..self.filled];

@@ -342,7 +342,7 @@ pub async fn flush(stream: &Stream, output: &mut PacketWriter, worker: &Worker) 
             worker.count_sent(count);
             output.sent(count);
         }
-        Poll::Ready(Ok(()))
+        stream.poll_flush(context)
     })
     .await
 }

@@ -3,9 +3,8 @@
 //! Precedence follows MySQL's grammar, not only the manual's table: predicates (IN, LIKE, BETWEEN, REGEXP) bind tighter than comparisons and do
 //! not chain; the right side of `:=` takes everything.
 
-use super::function::call;
 use super::{EXPRESSION_HEIGHT_MAX, Parser, Result};
-use crate::ast::{BinaryOperator, Expr, IntervalUnit, Quantifier, TruthTest, UnaryOperator};
+use crate::ast::{BinaryOperator, Expr, FunctionCall, Ident, IntervalUnit, Quantifier, TruthTest, UnaryOperator};
 use crate::lexer::TokenKind;
 use crate::{ParseErrorKind, ParserMode};
 
@@ -55,6 +54,11 @@ enum Predicate {
     Like,
     Between,
     Regexp,
+}
+
+/// A plain call.
+pub(super) fn call(name: Ident, arguments: Vec<Expr>) -> Expr {
+    Expr::Function(Box::new(FunctionCall { schema: None, name, distinct: false, star: false, arguments }))
 }
 
 impl Parser<'_> {

@@ -1,6 +1,6 @@
 //! Function calls and the syntaxes some functions have of their own.
 
-use super::expression::{Interval, power};
+use super::expression::{Interval, call, power};
 use super::{Parser, Result};
 use crate::ParserMode;
 use crate::ast::{
@@ -33,11 +33,6 @@ const BARE_FUNCTIONS: &[&str] = &[
     "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "LOCALTIME", "LOCALTIMESTAMP", "UTC_DATE", "UTC_TIME",
     "UTC_TIMESTAMP",
 ];
-
-/// A plain call.
-pub(super) fn call(name: Ident, arguments: Vec<Expr>) -> Expr {
-    Expr::Function(Box::new(FunctionCall { schema: None, name, distinct: false, star: false, arguments }))
-}
 
 /// Folds the names that MySQL gives one meaning.
 fn fold_synonym(mut name: Ident, upper: &str) -> Ident {

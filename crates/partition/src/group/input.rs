@@ -1,17 +1,21 @@
 //! What comes in: time, the other replicas' messages, questions.
 
-use raft::eraftpb::{Message, MessageType};
+use raft::eraftpb::{Entry, Message, MessageType};
 use raft::{INVALID_ID, StateRole};
 use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, PartitionId, Result};
 
 use super::{Group, raft_error};
-use crate::lease::{asks_for_vote, take_stamp};
+use crate::entry;
+use crate::lease::{asks_for_vote, stamp_of, take_stamp};
 use crate::outputs::{Outputs, ReadState};
 use crate::time::Millis;
 
 /// Replica, its life, number and kind, before a read's own context.
 pub(super) const READ_HEADER_BYTES: usize = 25;
+
+/// A message's term may be so far ahead of this replica's: what elections in a century come to.
+const TERMS_AHEAD_MAX: u64 = 1 << 32;
 
 /// Who wants to know the read index.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,6 +89,47 @@ impl Group {
             MessageType::MsgHeartbeat if follows => self.promise.give(from, self.ticker.count()),
             MessageType::MsgAppendResponse if self.is_witness() => self.hand_over()?,
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// A message that another replica of the group may have sent, whatever has happened to it and to this one.
+    pub(crate) fn check(&self, sender: u64, message: &Message) -> Result<()> {
+        let (kind, from) = (message.msg_type, message.from);
+        let spoilt = |what: &str| {
+            let id = self.partition;
+            Err(Error::unknown(format!("a message to a replica of partition {id} {what}")).as_spoilt())
+        };
+        // A follower passes on what another asks its leader, even if that is the one who has asked.
+        let is_senders = from == sender || kind == MessageType::MsgReadIndex;
+        let are_voters = [sender, from].iter().all(|replica| self.voters.contains(replica));
+        if message.to != self.replica || sender == self.replica || !is_senders || !are_voters {
+            return spoilt("is not from one of the others");
+        }
+        let Some(node) = self.running() else { return Ok(()) };
+        let raft = &node.raft;
+        if message.term > raft.term.saturating_add(TERMS_AHEAD_MAX) {
+            return spoilt(&format!("is of term {}, and this one has come to term {}", message.term, raft.term));
+        }
+        if message.term == raft.term {
+            use MessageType::*;
+            let leads = raft.state == StateRole::Leader;
+            let claims_to_lead = matches!(kind, MsgAppend | MsgHeartbeat | MsgSnapshot | MsgTimeoutNow);
+            if claims_to_lead && (leads || (raft.leader_id != INVALID_ID && raft.leader_id != from)) {
+                return spoilt(&format!("comes from a second leader of term {}", message.term));
+            }
+            let (index, last) = (message.index, raft.raft_log.last_index());
+            if leads && kind == MsgAppendResponse && !message.reject && index > last {
+                return spoilt(&format!("acknowledges entry {index}, and the log ends at {last}"));
+            }
+            let sent = stamp_of(message).filter(|_| leads && kind == MsgHeartbeatResponse);
+            if sent.is_some_and(|sent| sent > self.ticker.now()) {
+                return spoilt("answers a heartbeat that was not sent yet");
+            }
+        }
+        let can_be_read = |entry: &Entry| entry::check(&entry.data).is_ok();
+        if kind == MessageType::MsgAppend && !self.is_witness() && !message.entries.iter().all(can_be_read) {
+            return spoilt("brings an entry that cannot be read");
         }
         Ok(())
     }

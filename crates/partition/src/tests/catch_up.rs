@@ -258,7 +258,7 @@ fn when_all_have_lost_something_the_group_goes_on_from_the_newest_log() {
     network.crash(3);
     network.heal();
     (1..=3).for_each(|replica| network.restart(replica));
-    let end = |network: &mut Network, replica| network.at(replica).testimony(false, Vec::new()).unwrap().end;
+    let end = |network: &mut Network, replica| network.at(replica).report(false, Vec::new()).unwrap().end;
     let newest = end(&mut network, 1);
     assert!(end(&mut network, 2) < newest && end(&mut network, 3) < newest);
     for replica in [2, 3] {

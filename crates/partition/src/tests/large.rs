@@ -155,6 +155,8 @@ fn a_large_rollback_lets_go_slice_by_slice() {
     assert!(bed.partition.has_ending());
     assert!(bed.partition.has_part(TransactionId(99), 0, 0) && !bed.partition.has_part(writer, 0, 10));
     assert_eq!(bed.partition.expect_joined(writer).unwrap_err().errno(), 1297);
+    let prepared = bed.partition.propose_prepare(writer, PartitionId(9), Timestamp(1 << 40), 10, CommitToken(9));
+    assert_eq!(prepared.unwrap_err().errno(), 1297, "it is gone, and not committing");
     while bed.partition.has_ending() {
         bed.partition.go_on();
     }

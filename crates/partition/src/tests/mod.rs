@@ -15,6 +15,7 @@ mod random;
 mod recovery;
 mod replicas;
 mod splice;
+mod spoilt;
 mod two_phase;
 mod undecided;
 mod witness;

@@ -293,6 +293,9 @@ impl Network {
             let later = if self.chaos.is_some() { &mut self.late } else { &mut self.held };
             later.push(message);
         } else if let Some(partition) = site.partition.as_mut() {
+            // What another asks its leader is passed on.
+            let sender = if message.from == message.to { message.to % 3 + 1 } else { message.from };
+            partition.check_message(sender, &message).unwrap();
             partition.step_message(message).unwrap();
         }
     }

@@ -27,6 +27,7 @@ fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
     let uptime = server.uptime_s().to_string();
     let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed).to_string();
     let tables = server.node.catalog().databases.values().map(|database| database.tables.len()).sum::<usize>();
+    let (tls_version, cipher) = rows.shared.cipher.clone().unwrap_or_default();
     vec![
         ("Aborted_connects", read(&server.aborted_connects)),
         ("Bytes_received", read(&server.traffic_received)),
@@ -35,6 +36,10 @@ fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
         ("Connections", read(&server.connections)),
         ("Max_used_connections", server.max_used_connections.load(Ordering::Relaxed).to_string()),
         ("Open_tables", tables.to_string()),
+        ("Ssl_accepts", read(&server.encrypted_connects)),
+        ("Ssl_cipher", cipher),
+        ("Ssl_finished_accepts", read(&server.encrypted_connects)),
+        ("Ssl_version", tls_version.to_owned()),
         ("Threads_connected", sessions.len().to_string()),
         ("Threads_created", read(&server.connections)),
         ("Threads_running", running.to_string()),

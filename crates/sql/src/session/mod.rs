@@ -43,6 +43,8 @@ pub struct SessionShared {
     pub id: u32,
     pub user: String,
     pub host: String,
+    /// Protocol and cipher of TLS.
+    pub cipher: Option<(&'static str, String)>,
     pub database: Mutex<Option<String>>,
     pub interrupt: Interrupt,
     pub counters: Counters,
@@ -125,6 +127,7 @@ impl Session {
             id: info.connection_id,
             user: info.user.clone(),
             host: info.host.clone(),
+            cipher: info.cipher.clone(),
             database: Mutex::new(info.database.clone()),
             interrupt: Interrupt::of(&server.node),
             counters: Counters::default(),

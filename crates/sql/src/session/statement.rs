@@ -76,6 +76,12 @@ impl Session {
                 crate::show::flush(self, statement)?;
                 Affected::default()
             }
+            Statement::AlterInstance(what) if what.starts_with("RELOAD TLS") => {
+                self.clear_conditions();
+                crate::account::require_global(self, crate::account::Privileges::RELOAD)?;
+                self.server.reload_tls()?;
+                Affected::default()
+            }
             Statement::CreateUser(_)
             | Statement::AlterUser(_)
             | Statement::DropUser(_)

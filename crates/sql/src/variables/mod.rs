@@ -186,6 +186,11 @@ impl Globals {
         self.texts.get(definition.name).map_or_else(|| definition.default.to_owned(), String::clone)
     }
 
+    /// By its name; empty for one that there is not.
+    pub fn named_text(&self, name: &str) -> String {
+        registry::find(name).map(|definition| self.text(definition)).unwrap_or_default()
+    }
+
     fn number(&self, name: &str) -> u64 {
         let text = registry::find(name).map(|definition| self.text(definition));
         text.and_then(|text| text.parse().ok()).unwrap_or(0)

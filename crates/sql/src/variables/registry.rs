@@ -297,7 +297,7 @@ variables! {
     "read_buffer_size" Both Kind::Integer(8192, U32), "131072";
     "read_only" Global Kind::Switch, "OFF";
     "read_rnd_buffer_size" Both Kind::Integer(1, U32), "262144";
-    "require_secure_transport" ReadOnly Kind::Switch, "OFF";
+    "require_secure_transport" Global Kind::Switch, "OFF";
     "secure_file_priv" ReadOnly Kind::Text, "NULL";
     "server_id" Global Kind::Integer(0, U32), "1";
     "server_uuid" ReadOnly Kind::Text, "00000000-0000-0000-0000-000000000001";
@@ -325,6 +325,9 @@ variables! {
     "sql_safe_updates" Both Kind::Switch, "OFF";
     "sql_select_limit" Both Kind::Integer(0, U64), "18446744073709551615";
     "sql_warnings" Both Kind::Switch, "OFF";
+    "ssl_ca" ReadOnly Kind::Text, "";
+    "ssl_cert" ReadOnly Kind::Text, "";
+    "ssl_key" ReadOnly Kind::Text, "";
     "super_read_only" Global Kind::Switch, "OFF";
     "system_time_zone" ReadOnly Kind::Text, "UTC";
     "table_definition_cache" Global Kind::Integer(0, U64), "2000";
@@ -333,7 +336,7 @@ variables! {
     "thread_handling" ReadOnly Kind::Text, "worker-per-core";
     "time_zone" Both Kind::Text, "SYSTEM";
     "timestamp" Session Kind::Real, "0";
-    "tls_version" ReadOnly Kind::Text, "";
+    "tls_version" ReadOnly Kind::Text, "TLSv1.2,TLSv1.3";
     "tmp_table_size" Both Kind::Integer(1024, U64), "16777216";
     "tmpdir" ReadOnly Kind::Text, "/tmp";
     "transaction_alloc_block_size" Both Kind::Integer(1024, 131_072), "8192";

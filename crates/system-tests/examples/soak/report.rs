@@ -10,7 +10,7 @@ use crate::faults::Kind;
 
 /// Without a word from a broken node it takes so long to know, with a closed connection so long: the goals.
 const SILENT: Duration = Duration::from_millis(1500);
-const CLOSED: Duration = Duration::from_millis(300);
+pub const CLOSED: Duration = Duration::from_millis(300);
 
 #[derive(Default)]
 pub struct Report {

@@ -11,9 +11,11 @@ use shoal_system_tests::transfer::{Definitions, Plan, Random, Workload, check};
 use shoal_system_tests::{DyingDisk, SmallDisk, second_of_hour};
 
 use crate::faults::Kind;
-use crate::report::Report;
+use crate::report::{CLOSED, Report};
 
 const FAULTS_PER_ROUND: u64 = 12;
+/// Of the cluster's log, for an outage that is longer than wanted.
+const LINES_TOLD: usize = 14;
 /// A node whose disk is full or broken ends within this time.
 const ENDED_WITHIN: Duration = Duration::from_secs(90);
 const DISK_MEBIBYTES: u64 = 512;
@@ -77,7 +79,13 @@ pub fn run(seed: u64, only: &[Kind], report: &mut Report) {
             kind = kinds[round.random.below(kinds.len() as u64) as usize];
         }
         match round.inflict(kind, &workload) {
-            Ok(outage) => report.note(kind, outage),
+            Ok(outage) => {
+                println!("    {} ms without a commit", outage.as_millis());
+                if outage > CLOSED {
+                    println!("{}", round.leaders_told());
+                }
+                report.note(kind, outage);
+            }
             Err(why) => report.note_not_possible(kind, why),
         }
         round.heal();
@@ -257,6 +265,19 @@ impl Round {
         }
         let status = self.cluster.wait_until_ended(node);
         assert!(!status.success(), "node {node} ended as if it had been asked to\n{}", self.cluster.logs());
+    }
+
+    /// The newest that nodes have said about who leads.
+    fn leaders_told(&self) -> String {
+        let logs = self.cluster.logs();
+        let mut lines: Vec<&str> = logs.lines().filter(|line| line.contains("[MgmtSrvr]")).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines
+            .split_off(lines.len().saturating_sub(LINES_TOLD))
+            .iter()
+            .map(|line| format!("      {line}\n"))
+            .collect()
     }
 
     /// The network and the clocks are as they were, and nodes that are gone are started again.

@@ -122,10 +122,15 @@ impl StartedCluster {
 
     /// Starts all nodes of the layout and waits until they are ready.
     pub fn start_all(&mut self, layout: &Layout) {
-        for id in 1..=layout.node_count() {
+        self.start_some(layout, 1..=layout.node_count());
+    }
+
+    /// Starts these nodes alone, and waits until they are ready.
+    pub fn start_some(&mut self, layout: &Layout, ids: impl Iterator<Item = u32> + Clone) {
+        for id in ids.clone() {
             self.spawn(id);
         }
-        for id in 1..=layout.node_count() {
+        for id in ids {
             self.wait_for(&format!("node {id} to start"), READY_WITHIN, |registry| {
                 registry.nodes.get(&id).map(|_| ())
             });

@@ -42,7 +42,7 @@ pub struct Failure {
 /// Errors that faults excuse: lock waits and deadlocks, temporary conditions, a server that stops, and 1105 for unknown outcomes.
 const EXCUSED: [u16; 9] = [1053, 1105, 1152, 1205, 1213, 1297, 1927, 3169, 4031];
 /// What errors say whose statement may have taken effect or not.
-const MARKS_OF_UNKNOWN: [&str; 2] = ["committed or not", "made or not"];
+const MARKS_OF_UNKNOWN: [&str; 3] = ["committed or not", "made or not", "the definition is made"];
 
 /// What a client may conclude from the error of a statement that commits.
 pub fn told_by(error: &Error) -> Told {

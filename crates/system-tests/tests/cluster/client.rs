@@ -420,6 +420,43 @@ fn a_client_of_many_threads_counts_right_over_every_transporter() {
     }
 }
 
+/// Definitions ask nodes with sessions to leave a table alone, and clients are none: what they wrote while its rows were copied was lost.
+#[test]
+fn what_a_client_writes_while_a_definition_copies_rows_is_kept() {
+    let (cluster, address) = cluster();
+    let mut sql = cluster.client(1);
+    sql.execute("CREATE TABLE copied (id INT AUTO_INCREMENT PRIMARY KEY, c INT, pad VARCHAR(100))").unwrap();
+    sql.execute("INSERT INTO copied (c, pad) VALUES (1, REPEAT('x', 100))").unwrap();
+    for _ in 0..14 {
+        sql.execute("INSERT INTO copied (c, pad) SELECT c, pad FROM copied").unwrap();
+    }
+    let client = connect(&address);
+    let mut copied = table(&client, "copied");
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    let mut written: u64 = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..5 {
+                let altered = sql.execute("ALTER TABLE copied ENGINE=InnoDB, ALGORITHM=COPY");
+                is_done.store(altered.is_err(), std::sync::atomic::Ordering::Relaxed);
+                altered.unwrap();
+            }
+            is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+            let row = vec![Value::Int(2), Value::from("y")];
+            match client.block_on(client.insert(&copied, &["c", "pad"], row)) {
+                Ok(_) => written += 1,
+                // 1412: another definition than the handle's.
+                Err(_) => copied = client.table("test", "copied").unwrap_or(copied),
+            }
+        }
+    });
+    assert!(written > 0);
+    let kept = cluster.client(2).text("SELECT COUNT(*) FROM copied WHERE c = 2").unwrap();
+    assert_eq!(kept, [written.to_string()]);
+}
+
 /// Runs a future on a thread without a runtime.
 fn futures_block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(std::thread::Thread);

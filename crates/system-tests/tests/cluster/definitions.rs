@@ -151,3 +151,39 @@ fn a_node_that_starts_leaves_alone_what_another_is_filling() {
     });
     assert_eq!(cluster.client(2).text("SELECT COUNT(*) FROM t").unwrap(), rows);
 }
+
+/// A node that started while another one's ALTER TABLE copied rows once knew nothing of its locks: what it wrote meanwhile went with
+/// the old table.
+#[test]
+fn what_is_written_at_a_node_that_starts_during_a_definition_is_kept() {
+    let cluster = DevCluster::start(&["--data-nodes", "2", "--sql-nodes", "1"]);
+    let mut client = cluster.client(1);
+    run(&mut client, &["CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c INT, pad VARCHAR(100))"]);
+    run(&mut client, &["INSERT INTO t (c, pad) VALUES (1, REPEAT('x', 100))"]);
+    for _ in 0..15 {
+        run(&mut client, &["INSERT INTO t (c, pad) SELECT c, pad FROM t"]);
+    }
+    let stop = AtomicU64::new(0);
+    let mut written = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while stop.load(Ordering::Relaxed) == 0 {
+                match client.execute("ALTER TABLE t ENGINE=InnoDB, ALGORITHM=COPY") {
+                    Err(Error::Server { errno: 1297 | 1412, .. }) => {}
+                    other => drop(other.unwrap()),
+                }
+            }
+        });
+        for _ in 0..6 {
+            cluster.kill_and_wait(COORDINATOR);
+            let mut starting = cluster.client(COORDINATOR);
+            for _ in 0..20 {
+                let sql = "INSERT INTO t (c, pad) VALUES (2, 'y')";
+                written += u64::from(starting.execute(sql).is_ok());
+            }
+        }
+        stop.store(1, Ordering::Relaxed);
+    });
+    let kept = cluster.client(2).text("SELECT COUNT(*) FROM t WHERE c = 2").unwrap();
+    assert_eq!(kept, [written.to_string()]);
+}

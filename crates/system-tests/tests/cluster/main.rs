@@ -14,5 +14,6 @@ mod pause;
 mod refusal;
 mod rolling;
 mod rough;
+mod spoilt;
 mod sql;
 mod steady;

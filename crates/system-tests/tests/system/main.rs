@@ -28,5 +28,6 @@ mod show_objects;
 mod sleep;
 mod status;
 mod storage_limits;
+mod tls;
 mod user_locks;
 mod whitepaper;

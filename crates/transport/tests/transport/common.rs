@@ -34,6 +34,8 @@ pub enum Event {
     Down(u32, u64),
     Dead(u32, u64),
     Refused(u32, String),
+    CutOff(u32, String),
+    KeptAway(u32, String),
     Cancelled(Vec<u8>),
 }
 
@@ -133,8 +135,9 @@ impl Handler for Recording {
         self.0.clock.load(Ordering::Relaxed)
     }
 
-    fn observe_clock(&self, clock: u64) {
+    fn observe_clock(&self, clock: u64) -> Result<(), String> {
         self.0.seen_clock.fetch_max(clock, Ordering::Relaxed);
+        Ok(())
     }
 
     fn on_message(&self, _from: NodeId, _kind: u8, payload: &[u8]) {
@@ -185,6 +188,14 @@ impl Handler for Recording {
 
     fn on_refused(&self, peer: NodeId, reason: &str) {
         self.0.record(|recorded| recorded.events.push_back(Event::Refused(peer.0, reason.to_string())));
+    }
+
+    fn on_kept_away(&self, peer: NodeId, reason: &str) {
+        self.0.record(|recorded| recorded.events.push_back(Event::KeptAway(peer.0, reason.to_string())));
+    }
+
+    fn on_cut_off(&self, peer: NodeId, reason: &str, _pause: Duration) {
+        self.0.record(|recorded| recorded.events.push_back(Event::CutOff(peer.0, reason.to_string())));
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod common;
 mod cut;
+mod cut_off;
 mod failures;
 mod links;
 mod raw;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use shoal_transport::{CLIENT, CallError, Client, ClientError, Hello};
+use shoal_transport::{CLIENT, CallError, Client, ClientError, Hello, TransportOptions};
 use shoal_types::NodeId;
 
 use crate::common::{DEADLINE, ECHO, Event, HOLD, Node, REFUSE, listener, options, until};
@@ -13,7 +13,8 @@ use crate::raw;
 #[test]
 fn damaged_frames_end_the_link_with_a_reason_and_the_node_goes_on() {
     let (socket, address) = listener();
-    let node = Node::start(options(1, 100, vec![]), Some(socket));
+    let node = TransportOptions { cut_off_pause: Duration::ZERO, ..options(1, 100, vec![]) };
+    let node = Node::start(node, Some(socket));
     let mut damaged = raw::frame(0, b"payload");
     *damaged.last_mut().unwrap() ^= 1;
     let mut too_long = raw::frame(0, b"");
@@ -33,6 +34,8 @@ fn damaged_frames_end_the_link_with_a_reason_and_the_node_goes_on() {
         peer.write_all(&raw::frame(0, b"good")).unwrap();
         assert_eq!(node.recorder.messages(1), [b"good"]);
         peer.write_all(&bytes).unwrap();
+        let Event::CutOff(2, why) = node.recorder.next() else { panic!("not cut off") };
+        assert!(why.contains(reason), "{why}");
         node.recorder.expect(&[Event::Down(2, 1)]);
         let trouble = node.transport.peer_state(NodeId(2)).unwrap().last_trouble.unwrap();
         assert!(trouble.contains(reason), "{trouble}");

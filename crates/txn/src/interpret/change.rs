@@ -1,7 +1,9 @@
 //! Changes of a row that are made where it lies, under its lock: columns are replaced, counted up, or changed in parts.
 
-use shoal_types::row::{RowRef, decode_column, fixed_width};
-use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, SqlType, TimeZone, Value};
+use shoal_types::row::{RowRef, decode_column, encode_column};
+use shoal_types::{
+    Collation, Decimal, Error, ErrorCode, Result, StoreOptions, StoreTarget, TimeZone, Value, store_value,
+};
 
 use super::bytes::{BytesChange, Within};
 use super::predicate::Predicate;
@@ -101,32 +103,20 @@ impl Operand {
         }
         let sql_type = &row.layout().types()[column];
         let old = decode_column(row.raw(column), sql_type, &TimeZone::UTC);
-        Ok(Some(match (self, old) {
-            (Operand::AddInteger(number), Value::Int(old)) => {
-                integer(i128::from(old) + i128::from(*number), sql_type, column)?
-            }
-            (Operand::AddInteger(number), Value::UInt(old)) => {
-                integer(i128::from(old) + i128::from(*number), sql_type, column)?
-            }
-            (Operand::AddDouble(number), Value::Double(old)) => {
-                let sum = old + number;
-                if !sum.is_finite() {
-                    return Err(out_of_range(column));
-                }
-                sum.to_bits().to_le_bytes().to_vec()
-            }
-            (Operand::AddDouble(number), Value::Float(old)) => {
-                let sum = (f64::from(old) + number) as f32;
-                if !sum.is_finite() {
-                    return Err(out_of_range(column));
-                }
-                sum.to_bits().to_le_bytes().to_vec()
-            }
-            (Operand::AddDecimal(number), Value::Decimal(old)) => {
-                decimal(old.checked_add(number), sql_type, column)?
-            }
+        let sum = match (self, &old) {
+            (Operand::AddInteger(number), Value::Int(old)) => integer(i128::from(*old) + i128::from(*number)),
+            (Operand::AddInteger(number), Value::UInt(old)) => integer(i128::from(*old) + i128::from(*number)),
+            (Operand::AddDouble(number), Value::Double(old)) => Some(Value::Double(old + number)),
+            (Operand::AddDouble(number), Value::Float(old)) => Some(Value::Double(f64::from(*old) + number)),
+            (Operand::AddDecimal(number), Value::Decimal(old)) => old.checked_add(number).map(Value::Decimal),
             _ => return Err(wrong_type(column)),
-        }))
+        };
+        // What a column takes is the same as in an UPDATE.
+        let options = StoreOptions { strict: true, ..StoreOptions::default() };
+        let target = StoreTarget { sql_type, column: "", row: 0 };
+        let stored = sum.and_then(|sum| store_value(sum, Collation::BINARY, target, &options).ok());
+        let (value, _) = stored.ok_or_else(|| out_of_range(column))?;
+        encode_column(&value, sql_type, &TimeZone::UTC)
     }
 
     fn put(&self, out: &mut Vec<u8>) {
@@ -170,28 +160,10 @@ impl Operand {
     }
 }
 
-fn integer(sum: i128, sql_type: &SqlType, column: usize) -> Result<Vec<u8>> {
-    let Some(width) = fixed_width(sql_type).filter(|_| sql_type.base != BaseType::Year) else {
-        return Err(wrong_type(column));
-    };
-    let bits = 8 * width as u32;
-    let range = match sql_type.unsigned {
-        true => 0..1i128 << bits,
-        false => -(1i128 << (bits - 1))..1i128 << (bits - 1),
-    };
-    match range.contains(&sum) {
-        true => Ok((sum as u64).to_le_bytes()[..width].to_vec()),
-        false => Err(out_of_range(column)),
-    }
-}
-
-fn decimal(sum: Option<Decimal>, sql_type: &SqlType, column: usize) -> Result<Vec<u8>> {
-    let (precision, scale) = (sql_type.length as u8, sql_type.decimals);
-    let sum = sum.map(|sum| sum.round(i32::from(scale))).filter(|sum| sum.fits(precision, scale));
-    let sum = sum.ok_or_else(|| out_of_range(column))?;
-    let mut raw = vec![0; fixed_width(sql_type).ok_or_else(|| wrong_type(column))?];
-    sum.write_binary(usize::from(precision), usize::from(scale), &mut raw);
-    Ok(raw)
+/// A number in the range of BIGINT or BIGINT UNSIGNED.
+fn integer(sum: i128) -> Option<Value> {
+    let signed = i64::try_from(sum).map(Value::Int);
+    signed.or_else(|_| u64::try_from(sum).map(Value::UInt)).ok()
 }
 
 /// A change and the primary key of its row, as the bytes of a write.
@@ -230,14 +202,34 @@ impl<'a> ChangeOfRow<'a> {
 #[cfg(test)]
 mod tests {
     use shoal_types::row::RowLayout;
+    use shoal_types::{BaseType, SqlType};
 
     use super::*;
+
+    #[test]
+    fn unsigned_columns_of_any_kind_are_not_counted_below_zero() {
+        let unsigned = |base| SqlType { unsigned: true, ..SqlType::new(base) };
+        let decimal = SqlType { length: 5, decimals: 2, ..unsigned(BaseType::Decimal) };
+        let double = SqlType { unsigned: true, ..SqlType::double() };
+        let one = Decimal::from(1i64);
+        for (sql_type, old, less, much_less) in [
+            (unsigned(BaseType::Int), Value::UInt(1), Operand::AddInteger(-1), Operand::AddInteger(-2)),
+            (double, Value::Double(1.0), Operand::AddDouble(-1.0), Operand::AddDouble(-2.0)),
+            (decimal, Value::Decimal(one), Operand::AddDecimal(-one), Operand::AddDecimal(Decimal::from(-2i64))),
+        ] {
+            let layout = RowLayout::new(vec![sql_type.clone()]);
+            let mut row = Vec::new();
+            layout.encode(&[old], &TimeZone::UTC, &mut row).unwrap();
+            assert!(less.apply(layout.row(&row), 0).is_ok(), "{sql_type:?}");
+            assert_eq!(much_less.apply(layout.row(&row), 0).unwrap_err().errno(), 1264, "{sql_type:?}");
+        }
+    }
 
     #[test]
     fn columns_are_set_and_counted_up_within_their_ranges() {
         let types = vec![
             SqlType { unsigned: true, ..SqlType::new(BaseType::TinyInt) },
-            SqlType::new(BaseType::Double),
+            SqlType::double(),
             SqlType { length: 5, decimals: 2, ..SqlType::new(BaseType::Decimal) },
             SqlType::new(BaseType::Int),
         ];

@@ -11,7 +11,7 @@ mod stage;
 
 pub use bytes::{BytesChange, ROW_BYTES_MAX, value_bytes_max};
 pub use change::{Assignment, Operand, RowChange};
-pub use predicate::{Comparison, Predicate};
+pub use predicate::Predicate;
 pub use pushed_filter::PushedFilter;
 
 pub(crate) use change::ChangeOfRow;

@@ -1,23 +1,15 @@
 //! Conditions on a row, true, false or unknown as in SQL.
 
-use shoal_types::Result;
+use std::convert::Infallible;
+
 use shoal_types::key::append_raw;
 use shoal_types::row::RowRef;
+use shoal_types::{Comparison, Result, truth};
 
 use crate::protocol::{FrameReader, malformed, put_bytes, put_u32};
 
 /// Conditions within conditions that are taken from another node.
 const DEPTH_MAX: u32 = 32;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Predicate {
@@ -40,29 +32,18 @@ const AND: u8 = 3;
 const OR: u8 = 4;
 const NOT: u8 = 5;
 
-impl Comparison {
-    fn holds(self, order: std::cmp::Ordering) -> bool {
-        match self {
-            Comparison::Equal => order.is_eq(),
-            Comparison::NotEqual => order.is_ne(),
-            Comparison::Less => order.is_lt(),
-            Comparison::LessOrEqual => order.is_le(),
-            Comparison::Greater => order.is_gt(),
-            Comparison::GreaterOrEqual => order.is_ge(),
-        }
-    }
+/// The comparisons by their numbers in frames.
+const COMPARISONS: [Comparison; 6] = [
+    Comparison::Equal,
+    Comparison::NotEqual,
+    Comparison::Less,
+    Comparison::LessOrEqual,
+    Comparison::Greater,
+    Comparison::GreaterOrEqual,
+];
 
-    fn read(byte: u8) -> Result<Comparison> {
-        const ALL: [Comparison; 6] = [
-            Comparison::Equal,
-            Comparison::NotEqual,
-            Comparison::Less,
-            Comparison::LessOrEqual,
-            Comparison::Greater,
-            Comparison::GreaterOrEqual,
-        ];
-        ALL.get(usize::from(byte)).copied().ok_or_else(malformed)
-    }
+fn number_of(comparison: Comparison) -> u8 {
+    COMPARISONS.iter().position(|one| *one == comparison).unwrap_or(0) as u8
 }
 
 impl Predicate {
@@ -84,22 +65,8 @@ impl Predicate {
                 Some(comparison.holds(buffer.as_slice().cmp(key)))
             }
             Predicate::IsNull(column) => has(*column).then(|| row.is_null(*column)),
-            Predicate::And(all) => all
-                .iter()
-                .try_fold(Some(true), |sum, one| match one.test(row, buffer) {
-                    // Nothing that follows changes it.
-                    Some(false) => Err(Some(false)),
-                    value => Ok(sum.and(value)),
-                })
-                .unwrap_or_else(|decided| decided),
-            Predicate::Or(any) => any
-                .iter()
-                .try_fold(Some(false), |sum, one| match one.test(row, buffer) {
-                    Some(true) => Err(Some(true)),
-                    None => Ok(None),
-                    Some(false) => Ok(sum),
-                })
-                .unwrap_or_else(|decided| decided),
+            Predicate::And(parts) => conjunction(true, parts, row, buffer),
+            Predicate::Or(parts) => conjunction(false, parts, row, buffer),
             Predicate::Not(inner) => inner.test(row, buffer).map(|holds| !holds),
         }
     }
@@ -109,7 +76,7 @@ impl Predicate {
             Predicate::Compare { column, comparison, key } => {
                 out.push(COMPARE);
                 put_u32(out, *column as u32);
-                out.push(*comparison as u8);
+                out.push(number_of(*comparison));
                 put_bytes(out, key);
             }
             Predicate::IsNull(column) => {
@@ -137,7 +104,7 @@ impl Predicate {
         Ok(match reader.u8()? {
             COMPARE => Predicate::Compare {
                 column: reader.u32()? as usize,
-                comparison: Comparison::read(reader.u8()?)?,
+                comparison: *COMPARISONS.get(usize::from(reader.u8()?)).ok_or_else(malformed)?,
                 key: reader.bytes()?.to_vec(),
             },
             IS_NULL => Predicate::IsNull(reader.u32()? as usize),
@@ -152,6 +119,11 @@ impl Predicate {
             _ => return Err(malformed()),
         })
     }
+}
+
+fn conjunction(all: bool, parts: &[Predicate], row: RowRef<'_>, buffer: &mut Vec<u8>) -> Option<bool> {
+    let Ok(truth) = truth::conjunction(all, parts.iter().map(|part| Ok::<_, Infallible>(part.test(row, buffer))));
+    truth
 }
 
 #[cfg(test)]

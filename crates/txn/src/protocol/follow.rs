@@ -14,7 +14,7 @@
 use shoal_partition::{ChangeKind, Gap, LogEnd, LoggedChange, LoggedWrite};
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
-use super::request::FOLLOW;
+use super::kinds::FOLLOW;
 use super::wire::*;
 
 /// The index of a place that asks where to begin.

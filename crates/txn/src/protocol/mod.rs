@@ -14,6 +14,8 @@
 //! not kept between versions: the handshake of two nodes makes sure that both speak the same.
 
 mod follow;
+mod kinds;
+mod lock;
 mod reply;
 mod request;
 mod slice;

@@ -1,9 +1,11 @@
 //! Requests.
 
-use shoal_partition::{Direction, LockMode, LockPolicy, LockRequest, SavepointMark};
+use shoal_partition::{Direction, LockRequest, SavepointMark};
 use shoal_types::{IndexId, Result, TableId, Timestamp, TransactionId};
 
 use super::follow::Follow;
+use super::kinds::*;
+use super::lock::{put_lock, read_lock};
 use super::slice::SliceOf;
 use super::wire::*;
 
@@ -63,19 +65,6 @@ pub(crate) enum Request<'a> {
     /// What has been committed behind a place in a partition's log?
     Follow(Follow<'a>),
 }
-
-const WORK: u8 = 1;
-const UNLOCK: u8 = 2;
-const ROLL_BACK_TO: u8 = 3;
-const ROLL_BACK: u8 = 4;
-const WAIT_EDGES: u8 = 5;
-const PULSE: u8 = 6;
-const VISIBLE: u8 = 7;
-const ENDED_AMONG: u8 = 8;
-const DECIDE: u8 = 9;
-const OUTCOME_OF: u8 = 10;
-const CONFIRM: u8 = 11;
-pub(super) const FOLLOW: u8 = 12;
 
 /// Writes to be staged, and what is to be done then, all in one partition.
 #[derive(Debug)]
@@ -182,14 +171,6 @@ impl<'a> Item<'a> for Part {
     }
 }
 
-const NOTHING: u8 = 0;
-const READ: u8 = 1;
-const SCAN: u8 = 2;
-const COMMIT: u8 = 3;
-const PREPARE: u8 = 4;
-const HOME_COMMIT: u8 = 5;
-pub(super) const SLICE: u8 = 6;
-
 /// A scan over ranges, from a place in the first of them on.
 #[derive(Debug)]
 pub(crate) struct Scan<'a> {
@@ -215,43 +196,6 @@ pub(crate) struct ScanHead {
 
 const SCAN_BACKWARD: u8 = 1;
 const SCAN_LOOKS: u8 = 2;
-
-const LOCK: u8 = 1;
-const LOCK_EXCLUSIVE: u8 = 2;
-const LOCK_NO_WAIT: u8 = 4;
-const LOCK_SKIP: u8 = 8;
-const LOCK_GAPS: u8 = 16;
-
-pub(super) fn put_lock(out: &mut Vec<u8>, lock: Option<LockRequest>) {
-    out.push(lock.map_or(0, |lock| {
-        let exclusive = if lock.mode == LockMode::Exclusive { LOCK_EXCLUSIVE } else { 0 };
-        let policy = match lock.policy {
-            LockPolicy::Wait => 0,
-            LockPolicy::NoWait => LOCK_NO_WAIT,
-            LockPolicy::SkipLocked => LOCK_SKIP,
-        };
-        let gaps = if lock.lock_gaps { LOCK_GAPS } else { 0 };
-        LOCK | exclusive | policy | gaps
-    }));
-}
-
-pub(super) fn read_lock(reader: &mut FrameReader<'_>) -> Result<Option<LockRequest>> {
-    let flags = reader.u8()?;
-    if flags == 0 {
-        return Ok(None);
-    }
-    let policy = match flags & (LOCK_NO_WAIT | LOCK_SKIP) {
-        0 => LockPolicy::Wait,
-        LOCK_NO_WAIT => LockPolicy::NoWait,
-        LOCK_SKIP => LockPolicy::SkipLocked,
-        _ => return Err(malformed()),
-    };
-    if flags & LOCK == 0 || flags >= LOCK_GAPS << 1 {
-        return Err(malformed());
-    }
-    let mode = if flags & LOCK_EXCLUSIVE != 0 { LockMode::Exclusive } else { LockMode::Shared };
-    Ok(Some(LockRequest { mode, policy, lock_gaps: flags & LOCK_GAPS != 0 }))
-}
 
 /// Begins a work frame: its head, its tables and its writes. One of the `put_then_` functions must follow.
 pub(crate) fn put_work<'w>(

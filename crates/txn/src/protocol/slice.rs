@@ -4,7 +4,8 @@ use shoal_partition::LockRequest;
 use shoal_types::row::RowRef;
 use shoal_types::{Result, TableId};
 
-use super::request::{SLICE, put_lock, read_lock};
+use super::kinds::SLICE;
+use super::lock::{put_lock, read_lock};
 use super::wire::*;
 
 /// No reply has more bytes of a value than so many; the coordinator asks for the rest.

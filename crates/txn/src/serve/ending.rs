@@ -47,6 +47,7 @@ impl Job {
                 appending
             }
             Then::HomeCommit { after, participants, sequences } => {
+                turn.node.clock().observe_peer(*after)?;
                 let participants: Vec<PartitionId> = participants.iter().map(PartitionId).collect();
                 let end = End::HomeCommit { participants: &participants };
                 let (timestamp, appending) = self.append(turn, id, *after, *sequences, waiter, end)?;

@@ -115,7 +115,7 @@ impl Job {
             struck_out,
         };
         if turn.head.snapshot != Timestamp::MAX {
-            node.clock().observe(turn.head.snapshot);
+            node.clock().observe_peer(turn.head.snapshot)?;
         }
         if let Some(blocked) = self.stage(&turn, work.writes, reply)? {
             return Ok(Progress::Blocked(blocked));
@@ -200,7 +200,7 @@ impl Job {
                 turn.head.transaction.ok_or_else(|| Error::unknown("internal: a write without a transaction"))?;
             let mut guard = self.hold(turn)?;
             for write in writes.iter().skip(self.writes_done).take(PER_HOLD) {
-                check_frame(&guard, &write)?;
+                check_frame(&guard, &write).map_err(|error| turn.blame(&guard, write.table, error))?;
                 let stop = match stage(&mut guard, id, write, turn.token)? {
                     Step::Ready(Staged::Done) => {
                         self.staged += 1;
@@ -409,6 +409,17 @@ impl Turn<'_> {
             partition.schema(TableId(table)).is_none_or(|present| present.version > version)
         };
         self.tables.iter().any(passed)
+    }
+
+    /// A row that does not fit is its sender's fault, unless that knows a newer version of the table than there is here yet.
+    fn blame(&self, partition: &Partition, table: TableId, error: Error) -> Error {
+        let is_ahead = |(planned, version): (u32, u32)| {
+            planned == table.0 && partition.schema(table).is_some_and(|present| present.version < version)
+        };
+        match self.tables.iter().any(is_ahead) {
+            true => Error::unknown(error.message()),
+            false => error,
+        }
     }
 
     fn view(&self) -> ReadView {

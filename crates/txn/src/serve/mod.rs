@@ -76,6 +76,7 @@ impl Server {
         match self.start(from, request, reply) {
             Ok(served) => served,
             Err(error) => {
+                self.node.cut_off(from, &error);
                 protocol::put_failed(reply, 0, 0, &error);
                 Served::Done
             }
@@ -83,11 +84,11 @@ impl Server {
     }
 
     fn start(self: &Arc<Self>, from: NodeId, request: &[u8], reply: &mut Vec<u8>) -> Result<Served> {
-        match Request::read(request)? {
+        match Request::read(request).map_err(Error::as_spoilt)? {
             Request::Work(work) => {
                 self.check_partition(work.head.partition)?;
                 self.node.note_asked(work.head.partition, from);
-                return self.start_work(&work, request, reply);
+                return self.start_work(from, &work, request, reply);
             }
             Request::Unlock { partition, transaction, table, keys } => {
                 self.check_partition(partition)?;
@@ -143,12 +144,20 @@ impl Server {
         Ok(Served::Done)
     }
 
+    /// Whoever has sent what no node sends is cut off.
+    fn cut_off_for(&self, from: NodeId, refusal: &Refusal) {
+        if let Refusal::Error(error) = refusal {
+            self.node.cut_off(from, error);
+        }
+    }
+
     fn check_partition(&self, partition: u32) -> Result<()> {
         match partition < self.node.partition_count() {
             true => Ok(()),
-            false => Err(Error::unknown(format!(
-                "partition {partition} does not exist: the nodes were started with different configurations"
-            ))),
+            false => {
+                Err(Error::unknown(format!("a request is about partition {partition}, which does not exist"))
+                    .as_spoilt())
+            }
         }
     }
 
@@ -192,7 +201,13 @@ impl Server {
         Listed { server: Arc::clone(self), transaction, struck_out }
     }
 
-    fn start_work(self: &Arc<Self>, work: &Work<'_>, request: &[u8], reply: &mut Vec<u8>) -> Result<Served> {
+    fn start_work(
+        self: &Arc<Self>,
+        from: NodeId,
+        work: &Work<'_>,
+        request: &[u8],
+        reply: &mut Vec<u8>,
+    ) -> Result<Served> {
         let mut waiter = work.may_wait().then(|| self.node.waiter());
         let mut job = Job::new(reply);
         let mut progress = job.advance(&self.node, work, waiter.as_mut(), None, reply);
@@ -204,6 +219,7 @@ impl Server {
         match progress {
             Ok(Progress::Done) => Ok(Served::Done),
             Err(refusal) => {
+                self.cut_off_for(from, &refusal);
                 job.refuse(refusal, reply);
                 Ok(Served::Done)
             }
@@ -221,6 +237,7 @@ impl Server {
                     ));
                 }
                 let later = Later {
+                    from,
                     listed: self.list(work.head.transaction),
                     request: request.to_vec(),
                     reply: job.move_into_own(reply),
@@ -235,6 +252,7 @@ impl Server {
 
 /// Work that has come to a wait.
 struct Later {
+    from: NodeId,
     listed: Listed,
     request: Vec<u8>,
     job: Job,
@@ -249,6 +267,7 @@ impl Later {
                 Ok(Progress::Done) => return self.reply,
                 Ok(next) => progress = next,
                 Err(refusal) => {
+                    self.listed.server.cut_off_for(self.from, &refusal);
                     self.job.refuse(refusal, &mut self.reply);
                     return self.reply;
                 }

@@ -47,7 +47,7 @@ impl Server {
     }
 
     /// Asks the coordinators of transactions that have been here for a while whether they still run, and ends those that
-    /// do not. Worth a call every few seconds.
+    /// do not. Worth a call a few times a second.
     pub async fn end_orphans(&self) {
         let Some(remote) = self.node.remote() else { return };
         let partitions = self.led_partitions();
@@ -114,8 +114,9 @@ impl Server {
         reply: &mut Vec<u8>,
     ) -> Result<Served> {
         self.check_partition(partition)?;
-        if commit.is_none() {
-            self.strike_out(transaction);
+        match commit {
+            Some(timestamp) => self.node.clock().observe_peer(timestamp)?,
+            None => self.strike_out(transaction),
         }
         let decision = commit.map_or(Decision::Abort, Decision::Commit);
         let mut waiter = self.node.waiter();

@@ -347,6 +347,7 @@ error_codes! {
     FkIncompatibleColumns 3780 b"HY000",
     CheckConstraintViolated 3819 b"HY000",
     CheckConstraintNotFound 3821 b"HY000",
+    SslLibraryError 3888 b"HY000",
     ConstraintNotFound 3940 b"HY000",
     ClientLocalFilesDisabled 3948 b"42000",
     InvisibleAllColumns 4028 b"HY000",

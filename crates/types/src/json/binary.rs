@@ -49,6 +49,11 @@ const FIELD_TYPE_DECIMAL: u8 = 246;
 pub(super) const KEY_LENGTH_MAX: usize = u16::MAX as usize;
 const SMALL_SIZE_MAX: usize = u16::MAX as usize;
 
+/// The order of keys in objects.
+pub(super) fn compare_keys(first: &[u8], second: &[u8]) -> std::cmp::Ordering {
+    first.len().cmp(&second.len()).then_with(|| first.cmp(second))
+}
+
 /// A value of a document as it is read; containers are looked into through their [`JsonRef`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum JsonItem<'a> {
@@ -460,7 +465,7 @@ impl<'a> JsonRef<'a> {
         while low < high {
             let middle = (low + high) / 2;
             let found = self.key(middle)?;
-            match super::tree::compare_keys(found, key) {
+            match compare_keys(found, key) {
                 std::cmp::Ordering::Equal => return self.element_of(middle, count),
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,

@@ -1,7 +1,6 @@
 //! A document as a tree, for building and changing.
 
-use std::cmp::Ordering;
-
+use super::binary::{FIELD_TYPE_BIT, compare_keys};
 use super::{JsonPath, PathLeg};
 use crate::value::Value;
 use crate::{Date, DateTime, Decimal, Time};
@@ -24,11 +23,6 @@ pub enum JsonValue {
     Timestamp(DateTime),
     /// A value of another MySQL type: the type's protocol number and its bytes.
     Opaque(u8, Vec<u8>),
-}
-
-/// The order of keys in objects.
-pub(super) fn compare_keys(first: &[u8], second: &[u8]) -> Ordering {
-    first.len().cmp(&second.len()).then_with(|| first.cmp(second))
 }
 
 /// What a change does at the end of its path.
@@ -69,7 +63,7 @@ impl JsonValue {
             Value::Time(time) => JsonValue::Time(*time),
             Value::DateTime(moment) => JsonValue::DateTime(*moment),
             Value::Year(year) => JsonValue::Int(i64::from(*year)),
-            Value::Bit(..) => JsonValue::Opaque(super::binary::FIELD_TYPE_BIT, value.to_text()),
+            Value::Bit(..) => JsonValue::Opaque(FIELD_TYPE_BIT, value.to_text()),
             Value::Enum(_) | Value::Set(_) => JsonValue::String(value.to_text()),
             Value::Json(json) => json.to_tree(),
         }

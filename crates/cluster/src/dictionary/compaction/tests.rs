@@ -62,7 +62,7 @@ async fn started(directory: &TempDir) -> Arc<Node> {
     node
 }
 
-fn table(id: TableId, name: &str) -> TableSchema {
+pub(in crate::dictionary) fn table(id: TableId, name: &str) -> TableSchema {
     TableSchema {
         id,
         version: 1,

@@ -100,3 +100,25 @@ fn waiting_too_long_is_error_1205_on_either_side() {
         assert_eq!(error.errno(), 1205);
     });
 }
+
+#[test]
+fn a_table_that_is_held_by_the_dictionary_keeps_newcomers_out_at_once_and_until_all_who_have_it_let_go() {
+    run(async {
+        let locks = MetadataLocks::new(Arc::default());
+        let one = table(1);
+        assert!(locks.try_share(&one, false));
+        let held = locks.hold(&one);
+        assert!(!locks.try_share(&one, true));
+        let tables = [Arc::clone(&one)];
+        let mut definition = pin!(locks.exclusive(&tables, LONG));
+        locks.release(&one);
+        assert!(poll(&mut definition).is_pending());
+        drop(held);
+        let definition = definition.await.unwrap();
+        let held = locks.hold(&one);
+        drop(definition);
+        assert!(!locks.try_share(&one, true));
+        drop(held);
+        assert!(locks.try_share(&one, false));
+    });
+}

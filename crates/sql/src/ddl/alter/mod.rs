@@ -13,7 +13,7 @@ mod way;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use shoal_cluster::{Change, Node, Sequence, Table, unique_table_schema};
+use shoal_cluster::{Change, Node, Sequence, Table, TableHold, unique_table_schema};
 use shoal_parser::ast::{self, AlterTable, AlterTableAction};
 use shoal_types::{Result, TableSchema};
 
@@ -78,26 +78,34 @@ async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges
         let locks = lock::exclusive(session, std::slice::from_ref(&present)).await?;
         let Some(present) = table(&node).filter(|table| locks.cover(table)) else { continue };
         session.clear_conditions();
-        let mut prepared = prepare(session, statement, &present)?;
-        let mut present = present;
-        if prepared.reads_rows(&present) && node.cluster().is_some() {
-            present = passed(session, &node, &present).await?;
+        let prepared = prepare(session, statement, &present)?;
+        let hold = if prepared.reads_rows(&present) { node.table_hold(present.id()) } else { None };
+        let Some(hold) = hold else { return carry_out(session, &node, &present, prepared, None).await };
+        let altered = async {
+            let present = passed(session, &node, &present, &hold).await?;
             session.clear_conditions();
-            prepared = prepare(session, statement, &present)?;
+            let prepared = prepare(session, statement, &present)?;
+            carry_out(session, &node, &present, prepared, Some(&hold)).await
         }
-        return carry_out(session, &node, &present, prepared).await;
+        .await;
+        if altered.is_err() {
+            // If this fails too, the table is free as soon as the management nodes see that the hold is not wanted any more.
+            let _ = publish::change(&node, |catalog| Ok((hold.free(catalog), ()))).await;
+        }
+        return altered;
     }
 }
 
-/// The next version of a table that this session has to itself. No partition takes what was planned on the one before, whoever
-/// missed the locks, and the outcome of everything that was prepared before is known: its rows are all that there are.
-async fn passed(session: &Session, node: &Arc<Node>, table: &Arc<Table>) -> Result<Arc<Table>> {
+/// The next version of a table that this session has to itself. No partition takes what was planned on the one before, no node lets
+/// anybody use this one, whoever missed the locks, and the outcome of everything that was prepared before is known: its rows are
+/// all that there are.
+async fn passed(session: &Session, node: &Arc<Node>, table: &Arc<Table>, hold: &TableHold) -> Result<Arc<Table>> {
     let mut schema = table.schema.clone();
     schema.version += 1;
     let name = (schema.database.clone(), schema.name.clone());
     let id = table.id();
     publish::change(node, |catalog| match catalog.tables_by_id.contains_key(&id) {
-        true => Ok((vec![Change::PutTable(schema)], ())),
+        true => Ok((vec![Change::PutTable(schema), hold.change()], ())),
         false => Err(no_such_table(&name.0, &name.1)),
     })
     .await?;
@@ -164,6 +172,7 @@ async fn carry_out(
     node: &Arc<Node>,
     table: &Arc<Table>,
     prepared: Prepared,
+    hold: Option<&TableHold>,
 ) -> Result<Affected> {
     let Prepared { mut built, way, name, auto_increment } = prepared;
     let counter = next_counter(session, table, auto_increment);
@@ -171,7 +180,7 @@ async fn carry_out(
     let rows = match way {
         Way::Instant | Way::InPlace => {
             keep_ids(&mut built, &table.schema, || node.next_table_id());
-            in_place(session, node, table, built, name).await?;
+            in_place(session, node, table, built, name, hold).await?;
             if auto_increment.is_some() {
                 table.next_auto_increment.store(counter, Ordering::Relaxed);
             }
@@ -179,7 +188,7 @@ async fn carry_out(
         }
         Way::Rebuild | Way::Copy => {
             assign_new_ids(&mut built.schema, || node.next_table_id());
-            by_copy(session, node, table, built, name).await?
+            by_copy(session, node, table, built, name, hold).await?
         }
     };
     let info = format!("Records: {rows}  Duplicates: 0  Warnings: {}", session.state.warning_count);
@@ -203,6 +212,7 @@ async fn in_place(
     table: &Arc<Table>,
     built: BuiltTable,
     name: TableName,
+    hold: Option<&TableHold>,
 ) -> Result<()> {
     let mut schema = built.schema;
     let mut hidden = Vec::new();
@@ -217,6 +227,7 @@ async fn in_place(
     (schema.database, schema.name) = name.clone();
     publish::change(node, |catalog| {
         check_target(catalog, table, &name)?;
+        hold.map_or(Ok(()), |hold| hold.check(catalog))?;
         hidden.iter().try_for_each(|hidden| hidden.check_is_whole(catalog))?;
         Ok((vec![Change::PutTable(schema)], ()))
     })
@@ -252,6 +263,7 @@ async fn by_copy(
     table: &Arc<Table>,
     built: BuiltTable,
     name: TableName,
+    hold: Option<&TableHold>,
 ) -> Result<u64> {
     let mut schema = built.schema;
     let hidden = HiddenTable::create(node, &schema).await?;
@@ -280,6 +292,7 @@ async fn by_copy(
     hidden.table.next_auto_increment.fetch_max(counter, Ordering::Relaxed);
     publish::change(node, |catalog| {
         check_target(catalog, table, &name)?;
+        hold.map_or(Ok(()), |hold| hold.check(catalog))?;
         hidden.check_is_whole(catalog)?;
         Ok((vec![Change::DropTable(table.id()), Change::PutTable(schema)], ()))
     })

@@ -1,0 +1,54 @@
+//! TLS for MySQL clients: the files given by `ssl_ca`, `ssl_cert` and `ssl_key`, or those that the data directory is given at its first
+//! start.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use shoal_sql::server::Server;
+use shoal_sql::variables::Globals;
+use shoal_tls::{Acceptor, Files, Options, Version};
+
+/// What certificates are made for beside the host's name.
+const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// The server's side of TLS, by the system variables; they tell afterwards which files are used. `None`: `tls_version` is empty.
+///
+/// # Errors
+/// A sentence that names the file, or the variable that is missing.
+pub fn prepare(globals: &mut Globals, data_dir: &Path) -> Result<Option<Arc<Acceptor>>, String> {
+    let versions = Version::parse_list(&globals.named_text("tls_version")).map_err(|error| error.to_string())?;
+    if versions.is_empty() {
+        return Ok(None);
+    }
+    let given = |name: &str| Some(globals.named_text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let files = match (given("ssl_ca"), given("ssl_cert"), given("ssl_key")) {
+        (ca, Some(cert), Some(key)) => Files { ca, cert, key },
+        (None, None, None) => {
+            let host = std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
+            let host = host.ok().filter(|name| !name.is_empty());
+            let names: Vec<String> = LOCAL_NAMES.iter().map(|&name| name.to_owned()).chain(host).collect();
+            Files::make_missing(data_dir, &names).map_err(|error| error.to_string())?;
+            Files::of_directory(data_dir)
+        }
+        _ => return Err("ssl_cert and ssl_key belong together: give both, or neither and no ssl_ca".to_owned()),
+    };
+    let shown = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
+    for (name, text) in [
+        ("ssl_ca", shown(files.ca.as_ref())),
+        ("ssl_cert", shown(Some(&files.cert))),
+        ("ssl_key", shown(Some(&files.key))),
+        ("have_ssl", "YES".to_owned()),
+        ("have_openssl", "YES".to_owned()),
+    ] {
+        globals.set_at_start(name, &text).map_err(|error| error.message().to_owned())?;
+    }
+    let acceptor = Acceptor::new(Options { files, versions }).map_err(|error| error.to_string())?;
+    Ok(Some(Arc::new(acceptor)))
+}
+
+/// ALTER INSTANCE RELOAD TLS reads the files again.
+pub fn let_reload(server: &Server, acceptor: Option<&Arc<Acceptor>>) {
+    if let Some(acceptor) = acceptor.cloned() {
+        server.set_reload_tls(Box::new(move || acceptor.reload().map_err(|error| error.to_string())));
+    }
+}

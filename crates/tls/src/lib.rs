@@ -1,0 +1,28 @@
+//! Transport layer security: the files a server has its certificates in, and what is made of them.
+//!
+//! - [`Files`]: where certificates and keys lie; [`Files::make_missing`] makes them at a directory's first start, under a
+//!   certificate authority of its own.
+//! - [`Acceptor`]: the server's side of new connections, made again from the files when it is told to.
+//!
+//! TLS itself is rustls, its cryptography aws-lc-rs. This crate knows no sockets.
+
+mod acceptor;
+mod files;
+
+pub use acceptor::{Acceptor, Options, Version, session_cipher, session_version};
+pub use files::Files;
+pub use rustls::ServerConnection;
+
+/// Why there is no TLS: a sentence that names the file and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsError(pub String);
+
+impl std::fmt::Display for TlsError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+pub type Result<T, E = TlsError> = std::result::Result<T, E>;
