@@ -44,7 +44,7 @@ pub use shoal_log::Lsn;
 pub use shoal_partition::MemoryBudget;
 pub use shoal_partition::Timing;
 pub use shoal_transport::{LANES_MAX, Transporter, look_in_passing, worker_loop};
-pub use storage::deadlock::{WaitEdge, WaitForGraph, WaitVerdict, victims};
+pub use storage::deadlock::{WaitForGraph, WaitVerdict};
 pub use storage::memory::MemoryUsage;
 pub use storage::partitions::PartitionGuard;
 pub use storage::sequencer::Appending;

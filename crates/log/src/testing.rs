@@ -332,6 +332,11 @@ impl MemoryFileSystem {
         }
     }
 
+    /// A write was lost on its way from memory to the medium and no sync has told of it: the next one will, whoever it comes from.
+    pub fn has_untold_failure(&self) -> bool {
+        self.state().disk.inodes.iter().flat_map(|inode| &inode.unsynced).any(|fragment| fragment.fails)
+    }
+
     /// The names of all files.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.state().disk.names.keys().cloned().collect()

@@ -8,6 +8,8 @@
 //! The writes of a transaction over several partitions come with its PREPARE entry and count from its DECIDE entry on, which
 //! names the transaction alone: followers keep them in between. Whoever begins to follow gets what is prepared at that moment.
 
+use hashbrown::HashMap;
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{TableId, Timestamp, TransactionId};
 
 use crate::agreement::LogEnd;
@@ -61,6 +63,53 @@ pub enum LoggedChange<'a> {
     },
     /// The table is gone with all its rows.
     Dropped(TableId),
+}
+
+/// A write that outlives the entry that told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedWrite {
+    pub table: TableId,
+    pub kind: ChangeKind,
+    pub row: Vec<u8>,
+}
+
+impl OwnedWrite {
+    pub fn of(write: &LoggedWrite<'_>) -> OwnedWrite {
+        OwnedWrite { table: write.table, kind: write.kind, row: write.row.to_vec() }
+    }
+}
+
+/// What a follower keeps of one partition: writes that are prepared, until they are decided.
+#[derive(Default)]
+pub struct Undecided {
+    prepared: HashMap<TransactionId, Vec<OwnedWrite>, foldhash::fast::FixedState>,
+}
+
+impl Undecided {
+    /// The follower begins again at another place.
+    pub fn clear(&mut self) {
+        self.prepared.clear();
+    }
+
+    /// Takes the next change; yields what it commits.
+    pub fn take(&mut self, change: &LoggedChange<'_>) -> Option<(TransactionId, Timestamp, Vec<OwnedWrite>)> {
+        match change {
+            LoggedChange::Committed { transaction, timestamp, writes } => {
+                Some((*transaction, *timestamp, writes.iter().map(OwnedWrite::of).collect()))
+            }
+            LoggedChange::Prepared { transaction, writes } => {
+                // A large one comes in parts.
+                let known = self.prepared.entry(*transaction).or_default();
+                known.extend(writes.iter().map(OwnedWrite::of));
+                None
+            }
+            LoggedChange::Decided { transaction, commit } => {
+                let writes = self.prepared.remove(transaction)?;
+                commit.map(|timestamp| (*transaction, timestamp, writes))
+            }
+            LoggedChange::Altered { .. } | LoggedChange::Dropped(_) => None,
+        }
+    }
 }
 
 /// Why changes behind a place cannot be told.
@@ -178,6 +227,9 @@ impl Partition {
         let mut place = place;
         let mut bytes = 0;
         for entry in behind.take_while(|entry| entry.index <= self.applied_index).take(ENTRIES_MAX) {
+            if is_planted(Bug::FollowSkipsWhatIsTooLong) {
+                place = LogEnd { term: entry.term, index: entry.index };
+            }
             if let Some(change) = change_in(tables, &entry.data)? {
                 // One at least goes.
                 if bytes > 0 && bytes + entry.data.len() > bytes_max {

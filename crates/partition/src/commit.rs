@@ -195,7 +195,7 @@ impl Partition {
         self.outputs.lost.extend(proposal.token);
     }
 
-    fn lose_writes(&mut self, id: TransactionId) {
+    pub(crate) fn lose_writes(&mut self, id: TransactionId) {
         self.two_phase.prepared.remove(&id);
         if let Some(transaction) = self.transactions.get_mut(&id) {
             transaction.state = State::Active;

@@ -5,7 +5,7 @@
 //! sleepers. `partition` tells the way of a write through the crate.
 //!
 //! - storage: `fragment` (rows and versions of one table) on `slab`, `hash_index` and `btree`; `budget` pays for it
-//! - concurrency: `locks` (rows), `early` (locks that pass on before a flush), `large` (what goes on bit by bit), `ranges` (no phantoms), `workspace` (what a transaction has staged)
+//! - concurrency: `locks` (rows), `wait_for` (deadlocks), `early` (locks that pass on before a flush), `large` (what goes on bit by bit), `ranges` (no phantoms), `workspace` (what a transaction has staged)
 //! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `prepared`, `definition`,
 //!   `checkpoint`
 //! - `changes`: what the log tells of committed changes, for those that follow it from outside
@@ -48,6 +48,7 @@ mod tail;
 mod time;
 mod transaction;
 mod two_phase;
+mod wait_for;
 mod workspace;
 mod write;
 
@@ -57,7 +58,7 @@ mod tests;
 pub use agreement::{Agreement, Incarnation, LogEnd, Memory, ReplicaReport};
 pub use api::*;
 pub use budget::MemoryBudget;
-pub use changes::{ChangeKind, Followed, Gap, LoggedChange, LoggedWrite};
+pub use changes::{ChangeKind, Followed, Gap, LoggedChange, LoggedWrite, OwnedWrite, Undecided};
 pub use checkpoint::{CheckpointCursor, CheckpointHead};
 pub use fragment::FragmentMemory;
 pub use large::{CommitPart, SLICE_WRITES};
@@ -69,3 +70,4 @@ pub use scan::Cursor;
 pub use splice::ColumnSplice;
 pub use time::{Millis, Timing};
 pub use two_phase::{Confirmation, Decision, DecisionStart, HomeOutcome, Unconfirmed};
+pub use wait_for::{WaitEdge, is_deadlocked, victims, victims_of_both, waits_for_itself};

@@ -19,6 +19,7 @@ use crate::api::{LockMode, WaitToken};
 use crate::numbers::Numbers;
 use crate::segments::Segments;
 use crate::shards::Shards;
+use crate::wait_for::WaitEdge;
 
 /// Without gaps: there may be millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,24 +237,24 @@ impl LockEntry {
         &self,
         waiter: &Waiter,
         readers: &[TransactionId],
-        writer: Option<TransactionId>,
-        edges: &mut Vec<(TransactionId, TransactionId)>,
+        writer: Option<(TransactionId, bool)>,
+        edges: &mut Vec<WaitEdge>,
     ) {
-        let id = waiter.transaction;
+        let edge = |blocker, is_held| WaitEdge { waiter: waiter.transaction, blocker, is_held };
         match (waiter.mode, readers, writer) {
-            (LockMode::Exclusive, [_, ..], _) => edges.extend(readers.iter().map(|&reader| (id, reader))),
-            (_, _, Some(writer)) => edges.push((id, writer)),
+            (LockMode::Exclusive, [_, ..], _) => edges.extend(readers.iter().map(|&reader| edge(reader, false))),
+            (_, _, Some((writer, is_held))) => edges.push(edge(writer, is_held)),
             _ => self.append_holders(waiter, edges),
         }
     }
 
-    fn append_holders(&self, waiter: &Waiter, edges: &mut Vec<(TransactionId, TransactionId)>) {
+    fn append_holders(&self, waiter: &Waiter, edges: &mut Vec<WaitEdge>) {
         let holders = self.conflicting_holders(waiter.transaction, waiter.mode);
-        edges.extend(holders.map(|holder| (waiter.transaction, holder)));
+        edges.extend(holders.map(|blocker| WaitEdge { waiter: waiter.transaction, blocker, is_held: true }));
     }
 
     /// Appends the pairs of the whole queue.
-    fn append_edges(&self, edges: &mut Vec<(TransactionId, TransactionId)>) {
+    fn append_edges(&self, edges: &mut Vec<WaitEdge>) {
         let (mut readers, mut writer) = (Vec::new(), None);
         // Those that hold the lock and want more are in front, each waiting for the other holders.
         let mut upgrades = true;
@@ -267,7 +268,7 @@ impl LockEntry {
                 LockMode::Shared => readers.push(waiter.transaction),
                 LockMode::Exclusive => {
                     readers.clear();
-                    writer = Some(waiter.transaction);
+                    writer = Some((waiter.transaction, upgrades));
                 }
             }
         }
@@ -281,7 +282,7 @@ impl LockEntry {
             let (mut readers, mut writer) = (Vec::new(), None);
             for other in ahead {
                 if other.mode == LockMode::Exclusive {
-                    writer = Some(other.transaction);
+                    writer = Some((other.transaction, false));
                     break;
                 }
                 readers.push(other.transaction);
@@ -291,7 +292,7 @@ impl LockEntry {
                 false => self.append_edges_of(waiter, &readers, writer, &mut edges),
             }
         }
-        edges.into_iter().map(|(_, blocker)| blocker).collect()
+        edges.into_iter().map(|edge| edge.blocker).collect()
     }
 
     fn holds(&self, transaction: TransactionId) -> bool {
@@ -568,7 +569,7 @@ impl LockTable {
     }
 
     /// The (waiter, blocker) pairs of one lock, about as many as it has waiters.
-    pub(crate) fn append_edges(&self, key: LockKey, edges: &mut Vec<(TransactionId, TransactionId)>) {
+    pub(crate) fn append_edges(&self, key: LockKey, edges: &mut Vec<WaitEdge>) {
         if let Some(entry) = self.entry(key) {
             entry.append_edges(edges);
         }
@@ -683,7 +684,7 @@ mod tests {
     fn edges(locks: &LockTable) -> Vec<(u64, u64)> {
         let mut edges = Vec::new();
         locks.append_edges(KEY, &mut edges);
-        edges.into_iter().map(|(waiter, blocker)| (waiter.0, blocker.0)).collect()
+        edges.into_iter().map(|edge| (edge.waiter.0, edge.blocker.0)).collect()
     }
 
     #[test]
@@ -696,6 +697,9 @@ mod tests {
             wait(&mut locks, number, mode);
         }
         assert_eq!(edges(&locks), [(2, 1), (3, 2), (4, 2), (5, 3), (5, 4), (6, 5)]);
+        let mut all = Vec::new();
+        locks.append_edges(KEY, &mut all);
+        assert!(all.iter().all(|edge| edge.is_held == (edge.blocker.0 == 1)), "{all:?}");
         release(&mut locks, 1);
         assert_eq!(edges(&locks), [(3, 2), (4, 2), (5, 3), (5, 4), (6, 5)]);
         release(&mut locks, 2);
@@ -711,6 +715,10 @@ mod tests {
         assert_eq!(wait(&mut locks, 1, LockMode::Exclusive), [transaction(2)]);
         assert_eq!(wait(&mut locks, 2, LockMode::Exclusive), [transaction(1)]);
         assert_eq!(edges(&locks), [(2, 1), (1, 2), (3, 1)]);
+        // 1 waits itself, and has what 3 wants.
+        let mut edges = Vec::new();
+        locks.append_edges(KEY, &mut edges);
+        assert!(edges.iter().all(|edge| edge.is_held));
     }
 
     #[test]

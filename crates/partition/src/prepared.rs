@@ -5,14 +5,16 @@
 //! leads next goes on as if the transaction had been staged there. Other locks (of rows read, of ranges) are not
 //! rebuilt: the transaction has come to its end and reads nothing more, and so its order among the others is settled.
 //!
-//! A replica that has just ceased to lead may still hold such locks for transactions of its own; they give way.
+//! A replica that has ceased to lead may still hold such locks for transactions of its own: those that are not prepared give way, and
+//! prepared ones keep what their entries say.
 
 use std::ops::Range;
 
+use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, PartitionId, Result, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
-use crate::entry::{DecodedPrepare, DecodedWrite};
+use crate::entry::{self, DecodedEntry, DecodedPrepare, DecodedWrite};
 use crate::locks::{Acquired, LockKey};
 use crate::partition::Partition;
 use crate::two_phase::Decision;
@@ -70,7 +72,9 @@ impl Partition {
         let hash = key_hash(key);
         let old = fragment.find(hash, key, &mut self.scratch);
         let old = old.and_then(|row_id| Some((row_id, fragment.newest(row_id)?)));
-        locks.push(LockKey::row(table, hash));
+        if old.is_some() || !is_planted(Bug::InsertsUnlockedAtTakeover) {
+            locks.push(LockKey::row(table, hash));
+        }
         let mut unique_key = Vec::new();
         for index in fragment.ordered.iter().filter(|index| index.locally_unique) {
             let versions = [old.map(|(_, bytes)| bytes), row];
@@ -97,17 +101,44 @@ impl Partition {
     /// Takes a lock that the log says this transaction has; whoever holds it got it from this replica when it led, and
     /// is as good as rolled back. True if the lock was not held before.
     fn lock_prepared(&mut self, id: TransactionId, key: LockKey) -> Result<bool> {
+        let mut rebuilt = Vec::new();
         loop {
             match self.locks.acquire(id, key, LockMode::Exclusive) {
                 Acquired::New => return Ok(true),
                 Acquired::Gathered | Acquired::Granted | Acquired::Held => return Ok(false),
                 Acquired::Conflict => {
                     for holder in self.locks.holders_of(key) {
-                        self.evict(holder)?;
+                        match self.transaction(holder).map(|holder| holder.state) {
+                            Some(State::Prepared { home, timestamp }) if !rebuilt.contains(&holder) => {
+                                rebuilt.push(holder);
+                                self.rebuild_prepared(holder, home, timestamp)?;
+                            }
+                            Some(State::Active) => self.evict(holder)?,
+                            _ => return Err(self.contradiction(holder)),
+                        }
                     }
                 }
             }
         }
+    }
+
+    /// Makes of a transaction that was prepared here what its entry makes of it elsewhere: it lets go of what it has only read.
+    fn rebuild_prepared(&mut self, id: TransactionId, home: PartitionId, timestamp: Timestamp) -> Result<()> {
+        let Some(transaction) = self.transaction(id) else { return Ok(()) };
+        let data = entry::encode_prepare(transaction, home, timestamp, |_| true);
+        self.lose_writes(id);
+        self.go_on_to_the_end();
+        match entry::decode(&data)? {
+            DecodedEntry::Prepare(prepare) => self.apply_decoded_prepare(prepare),
+            _ => Err(self.contradiction(id)),
+        }
+    }
+
+    fn contradiction(&self, holder: TransactionId) -> Error {
+        Error::unknown(format!(
+            "the log of partition {} contradicts itself: two transactions hold one lock, one of them is {holder}",
+            self.config.id
+        ))
     }
 
     /// Rolls back a transaction whose coordinator has lost it, and wakes its waiting operations so that they see it.
@@ -116,10 +147,7 @@ impl Partition {
             return Ok(());
         };
         if transaction.state != State::Active {
-            return Err(Error::unknown(format!(
-                "the log of partition {} contradicts itself: two transactions hold one lock, one of them is {id}",
-                self.config.id
-            )));
+            return Err(self.contradiction(id));
         }
         self.rollback(id);
         self.go_on_to_the_end();

@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 use shoal_types::{IndexId, TableId, TransactionId};
 
 use crate::api::{KeyBounds, WaitToken};
+use crate::wait_for::WaitEdge;
 
 /// A range lock, named so that the scan that took it can extend it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,9 +196,12 @@ impl RangeLockTable {
     }
 
     /// (waiter, blocker) pairs.
-    pub(crate) fn append_edges(&self, edges: &mut Vec<(TransactionId, TransactionId)>) {
-        for waiter in self.indexes.values().flat_map(|ranges| &ranges.waiters) {
-            edges.extend(waiter.blockers.iter().map(|&blocker| (waiter.transaction, blocker)));
+    pub(crate) fn append_edges(&self, edges: &mut Vec<WaitEdge>) {
+        for RangeWaiter { transaction: waiter, blockers, .. } in
+            self.indexes.values().flat_map(|ranges| &ranges.waiters)
+        {
+            let edge = |&blocker| WaitEdge { waiter: *waiter, blocker, is_held: true };
+            edges.extend(blockers.iter().map(edge));
         }
     }
 }

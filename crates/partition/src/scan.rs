@@ -14,6 +14,7 @@ mod place;
 
 use std::ops::Bound;
 
+use shoal_planted::{Bug, is_planted};
 use shoal_types::row::RowRef;
 use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, Timestamp, TransactionId, key_hash};
 
@@ -313,7 +314,9 @@ impl Partition {
             Some(request) => Some((locker(view)?, request)),
             None => None,
         };
-        if self.has_ending() {
+        let reads_among_slices =
+            lock.is_none() && view.snapshot == Timestamp::MAX && is_planted(Bug::ReadAmongSlices);
+        if self.has_ending() && !reads_among_slices {
             let snapshot = if lock.is_some() { Timestamp::MAX } else { view.snapshot };
             if let Some(writer) = self.large_writer_of(cursor.table, snapshot)
                 && let Some(blocked) = self.wait_for_apply(writer, view.token)
@@ -328,7 +331,7 @@ impl Partition {
             }
         } else {
             self.check_snapshot(view)?;
-            if let Some(blocked) = self.wait_for_commits_in(view, cursor) {
+            if !reads_among_slices && let Some(blocked) = self.wait_for_commits_in(view, cursor) {
                 return Ok(Step::Wait(blocked));
             }
         }

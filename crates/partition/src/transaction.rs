@@ -8,6 +8,7 @@ use crate::api::*;
 use crate::locks::{Acquired, LockKey, Request};
 use crate::partition::Partition;
 use crate::two_phase::transaction_lost;
+use crate::wait_for::WaitEdge;
 use crate::workspace::{State, Transaction, WaitingFor};
 
 /// Finished transactions whose buffers are kept.
@@ -224,7 +225,7 @@ impl Partition {
 
     /// (waiter, blocker) pairs: this partition's part of the wait-for graph. Who waits for a lock waits for those ahead of it in the
     /// queue as well, which follows from the pairs of the next one: so there are about as many as waiters.
-    pub fn wait_edges(&self) -> Vec<(TransactionId, TransactionId)> {
+    pub fn wait_edges(&self) -> Vec<WaitEdge> {
         let mut edges = Vec::new();
         let waits = self.transactions.values().flat_map(|transaction| &transaction.waits);
         let mut keys: Vec<LockKey> = waits

@@ -18,6 +18,16 @@ pub enum Bug {
     BackupServes,
     /// Partition: a new leader aborts what is prepared without asking the home.
     GuessAbort,
+    /// Partition: a leader that takes over prepared transactions does not lock the keys under which they insert.
+    InsertsUnlockedAtTakeover,
+    /// Partition: a scan of the newest versions does not wait while a large transaction becomes rows slice by slice.
+    ReadAmongSlices,
+    /// Changes: what does not fit into a reply is left out, and not told with the next one either.
+    FollowSkipsWhatIsTooLong,
+    /// Deadlocks: cycles of more than two are overlooked.
+    DeadlocksOfTwoOnly,
+    /// Clocks: what a frame brings of its sender's clock is ignored.
+    IgnoreClockOfFrames,
     /// Lease: it is longer than the election timeout.
     LeaseLongerThanElection,
     /// Lease: a follower that restarts forgets that a leader's lease may rest on it.
@@ -56,6 +66,11 @@ impl Bug {
         Bug::AcknowledgeBeforeMajority,
         Bug::BackupServes,
         Bug::GuessAbort,
+        Bug::InsertsUnlockedAtTakeover,
+        Bug::ReadAmongSlices,
+        Bug::FollowSkipsWhatIsTooLong,
+        Bug::DeadlocksOfTwoOnly,
+        Bug::IgnoreClockOfFrames,
         Bug::LeaseLongerThanElection,
         Bug::ForgetPromiseAtRestart,
         Bug::AmnesiaByPresentDurability,
@@ -80,7 +95,14 @@ impl Bug {
             Bug::DecideBeforeHome | Bug::AbortWhenHomeIsSilent => "coordinator",
             Bug::TakeInFlightForAborted => "resolver",
             Bug::SendBeforeDurable | Bug::CheckpointWhileInstalling | Bug::BelieveRefusal => "driver",
-            Bug::AcknowledgeBeforeMajority | Bug::BackupServes | Bug::GuessAbort => "partition",
+            Bug::AcknowledgeBeforeMajority
+            | Bug::BackupServes
+            | Bug::GuessAbort
+            | Bug::InsertsUnlockedAtTakeover
+            | Bug::ReadAmongSlices => "partition",
+            Bug::FollowSkipsWhatIsTooLong => "changes",
+            Bug::DeadlocksOfTwoOnly => "deadlocks",
+            Bug::IgnoreClockOfFrames => "clocks",
             Bug::LeaseLongerThanElection | Bug::ForgetPromiseAtRestart => "lease",
             Bug::AmnesiaByPresentDurability
             | Bug::AgreeWithoutAll

@@ -38,6 +38,8 @@ impl Process {
         self.mind_links(env);
         self.leave_amnesia(env);
         self.end_long_waits(env);
+        self.search_deadlocks(env);
+        self.ask_followers(env);
         if self.ticks.is_multiple_of(TICKS_PER_NEWS) {
             self.tell_news(env);
         }
@@ -363,7 +365,9 @@ impl Process {
             }
             self.meet_life(env, from, life);
         }
-        self.observe(clock);
+        if !is_planted(Bug::IgnoreClockOfFrames) {
+            self.observe(clock);
+        }
         match body {
             Body::Raft(id, bytes) => self.receive_raft(env, from, id, &bytes),
             Body::News(news) => self.hear_news(env, from, news),
@@ -453,6 +457,8 @@ impl Process {
             Owner::Coordinators => self.coordinators_told(env, answer),
             Owner::Pulse(id, term) => self.pulse_heard(env, id, term, from, answer),
             Owner::Transfer(partition, to) => self.block_taken(env, partition, to, answer),
+            Owner::Edges(number) => self.edges_told(env, number, answer),
+            Owner::Follower(partition, number) => self.follower_hears(env, from, partition, number, answer),
         }
     }
 }
@@ -462,9 +468,13 @@ impl Owner {
         match self {
             Owner::Session(_, partition) => Some(*partition),
             Owner::Told { participant, .. } => Some(*participant),
-            Owner::InDoubt(..) | Owner::Orphans | Owner::Coordinators | Owner::Pulse(..) | Owner::Transfer(..) => {
-                None
-            }
+            Owner::Follower(partition, _) => Some(*partition),
+            Owner::InDoubt(..)
+            | Owner::Orphans
+            | Owner::Coordinators
+            | Owner::Pulse(..)
+            | Owner::Transfer(..)
+            | Owner::Edges(_) => None,
         }
     }
 }

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use shoal_partition::decode_message;
 use shoal_types::{NodeId, PartitionId};
 
+use crate::follower::Follower;
 use crate::history::History;
 use crate::knobs::Knobs;
 use crate::message::{Body, Failure, Packet};
@@ -130,6 +131,8 @@ pub struct Context {
     pub is_rough: bool,
     /// The processes there are: their lives, and whether they are paused.
     pub running: BTreeMap<NodeId, (u64, bool)>,
+    /// What follows the changes of each partition with data.
+    pub followers: BTreeMap<PartitionId, Follower>,
     /// Clients begin nothing before this.
     pub quiet_until_us: u64,
     /// By node: how far its wall clock has been set forwards or back.
@@ -142,6 +145,7 @@ pub struct Context {
 impl Context {
     pub fn new(knobs: Knobs, random: Random, trace: Trace) -> Context {
         let history = History::new(&knobs);
+        let followers = knobs.data_partitions().map(|id| (id, Follower::default())).collect();
         Context {
             knobs: Rc::new(knobs),
             random,
@@ -153,6 +157,7 @@ impl Context {
             is_closing: false,
             is_rough: false,
             running: BTreeMap::new(),
+            followers,
             quiet_until_us: 0,
             wall_steps_us: BTreeMap::new(),
             planned: BinaryHeap::new(),

@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_two_phase::Answer;
-use shoal_types::{PartitionId, Timestamp};
+use shoal_types::{NodeId, PartitionId, Timestamp};
 
-use crate::cycles::{self, Observed};
+use crate::cycles::{self, Level, Observed, Read};
 use crate::knobs::Knobs;
 use crate::linear::RegisterOperation;
+use crate::requests::Requests;
 use crate::rows::*;
+
+/// Snapshots of one run whose lists are kept for the end.
+const SNAPSHOTS_MAX: usize = 200;
 
 /// One transaction.
 #[derive(Debug, Default)]
@@ -25,10 +29,16 @@ pub struct Record {
     pub began_at: u64,
     /// Under locks: register, value before, value written.
     pub overwrote: Vec<(i32, Option<i32>, i32)>,
-    /// Under locks: register and value.
-    pub read: Vec<(i32, Option<i32>)>,
+    /// Of registers, under locks, and of lists.
+    pub read: Vec<Read>,
     /// It adds so much to a counter.
     pub counts: Vec<(i32, i32)>,
+    /// What it carries out.
+    pub request: Option<i32>,
+    /// Its client had done the same before and not known what became of it.
+    pub was_repeated: bool,
+    /// The process in which its session was: what that did later is later everywhere.
+    pub process: (NodeId, u64),
 }
 
 pub struct History {
@@ -39,6 +49,13 @@ pub struct History {
     pub registers: BTreeMap<i32, Vec<RegisterOperation>>,
     /// What a snapshot showed when it was first read.
     shown: BTreeMap<Timestamp, BTreeMap<PartitionId, Vec<Row>>>,
+    pub requests: Requests,
+    /// Lists as snapshots have shown them.
+    snapshots: Vec<Observed>,
+    /// By list: how many elements transactions were to append.
+    pushes: BTreeMap<i32, i32>,
+    /// First numbers of the blocks that were taken from sequences, and when.
+    blocks: BTreeMap<(i32, i32), u64>,
     money: i64,
     partitions: u32,
     /// Something that clients were told was forgotten: what was read by then proves nothing.
@@ -55,6 +72,10 @@ impl History {
             committed: Vec::new(),
             registers: BTreeMap::new(),
             shown: BTreeMap::new(),
+            requests: Requests::default(),
+            snapshots: Vec::new(),
+            pushes: BTreeMap::new(),
+            blocks: BTreeMap::new(),
             money: i64::from(knobs.accounts * OPENING_BALANCE),
             partitions: knobs.partitions,
             has_forgotten: false,
@@ -101,6 +122,8 @@ impl History {
         self.committed.retain(|&number| self.records[number].answer != Some(Answer::Unknown));
         self.registers.values_mut().flatten().for_each(|operation| operation.forget_read_after(moment));
         self.shown.clear();
+        self.requests.forget_after(moment);
+        self.blocks.retain(|_, taken_at| *taken_at <= moment);
     }
 
     pub fn next_value(&mut self) -> i32 {
@@ -119,9 +142,9 @@ impl History {
     }
 
     /// A transaction begins; its number.
-    pub fn begin(&mut self) -> usize {
+    pub fn begin(&mut self, process: (NodeId, u64)) -> usize {
         let began_at = self.moment();
-        self.records.push(Record { began_at, ..Record::default() });
+        self.records.push(Record { began_at, process, ..Record::default() });
         self.records.len() - 1
     }
 
@@ -152,6 +175,9 @@ impl History {
         }
         record.answer = Some(answer);
         record.told_at = moment;
+        if let Some(request) = record.request {
+            record.was_repeated = self.requests.told(request, answer, moment);
+        }
         for &(register, operation) in &record.register_writes {
             if let Some(operation) =
                 self.registers.get_mut(&register).and_then(|operations| operations.get_mut(operation))
@@ -187,6 +213,7 @@ impl History {
             return Err(format!("{whence}: the accounts hold {money} instead of {}: {accounts:?}", self.money));
         }
         check_unique_index(&all().collect(), whence)?;
+        Requests::check_tallies(rows, whence)?;
         let marks: BTreeSet<(PartitionId, usize)> = rows
             .iter()
             .flat_map(|(&partition, rows)| rows.iter().map(move |&(id, number)| (partition, id, number)))
@@ -216,12 +243,38 @@ impl History {
             let mut wrote_to = self.records[number].wrote_to.iter();
             wrote_to.all(|partition| partition.0 >= partitions || marks.contains(&(*partition, number)))
         };
-        match self.committed[..told].iter().find(|number| !is_there(number)) {
-            Some(number) => {
-                Err(format!("{whence}: transaction {number}, told to be committed before, is not there"))
-            }
-            None => Ok(()),
+        if let Some(number) = self.committed[..told].iter().find(|number| !is_there(number)) {
+            return Err(format!("{whence}: transaction {number}, told to be committed before, is not there"));
         }
+        self.check_prefix(&marks, &is_there, whence)
+    }
+
+    /// Whoever sees a transaction sees all that its client's process had been told of before it began.
+    fn check_prefix(
+        &self,
+        marks: &BTreeSet<(PartitionId, usize)>,
+        is_there: &dyn Fn(&usize) -> bool,
+        whence: &str,
+    ) -> Result<(), String> {
+        // By process: what is there and began last.
+        let mut last: BTreeMap<(NodeId, u64), usize> = BTreeMap::new();
+        for number in marks.iter().map(|&(_, number)| number).filter(|&number| number < self.records.len()) {
+            let record = &self.records[number];
+            let known = last.entry(record.process).or_insert(number);
+            if self.records[*known].began_at < record.began_at {
+                *known = number;
+            }
+        }
+        for &number in &self.committed {
+            let record = &self.records[number];
+            let Some(&later) = last.get(&record.process) else { continue };
+            if record.told_at < self.records[later].began_at && !is_there(&number) {
+                return Err(format!(
+                    "{whence}: transaction {later} is there, and {number}, which its client's node had been told of before, is not"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Whoever reads a snapshot again sees the same.
@@ -250,11 +303,40 @@ impl History {
         Ok(true)
     }
 
-    /// Transactions on registers could have run one after the other.
+    /// An element that a list has room for, in all likelihood.
+    pub fn next_element(&mut self, list: i32) -> Option<i32> {
+        let pushes = self.pushes.entry(list).or_default();
+        *pushes += 1;
+        (*pushes < LIST_ROWS - 10).then(|| self.next_value())
+    }
+
+    /// A block of a sequence's numbers was taken.
     ///
     /// # Errors
-    /// They could not.
-    pub fn check_cycles(&self) -> Result<(), String> {
+    /// Somebody has had it before.
+    pub fn took_block(&mut self, sequence: i32, first: i32) -> Result<(), String> {
+        let moment = self.moment();
+        match self.blocks.insert((sequence, first), moment) {
+            None => Ok(()),
+            Some(_) => Err(format!("the numbers from {first} on of sequence {sequence} were given out twice")),
+        }
+    }
+
+    /// A snapshot that was taken after `began_at` has shown these rows. True if it is kept.
+    pub fn saw_lists(&mut self, began_at: u64, rows: &BTreeMap<PartitionId, Vec<Row>>) -> bool {
+        if self.snapshots.len() >= SNAPSHOTS_MAX || !rows.values().flatten().any(|(id, _)| is_list_row(*id)) {
+            return false;
+        }
+        let ended_at = self.moment();
+        self.snapshots.push(snapshot_of_lists((began_at, ended_at), rows, Level::Snapshot));
+        true
+    }
+
+    /// What transactions have read and written could have happened at the levels that they asked for.
+    ///
+    /// # Errors
+    /// It could not.
+    pub fn check_cycles(&mut self, rows: &BTreeMap<PartitionId, Vec<Row>>) -> Result<(), String> {
         if self.has_forgotten {
             return Ok(());
         }
@@ -272,10 +354,14 @@ impl History {
                 number,
                 began_at: record.began_at,
                 committed_at: matches!(record.answer, Some(Answer::Committed(_))).then_some(record.told_at),
+                process: Some(record.process),
                 writes: record.overwrote.clone(),
                 reads: record.read.clone(),
             });
         }
+        let moment = self.moment();
+        observed.append(&mut self.snapshots);
+        observed.push(snapshot_of_lists((moment, self.moment()), rows, Level::Serializable));
         cycles::check(&observed, &refused)
     }
 
@@ -284,7 +370,7 @@ impl History {
     /// # Errors
     /// They do not.
     pub fn check_counters(&self, rows: &BTreeMap<PartitionId, Vec<Row>>) -> Result<(), String> {
-        let there = rows.values().flatten().filter(|(id, _)| (COUNTERS..OWNERS).contains(id));
+        let there = rows.values().flatten().filter(|&&(id, _)| is_counter(id));
         let mut bounds: BTreeMap<i32, (i32, i32)> = there.map(|&(id, _)| (id, (0, 0))).collect();
         for record in &self.records {
             for &(counter, amount) in &record.counts {
@@ -331,6 +417,33 @@ impl History {
             }
         }
         Ok(())
+    }
+}
+
+fn is_list_row(id: i32) -> bool {
+    (LISTS..MARKS).contains(&id)
+}
+
+/// Somebody reads all lists at once.
+fn snapshot_of_lists(
+    (began_at, ended_at): (u64, u64),
+    rows: &BTreeMap<PartitionId, Vec<Row>>,
+    level: Level,
+) -> Observed {
+    let lists = (0..LISTS_THERE).map(|list| {
+        let (first, end) = list_range(list);
+        let rows = rows.values().flatten().filter(|(id, _)| (first..end).contains(id));
+        let elements: BTreeMap<i32, i32> = rows.copied().collect();
+        Read::list(LISTS + list, elements.into_values().collect(), level)
+    });
+    let reads = lists.collect();
+    Observed {
+        number: usize::MAX,
+        began_at,
+        committed_at: Some(ended_at),
+        process: None,
+        writes: Vec::new(),
+        reads,
     }
 }
 

@@ -64,6 +64,10 @@ pub struct Knobs {
     pub run_ms: u64,
     pub accounts: i32,
     pub registers: i32,
+    /// Rows that transactions lock in any order.
+    pub hot_rows: i32,
+    /// A request waits for a lock for so long.
+    pub lock_wait_us: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,11 +154,14 @@ impl Knobs {
             think_us: (0, if is_hot { random.between(10, 400) } else { random.between(1_000, 20_000) }),
             clock_ms: (0..nodes).map(|_| (random.below(1 << 30), random.below(80))).collect(),
             wall_us: (0..nodes).map(|_| if skew == 0 { 0 } else { random.below(skew) }).collect(),
-            fault_every_ms: (5, random.between(60, 400)),
+            // Now and then nothing goes wrong for a second.
+            fault_every_ms: (5, if random.one_in(8) { 3_000 } else { random.between(60, 400) }),
             faults: faults.to_vec(),
             run_ms: random.between(1_500, 3_500),
             accounts: if is_hot { 2 } else { random.between(3, 6) as i32 },
             registers: if is_hot { 1 } else { random.between(1, 3) as i32 },
+            hot_rows: random.between(2, 5) as i32,
+            lock_wait_us: [250_000, 3_000_000][random.below(2) as usize],
         }
     }
 

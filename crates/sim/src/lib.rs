@@ -6,6 +6,8 @@
 //! - a node: `process`, `driver` (what partitions want done), `background` (time, links, news), `keeper` (checkpoints),
 //!   `transfer` (copies for replicas that fell behind), `disk`, `network`, `message`
 //! - transactions: `server` and `resolve` at the leaders, `session`, `script` and `reader` at the clients
+//! - applications: `requests` (exactly once), `follower` (change events)
+//! - waiting: `deadlocks` at the leaders, `stuck` looks at all of them from outside
 //! - judgement: `history`, `linear`, `cycles`, and `sights`, the situations that runs must have been in
 //!
 //! - the log, without a cluster: `log`
@@ -15,9 +17,11 @@
 mod background;
 mod context;
 mod cycles;
+mod deadlocks;
 mod disk;
 mod driver;
 mod faults;
+mod follower;
 mod history;
 mod keeper;
 mod knobs;
@@ -31,6 +35,7 @@ mod planted;
 mod process;
 mod random;
 mod reader;
+mod requests;
 mod resolve;
 mod rows;
 mod run;
@@ -38,6 +43,7 @@ mod script;
 mod server;
 mod session;
 mod sights;
+mod stuck;
 mod transfer;
 mod world;
 

@@ -3,10 +3,10 @@
 //! Raft's messages travel as bytes, as they do between processes. Requests have a number, which the reply carries back;
 //! number 0 asks for no reply.
 
-use shoal_partition::{Agreement, Decision, HomeOutcome, ReplicaReport};
+use shoal_partition::{Agreement, Decision, Gap, HomeOutcome, LogEnd, OwnedWrite, ReplicaReport, WaitEdge};
 use shoal_replication::Piece;
 use shoal_two_phase as two_phase;
-use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
+use shoal_types::{NodeId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::rows::Row;
 
@@ -56,6 +56,12 @@ pub enum Operation {
     ReadExclusive(i32),
     /// Inserts the next version of the dictionary.
     Append(i32),
+    /// Appends this element to this list; tells which one was the last before.
+    Push(i32, i32),
+    /// Reads a list and locks it.
+    ListShared(i32),
+    /// Reads a list as it is, without locks.
+    ListNewest(i32),
     /// Reads all rows with ids from the first to before the second, and locks the range. What it finds is told as one number.
     ReadRange(i32, i32),
     /// Takes back what the transaction has written in this partition, but for so many writes: those of its first operation there.
@@ -69,6 +75,8 @@ impl Operation {
             Operation::ReadShared(_)
                 | Operation::ReadExclusive(_)
                 | Operation::ReadRange(..)
+                | Operation::ListShared(_)
+                | Operation::ListNewest(_)
                 | Operation::RollBackTo(_)
         )
     }
@@ -99,6 +107,10 @@ pub enum Request {
     Scan(PartitionId, Timestamp, u64),
     /// Does the transaction still have its part? Ends it there.
     CheckRead(Part),
+    /// All of a transaction: these operations, in one partition, and its commit.
+    Batch(Part, Vec<Operation>, i32),
+    /// What has been committed in a partition behind this place.
+    Follow(PartitionId, Option<LogEnd>),
     Commit(Part),
     TwoPhase(TransactionId, two_phase::Request),
     Rollback(PartitionId, TransactionId),
@@ -107,6 +119,8 @@ pub enum Request {
     /// The home tells a participant.
     Decide(PartitionId, TransactionId, Decision),
     Confirm(PartitionId, TransactionId, PartitionId),
+    /// Who waits for whom in the partitions that the node leads?
+    WaitEdges,
     /// Which of these transactions does the node not run any more?
     EndedAmong(Vec<TransactionId>),
     Checkpoint(PartitionId, Piece),
@@ -116,16 +130,20 @@ impl Request {
     /// The partition whose leader is asked, if a leader is.
     pub fn partition(&self) -> Option<PartitionId> {
         match self {
-            Request::Work(part, ..) | Request::CheckRead(part) | Request::Commit(part) => Some(part.partition),
+            Request::Work(part, ..)
+            | Request::Batch(part, ..)
+            | Request::CheckRead(part)
+            | Request::Commit(part) => Some(part.partition),
             Request::TwoPhase(_, request) => Some(request.partition()),
             Request::ReadNewest(partition, _)
             | Request::Visible(partition)
+            | Request::Follow(partition, _)
             | Request::Scan(partition, ..)
             | Request::Rollback(partition, _)
             | Request::OutcomeOf(partition, _)
             | Request::Decide(partition, ..)
             | Request::Confirm(partition, ..) => Some(*partition),
-            Request::Pulse | Request::EndedAmong(_) | Request::Checkpoint(..) => None,
+            Request::Pulse | Request::WaitEdges | Request::EndedAmong(_) | Request::Checkpoint(..) => None,
         }
     }
 }
@@ -142,6 +160,10 @@ pub enum Reply {
     Refused(String),
     /// The operation is done: term, writes staged now, `k` before it.
     Worked(u64, u32, Option<i32>),
+    /// The list is read: term, writes staged, the list. Term 0 if the transaction has not joined.
+    List(u64, u32, Vec<i32>),
+    /// The place behind what is told, or why nothing can be.
+    Changes(Result<(LogEnd, Vec<Told>), Gap>),
     /// What was read, and in which term.
     Value(Option<i32>),
     Visible(Timestamp, u64),
@@ -154,6 +176,18 @@ pub enum Reply {
     Prepared(Option<Timestamp>),
     Outcome(HomeOutcome),
     Ended(Vec<TransactionId>),
+    Edges(Vec<WaitEdge>),
+    /// The wait is part of a cycle, and this transaction gives way.
+    Deadlock,
+}
+
+/// A change that a follower is told of.
+#[derive(Clone, Debug)]
+pub enum Told {
+    Committed(TransactionId, Timestamp, Vec<OwnedWrite>),
+    Prepared(TransactionId, Vec<OwnedWrite>),
+    Decided(TransactionId, Option<Timestamp>),
+    Dropped(TableId),
 }
 
 /// Why a request has no reply.

@@ -57,6 +57,11 @@ impl Network {
         self.refused.clear();
     }
 
+    /// No fault concerns it.
+    pub fn is_calm(&self) -> bool {
+        self.cut.is_empty() && self.slow.is_empty() && self.refused.is_empty()
+    }
+
     pub fn slow_down(&mut self, from: NodeId, to: NodeId, us: u64) {
         self.slow.insert((from, to), us);
     }

@@ -14,6 +14,7 @@ use shoal_two_phase::Resolver;
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event};
+use crate::deadlocks::DeadlockSearch;
 use crate::disk::{CheckpointFile, Disk};
 use crate::keeper::Keeper;
 use crate::knobs::{Durability, Knobs};
@@ -91,6 +92,10 @@ pub enum Owner {
     /// A leader of this partition and term wants to know which snapshots are read.
     Pulse(PartitionId, u64),
     Transfer(PartitionId, NodeId),
+    /// This search for deadlocks.
+    Edges(u64),
+    /// The follower of a partition, with the number of its question.
+    Follower(PartitionId, u64),
 }
 
 pub struct Call {
@@ -155,6 +160,7 @@ pub struct Process {
     pub noted_whole: bool,
     /// Why it cannot go on.
     pub stopped: Option<String>,
+    pub deadlocks: DeadlockSearch,
 }
 
 impl Process {
@@ -181,7 +187,8 @@ impl Process {
             clock: Timestamp::ZERO,
             visible: Timestamp::ZERO,
             calls: BTreeMap::new(),
-            next_call: 0,
+            // A reply to a call of an earlier life finds nobody: in the product it ends with its link.
+            next_call: life << 32,
             next_token: 0,
             proposals: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -206,6 +213,7 @@ impl Process {
             switches_at: None,
             noted_whole: false,
             stopped: None,
+            deadlocks: DeadlockSearch::default(),
         };
         for partition in knobs.all_partitions().filter(|&partition| knobs.hosts(me, partition)) {
             match recover(&knobs, me, life, amnesia, partition, env.disk) {

@@ -22,6 +22,7 @@ pub struct Reader {
     terms: BTreeMap<PartitionId, u64>,
     /// Commits that clients had been told of when the reader began.
     told: usize,
+    began_at: u64,
     rows: BTreeMap<PartitionId, Vec<Row>>,
     /// Partitions that are left to be read, the next one last.
     left: Vec<PartitionId>,
@@ -37,6 +38,7 @@ impl Reader {
             is_taken: false,
             terms: BTreeMap::new(),
             told: ctx.history.committed.len(),
+            began_at: ctx.history.moment(),
             rows: BTreeMap::new(),
             left: Vec::new(),
             again: ctx.random.below(2),
@@ -70,11 +72,14 @@ impl Process {
             let request = Request::Scan(partition, snapshot, term);
             return self.call_leader(env, request, Owner::Session(id, partition));
         }
-        let (rows, told) = (std::mem::take(&mut reader.rows), reader.told);
+        let (rows, told, began_at) = (std::mem::take(&mut reader.rows), reader.told, reader.began_at);
         let again = reader.again > 0;
         reader.again = reader.again.saturating_sub(1);
         if let Err(error) = env.ctx.history.check_rows(&rows, told, &format!("the snapshot at {snapshot}")) {
             env.ctx.accuse(error);
+        }
+        if env.ctx.history.saw_lists(began_at, &rows) {
+            env.ctx.see(Sight::ListsInSnapshot);
         }
         match env.ctx.history.check_same(snapshot, &rows) {
             Ok(true) => env.ctx.see(Sight::SnapshotReadAgain),

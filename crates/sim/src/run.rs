@@ -121,11 +121,18 @@ impl World {
         if sessions.into_iter().any(|process| !process.sessions.is_empty() || !process.waiting.is_empty()) {
             return false;
         }
+        if self.ctx.history.requests.has_open() {
+            return false;
+        }
         let knobs = self.ctx.knobs.clone();
         knobs.all_partitions().all(|id| {
             let Some(server) = self.server_of(id) else { return false };
             let Some(process) = self.process(server) else { return false };
             let end = process.partition(id).last_index().0;
+            let follower = self.ctx.followers.get(&id);
+            if follower.is_some_and(|follower| !follower.is_at(end)) {
+                return false;
+            }
             knobs.placement(id).voters.iter().all(|&voter| {
                 let Some(process) = self.process(NodeId(voter as u32)) else { return false };
                 let partition = process.partition(id);
@@ -186,7 +193,13 @@ impl World {
         let told = self.ctx.history.committed.len();
         self.ctx.history.check_rows(&rows, told, "the end")?;
         self.ctx.history.check_counters(&rows)?;
-        self.ctx.history.check_cycles()?;
+        self.ctx.history.requests.check_end(&rows)?;
+        for (id, rows) in &rows {
+            if let Some(follower) = self.ctx.followers.get(id) {
+                follower.check_end(*id, rows, &self.ctx.history)?;
+            }
+        }
+        self.ctx.history.check_cycles(&rows)?;
         self.ctx.history.check_versions(knobs.meta(), &versions)?;
         let registers: Vec<i32> = self.ctx.history.registers.keys().copied().collect();
         for register in registers {

@@ -11,6 +11,8 @@ use crate::rows::*;
 /// Counters in the database.
 const COUNTERS_THERE: u64 = 2;
 const OWNERS_THERE: u64 = 3;
+/// Numbers that are taken from a sequence at a time.
+const BLOCK: i32 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -21,6 +23,14 @@ pub enum Kind {
     Twice,
     /// The owner's row is to have this value, or to go; the index follows.
     Own(i32, Option<i32>),
+    /// It carries out this request.
+    Once(i32),
+    /// One row is changed, by a transaction that does nothing else.
+    SingleRow,
+    /// All operations are in one partition and go there with the commit.
+    Batch,
+    /// A block of this sequence's numbers is taken.
+    Block(i32),
 }
 
 #[derive(Clone, Debug)]
@@ -36,6 +46,8 @@ pub enum Task {
     Transaction(Script),
     ReadRegister(i32),
     Snapshot,
+    /// Was this request carried out?
+    Look(i32),
 }
 
 impl Script {
@@ -81,11 +93,23 @@ impl Script {
 
 /// The rows that the database begins with, of all partitions.
 pub fn opening(knobs: &Knobs) -> Script {
-    let account = |account: i32| {
-        let id = ACCOUNTS + account;
-        (knobs.partition_of(id), Operation::Put((id, OPENING_BALANCE)))
-    };
-    Script::new(Kind::Plain, (0..knobs.accounts).map(account).collect())
+    let put = |id: i32, k: i32| (knobs.partition_of(id), Operation::Put((id, k)));
+    let accounts = (0..knobs.accounts).map(|account| put(ACCOUNTS + account, OPENING_BALANCE));
+    Script::new(Kind::Plain, accounts.collect())
+}
+
+/// Carries out a request, for the first time or again.
+pub fn once(knobs: &Knobs, request: i32, history: &History) -> Script {
+    let tally = history.requests.tally_of(request);
+    let (row, counter) = (REQUESTS + request, TALLIES + tally);
+    let mut operations = vec![
+        (knobs.partition_of(row), Operation::Insert((row, tally))),
+        (knobs.partition_of(counter), Operation::Add(counter, 1)),
+    ];
+    if request % 3 == 0 {
+        operations.reverse();
+    }
+    Script::new(Kind::Once(request), operations)
 }
 
 /// Draws what a client does. Registers' writes are in the history from here on.
@@ -93,7 +117,7 @@ pub fn draw(knobs: &Knobs, random: &mut Random, history: &mut History) -> Task {
     let at = |id: i32| knobs.partition_of(id);
     let mut operations = Vec::new();
     let mut kind = Kind::Plain;
-    match random.below(20) {
+    match random.below(32) {
         0..5 => {
             let from = random.below(knobs.accounts as u64) as i32;
             let to = (from + 1 + random.below(knobs.accounts as u64 - 1) as i32) % knobs.accounts;
@@ -157,6 +181,70 @@ pub fn draw(knobs: &Knobs, random: &mut Random, history: &mut History) -> Task {
         }
         13 => operations.push((knobs.meta(), Operation::Append(0))),
         14..16 => return Task::Snapshot,
+        20..22 => {
+            let mut rows: Vec<i32> = (0..knobs.hot_rows).map(|row| HOT + row).collect();
+            let count = random.between(2, knobs.hot_rows.min(4) as u64) as usize;
+            for place in 0..count {
+                let other = place + random.below((rows.len() - place) as u64) as usize;
+                rows.swap(place, other);
+                let id = rows[place];
+                let (reads, adds) = (random.one_in(4), !random.one_in(8));
+                if reads || !adds {
+                    operations.push((at(id), Operation::ReadShared(id)));
+                }
+                if adds {
+                    operations.push((at(id), Operation::Add(id, 1)));
+                }
+            }
+        }
+        22..24 => {
+            kind = Kind::SingleRow;
+            let id = HOT + random.below(knobs.hot_rows as u64) as i32;
+            operations.push((at(id), Operation::Add(id, 1)));
+        }
+        26..30 => {
+            let is_serializable = random.one_in(2);
+            let same = random.below(LISTS_THERE as u64) as i32;
+            let mut pushed_to = None;
+            for _ in 0..random.between(1, 4) {
+                let list = if random.one_in(2) { same } else { random.below(LISTS_THERE as u64) as i32 };
+                let partition = PartitionId(list as u32 % knobs.partitions);
+                let element = random.one_in(2).then(|| history.next_element(list)).flatten();
+                let operation = match (element, is_serializable) {
+                    (Some(element), _) => Operation::Push(list, element),
+                    (None, true) => Operation::ListShared(list),
+                    (None, false) => Operation::ListNewest(list),
+                };
+                operations.push((partition, operation));
+                pushed_to = element.map(|_| list).or(pushed_to);
+            }
+            // Somebody else must not see the first of two.
+            if let Some(list) = pushed_to.filter(|_| random.one_in(3))
+                && let Some(element) = history.next_element(list)
+            {
+                let partition = PartitionId(list as u32 % knobs.partitions);
+                operations.push((partition, Operation::Push(list, element)));
+            }
+        }
+        30 => {
+            kind = Kind::Batch;
+            let partition = PartitionId(random.below(u64::from(knobs.partitions)) as u32);
+            let rows = (COUNTERS..COUNTERS + 12).chain(HOT..HOT + knobs.hot_rows);
+            let here: Vec<i32> = rows.filter(|&id| at(id) == partition).collect();
+            for _ in 0..random.between(1, 6) {
+                let id = random.pick(&here).copied().unwrap_or(COUNTERS);
+                operations.push((at(id), Operation::Add(id, 1)));
+            }
+        }
+        31 => {
+            let sequence = SEQUENCES + random.below(2) as i32;
+            kind = Kind::Block(sequence);
+            operations.push((at(sequence), Operation::Add(sequence, BLOCK)));
+        }
+        24..26 => match history.requests.begin(random) {
+            Some(request) => return Task::Transaction(once(knobs, request, history)),
+            None => return Task::Snapshot,
+        },
         _ => return Task::ReadRegister(REGISTERS + random.below(knobs.registers as u64) as i32),
     }
     Task::Transaction(Script::new(kind, operations))

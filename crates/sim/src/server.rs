@@ -7,13 +7,21 @@ use shoal_partition::*;
 use shoal_two_phase::{self as two_phase, End, PartHere};
 use shoal_types::{NodeId, PartitionId, Result, Timestamp, TransactionId};
 
-use crate::message::{Body, Operation, Part, Reply, Request};
+use crate::message::{Body, Operation, Part, Reply, Request, Told};
 use crate::process::{Env, Process};
 use crate::rows::*;
 use crate::sights::Sight;
 
-const LOCK_WAIT_US: u64 = 250_000;
 const ROWS_PER_SCAN: usize = 64;
+/// A follower is told about so much at a time.
+const FOLLOW_BYTES: usize = 300;
+
+fn ids_between(first: i32, end: i32) -> KeyBounds {
+    KeyBounds {
+        start: std::ops::Bound::Included(key(first).to_vec()),
+        end: std::ops::Bound::Excluded(key(end).to_vec()),
+    }
+}
 
 /// Who is told what becomes of a proposal.
 pub enum Waiting {
@@ -42,12 +50,12 @@ pub enum Waiting {
 }
 
 pub struct WaitingRequest {
-    from: NodeId,
-    number: u64,
+    pub from: NodeId,
+    pub number: u64,
     request: Request,
-    transaction: Option<TransactionId>,
-    partition: PartitionId,
-    deadline_us: u64,
+    pub transaction: Option<TransactionId>,
+    pub partition: PartitionId,
+    pub since_us: u64,
 }
 
 /// What a request has come to.
@@ -75,6 +83,10 @@ impl Process {
                 let ended = transactions.into_iter().filter(|&id| !self.coordinates(id)).collect();
                 return self.reply(env, from, number, Reply::Ended(ended));
             }
+            Request::WaitEdges => {
+                let edges = self.local_edges(env.now);
+                return self.reply(env, from, number, Reply::Edges(edges));
+            }
             Request::Pulse => {
                 let visible = self.visible;
                 return self.reply(env, from, number, Reply::Visible(visible, 0));
@@ -96,15 +108,20 @@ impl Process {
             Served::Later => {}
             Served::Waits => {
                 let transaction = match &request {
-                    Request::Work(part, ..) | Request::CheckRead(part) => Some(part.transaction),
+                    Request::Work(part, ..) | Request::Batch(part, ..) | Request::CheckRead(part) => {
+                        Some(part.transaction)
+                    }
                     _ => None,
                 };
                 if let Request::Scan(..) = request {
                     env.ctx.see(Sight::SnapshotWaited);
                 }
-                let deadline_us = env.ctx.now_us + LOCK_WAIT_US;
-                let waiting = WaitingRequest { from, number, request, transaction, partition, deadline_us };
+                let since_us = env.ctx.now_us;
+                let waiting = WaitingRequest { from, number, request, transaction, partition, since_us };
                 self.waiting.insert(token, waiting);
+                if let Some(transaction) = transaction {
+                    self.end_if_deadlocked(env, transaction);
+                }
             }
         }
     }
@@ -128,17 +145,23 @@ impl Process {
         let late: Vec<WaitToken> = self
             .waiting
             .iter()
-            .filter(|(_, waiting)| waiting.deadline_us < now_us)
+            .filter(|(_, waiting)| waiting.since_us + env.ctx.knobs.lock_wait_us < now_us)
             .map(|(&token, _)| token)
             .collect();
         for token in late {
-            let Some(waiting) = self.waiting.remove(&token) else { continue };
-            if let Some(transaction) = waiting.transaction {
-                self.partition(waiting.partition).cancel_wait(transaction, token);
-                self.settle(env, waiting.partition);
-            }
-            self.reply(env, waiting.from, waiting.number, Reply::Refused("waited too long".into()));
+            env.ctx.see(Sight::WaitedTooLong);
+            self.end_wait(env, token, Reply::Refused("waited too long".into()));
         }
+    }
+
+    /// The request gives up what it waits for, and is answered.
+    pub fn end_wait(&mut self, env: &mut Env<'_>, token: WaitToken, reply: Reply) {
+        let Some(waiting) = self.waiting.remove(&token) else { return };
+        if let Some(transaction) = waiting.transaction {
+            self.partition(waiting.partition).cancel_wait(transaction, token);
+            self.settle(env, waiting.partition);
+        }
+        self.reply(env, waiting.from, waiting.number, reply);
     }
 
     fn not_leader(&mut self, env: &mut Env<'_>, id: PartitionId) -> Reply {
@@ -186,6 +209,10 @@ impl Process {
                     }
                     served
                 }
+                Err(refusal) => done(refusal),
+            },
+            Request::Batch(part, operations, mark) => match self.hold(env, part) {
+                Ok(_) => self.batch(env, (from, number), part, (operations, *mark), token),
                 Err(refusal) => done(refusal),
             },
             Request::CheckRead(part) => match self.hold(env, part) {
@@ -244,6 +271,7 @@ impl Process {
                 let term = self.partition(*partition).term();
                 Reply::Visible(self.visible.max(Timestamp(1)), term)
             }
+            Request::Follow(partition, place) => Reply::Changes(self.changes(*partition, *place)),
             Request::Scan(partition, snapshot, term) => return self.scan(*partition, *snapshot, *term, token),
             Request::TwoPhase(transaction, request) => {
                 return self.serve_coordinator(env, asker, *transaction, request, token);
@@ -273,6 +301,14 @@ impl Process {
         token: WaitToken,
     ) -> Result<Served> {
         let id = part.transaction;
+        if let Operation::ListShared(list) | Operation::ListNewest(list) = operation {
+            let lock = LockRequest { mode: LockMode::Shared, policy: LockPolicy::Wait, lock_gaps: true };
+            let lock = matches!(operation, Operation::ListShared(_)).then_some(lock);
+            let Step::Ready(elements) = self.read_list(part, list, lock, token)? else { return Ok(Served::Waits) };
+            let has_joined = lock.is_some() || part.term != 0;
+            let writes = if has_joined { self.partition(part.partition).savepoint(id).0 } else { 0 };
+            return Ok(Served::Reply(Reply::List(if has_joined { term } else { 0 }, writes, elements)));
+        }
         let value = match self.operate(part, operation, token)? {
             Step::Wait(_) => return Ok(Served::Waits),
             Step::Ready(Ok(value)) => value,
@@ -285,6 +321,60 @@ impl Process {
         }
         let writes = self.partition(part.partition).savepoint(id).0;
         Ok(Served::Reply(Reply::Worked(term, writes, value)))
+    }
+
+    /// Carries out all operations and proposes the commit. If one has to wait, all begin again.
+    fn batch(
+        &mut self,
+        env: &mut Env<'_>,
+        asker: (NodeId, u64),
+        part: &Part,
+        (operations, mark): (&[Operation], i32),
+        token: WaitToken,
+    ) -> Result<Served> {
+        let (id, partition) = (part.transaction, part.partition);
+        for &operation in operations {
+            match self.operate(part, operation, token)? {
+                Step::Ready(Ok(_)) => {}
+                Step::Ready(Err(refusal)) => {
+                    self.partition(partition).rollback(id);
+                    return Ok(Served::Reply(Reply::Refused(refusal.into())));
+                }
+                Step::Wait(_) => {
+                    self.partition(partition).rollback_to(id, SavepointMark(0));
+                    return Ok(Served::Waits);
+                }
+            }
+        }
+        let row = self.codec.encode((MARKS + mark, mark));
+        let marked = self.partition(partition).insert(id, TABLE, &row, token)?;
+        assert!(matches!(marked, Step::Ready(WriteOutcome::Done)), "nobody else writes this mark");
+        let writes = self.partition(partition).savepoint(id).0;
+        let term = self.partition(partition).term();
+        self.commit(env, asker, &Part { term, writes, ..*part })
+    }
+
+    /// What was committed behind a place, a little at a time.
+    fn changes(&mut self, id: PartitionId, place: Option<LogEnd>) -> Result<(LogEnd, Vec<Told>), Gap> {
+        let mut told = Vec::new();
+        let owned = |writes: Vec<LoggedWrite<'_>>| writes.iter().map(OwnedWrite::of).collect();
+        let mut see = |change: LoggedChange<'_>| {
+            told.extend(match change {
+                LoggedChange::Committed { transaction, timestamp, writes } => {
+                    Some(Told::Committed(transaction, timestamp, owned(writes)))
+                }
+                LoggedChange::Prepared { transaction, writes } => Some(Told::Prepared(transaction, owned(writes))),
+                LoggedChange::Decided { transaction, commit } => Some(Told::Decided(transaction, commit)),
+                LoggedChange::Dropped(table) => Some(Told::Dropped(table)),
+                LoggedChange::Altered { .. } => None,
+            });
+        };
+        let partition = self.partition(id);
+        let place = match place {
+            None => partition.begin_to_follow(&[TABLE], &mut see)?,
+            Some(place) => partition.follow(place, &[TABLE], FOLLOW_BYTES, &mut see)?.place,
+        };
+        Ok((place, told))
     }
 
     /// Yields what `k` was before, or why the operation is refused.
@@ -308,8 +398,19 @@ impl Process {
                 self.partition(part.partition).rollback_to(id, SavepointMark(mark));
                 return Ok(Step::Ready(Ok(None)));
             }
+            Operation::Push(list, element) => {
+                let (first, end) = list_range(list);
+                let newest = self.newest_between(part.partition, Some(id), first, end)?;
+                let row = (newest.map_or(first, |(id, _)| id) + 1, element);
+                let inserted = self.insert(part, row, token)?;
+                return Ok(inserted.map(|outcome| outcome.map(|_| newest.map(|(_, k)| k))));
+            }
+            Operation::ListShared(_) | Operation::ListNewest(_) => {
+                return Ok(Step::Ready(Err("a list is read in another way")));
+            }
             Operation::Append(made_by) => {
-                let newest = self.newest_version(part.partition)?;
+                let newest = self.newest_between(part.partition, None, VERSIONS, MARKS)?;
+                let newest = newest.map_or(VERSIONS, |(id, _)| id);
                 return self.insert(part, (newest + 1, made_by), token);
             }
         };
@@ -364,11 +465,7 @@ impl Process {
         end: i32,
         token: WaitToken,
     ) -> Result<Step<Result<Option<i32>, &'static str>>> {
-        let range = KeyBounds {
-            start: std::ops::Bound::Included(key(first).to_vec()),
-            end: std::ops::Bound::Excluded(key(end).to_vec()),
-        };
-        let mut cursor = Cursor::new(TABLE, PRIMARY, range, Direction::Forward);
+        let mut cursor = Cursor::new(TABLE, PRIMARY, ids_between(first, end), Direction::Forward);
         let view = ReadView::newest(Some(part.transaction), token);
         let lock = LockRequest { mode: LockMode::Shared, policy: LockPolicy::Wait, lock_gaps: true };
         let mut found = 0i32;
@@ -392,16 +489,45 @@ impl Process {
         }
     }
 
-    fn newest_version(&mut self, meta: PartitionId) -> Result<i32> {
-        let range = KeyBounds {
-            start: std::ops::Bound::Included(key(VERSIONS).to_vec()),
-            end: std::ops::Bound::Excluded(key(MARKS).to_vec()),
-        };
-        let mut cursor = Cursor::new(TABLE, PRIMARY, range, Direction::Backward);
-        let mut newest = VERSIONS;
-        let view = ReadView::newest(None, WaitToken(0));
-        self.partition(meta).scan(&view, &mut cursor, None, 1, &mut |row| {
-            newest = decode(row).0;
+    /// The elements of a list, in the order in which they were appended.
+    fn read_list(
+        &mut self,
+        part: &Part,
+        list: i32,
+        lock: Option<LockRequest>,
+        token: WaitToken,
+    ) -> Result<Step<Vec<i32>>> {
+        let (first, end) = list_range(list);
+        let mut cursor = Cursor::new(TABLE, PRIMARY, ids_between(first, end), Direction::Forward);
+        let view = ReadView::newest(Some(part.transaction), token);
+        let mut elements = Vec::new();
+        loop {
+            let step =
+                self.partition(part.partition).scan(&view, &mut cursor, lock, ROWS_PER_SCAN, &mut |row| {
+                    elements.push(decode(row).1);
+                    VisitAnswer::Continue
+                })?;
+            match step {
+                Step::Ready(ScanState::Done) => return Ok(Step::Ready(elements)),
+                Step::Ready(ScanState::More) => {}
+                Step::Wait(blocked) => return Ok(Step::Wait(blocked)),
+            }
+        }
+    }
+
+    /// The row with the greatest id from `first` to before `end`, without locks.
+    fn newest_between(
+        &mut self,
+        id: PartitionId,
+        transaction: Option<TransactionId>,
+        first: i32,
+        end: i32,
+    ) -> Result<Option<Row>> {
+        let mut cursor = Cursor::new(TABLE, PRIMARY, ids_between(first, end), Direction::Backward);
+        let mut newest = None;
+        let view = ReadView::newest(transaction, WaitToken(0));
+        self.partition(id).scan(&view, &mut cursor, None, 1, &mut |row| {
+            newest = Some(decode(row));
             VisitAnswer::Stop
         })?;
         Ok(newest)

@@ -6,13 +6,15 @@
 use std::collections::BTreeMap;
 
 use shoal_two_phase::{self as two_phase, Answer, Coordinator, Participant, take_home};
-use shoal_types::{PartitionId, Timestamp, TransactionId};
+use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event, Undo};
+use crate::cycles::{Level, Read};
 use crate::knobs::Durability;
 use crate::message::{self, Failure, Operation, Part, Reply, Request};
 use crate::process::{Env, Owner, Process};
 use crate::reader::Reader;
+use crate::rows::is_counter;
 use crate::script::{self, Kind, Script, Task};
 use crate::sights::Sight;
 
@@ -35,8 +37,13 @@ pub struct Session {
 
 pub enum Work {
     Transaction(Transaction),
-    Register { register: i32, start: u64 },
+    Register {
+        register: i32,
+        start: u64,
+    },
     Snapshot(Reader),
+    /// A client wants to know whether this request was carried out.
+    Look(i32),
 }
 
 pub struct Transaction {
@@ -72,6 +79,9 @@ impl Session {
 
     /// What is left of it when its process dies: what its client has to take for the outcome.
     pub fn dies(self, ctx: &mut Context) {
+        if let Work::Look(request) = self.work {
+            ctx.history.requests.unsure(request);
+        }
         let Work::Transaction(transaction) = self.work else { return };
         let answer = match transaction.stage {
             Stage::Coordinated(coordinator, _) => coordinator.answer().unwrap_or(Answer::Unknown),
@@ -102,10 +112,20 @@ fn tell(ctx: &mut Context, number: usize, answer: Answer) {
         Answer::Committed(_) => {
             ctx.see(Sight::Committed);
             let record = &ctx.history.records[number];
+            let is_over_several = record.wrote_to.len() > 1;
             let dies = record.wrote_to.len() > 1 && ctx.knobs.durability == Durability::Replicated;
+            let was_repeated = record.was_repeated;
+            let levels: Vec<Level> =
+                record.read.iter().filter(|read| read.is_list()).map(|read| read.level).collect();
             let read_and_wrote = !record.overwrote.is_empty() && !record.read.is_empty();
-            if record.wrote_to.len() > 1 {
+            if is_over_several {
                 ctx.see(Sight::CommittedOverPartitions);
+            }
+            if was_repeated {
+                ctx.see(Sight::RepeatedAfterUnknown);
+            }
+            for level in levels {
+                ctx.see(if level == Level::Serializable { Sight::ListRead } else { Sight::ListReadNewest });
             }
             if read_and_wrote {
                 ctx.see(Sight::ReadAndWrote);
@@ -127,6 +147,11 @@ impl Process {
             return self.go_on(env, which);
         }
         if env.ctx.is_closing {
+            match env.ctx.history.requests.take_unsure() {
+                Some(request) => self.begin_task(env, which, Task::Look(request)),
+                None if env.ctx.history.requests.has_open() => self.rest(env, which),
+                None => {}
+            }
             return;
         }
         if let Some(left_us) = env.ctx.quiet_until_us.checked_sub(env.ctx.now_us).filter(|&left| left > 0) {
@@ -137,7 +162,10 @@ impl Process {
         let task = match env.ctx.history.needs_opening() {
             true => Task::Transaction(script::opening(&knobs)),
             false if !env.ctx.is_rough => return self.rest(env, which),
-            false => script::draw(&knobs, &mut env.ctx.random, &mut env.ctx.history),
+            false => match env.ctx.random.one_in(3).then(|| env.ctx.history.requests.take_unsure()).flatten() {
+                Some(request) => Task::Look(request),
+                None => script::draw(&knobs, &mut env.ctx.random, &mut env.ctx.history),
+            },
         };
         self.begin_task(env, which, task);
     }
@@ -145,7 +173,10 @@ impl Process {
     pub fn begin_task(&mut self, env: &mut Env<'_>, slot: u64, task: Task) {
         let transaction = self.next_transaction();
         let work = match task {
-            Task::Transaction(script) => Work::Transaction(begin_transaction(env.ctx, script)),
+            Task::Transaction(script) => {
+                Work::Transaction(begin_transaction(env.ctx, (self.me, self.life), script))
+            }
+            Task::Look(request) => Work::Look(request),
             Task::ReadRegister(register) => Work::Register { register, start: env.ctx.history.moment() },
             Task::Snapshot => Work::Snapshot(Reader::new(env.ctx)),
         };
@@ -180,6 +211,11 @@ impl Process {
                 let request = Request::ReadNewest(partition, *register);
                 self.call_leader(env, request, Owner::Session(id, partition));
             }
+            Work::Look(request) => {
+                let row = crate::rows::REQUESTS + *request;
+                let partition = env.ctx.knobs.partition_of(row);
+                self.call_leader(env, Request::ReadNewest(partition, row), Owner::Session(id, partition));
+            }
             Work::Snapshot(_) => self.read_on(env, id),
             Work::Transaction(transaction) => match &mut transaction.stage {
                 Stage::Working => self.work_on(env, id),
@@ -209,6 +245,9 @@ impl Process {
         let Some((partition, mut operation)) = state.script.next() else {
             return self.end_work(env, id);
         };
+        if state.script.kind == Kind::Batch {
+            return self.send_batch(env, id);
+        }
         let number = state.number as i32;
         if let Operation::Append(made_by) = &mut operation {
             *made_by = number;
@@ -231,12 +270,33 @@ impl Process {
         self.call_leader(env, request, Owner::Session(id, partition));
     }
 
+    /// Everything goes to the one partition at once.
+    fn send_batch(&mut self, env: &mut Env<'_>, id: u64) {
+        let Some((transaction, state)) = self.transaction_of(id) else { return };
+        let Some(&(partition, _)) = state.script.operations.first() else { return };
+        let part = Part { partition, transaction, term: 0, writes: 0 };
+        state.parts.insert(partition, JoinedPart { part, marked: true, first_writes: 0 });
+        state.stage = Stage::Committing;
+        let operations: Vec<Operation> = state.script.operations.iter().map(|&(_, operation)| operation).collect();
+        let number = state.number;
+        env.ctx.history.records[number].wrote_to.insert(partition);
+        operations.iter().for_each(|&operation| note_operation(env.ctx, number, operation, None));
+        self.call_leader(env, Request::Batch(part, operations, number as i32), Owner::Session(id, partition));
+    }
+
     /// All operations are done.
     fn end_work(&mut self, env: &mut Env<'_>, id: u64) {
         let near = env.ctx.knobs.all_partitions().filter(|id| self.leaders.of(id.0) == Some(self.me));
         let near: Vec<PartitionId> = near.collect();
         let Some((transaction, state)) = self.transaction_of(id) else { return };
+        // Where it has only read without locks it has nothing.
+        state.parts.retain(|_, joined| joined.part.term != 0);
         let parts: Vec<Part> = state.parts.values().map(|joined| joined.part).collect();
+        if parts.is_empty() {
+            let number = state.number;
+            tell(env.ctx, number, Answer::Committed(Timestamp::ZERO));
+            return self.end_session(env, id);
+        }
         let writers = parts.iter().filter(|part| part.writes > 0).count();
         if writers == 0 {
             state.stage = Stage::Checking(parts.len());
@@ -271,6 +331,10 @@ impl Process {
                 }
                 self.end_session(env, id);
             }
+            Work::Look(request) => {
+                let request = *request;
+                self.looked(env, id, request, answer);
+            }
             Work::Snapshot(_) => self.reader_hears(env, id, partition, answer),
             Work::Transaction(transaction) => match &transaction.stage {
                 Stage::Working => self.worked(env, id, partition, answer),
@@ -281,23 +345,54 @@ impl Process {
         }
     }
 
+    /// A client has looked for its request: what is not there it does again.
+    fn looked(&mut self, env: &mut Env<'_>, id: u64, request: i32, answer: message::Answer) {
+        match answer {
+            Ok(Reply::Value(Some(_))) => {
+                let moment = env.ctx.history.moment();
+                env.ctx.history.requests.found(request, moment);
+                env.ctx.see(Sight::FoundAfterUnknown);
+                self.end_session(env, id);
+            }
+            Ok(Reply::Value(None)) => {
+                let script = script::once(&env.ctx.knobs.clone(), request, &env.ctx.history);
+                if let Some(session) = self.sessions.remove(&id) {
+                    self.begin_task(env, session.slot, Task::Transaction(script));
+                }
+            }
+            _ => {
+                env.ctx.history.requests.unsure(request);
+                self.end_session(env, id);
+            }
+        }
+    }
+
     fn worked(&mut self, env: &mut Env<'_>, id: u64, partition: PartitionId, answer: message::Answer) {
         let knobs = env.ctx.knobs.clone();
         let Some((_, state)) = self.transaction_of(id) else { return };
-        let Ok(Reply::Worked(term, writes, value)) = answer else {
-            return self.abort(env, id);
+        if matches!(answer, Ok(Reply::Deadlock)) && state.script.kind == Kind::SingleRow {
+            let number = state.number;
+            env.ctx.accuse(format!("transaction {number} changes one row by itself and is told of a deadlock"));
+        }
+        let (term, writes, value, list) = match answer {
+            Ok(Reply::Worked(term, writes, value)) => (term, writes, value, None),
+            Ok(Reply::List(term, writes, list)) => (term, writes, None, Some(list)),
+            _ => return self.abort(env, id),
         };
         let Some(joined) = state.parts.get_mut(&partition) else { return };
         if joined.part.term != 0 && joined.part.term != term {
             return self.abort(env, id);
         }
-        if joined.part.term == 0 {
+        if joined.part.term == 0 && term != 0 {
             joined.first_writes = writes;
         }
         (joined.part.term, joined.part.writes) = (term, writes);
         let number = state.number;
         if let Some((_, operation)) = state.script.next() {
-            note_operation(env.ctx, number, operation, value);
+            match list {
+                Some(list) => note_list(env.ctx, number, operation, list),
+                None => note_operation(env.ctx, number, operation, value),
+            }
         }
         state.script.found(&knobs, value);
         self.pause_session(env, id, 1 + knobs.think_us.1 / 20);
@@ -354,7 +449,18 @@ impl Process {
             Ok(Reply::Unknown) | Err(Failure::Lost) => Answer::Unknown,
             _ => return self.abort(env, id),
         };
+        let (kind, first) = (state.script.kind, state.script.ends().0);
         tell(env.ctx, number, answer);
+        match (kind, answer) {
+            (Kind::Batch, Answer::Committed(_)) => env.ctx.see(Sight::BatchCommitted),
+            (Kind::Block(sequence), Answer::Committed(_)) => {
+                env.ctx.see(Sight::BlockTaken);
+                if let Err(error) = env.ctx.history.took_block(sequence, first.unwrap_or(0)) {
+                    env.ctx.accuse(error);
+                }
+            }
+            _ => {}
+        }
         self.end_session(env, id);
     }
 
@@ -412,8 +518,11 @@ impl Process {
     }
 }
 
-fn begin_transaction(ctx: &mut Context, script: Script) -> Transaction {
-    let number = ctx.history.begin();
+fn begin_transaction(ctx: &mut Context, process: (NodeId, u64), script: Script) -> Transaction {
+    let number = ctx.history.begin(process);
+    if let Kind::Once(request) = script.kind {
+        ctx.history.records[number].request = Some(request);
+    }
     ctx.tell(|| format!("transaction {number} begins: {:?}", script.operations));
     for (_, operation) in &script.operations {
         if let Operation::Put((id, value)) = *operation
@@ -425,18 +534,29 @@ fn begin_transaction(ctx: &mut Context, script: Script) -> Transaction {
     Transaction { number, script, parts: BTreeMap::new(), stage: Stage::Working }
 }
 
+/// A list was read.
+fn note_list(ctx: &mut Context, number: usize, operation: Operation, elements: Vec<i32>) {
+    let (list, level) = match operation {
+        Operation::ListShared(list) => (list, Level::Serializable),
+        Operation::ListNewest(list) => (list, Level::Committed),
+        _ => return,
+    };
+    ctx.history.records[number].read.push(Read::list(crate::rows::LISTS + list, elements, level));
+}
+
 fn note_operation(ctx: &mut Context, number: usize, operation: Operation, before: Option<i32>) {
     let is_register = |id: i32| (crate::rows::REGISTERS..crate::rows::COUNTERS).contains(&id);
     let record = &mut ctx.history.records[number];
     match operation {
         Operation::Put((id, value)) if is_register(id) => record.overwrote.push((id, before, value)),
         Operation::ReadShared(id) | Operation::ReadExclusive(id) if is_register(id) => {
-            record.read.push((id, before))
+            record.read.push(Read::value(id, before))
         }
+        Operation::Push(list, element) => record.overwrote.push((crate::rows::LISTS + list, before, element)),
         _ => {}
     }
     match operation {
-        Operation::Add(id, amount) if id >= crate::rows::COUNTERS => record.counts.push((id, amount)),
+        Operation::Add(id, amount) if is_counter(id) => record.counts.push((id, amount)),
         Operation::RollBackTo(_) => {
             record.counts.pop();
             ctx.see(Sight::RolledBackTo);

@@ -34,7 +34,7 @@ impl Process {
         if !is_up || self.outgoing.contains_key(&(partition, to)) {
             return;
         }
-        let attempt = self.life << 32 | self.next_call;
+        let attempt = self.next_call;
         let Ok(sending) = Sending::begin(self.partition(partition), attempt) else { return };
         let me = self.me;
         env.ctx.tell(|| format!("node {me} sends {to} a copy of partition {partition} at {}", sending.index()));

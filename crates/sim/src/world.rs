@@ -11,6 +11,7 @@ use crate::knobs::{Durability, Knobs};
 use crate::process::{Env, Process};
 use crate::random::Random;
 use crate::sights::Sight;
+use crate::stuck::Watch;
 
 /// Late enough to be set back.
 const WALL_CLOCK_START_US: u64 = 1 << 40;
@@ -36,6 +37,7 @@ pub struct Machine {
 pub struct World {
     pub ctx: Context,
     pub machines: BTreeMap<NodeId, Machine>,
+    pub watch: Watch,
 }
 
 /// What the node's clocks show: the monotonic one, and the one of the wall.
@@ -55,7 +57,7 @@ impl World {
             .nodes()
             .map(|node| (node, Machine { durability: knobs.durability, ..Machine::default() }))
             .collect();
-        let mut world = World { ctx: Context::new(knobs, random, trace), machines };
+        let mut world = World { ctx: Context::new(knobs, random, trace), machines, watch: Watch::default() };
         let nodes: Vec<NodeId> = world.machines.keys().copied().collect();
         for node in nodes {
             world.start(node);
@@ -77,7 +79,7 @@ impl World {
 
     /// Lets the node's process do something.
     pub fn with<T>(&mut self, node: NodeId, act: impl FnOnce(&mut Process, &mut Env<'_>) -> T) -> Option<T> {
-        let World { ctx, machines } = self;
+        let World { ctx, machines, .. } = self;
         let Machine { disk, process, slow_disk_us, .. } = machines.get_mut(&node)?;
         let process = process.as_mut()?;
         let (now, wall_us) = clocks(ctx, node);
@@ -91,7 +93,7 @@ impl World {
 
     pub fn start(&mut self, node: NodeId) {
         self.note_restart(node);
-        let World { ctx, machines } = self;
+        let World { ctx, machines, .. } = self;
         let Some(machine) = machines.get_mut(&node) else { return };
         if machine.process.is_some() {
             return;
@@ -110,7 +112,7 @@ impl World {
     /// The process is gone at once. In good order: everything is on the disk.
     pub fn crash(&mut self, node: NodeId, in_good_order: bool) {
         self.note_coordinators(node);
-        let World { ctx, machines } = self;
+        let World { ctx, machines, .. } = self;
         let Some(machine) = machines.get_mut(&node) else { return };
         let Some(process) = machine.process.take() else { return };
         machine.died_at_us = ctx.now_us;
@@ -197,7 +199,7 @@ impl World {
 
     /// The process goes on with what it had.
     pub fn resume(&mut self, node: NodeId) {
-        let World { ctx, machines } = self;
+        let World { ctx, machines, .. } = self;
         let Some(machine) = machines.get_mut(&node).filter(|machine| machine.is_paused) else { return };
         machine.is_paused = false;
         if let Some(running) = ctx.running.get_mut(&node) {
@@ -237,6 +239,7 @@ impl World {
                 self.with(node, |process, env| happen(process, env, event));
                 if is_tick {
                     self.check_leaders();
+                    self.watch_waits();
                 }
             }
         }

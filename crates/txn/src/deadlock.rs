@@ -6,17 +6,17 @@
 //! The nodes answer at different moments, so edges are believed only if a second round of questions, begun when the first
 //! was answered, finds them as well: then they all held at once.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::gather::join_all;
 use crate::protocol;
-use shoal_cluster::{Node, WaitEdge, victims};
+use shoal_cluster::Node;
+use shoal_partition::{WaitEdge, victims, victims_of_both};
 
 /// Waits that are younger are not asked about: most end by themselves.
 const SUSPECT_AFTER: Duration = Duration::from_millis(25);
-/// (waiter, holder) pairs of the partitions that are led here.
+/// Who waits for whom in the partitions that are led here.
 pub(crate) fn local_edges(node: &Node) -> Vec<WaitEdge> {
     let mut edges = Vec::new();
     for partition in 0..node.partition_count() {
@@ -48,13 +48,12 @@ pub(crate) async fn break_cycles_between_nodes(node: &Arc<Node>) {
     if !has_peers || !node.wait_for_graph().has_waited(SUSPECT_AFTER) {
         return;
     }
-    let mut edges = all_edges(node).await;
+    let edges = all_edges(node).await;
     if victims(&edges).is_empty() {
         return;
     }
-    let again: HashSet<WaitEdge> = all_edges(node).await.into_iter().collect();
-    edges.retain(|edge| again.contains(edge));
-    for victim in victims(&edges) {
+    let again = all_edges(node).await;
+    for victim in victims_of_both(&edges, &again) {
         node.condemn(victim);
     }
 }
@@ -72,12 +71,13 @@ mod tests {
     #[test]
     fn of_a_cycle_the_youngest_alone_is_the_victim_whatever_its_node_is() {
         let (old, middle, young) = (id(3, 1), id(1, 2), id(2, 3));
-        let mut edges = vec![(old, middle), (middle, young), (young, old), (id(1, 9), young)];
+        let pairs = [(old, middle), (middle, young), (young, old), (id(1, 9), young)];
+        let mut edges = pairs.map(|(waiter, blocker)| WaitEdge { waiter, blocker, is_held: true }).to_vec();
         for _ in 0..edges.len() {
             assert_eq!(victims(&edges), [young]);
             edges.rotate_left(1);
         }
-        edges.retain(|&edge| edge != (young, old));
+        edges.retain(|edge| (edge.waiter, edge.blocker) != (young, old));
         assert!(victims(&edges).is_empty());
     }
 }

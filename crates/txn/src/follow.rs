@@ -9,14 +9,14 @@
 //! What is prepared by a transaction over several partitions is kept here until its outcome comes; that is bounded by what is
 //! in doubt at the leaders.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use shoal_cluster::{Call, Node, Place, RequestError};
-use shoal_partition::{ChangeKind, Gap, LogEnd, LoggedChange, LoggedWrite};
+use shoal_partition::{ChangeKind, Gap, LogEnd, LoggedChange, OwnedWrite, Undecided};
 use shoal_types::{Error, ErrorCode, NodeId, Result, TableId, Timestamp, TransactionId};
 
 use crate::protocol::{self, Status, Told, WorkReply};
@@ -83,14 +83,8 @@ struct PartitionFollower {
     /// Why the place was given up.
     gap: Option<Gap>,
     complete: Timestamp,
-    prepared: HashMap<TransactionId, Vec<OwnedWrite>>,
+    undecided: Undecided,
     asking: Asking,
-}
-
-struct OwnedWrite {
-    table: TableId,
-    kind: ChangeKind,
-    row: Vec<u8>,
 }
 
 /// A partition's reply, or that the node has not answered.
@@ -117,7 +111,7 @@ impl Follower {
             place: None,
             gap: None,
             complete: Timestamp::ZERO,
-            prepared: HashMap::new(),
+            undecided: Undecided::default(),
             asking: Asking::Idle,
         };
         let table = |&(id, version)| Followable { id, version, dropped_in: Vec::new() };
@@ -241,7 +235,7 @@ impl Follower {
             Err(gap) => {
                 let one = &mut self.partitions[number];
                 (one.place, one.gap) = (None, Some(gap));
-                one.prepared.clear();
+                one.undecided.clear();
                 return Ok(true);
             }
         };
@@ -264,21 +258,11 @@ impl Follower {
     }
 
     fn take_change(&mut self, number: usize, change: LoggedChange<'_>) {
+        if let Some((transaction, timestamp, writes)) = self.partitions[number].undecided.take(&change) {
+            self.tell(number, transaction, timestamp, writes);
+        }
         match change {
-            LoggedChange::Committed { transaction, timestamp, writes } => {
-                self.tell(number, transaction, timestamp, writes.iter().map(owned).collect());
-            }
-            LoggedChange::Prepared { transaction, writes } => {
-                // A large one comes in parts.
-                let known = self.partitions[number].prepared.entry(transaction).or_default();
-                known.extend(writes.iter().map(owned));
-            }
-            LoggedChange::Decided { transaction, commit } => {
-                let writes = self.partitions[number].prepared.remove(&transaction);
-                if let Some((timestamp, writes)) = commit.zip(writes) {
-                    self.tell(number, transaction, timestamp, writes);
-                }
-            }
+            LoggedChange::Committed { .. } | LoggedChange::Prepared { .. } | LoggedChange::Decided { .. } => {}
             LoggedChange::Altered { table, version } => {
                 if let Some(known) = self.tables.iter_mut().find(|known| known.id == table)
                     && known.version < version
@@ -328,10 +312,6 @@ impl Follower {
             self.told.push_back(Followed::Complete(least));
         }
     }
-}
-
-fn owned(write: &LoggedWrite<'_>) -> OwnedWrite {
-    OwnedWrite { table: write.table, kind: write.kind, row: write.row.to_vec() }
 }
 
 fn leader_wait(node: &Arc<Node>) -> Asking {

@@ -17,6 +17,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
+use shoal_partition::{WaitEdge, is_deadlocked, victims, waits_for_itself};
 use shoal_types::{Error, Result, TransactionId};
 
 use crate::base::handle::Handle;
@@ -36,10 +37,6 @@ const SUSPECT_AFTER: Duration = Duration::from_millis(2);
 const IDLE_LOOKS: u32 = 200;
 
 type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
-type HashSet<K> = std::collections::HashSet<K, foldhash::fast::RandomState>;
-
-/// (waiter, blocker).
-pub type WaitEdge = (TransactionId, TransactionId);
 
 /// Why a wait was ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,80 +136,6 @@ impl Waits {
         self.blocking.contains_key(&transaction)
             && waits_for_itself(transaction, |waiter, ahead| ahead.extend(self.blockers_of(waiter)))
     }
-}
-
-/// Follows the edges from a transaction: do they lead back to it?
-fn waits_for_itself(
-    transaction: TransactionId,
-    append_blockers: impl Fn(TransactionId, &mut Vec<TransactionId>),
-) -> bool {
-    let (mut seen, mut ahead) = (HashSet::default(), Vec::new());
-    append_blockers(transaction, &mut ahead);
-    while let Some(next) = ahead.pop() {
-        if next == transaction {
-            return true;
-        }
-        if seen.insert(next) {
-            append_blockers(next, &mut ahead);
-        }
-    }
-    false
-}
-
-/// For every waiter those that it waits for.
-fn by_waiter(edges: &[WaitEdge]) -> HashMap<TransactionId, Vec<TransactionId>> {
-    let mut blockers: HashMap<TransactionId, Vec<TransactionId>> = HashMap::default();
-    for &(waiter, blocker) in edges {
-        blockers.entry(waiter).or_default().push(blocker);
-    }
-    blockers
-}
-
-/// Somebody to give way in every cycle: the youngest. In linear time, but for the sorting.
-pub fn victims(edges: &[WaitEdge]) -> Vec<TransactionId> {
-    let blockers = by_waiter(edges);
-    let mut victims: HashSet<TransactionId> = HashSet::default();
-    // Depth first, oldest first; a blocker that lies on the path closes a cycle.
-    let mut roots: Vec<TransactionId> = blockers.keys().copied().collect();
-    roots.sort_unstable_by_key(|&id| (age(id), id));
-    let mut done: HashSet<TransactionId> = HashSet::default();
-    for root in roots {
-        if done.contains(&root) {
-            continue;
-        }
-        let mut path: Vec<(TransactionId, usize)> = vec![(root, 0)];
-        let mut on_path: HashMap<TransactionId, usize> = HashMap::from_iter([(root, 0)]);
-        while let Some(&mut (id, ref mut next)) = path.last_mut() {
-            let blocker = match victims.contains(&id) {
-                true => None,
-                false => blockers.get(&id).and_then(|blockers| blockers.get(*next)).copied(),
-            };
-            *next += 1;
-            match blocker {
-                None => {
-                    done.insert(id);
-                    on_path.remove(&id);
-                    path.pop();
-                }
-                Some(blocker) if victims.contains(&blocker) || done.contains(&blocker) => {}
-                Some(blocker) => match on_path.get(&blocker) {
-                    Some(&start) => {
-                        let cycle = path[start..].iter().map(|&(id, _)| id);
-                        if !cycle.clone().any(|id| victims.contains(&id)) {
-                            victims.extend(cycle.max_by_key(|&id| (age(id), id)));
-                        }
-                    }
-                    None => {
-                        on_path.insert(blocker, path.len());
-                        path.push((blocker, 0));
-                    }
-                },
-            }
-        }
-    }
-    let mut victims: Vec<TransactionId> = victims.into_iter().collect();
-    victims.sort_unstable();
-    victims
 }
 
 impl WaitForGraph {
@@ -344,8 +267,7 @@ impl Storage {
     /// The transaction waits for itself: all waits of the cycle exist at this moment, in partitions of this process.
     pub fn is_deadlocked(&self, transaction: TransactionId) -> bool {
         let (_guards, edges) = self.hold_wait_edges();
-        let blockers = by_waiter(&edges);
-        waits_for_itself(transaction, |waiter, ahead| ahead.extend(blockers.get(&waiter).into_iter().flatten()))
+        is_deadlocked(&edges, transaction)
     }
 
     /// All waits in this process, and the partitions, held.
@@ -392,25 +314,11 @@ impl Storage {
     }
 }
 
-/// Bits of a transaction's id that tell when it began; those above name a node.
-const AGE_BITS: u32 = 52;
-
-/// The later of two transactions has the greater one, whatever their nodes are.
-fn age(id: TransactionId) -> u64 {
-    id.0 & ((1 << AGE_BITS) - 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
-
-    #[test]
-    fn a_transactions_age_is_when_it_began_whatever_its_node() {
-        let (early, late) = (TransactionId(200 << AGE_BITS | 70), TransactionId(1 << AGE_BITS | 71));
-        assert_eq!((age(early), age(late)), (70, 71));
-    }
 
     fn id(number: u64) -> TransactionId {
         TransactionId(number)
@@ -418,10 +326,6 @@ mod tests {
 
     fn ids(numbers: &[u64]) -> Vec<TransactionId> {
         numbers.iter().copied().map(TransactionId).collect()
-    }
-
-    fn edges(pairs: &[(u64, u64)]) -> Vec<WaitEdge> {
-        pairs.iter().map(|&(waiter, blocker)| (id(waiter), id(blocker))).collect()
     }
 
     #[test]
@@ -468,24 +372,5 @@ mod tests {
         assert_eq!(graph.leave(id(1), 11), Some(WaitVerdict::Deadlock));
         graph.give_up(id(1), 11);
         assert!(graph.judge(id(1), WaitVerdict::Deadlock).is_empty());
-    }
-
-    #[test]
-    fn every_cycle_has_one_victim_its_youngest() {
-        assert!(victims(&edges(&[(1, 2), (2, 3), (4, 3), (5, 4)])).is_empty());
-        assert_eq!(victims(&edges(&[(1, 2), (2, 3), (3, 1)])), ids(&[3]));
-        assert_eq!(victims(&edges(&[(1, 2), (2, 1), (3, 4), (4, 3), (9, 1)])), ids(&[2, 4]));
-        // Both cycles lead through 2; without it there is neither.
-        assert_eq!(victims(&edges(&[(1, 2), (2, 1), (2, 3), (3, 1)])), ids(&[2]));
-        assert_eq!(victims(&edges(&[(7, 7)])), ids(&[7]));
-    }
-
-    #[test]
-    fn a_long_queue_takes_linear_time() {
-        let chain: Vec<WaitEdge> = (1..200_000).map(|number| (id(number + 1), id(number))).collect();
-        assert!(victims(&chain).is_empty());
-        let mut circle = chain;
-        circle.push((id(1), id(200_000)));
-        assert_eq!(victims(&circle), ids(&[200_000]));
     }
 }

@@ -61,6 +61,29 @@ fn a_batch_that_recovery_shows_after_a_failed_sync_is_written_again() {
     assert_eq!(reopen(&crashed).expect("opens").batches, numbers(0..4));
 }
 
+/// With a page cache the operating system tells of a lost write once, whoever syncs next. The start that is told fails; the next one writes
+/// everything again that may be lost.
+#[test]
+fn a_write_that_the_process_before_lost_fails_one_start_and_nothing_else() {
+    let disk = MemoryFileSystem::new();
+    disk.use_page_cache(true);
+    let log = reopen(&disk).expect("opens").log;
+    write_all(&log, 0..3);
+    append(&log, 3);
+    disk.fail(Operation::Write, 0, Fault::WriteBack);
+    log.write_unsynced().expect("the page cache takes the write");
+    let killed = disk.crash_point().kill();
+    killed.use_page_cache(true);
+    assert!(killed.has_untold_failure());
+    let Err(error) = reopen(&killed) else { panic!("starts although a sync has failed") };
+    assert!(matches!(error, LogError::Io { .. }), "{error}");
+    let recovered = reopen(&killed).expect("opens");
+    assert_eq!(recovered.batches, numbers(0..4));
+    let point = killed.crash_point();
+    let crashed = point.crash(&point.uniform_image(false));
+    assert_eq!(reopen(&crashed).expect("opens").batches, numbers(0..4));
+}
+
 /// The manifest said where the log begins in the operating system's memory alone; the next process removed the segments before
 /// that, and when the machine crashed they were missing.
 #[test]

@@ -223,7 +223,8 @@ fn locks_of_which_only_hashes_are_kept_are_locks_until_their_transaction_is_gone
     assert!(rows.is_empty());
     let mut cursor = Cursor::new(TABLE, PRIMARY, KeyBounds::ALL, Direction::Backward);
     assert!(is_wait(&bed.scan(&newest(third), &mut cursor, Some(EXCLUSIVE), 100, &mut rows)));
-    let mut edges = bed.partition.wait_edges();
+    let edges = bed.partition.wait_edges();
+    let mut edges: Vec<_> = edges.into_iter().map(|edge| (edge.waiter, edge.blocker)).collect();
     edges.sort_unstable();
     assert_eq!(edges, [(other, writer), (third, other)]);
     // What is undone stays locked.

@@ -64,6 +64,11 @@ fn what_a_transaction_waits_for_is_over_when_it_ends() {
     assert_eq!(bed.partition.wait_edges(), []);
 }
 
+/// `blocker` has what `waiter` wants.
+fn held(waiter: TransactionId, blocker: TransactionId) -> WaitEdge {
+    WaitEdge { waiter, blocker, is_held: true }
+}
+
 #[test]
 fn nobody_inserts_into_what_a_locking_scan_has_covered() {
     let mut bed = Bed::new();
@@ -76,7 +81,7 @@ fn nobody_inserts_into_what_a_locking_scan_has_covered() {
 
     let inside = bed.begin();
     assert!(is_wait_for(bed.insert(inside, &row(15, 5)), reader));
-    assert!(bed.partition.wait_edges().contains(&(inside, reader)));
+    assert!(bed.partition.wait_edges().contains(&held(inside, reader)));
     let outside = bed.begin();
     assert!(bed.insert(outside, &row(26, 5)).is_ready());
     bed.commit(outside);
@@ -207,7 +212,7 @@ fn shared_locks_go_together_and_an_upgrade_waits_for_the_other_reader() {
     // Both want more: that is a deadlock, visible in the edges.
     assert!(is_wait_for(bed.update(two, &row(1, 3)), one));
     let edges = bed.partition.wait_edges();
-    assert!(edges.contains(&(one, two)) && edges.contains(&(two, one)));
+    assert!(edges.contains(&held(one, two)) && edges.contains(&held(two, one)));
     bed.partition.rollback(two);
     bed.drain();
     assert_eq!(bed.woken, [WaitToken(two.0), WaitToken(one.0)]);

@@ -487,7 +487,7 @@ impl Model {
             let mut next = 0;
             while next < reached.len() {
                 let waiting = reached[next];
-                for (_, holder) in edges.iter().filter(|(waiter, _)| *waiter == waiting) {
+                for WaitEdge { blocker: holder, .. } in edges.iter().filter(|edge| edge.waiter == waiting) {
                     if *holder == client.transaction {
                         return true;
                     }

@@ -587,3 +587,50 @@ fn a_replica_whose_disk_was_exchanged_says_so_instead_of_voting() {
     let error = empty.step_message(message).unwrap_err();
     assert!(error.message().contains("has lost entries"), "{error}");
 }
+
+/// A leader had prepared a transaction that had also read a row under a lock; another one led, which knew of the write alone, and
+/// prepared a transaction that wrote the row. The old leader took the log for one that contradicts itself, and stopped.
+#[test]
+fn what_a_prepared_transaction_has_only_read_is_no_contradiction_under_the_next_leader() {
+    let mut network = Network::new(3);
+    let (mut rows, old) = Rows::over(&mut network);
+    for id in [1, 2] {
+        rows.insert(network.at(old), 100 + id as u64, &row(id, 0));
+        network.settle();
+    }
+    let mut prepare = |network: &mut Network, leader: u64, id: u64, read: Option<i32>, written: TestRow| {
+        let transaction = TransactionId(id);
+        let partition = network.at(leader);
+        if let Some(read) = read {
+            let shared = LockRequest { mode: LockMode::Shared, policy: LockPolicy::Wait, lock_gaps: true };
+            let key = ((read as u32) ^ 0x8000_0000).to_be_bytes();
+            let view = ReadView::newest(Some(transaction), TOKEN);
+            assert!(partition.get(&view, TABLE, &key, Some(shared)).unwrap().is_ready());
+        }
+        let bytes = rows.codec.encode(&written);
+        assert!(partition.update(transaction, TABLE, &bytes, TOKEN).unwrap().is_ready());
+        rows.clock += 1;
+        let home = PartitionId(9);
+        let start = partition.propose_prepare(transaction, home, Timestamp(rows.clock), 1, CommitToken(id));
+        assert_eq!(start.unwrap(), CommitStart::Proposed);
+        network.settle();
+    };
+    prepare(&mut network, old, 201, Some(1), row(2, 20));
+    network.advance(HEARTBEAT_MS);
+    network.isolate(old);
+    let new = network.elect_other_than(old);
+    prepare(&mut network, new, 202, None, row(1, 10));
+    network.heal();
+    network.advance(HEARTBEAT_MS * 2);
+    for id in [201, 202] {
+        let decision = Decision::Commit(Timestamp(1000 + id));
+        network.at(new).propose_decision(TransactionId(id), decision, CommitToken(300 + id)).unwrap();
+        network.settle();
+    }
+    network.advance(HEARTBEAT_MS * 2);
+    assert_everywhere(&mut network, &[row(1, 10), row(2, 20)]);
+    for replica in 1..=3 {
+        let activity = network.at(replica).activity();
+        assert_eq!((activity.prepared, activity.row_locks, activity.transactions), (0, 0, 0), "replica {replica}");
+    }
+}

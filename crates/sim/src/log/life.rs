@@ -108,6 +108,8 @@ pub struct Life {
     knobs: LifeKnobs,
     disk: MemoryFileSystem,
     plan: LifePlan,
+    /// A write of an earlier life was lost in the page cache, and nobody has been told.
+    had_untold_failure: bool,
     crashed: Arc<Mutex<Option<CrashPoint>>>,
     end_us: Arc<Mutex<u64>>,
 }
@@ -137,7 +139,8 @@ impl Life {
             seed: random.next(),
         };
         let (shared, knobs) = (shared.clone(), knobs.clone());
-        Life { shared, knobs, disk, plan, crashed: Arc::default(), end_us: Arc::default() }
+        let had_untold_failure = disk.has_untold_failure();
+        Life { shared, knobs, disk, plan, had_untold_failure, crashed: Arc::default(), end_us: Arc::default() }
     }
 
     pub fn plan(&self) -> &LifePlan {
@@ -228,6 +231,8 @@ fn prepare_disk(life: &Life, has_failed: &Arc<AtomicBool>) {
     let (operations, failed) = (AtomicU64::new(0), Arc::clone(has_failed));
     let (disk, crashed, end_us) = (life.disk.clone(), Arc::clone(&life.crashed), Arc::clone(&life.end_us));
     let shared = life.shared.clone();
+    let (dies_at_last, dies_next) =
+        (matches!(end, End::Crash(_) | End::CrashBehindFlush(_)), AtomicBool::new(false));
     life.disk.set_space(life.plan.space_bytes);
     life.disk.use_page_cache(knobs.page_cache);
     life.disk.before_each(move |operation| {
@@ -237,7 +242,7 @@ fn prepare_disk(life: &Life, has_failed: &Arc<AtomicBool>) {
         let us = held(&random).below(knobs.latency_us);
         pause(us);
         let number = operations.fetch_add(1, Ordering::SeqCst) + 1;
-        if end == End::Crash(number) {
+        if end == End::Crash(number) || dies_next.load(Ordering::SeqCst) {
             shared.tell(|| format!("the process dies before its operation {number}, {operation:?}"));
             *held(&crashed) = Some(disk.crash_point());
             *held(&end_us) = now_us();
@@ -252,13 +257,16 @@ fn prepare_disk(life: &Life, has_failed: &Arc<AtomicBool>) {
         let is_later = operation == Operation::Write && knobs.page_cache && random.one_in(2);
         shared.tell(|| format!("{operation:?} fails{}", if is_later { " on its way to the medium" } else { "" }));
         shared.see(if is_later { Sight::LogWriteBackFailed } else { Sight::LogOperationFailed });
+        // The next process is told of it then, if the machine goes on.
+        dies_next.fetch_or(is_later && dies_at_last && random.one_in(2), Ordering::SeqCst);
         Some(if is_later { Fault::WriteBack } else { Fault::InputOutput })
     });
 }
 
 /// The whole life. An error is a violation.
 pub fn live(life: Life) -> Result<(), String> {
-    let has_failed = Arc::new(AtomicBool::new(false));
+    // The operating system tells whoever syncs next, and that may be another process than the one whose write it was.
+    let has_failed = Arc::new(AtomicBool::new(life.had_untold_failure));
     prepare_disk(&life, &has_failed);
     let outcome = live_on(&life, &has_failed);
     *held(&life.end_us) = now_us();
@@ -360,6 +368,9 @@ fn open(life: &Life, process: &Process) -> Result<Option<Log>, String> {
 fn excuse(life: &Life, process: &Process, error: &LogError) -> Result<(), String> {
     life.shared.tell(|| format!("the start fails: {error}"));
     let is_io = matches!(error, LogError::Io { .. });
+    if is_io && life.had_untold_failure {
+        life.shared.see(Sight::LogToldLate);
+    }
     let is_full = life.plan.space_bytes.is_some() && error.is_disk_full();
     match (is_io && process.has_failed.load(Ordering::SeqCst)) || is_full {
         true => Ok(()),

@@ -1,6 +1,6 @@
 //! Replies.
 
-use shoal_partition::HomeOutcome;
+use shoal_partition::{HomeOutcome, WaitEdge};
 use shoal_types::{Error, ErrorCode, IndexId, NodeId, Outcome, Result, Timestamp, TransactionId};
 
 use super::wire::*;
@@ -185,18 +185,23 @@ impl<'a> ScannedRows<'a> {
     }
 }
 
-pub(crate) fn put_edges(out: &mut Vec<u8>, edges: &[(TransactionId, TransactionId)]) {
-    put_list(out, edges.iter(), |out, (waiter, holder)| {
-        put_u64(out, waiter.0);
-        put_u64(out, holder.0);
+pub(crate) fn put_edges(out: &mut Vec<u8>, edges: &[WaitEdge]) {
+    put_list(out, edges.iter(), |out, edge| {
+        put_u64(out, edge.waiter.0);
+        put_u64(out, edge.blocker.0);
+        put_u32(out, edge.is_held.into());
     });
 }
 
-pub(crate) fn read_edges(bytes: &[u8], edges: &mut Vec<(TransactionId, TransactionId)>) -> Result<()> {
+pub(crate) fn read_edges(bytes: &[u8], edges: &mut Vec<WaitEdge>) -> Result<()> {
     let mut reader = FrameReader::new(bytes);
-    let list: List<'_, (u64, u64)> = reader.list()?;
+    let list: List<'_, (u64, (u64, u32))> = reader.list()?;
     reader.end()?;
-    edges.extend(list.iter().map(|(waiter, holder)| (TransactionId(waiter), TransactionId(holder))));
+    edges.extend(list.iter().map(|(waiter, (blocker, is_held))| WaitEdge {
+        waiter: TransactionId(waiter),
+        blocker: TransactionId(blocker),
+        is_held: is_held != 0,
+    }));
     Ok(())
 }
 
