@@ -5,7 +5,7 @@
 //!   decides beforehand), `faults`
 //! - a node: `process`, `driver` (what partitions want done), `background` (time, links, news), `keeper` (checkpoints),
 //!   `transfer` (copies for replicas that fell behind), `disk`, `network`, `message`
-//! - transactions: `server` and `resolve` at the leaders, `session`, `script` and `reader` at the clients
+//! - transactions: `server`, `operations` and `resolve` at the leaders, `session`, `script` and `reader` at the clients
 //! - applications: `requests` (exactly once), `follower` (change events)
 //! - waiting: `deadlocks` at the leaders, `stuck` looks at all of them from outside
 //! - judgement: `history`, `linear`, `cycles`, and `sights`, the situations that runs must have been in
@@ -30,6 +30,7 @@ mod log;
 mod many;
 mod message;
 mod network;
+mod operations;
 #[cfg(feature = "planted-bugs")]
 mod planted;
 mod process;
