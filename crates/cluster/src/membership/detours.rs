@@ -170,6 +170,8 @@ fn read_routed(payload: &[u8]) -> Result<(Address, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     const ME: NodeId = NodeId(1);
@@ -205,6 +207,22 @@ mod tests {
         assert_eq!(found(&Peer { incarnation: 21, ..target.clone() }).0, []);
         // A newer incarnation is met through the others.
         assert_eq!(found(&Peer { incarnation: 19, ..target }).1, 20);
+    }
+
+    /// A node that starts was reached on a way around before it had the time to make its links: what it began was lost with the first
+    /// of them.
+    #[test]
+    fn a_new_incarnation_has_the_time_to_make_its_links() {
+        let long_ago = Instant::now().checked_sub(Duration::from_secs(60));
+        let after = Duration::from_secs(30);
+        let mut peer = Peer { incarnation: 20, down_since: long_ago, ..Peer::default() };
+        assert!(peer.is_without_link_for(after, 20));
+        assert!(!peer.is_without_link_for(after, 21));
+        assert!(!peer.is_without_link_for(after, 21));
+        peer.down_since = long_ago;
+        assert!(peer.is_without_link_for(after, 21));
+        peer.set_linked(true);
+        assert!(!peer.is_without_link_for(after, 22));
     }
 
     #[test]

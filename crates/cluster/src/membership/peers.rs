@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shoal_partition::{Incarnation, ReplicaReport};
 use shoal_replication::Leaders;
@@ -51,8 +51,10 @@ pub struct Peer {
     pub is_up: bool,
     /// Through these if it has no link.
     pub(crate) detours: Vec<NodeId>,
-    /// Since when it has had no link.
+    /// Since when it has had no link, or others have talked of a new incarnation that has none.
     pub(crate) down_since: Option<Instant>,
+    /// The newest incarnation that others have talked of.
+    pub(crate) heard_of: u64,
     /// The newest of its incarnations that is proven to be over.
     pub(crate) dead: u64,
     /// The nodes, with their incarnations, that it says it has links to.
@@ -82,6 +84,16 @@ impl Peer {
         self.is_up = is_linked;
         self.down_since = (!is_linked).then(Instant::now);
         self.detours.clear();
+    }
+
+    /// It has had no link for so long, in the incarnation that others have links to. A new one may be making its own: what it
+    /// begins on a way around would be lost in that moment.
+    pub(crate) fn is_without_link_for(&mut self, duration: Duration, incarnation: u64) -> bool {
+        if incarnation != self.incarnation && incarnation != self.heard_of {
+            self.heard_of = incarnation;
+            self.down_since = self.down_since.map(|_| Instant::now());
+        }
+        self.down_since.is_some_and(|since| since.elapsed() >= duration)
     }
 
     /// Forgets what was known of an earlier incarnation.

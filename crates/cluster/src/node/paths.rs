@@ -31,8 +31,8 @@ impl Node {
             if !peer.detours.is_empty() && (is_missing || incarnation != peer.incarnation) {
                 self.lose_peer(*node);
             }
-            let is_due = peer.down_since.is_some_and(|since| since.elapsed() >= DETOUR_AFTER);
-            if !found.is_empty() && is_due {
+            let is_due = |peer: &mut Peer| peer.is_without_link_for(DETOUR_AFTER, incarnation);
+            if !found.is_empty() && lock(&cluster.peers).get_mut(node).is_some_and(is_due) {
                 self.go_around(*node, peer, found, incarnation);
             }
         }

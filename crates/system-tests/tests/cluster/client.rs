@@ -7,6 +7,7 @@ mod linked;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use shoal_client::{
     Client, Filter, Isolation, LocalClient, LockMode, LockWait, Options, Outcome, ReadMode, Scan, Transporter,
@@ -432,18 +433,19 @@ fn what_a_client_writes_while_a_definition_copies_rows_is_kept() {
     }
     let client = connect(&address);
     let mut copied = table(&client, "copied");
-    let is_done = std::sync::atomic::AtomicBool::new(false);
+    let (is_done, altered) = (AtomicBool::new(false), AtomicU32::new(0));
     let mut written: u64 = 0;
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            for _ in 0..5 {
-                let altered = sql.execute("ALTER TABLE copied ENGINE=InnoDB, ALGORITHM=COPY");
-                is_done.store(altered.is_err(), std::sync::atomic::Ordering::Relaxed);
-                altered.unwrap();
+            while !is_done.load(Ordering::Relaxed) {
+                match sql.execute("ALTER TABLE copied ENGINE=InnoDB, ALGORITHM=COPY") {
+                    Ok(_) => _ = altered.fetch_add(1, Ordering::Relaxed),
+                    // A busy machine is slow to confirm leases.
+                    Err(error) => assert_eq!(error.errno(), 1297, "{error}"),
+                }
             }
-            is_done.store(true, std::sync::atomic::Ordering::Relaxed);
         });
-        while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+        while written < 30 || altered.load(Ordering::Relaxed) < 5 {
             let row = vec![Value::Int(2), Value::from("y")];
             match client.block_on(client.insert(&copied, &["c", "pad"], row)) {
                 Ok(_) => written += 1,
@@ -451,8 +453,8 @@ fn what_a_client_writes_while_a_definition_copies_rows_is_kept() {
                 Err(_) => copied = client.table("test", "copied").unwrap_or(copied),
             }
         }
+        is_done.store(true, Ordering::Relaxed);
     });
-    assert!(written > 0);
     let kept = cluster.client(2).text("SELECT COUNT(*) FROM copied WHERE c = 2").unwrap();
     assert_eq!(kept, [written.to_string()]);
 }
