@@ -380,7 +380,7 @@ impl Dictionary {
         loop {
             let mut covered = vec![false; partitions as usize];
             let mut behind = false;
-            for node in cluster.peers_up().into_iter().chain([cluster.options.me]) {
+            for node in cluster.members_up() {
                 match cluster.ask_within(node, Ask::AwaitCatalog(version), round).await {
                     Ok(reply) => {
                         for partition in reply.partitions {

@@ -86,7 +86,7 @@ impl Dictionary {
             let round = Instant::now();
             let timeout = deadline.saturating_duration_since(round).min(ROUND);
             let mut open = 0;
-            for node in cluster.peers_up().into_iter().chain([cluster.options.me]) {
+            for node in cluster.members_up() {
                 let tables = tables.iter().map(|table| table.0).collect();
                 let ask = Ask::SettleTables(SettleTables { tables, timeout_ms: timeout.as_millis() as u64 });
                 // Who does not answer leads nothing, or is asked again.

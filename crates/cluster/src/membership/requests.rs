@@ -8,6 +8,7 @@ use shoal_types::{Error, NodeId, Outcome, Result};
 use tokio::time::Instant;
 
 use crate::base::errors::temporary;
+use crate::base::topology::Roles;
 use crate::membership::frames::FRAME_SERVICE;
 use crate::membership::messages::{Ask, Service, ServiceReply};
 use crate::membership::peers::Membership;
@@ -69,6 +70,15 @@ impl Membership {
                     .with_outcome(Outcome::Unknown))
             }
         }
+    }
+
+    /// The nodes with a role that are up, this one included. Native clients have none: they follow the dictionary when their programs let
+    /// them, and until then partitions refuse what they planned.
+    pub(crate) fn members_up(&self) -> impl Iterator<Item = NodeId> + use<> {
+        let is_member =
+            |node: &NodeId| self.options.node(*node).is_some_and(|entry| entry.roles != Roles::default());
+        let members: Vec<NodeId> = self.peers_up().into_iter().filter(is_member).collect();
+        members.into_iter().chain([self.options.me])
     }
 
     /// Enough of the partition's nodes are up to choose a leader.

@@ -7,7 +7,7 @@ mod linked;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use shoal_client::{
     Client, Filter, Isolation, LocalClient, LockMode, LockWait, Options, Outcome, ReadMode, Scan, Transporter,
@@ -433,30 +433,32 @@ fn what_a_client_writes_while_a_definition_copies_rows_is_kept() {
     }
     let client = connect(&address);
     let mut copied = table(&client, "copied");
-    let (is_done, altered) = (AtomicBool::new(false), AtomicU32::new(0));
-    let mut written: u64 = 0;
+    let (is_done, written) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !is_done.load(Ordering::Relaxed) {
+            for _ in 0..5 {
+                // Something is written between two of them, and whatever can be during each.
+                let before = written.load(Ordering::Relaxed);
+                wait_until("the client to write", || written.load(Ordering::Relaxed) > before);
                 match sql.execute("ALTER TABLE copied ENGINE=InnoDB, ALGORITHM=COPY") {
-                    Ok(_) => _ = altered.fetch_add(1, Ordering::Relaxed),
+                    Ok(_) => {}
                     // A busy machine is slow to confirm leases.
                     Err(error) => assert_eq!(error.errno(), 1297, "{error}"),
                 }
             }
+            is_done.store(true, Ordering::Relaxed);
         });
-        while written < 30 || altered.load(Ordering::Relaxed) < 5 {
+        while !is_done.load(Ordering::Relaxed) {
             let row = vec![Value::Int(2), Value::from("y")];
             match client.block_on(client.insert(&copied, &["c", "pad"], row)) {
-                Ok(_) => written += 1,
+                Ok(_) => _ = written.fetch_add(1, Ordering::Relaxed),
                 // 1412: another definition than the handle's.
                 Err(_) => copied = client.table("test", "copied").unwrap_or(copied),
             }
         }
-        is_done.store(true, Ordering::Relaxed);
     });
     let kept = cluster.client(2).text("SELECT COUNT(*) FROM copied WHERE c = 2").unwrap();
-    assert_eq!(kept, [written.to_string()]);
+    assert_eq!(kept, [written.into_inner().to_string()]);
 }
 
 /// Runs a future on a thread without a runtime.
