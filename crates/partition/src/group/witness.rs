@@ -142,7 +142,9 @@ impl Group {
     /// Whoever asks a witness for its vote and lacks entries that it holds cannot be elected: the witness campaigns in its place with
     /// the next tick, to hand them over.
     pub(super) fn lead_the_way(&mut self, request: &Message) -> Result<()> {
-        if !self.is_witness() || !self.may_campaign() {
+        // Its own vote is bound as well: a request of an earlier term is not kept until the promise ends.
+        let is_bound = self.promise.binds(self.ticker.count(), self.timing.promise_ticks);
+        if !self.is_witness() || !self.may_campaign() || is_bound {
             return Ok(());
         }
         let own = self.last();

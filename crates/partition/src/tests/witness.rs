@@ -193,6 +193,27 @@ fn a_witness_that_holds_more_campaigns_as_soon_as_the_data_replica_has_asked_in_
     assert_eq!(all_rows(network.at(2)).len(), 20);
 }
 
+/// A request of an earlier term is not kept until the promise ends. The witness once campaigned for it at once, while a lease that
+/// rested on its promise went on: two leaders served.
+#[test]
+fn a_witness_that_is_bound_does_not_campaign_for_whoever_asks_with_an_old_term() {
+    let mut network = network(1 << 20);
+    let (mut rows, leader) = Rows::over(&mut network);
+    network.cut.extend([(leader, 2), (2, leader)]);
+    fill(&mut network, &mut rows, leader, 0..10);
+    network.advance(HEARTBEAT_MS * 4);
+    network.isolate(leader);
+    network.crash(WITNESS);
+    network.restart(WITNESS);
+    let mut request = raft::eraftpb::Message { from: 2, to: WITNESS, index: 1, log_term: 1, ..Default::default() };
+    request.set_msg_type(MessageType::MsgRequestPreVote);
+    assert!(request.term < network.at(WITNESS).term());
+    network.isolate(2);
+    network.at(WITNESS).step_message(request).unwrap();
+    network.advance(HEARTBEAT_MS * 2);
+    assert_eq!(network.at(WITNESS).role(), Role::Follower);
+}
+
 #[test]
 fn the_witness_leaves_the_campaign_to_the_data_replicas() {
     let mut network = network(1 << 20);
