@@ -380,8 +380,10 @@ impl Dictionary {
         loop {
             let mut covered = vec![false; partitions as usize];
             let mut behind = false;
-            for node in cluster.members_up() {
-                match cluster.ask_within(node, Ask::AwaitCatalog(version), round).await {
+            for node in cluster.peers_up().into_iter().chain([cluster.options.me]) {
+                let is_member = cluster.is_member(node);
+                let within = if is_member { round } else { FOLLOW_ROUND };
+                match cluster.ask_within(node, Ask::AwaitCatalog(version), within).await {
                     Ok(reply) => {
                         for partition in reply.partitions {
                             if let Some(covered) = covered.get_mut(partition as usize) {
@@ -389,7 +391,8 @@ impl Dictionary {
                             }
                         }
                     }
-                    Err(_) => behind |= cluster.is_up(node),
+                    // A native client follows when its program lets it; until then partitions refuse what it plans.
+                    Err(_) => behind |= is_member && cluster.is_up(node),
                 }
             }
             if !behind && covered.iter().all(|&covered| covered) {

@@ -72,12 +72,14 @@ impl Membership {
         }
     }
 
-    /// The nodes with a role that are up, this one included. Native clients have none: they follow the dictionary when their programs let
-    /// them, and until then partitions refuse what they planned.
+    /// It has a role: it is no native client.
+    pub(crate) fn is_member(&self, node: NodeId) -> bool {
+        self.options.node(node).is_some_and(|entry| entry.roles != Roles::default())
+    }
+
+    /// The nodes with a role that are up, this one included.
     pub(crate) fn members_up(&self) -> impl Iterator<Item = NodeId> + use<> {
-        let is_member =
-            |node: &NodeId| self.options.node(*node).is_some_and(|entry| entry.roles != Roles::default());
-        let members: Vec<NodeId> = self.peers_up().into_iter().filter(is_member).collect();
+        let members: Vec<NodeId> = self.peers_up().into_iter().filter(|&node| self.is_member(node)).collect();
         members.into_iter().chain([self.options.me])
     }
 
