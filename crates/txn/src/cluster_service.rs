@@ -16,7 +16,7 @@ const PULSE_EVERY: Duration = Duration::from_millis(100);
 /// What is in doubt at one look and at the next is asked for.
 const RESOLVE_EVERY: Duration = Duration::from_millis(250);
 /// The locks of a transaction whose coordinator lost its link, and whose leader did not, are held for as long as two looks are apart.
-const ORPHANS_EVERY: Duration = Duration::from_millis(250);
+const ORPHANS_EVERY: Duration = Duration::from_secs(2);
 /// While somebody waits for a lock, the nodes are asked so often who waits for whom.
 const DEADLOCKS_EVERY: Duration = Duration::from_millis(25);
 

@@ -47,7 +47,7 @@ impl Server {
     }
 
     /// Asks the coordinators of transactions that have been here for a while whether they still run, and ends those that
-    /// do not. Worth a call a few times a second.
+    /// do not. Worth a call every few seconds.
     pub async fn end_orphans(&self) {
         let Some(remote) = self.node.remote() else { return };
         let partitions = self.led_partitions();
