@@ -70,10 +70,8 @@ impl Encryption {
     pub fn poll_handshake(&mut self, socket: &Socket, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.session.is_handshaking() {
             ready!(self.poll_flush(socket, context))?;
-            if self.session.is_handshaking() {
-                if ready!(self.poll_receive(socket, context))? == 0 {
-                    return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
-                }
+            if self.session.is_handshaking() && ready!(self.poll_receive(socket, context))? == 0 {
+                return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
             }
         }
         self.poll_flush(socket, context)
