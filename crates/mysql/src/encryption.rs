@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use shoal_tls::ServerConnection;
 
-use crate::stream::Socket;
+use crate::socket::Socket;
 
 /// What rustls keeps of plain bytes that the socket does not take yet.
 const UNSENT_BYTES_MAX: usize = 64 << 10;

@@ -24,6 +24,7 @@ mod parameters;
 mod refusal;
 mod result;
 pub mod server;
+mod socket;
 mod stream;
 mod worker;
 

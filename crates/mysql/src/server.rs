@@ -27,7 +27,8 @@ use crate::constants::Capabilities;
 use crate::login::LoginServices;
 use crate::packet::PacketWriter;
 use crate::refusal::Refusal;
-use crate::stream::{AsyncSocket, Stream};
+use crate::socket::AsyncSocket;
+use crate::stream::Stream;
 use crate::worker::{Stopping, TICK, Worker};
 
 /// The host of clients on a loopback address or a Unix socket, as a reverse look-up would name it.
