@@ -100,9 +100,8 @@ impl Dictionary {
     /// At the leader of the dictionary: frees what nobody wants any more. One look; a node that does not answer has until the next.
     pub(crate) async fn free_unwanted_tables(&self) {
         let Some(cluster) = self.cluster() else { return };
-        let held: Vec<(TableId, Hold)> = self.catalog().held.iter().map(|(&table, &hold)| (table, hold)).collect();
         let mut unanswered = HashSet::new();
-        for (table, hold) in held {
+        for (table, hold) in self.catalog().held.clone() {
             let asked = Ask::UnwantedLocks(LockTokens { tokens: vec![hold.token] });
             let is_unwanted = match cluster.ask_within(hold.node, asked, REQUEST_TIMEOUT).await {
                 Ok(reply) => reply.tokens.contains(&hold.token),
@@ -122,8 +121,8 @@ impl Dictionary {
     /// The same at once for all that a node has whose links have ended.
     pub(crate) fn free_tables_of(&self, node: NodeId) {
         let Ok((cluster, _, meta)) = self.meta_state() else { return };
-        let held: Vec<(TableId, Hold)> = self.catalog().held.iter().map(|(&table, &hold)| (table, hold)).collect();
-        let held: Vec<_> = held.into_iter().filter(|(_, hold)| hold.node == node).collect();
+        let mut held = self.catalog().held.clone();
+        held.retain(|_, hold| hold.node == node);
         if held.is_empty() || self.leader(meta).is_err() {
             return;
         }

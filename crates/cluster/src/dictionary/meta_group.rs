@@ -33,7 +33,7 @@ use crate::membership::requests::{Patience, REQUEST_TIMEOUT, RETRY_AFTER};
 /// Where nobody can use the tables concerned meanwhile: longer than an election takes, and than connections that were reset need.
 const WHILE_TABLES_ARE_KEPT: Patience =
     Patience { total: Duration::from_secs(3), without_majority: Duration::from_millis(200) };
-/// A node that is asked to follow meanwhile is asked again after so long.
+/// A node that is asked to follow meanwhile, and a native client always, is asked again after so long.
 const FOLLOW_ROUND: Duration = Duration::from_millis(500);
 
 /// What a node keeps for the dictionary of its cluster.
@@ -328,12 +328,14 @@ impl Dictionary {
         self.have_catalog_everywhere(version).await
     }
 
+    /// A definition of this node keeps everybody from its tables.
+    fn keeps_tables(&self) -> bool {
+        self.tables_kept.load(Ordering::Relaxed) > 0
+    }
+
     /// How long a definition waits for a management node that leads, and for others to follow.
     fn patience(&self) -> Patience {
-        match self.tables_kept.load(Ordering::Relaxed) {
-            0 => Patience::REQUEST,
-            _ => WHILE_TABLES_ARE_KEPT,
-        }
+        if self.keeps_tables() { WHILE_TABLES_ARE_KEPT } else { Patience::REQUEST }
     }
 
     pub(crate) async fn ask_meta_leader(&self, cluster: &Membership, ask: Ask) -> Result<(NodeId, ServiceReply)> {
@@ -346,13 +348,13 @@ impl Dictionary {
     /// made in its place, after which it comes too late.
     async fn find_out(&self, base: u64, bytes: &[u8], error: Error) -> Result<u64> {
         let (cluster, ..) = self.meta_state()?;
-        let patience = self.patience();
+        let (keeps_tables, patience) = (self.keeps_tables(), self.patience());
         let text = format!("{}; the definition may have been made or not", error.message());
         let unknown = Error::new(ErrorCode::GetTemporaryErrmsg, text).with_outcome(Outcome::Unknown);
         let deadline = Instant::now() + patience.total;
         while Instant::now() < deadline {
             let newest = self.ask_meta_leader(cluster, Ask::FetchCatalog(base)).await;
-            if newest.is_err() && patience.without_majority < patience.total {
+            if newest.is_err() && keeps_tables {
                 break;
             }
             if let Ok((_, reply)) = newest {
@@ -374,15 +376,14 @@ impl Dictionary {
 
     async fn have_catalog_everywhere(&self, version: u64) -> Result<()> {
         let (cluster, _, partitions) = self.meta_state()?;
-        let patience = self.patience();
+        let (keeps_tables, patience) = (self.keeps_tables(), self.patience());
         let deadline = Instant::now() + patience.total;
-        let round = if patience.total < REQUEST_TIMEOUT { FOLLOW_ROUND } else { REQUEST_TIMEOUT };
         loop {
             let mut covered = vec![false; partitions as usize];
             let mut behind = false;
             for node in cluster.peers_up().into_iter().chain([cluster.options.me]) {
                 let is_member = cluster.is_member(node);
-                let within = if is_member { round } else { FOLLOW_ROUND };
+                let within = if is_member && !keeps_tables { REQUEST_TIMEOUT } else { FOLLOW_ROUND };
                 match cluster.ask_within(node, Ask::AwaitCatalog(version), within).await {
                     Ok(reply) => {
                         for partition in reply.partitions {
@@ -398,7 +399,7 @@ impl Dictionary {
             if !behind && covered.iter().all(|&covered| covered) {
                 return Ok(());
             }
-            let is_headless = patience.total < REQUEST_TIMEOUT && !cluster.majority_is_up(partitions);
+            let is_headless = keeps_tables && !cluster.majority_is_up(partitions);
             if is_headless || Instant::now() >= deadline {
                 return Err(not_followed(version, patience.total));
             }

@@ -86,8 +86,8 @@ impl Membership {
     /// Enough of the partition's nodes are up to choose a leader.
     pub(crate) fn majority_is_up(&self, partition: u32) -> bool {
         let voters = self.options.placement(partition).voters();
-        let is_up = |&&node: &&u64| NodeId(node as u32) == self.options.me || self.is_up(NodeId(node as u32));
-        voters.iter().filter(is_up).count() > voters.len() / 2
+        let is_up = |node: &NodeId| *node == self.options.me || self.is_up(*node);
+        voters.iter().map(|&voter| NodeId(voter as u32)).filter(is_up).count() > voters.len() / 2
     }
 
     /// Asks the leader of a partition, whoever that is by the time it answers.

@@ -18,6 +18,15 @@ fn run(client: &mut Client, statements: &[&str]) {
     }
 }
 
+/// The table `t` with enough rows that an ALTER TABLE by copy takes a while.
+fn create_table_that_takes_time(client: &mut Client) {
+    run(client, &["CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c INT, pad VARCHAR(100))"]);
+    run(client, &["INSERT INTO t (c, pad) VALUES (1, REPEAT('x', 100))"]);
+    for _ in 0..15 {
+        run(client, &["INSERT INTO t (c, pad) SELECT c, pad FROM t"]);
+    }
+}
+
 /// Moves something from one row to another; most pairs lie in partitions of two nodes.
 fn transfer(client: &mut Client, number: u64) -> Result<(), Error> {
     let (from, to) = (number % ROWS, (number * 7 + 3) % ROWS);
@@ -121,11 +130,7 @@ fn a_dictionary_with_a_long_past_is_the_same_for_whoever_starts_again() {
 fn a_node_that_starts_leaves_alone_what_another_is_filling() {
     let cluster = DevCluster::start(&["--data-nodes", "2", "--sql-nodes", "1"]);
     let mut client = cluster.client(1);
-    run(&mut client, &["CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c INT, pad VARCHAR(100))"]);
-    run(&mut client, &["INSERT INTO t (c, pad) VALUES (1, REPEAT('x', 100))"]);
-    for _ in 0..15 {
-        run(&mut client, &["INSERT INTO t (c, pad) SELECT c, pad FROM t"]);
-    }
+    create_table_that_takes_time(&mut client);
     let rows = client.text("SELECT COUNT(*) FROM t").unwrap();
     let (stop, done) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -158,11 +163,7 @@ fn a_node_that_starts_leaves_alone_what_another_is_filling() {
 fn what_is_written_at_a_node_that_starts_during_a_definition_is_kept() {
     let cluster = DevCluster::start(&["--data-nodes", "2", "--sql-nodes", "1"]);
     let mut client = cluster.client(1);
-    run(&mut client, &["CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, c INT, pad VARCHAR(100))"]);
-    run(&mut client, &["INSERT INTO t (c, pad) VALUES (1, REPEAT('x', 100))"]);
-    for _ in 0..15 {
-        run(&mut client, &["INSERT INTO t (c, pad) SELECT c, pad FROM t"]);
-    }
+    create_table_that_takes_time(&mut client);
     let stop = AtomicU64::new(0);
     let mut written = 0;
     std::thread::scope(|scope| {
