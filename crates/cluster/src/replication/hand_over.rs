@@ -24,7 +24,7 @@ const LOOKS_TO_RETURN: u32 = 10;
 
 /// One partition's way from one leader to the next, and where its work comes from.
 pub(crate) struct Leading {
-    /// No transaction may join.
+    /// No new transaction may join.
     closed: AtomicBool,
     handing_over: Mutex<Option<HandOver>>,
     /// Operations since the last look, by the data replica whose sessions asked for them.
@@ -55,6 +55,12 @@ impl Leading {
             elsewhere: AtomicU32::new(0),
             balanced: AtomicU32::new(0),
         }
+    }
+
+    /// See [`HandOver::admits`].
+    #[cold]
+    fn admits(&self, joined_for_ms: u64, now: Millis) -> bool {
+        lock(&self.handing_over).is_none_or(|handing_over| handing_over.admits(joined_for_ms, now))
     }
 
     #[inline]
@@ -91,10 +97,12 @@ impl Replication {
         self.replicas[partition as usize].leading.note(from);
     }
 
-    /// No transaction may join the partition here: another node is about to lead it.
+    /// The transaction may not join the partition here, because another node is about to lead it. It has joined its first partition so
+    /// many milliseconds ago, 0 if none.
     #[inline]
-    pub fn is_handed_over(&self, partition: u32) -> bool {
-        self.replicas[partition as usize].leading.closed.load(Ordering::Acquire)
+    pub fn is_handed_over(&self, partition: u32, joined_for_ms: impl FnOnce() -> u64) -> bool {
+        let leading = &self.replicas[partition as usize].leading;
+        leading.closed.load(Ordering::Acquire) && !leading.admits(joined_for_ms(), self.now())
     }
 
     /// One look at all that this node leads; from the cluster's thread.
