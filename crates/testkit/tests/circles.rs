@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 13] = [
+const FREE: [&str; 14] = [
     "client",
     "config",
     "expr",
@@ -17,6 +17,7 @@ const FREE: [&str; 13] = [
     "replication",
     "shoal",
     "testkit",
+    "transport",
     "two-phase",
     "txn",
     "types",
