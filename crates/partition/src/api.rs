@@ -10,7 +10,6 @@ use shoal_types::row::RowRef;
 use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::budget::MemoryBudget;
-use crate::large::SLICE_WRITES;
 use crate::time::Timing;
 
 /// Chosen by the caller of an operation that may have to wait; handed back in [`Outputs::woken`] when the operation
@@ -185,6 +184,9 @@ pub struct ReplicaProgress {
     pub active: bool,
     pub is_witness: bool,
 }
+
+/// The default of [`PartitionConfig::slice_writes`]: some hundred microseconds of work.
+pub const SLICE_WRITES: usize = 512;
 
 /// What a partition is made from.
 #[derive(Clone)]

@@ -14,9 +14,9 @@ use shoal_types::{TableId, Timestamp, TransactionId};
 
 use crate::agreement::LogEnd;
 use crate::api::WaitToken;
-use crate::commit::Change;
 use crate::entry::{self, DecodedEntry, DecodedWrite};
 use crate::partition::Partition;
+use crate::proposal::Change;
 use crate::workspace::State;
 
 /// Entries that are looked at in one call.

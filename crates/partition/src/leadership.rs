@@ -14,10 +14,10 @@ use shoal_types::{Result, TransactionId};
 
 use crate::agreement::{Incarnation, LogEnd, Memory, ReplicaReport};
 use crate::api::*;
+use crate::decision::Decision;
 use crate::group::ReadKind;
 use crate::partition::Partition;
 use crate::time::Millis;
-use crate::two_phase::Decision;
 use crate::workspace::State;
 
 impl Partition {

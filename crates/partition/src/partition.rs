@@ -16,25 +16,23 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use shoal_planted::{Bug, is_planted};
-use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, TableSchema, Timestamp, TransactionId};
+use shoal_types::{
+    Error, ErrorCode, IndexId, PartitionId, Result, TableId, TableSchema, Timestamp, TransactionId,
+};
 
 use crate::api::*;
-use crate::checkpoint::Pin;
-use crate::commit::Proposal;
+use crate::decision::TwoPhase;
 use crate::fragment::{Fragment, FragmentMemory};
 use crate::group::{Decided, Group};
-use crate::install::Installing;
-use crate::large::Ending;
+use crate::installing::Installing;
 use crate::locks::{Grant, LockTable};
+use crate::map::Map;
 use crate::outputs::{HardState, LogStart, Outputs};
+use crate::pin::Pin;
+use crate::proposal::Proposal;
 use crate::ranges::RangeLockTable;
-use crate::two_phase::TwoPhase;
 use crate::workspace::Transaction;
-
-/// Maps inside a partition hash without a random seed: the same inputs give the same outputs.
-pub(crate) type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
 /// Room for so many rows with old versions is kept.
 const GARBAGE_KEPT: usize = 4096;
@@ -93,8 +91,27 @@ pub struct Partition {
     broken: Option<String>,
 }
 
+/// A transaction that has ended and is not gone yet.
+pub(crate) struct Ending {
+    pub(crate) id: TransactionId,
+    /// Of whoever is told of the commit at its end.
+    pub(crate) token: Option<CommitToken>,
+}
+
 pub(crate) fn no_such_table(table: TableId) -> Error {
     Error::new(ErrorCode::NoSuchTable, format!("Table with id {table} doesn't exist"))
+}
+
+/// Error 1297: the coordinator must roll the transaction back.
+pub(crate) fn transaction_lost(transaction: TransactionId, partition: PartitionId) -> Error {
+    Error::new(
+        ErrorCode::GetTemporaryErrmsg,
+        format!(
+            "Transaction {transaction} lost what it had in partition {partition}, whose leader has changed, or a table \
+             of its; run it again"
+        ),
+    )
+    .rolling_back_transaction()
 }
 
 /// Everything but rows that a partition holds on to, for tests and status displays.

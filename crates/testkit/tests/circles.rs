@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 14] = [
+const FREE: [&str; 15] = [
     "client",
     "config",
     "expr",
@@ -14,6 +14,7 @@ const FREE: [&str; 14] = [
     "log",
     "mysql",
     "parser",
+    "partition",
     "replication",
     "shoal",
     "testkit",
