@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 15] = [
+const FREE: [&str; 16] = [
     "client",
+    "cluster",
     "config",
     "expr",
     "handlersocket",
