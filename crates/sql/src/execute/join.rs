@@ -114,7 +114,7 @@ pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<Ke
         }
         Input::Virtual(table) => {
             let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
-            for row in ctx.virtual_rows.rows(*table).await? {
+            for row in ctx.virtual_rows.rows(*table) {
                 kept.push(|target| {
                     for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
                         *place = row[column].clone();

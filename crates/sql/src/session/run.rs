@@ -1,13 +1,10 @@
 //! Running plans.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 
-use shoal_cluster::Table;
 use shoal_expr::{EvalContext, NoRow, Warnings};
 use shoal_parser::LiteralText;
-use shoal_txn::Transaction;
 use shoal_txn::new_row::AutoIncrementSettings;
 use shoal_types::{Decimal, Error, ErrorCode, Result, Value};
 
@@ -24,16 +21,6 @@ use crate::execute::query::run_query;
 use crate::execute::{ExecContext, RowConsumer};
 use crate::frontend::{ResultColumn, ResultSink, Summary};
 use crate::plan::QueryPlan;
-use crate::resolve::Statistics;
-
-/// Row counts from the partitions.
-pub struct NodeStatistics<'a>(pub &'a Transaction);
-
-impl Statistics for NodeStatistics<'_> {
-    fn row_count(&self, table: &Arc<Table>) -> u64 {
-        self.0.row_count(table)
-    }
-}
 
 /// A literal of the digest as a value, of the kind that the resolver makes of it. `None`: hexadecimal and bit literals, which
 /// are numbers or strings by their surroundings and so no parameters.
