@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 16] = [
+const FREE: [&str; 17] = [
     "client",
     "cluster",
     "config",
@@ -18,6 +18,7 @@ const FREE: [&str; 16] = [
     "partition",
     "replication",
     "shoal",
+    "sql",
     "testkit",
     "transport",
     "two-phase",

@@ -17,7 +17,6 @@ use crate::dml::insert::InsertSettings;
 use crate::dml::{Affected, delete, insert, rows, update};
 use crate::execute::consumer::{Collect, ToSink};
 use crate::execute::memory::Held;
-use crate::execute::query::run_query;
 use crate::execute::{ExecContext, RowConsumer};
 use crate::frontend::{ResultColumn, ResultSink, Summary};
 use crate::plan::QueryPlan;
@@ -199,7 +198,7 @@ impl Session {
                 let found = self
                     .with_context(parameters, false, async |ctx| {
                         ctx.survives_kill_in_sleep = query.reads_no_rows();
-                        run_query(query, ctx, &mut consumer).await?;
+                        ctx.run_query(query, &mut consumer).await?;
                         consumer.inner.begin()?;
                         Ok(ctx.found_rows)
                     })
@@ -278,7 +277,7 @@ impl Session {
     /// Runs a query into memory.
     pub async fn collect(&mut self, query: &QueryPlan, parameters: &[Value]) -> Result<Vec<Vec<Value>>> {
         let mut rows = Collect::new(&self.memory);
-        self.with_context(parameters, false, async |ctx| run_query(query, ctx, &mut rows).await).await?;
+        self.with_context(parameters, false, async |ctx| ctx.run_query(query, &mut rows).await).await?;
         Ok(rows.rows)
     }
 
