@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 17] = [
+const FREE: [&str; 20] = [
+    "bench",
     "client",
     "cluster",
     "config",
@@ -16,10 +17,12 @@ const FREE: [&str; 17] = [
     "mysql",
     "parser",
     "partition",
+    "planted",
     "replication",
     "shoal",
     "sql",
     "testkit",
+    "tls",
     "transport",
     "two-phase",
     "txn",
