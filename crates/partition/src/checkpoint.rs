@@ -44,9 +44,11 @@ const DECISION: u8 = 6;
 /// What a checkpoint begins with: whose state it is, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointHead {
+    /// Whose state it is.
     pub partition: PartitionId,
     /// The last log entry whose effects the checkpoint holds, and its term.
     pub index: u64,
+    /// The term of that entry.
     pub term: u64,
     /// The newest commit in it.
     pub timestamp: Timestamp,
@@ -115,6 +117,7 @@ impl CheckpointCursor {
         self.index
     }
 
+    /// The term of the entry at `index`.
     pub fn term(&self) -> u64 {
         self.term
     }

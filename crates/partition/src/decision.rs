@@ -7,7 +7,9 @@ use shoal_types::{PartitionId, Timestamp, TransactionId};
 /// What the home partition has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
+    /// It commits at this timestamp.
     Commit(Timestamp),
+    /// It is rolled back.
     Abort,
 }
 
@@ -33,6 +35,7 @@ pub enum DecisionStart {
 /// What the home partition says about a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomeOutcome {
+    /// It was committed at this timestamp.
     Committed(Timestamp),
     /// The commit is in the log and not applied: ask again.
     InFlight,
@@ -52,7 +55,9 @@ pub enum Confirmation {
 /// A commit decided here that somebody has not confirmed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unconfirmed {
+    /// Which transaction it is.
     pub transaction: TransactionId,
+    /// When it was committed.
     pub timestamp: Timestamp,
     /// The participants that are to be told (again).
     pub participants: Vec<PartitionId>,

@@ -83,6 +83,7 @@ impl Partition {
         self.group.pin_log(index);
     }
 
+    /// Ends one [`Partition::pin_log`] of this index.
     pub fn unpin_log(&mut self, index: u64) {
         self.group.unpin_log(index);
     }

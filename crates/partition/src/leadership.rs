@@ -71,10 +71,12 @@ impl Partition {
         self.group.is_single()
     }
 
+    /// What this replica is in its group just now.
     pub fn role(&self) -> Role {
         self.group.role()
     }
 
+    /// This replica leads; whether it may serve is a matter of its lease.
     pub fn is_leader(&self) -> bool {
         self.group.is_leader()
     }

@@ -13,6 +13,8 @@
 //! - replication: `group` (Raft) over `tail`, `time`, `lease`, `leadership`, `install`; `entry` (the log's format), `message`,
 //!   `outputs`
 
+#![warn(missing_docs)]
+
 mod agreement;
 mod api;
 mod btree;

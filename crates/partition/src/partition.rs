@@ -37,6 +37,7 @@ use crate::workspace::Transaction;
 /// Room for so many rows with old versions is kept.
 const GARBAGE_KEPT: usize = 4096;
 
+/// One partition of the database, as one of its replicas has it.
 pub struct Partition {
     pub(crate) config: PartitionConfig,
     pub(crate) outputs: Outputs,
@@ -117,8 +118,11 @@ pub(crate) fn transaction_lost(transaction: TransactionId, partition: PartitionI
 /// Everything but rows that a partition holds on to, for tests and status displays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
+    /// Transactions with locks or writes here.
     pub transactions: usize,
+    /// Locks of rows that are held.
     pub row_locks: usize,
+    /// Entries that were proposed here and have not been applied.
     pub proposals: usize,
     /// Transactions whose PREPARE entry is in the log and whose decision has not been applied.
     pub prepared: usize,
@@ -126,6 +130,7 @@ pub struct Activity {
     pub decisions: usize,
     /// Questions of followers that wait for something to be applied.
     pub followers: usize,
+    /// Versions that are kept for snapshots.
     pub old_versions: u64,
 }
 
@@ -168,6 +173,7 @@ impl Partition {
         }
     }
 
+    /// What the partition was made from.
     pub fn config(&self) -> &PartitionConfig {
         &self.config
     }
@@ -282,10 +288,12 @@ impl Partition {
         Ok(())
     }
 
+    /// The newest entry whose effects are here.
     pub fn applied_index(&self) -> u64 {
         self.applied_index
     }
 
+    /// The term of that entry.
     pub fn applied_term(&self) -> u64 {
         self.applied_term
     }
@@ -364,6 +372,7 @@ impl Partition {
         self.fragments.get(&table).map(|fragment| &**fragment).ok_or_else(|| no_such_table(table))
     }
 
+    /// A table's definition, if this partition has the table.
     pub fn schema(&self, table: TableId) -> Option<&Arc<TableSchema>> {
         self.fragments.get(&table).map(|fragment| &fragment.schema)
     }
@@ -380,6 +389,7 @@ impl Partition {
         self.fragment(table)?.layout.checked_row(row).map(|_| ())
     }
 
+    /// Rows and memory of a table, if this partition has the table.
     pub fn usage(&self, table: TableId) -> Option<FragmentUsage> {
         self.fragments.get(&table).map(|fragment| fragment.usage())
     }
@@ -419,6 +429,7 @@ impl Partition {
         }
     }
 
+    /// What the partition holds on to just now.
     pub fn activity(&self) -> Activity {
         Activity {
             transactions: self.transactions.len(),

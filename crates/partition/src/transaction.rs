@@ -289,6 +289,7 @@ impl Partition {
         }
     }
 
+    /// The transaction has staged something here.
     pub fn has_writes(&self, transaction: TransactionId) -> bool {
         self.transaction(transaction).is_some_and(|transaction| !transaction.writes.is_empty())
     }
