@@ -1,4 +1,4 @@
-//! What is kept of a partition that this node leads: on its way to which other leader it is, and where its work comes from (`hand_over`).
+//! Whether a partition is being handed over to another leader, and where its work comes from (`hand_over`).
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use shoal_replication::HandOver;
 use shoal_types::NodeId;
 
-/// Less work than this in that time is not worth a move.
+/// Less work than this between two looks is not worth a move.
 const WORK_MIN: u32 = 200;
 
 /// One partition's way from one leader to the next, and where its work comes from.
