@@ -12,7 +12,7 @@ use raft::eraftpb::{Message, MessageType};
 use shoal_planted::{Bug, is_planted};
 use shoal_types::{Result, TransactionId};
 
-use crate::agreement::{Incarnation, LogEnd, Memory, ReplicaReport};
+use crate::agreement::{Agreement, Incarnation, LogEnd, Memory, ReplicaReport};
 use crate::api::*;
 use crate::group::ReadKind;
 use crate::partition::Partition;
@@ -147,8 +147,8 @@ impl Partition {
     /// An agreement that names this replica's life has been reached or heard of, for the first time unless the replica is
     /// amnesiac. With the newest log it is like any other from now on; with less it votes for such a log and stays amnesiac until
     /// it has caught up.
-    pub fn forget_amnesia(&mut self, newest: LogEnd) -> Result<()> {
-        if self.group.forget_amnesia(newest, &mut self.outputs)? {
+    pub fn forget_amnesia(&mut self, agreement: &Agreement) -> Result<()> {
+        if self.group.forget_amnesia(agreement, &mut self.outputs)? {
             (self.applied_index, self.applied_term) = (0, 0);
         }
         self.pump()

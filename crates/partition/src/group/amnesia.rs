@@ -18,7 +18,7 @@ use shoal_types::Result;
 
 use super::Group;
 use super::input::{READ_HEADER_BYTES, ReadKind};
-use crate::agreement::LogEnd;
+use crate::agreement::{Agreement, LogEnd};
 use crate::outputs::Outputs;
 
 #[derive(Default)]
@@ -27,13 +27,30 @@ pub(super) struct Amnesia {
     asked_at: Option<u64>,
     /// Caught up once this is applied.
     cure: Option<u64>,
-    /// Nobody knows more than a log that ends here: whoever holds it has this replica's vote.
-    newest: Option<LogEnd>,
+    /// Nobody knew more than the newest log of that time: whoever holds it has this replica's vote.
+    agreed: Option<Agreement>,
 }
 
 impl Amnesia {
     pub(super) fn votes_for(&self, request: &Message) -> bool {
-        self.newest.is_some_and(|newest| LogEnd { term: request.log_term, index: request.index } >= newest)
+        let end = LogEnd { term: request.log_term, index: request.index };
+        self.agreed.as_ref().is_some_and(|agreed| end >= agreed.newest)
+    }
+
+    /// The newest log that whoever gets this replica's vote must hold, another agreement having been reached.
+    fn agree(&mut self, agreement: &Agreement) -> LogEnd {
+        let newest = match &self.agreed {
+            Some(known) if known.overtakes(agreement) => known.newest,
+            Some(known) if !agreement.overtakes(known) => known.newest.max(agreement.newest),
+            _ => agreement.newest,
+        };
+        let is_overtaken = self.agreed.as_ref().is_some_and(|known| known.overtakes(agreement));
+        if !is_overtaken {
+            self.agreed = Some(Agreement { newest, ..agreement.clone() });
+        }
+        // Who told how much this replica lacks is gone, with whatever nobody knows any more.
+        (self.cure, self.asked_at) = (None, None);
+        newest
     }
 }
 
@@ -42,27 +59,32 @@ impl Group {
         self.amnesia.is_some()
     }
 
-    /// Nobody has more than this. True if the log has begun anew.
-    pub(crate) fn forget_amnesia(&mut self, newest: LogEnd, outputs: &mut Outputs) -> Result<bool> {
+    /// Nobody has more than what was agreed on. True if the log has begun anew.
+    pub(crate) fn forget_amnesia(&mut self, agreement: &Agreement, outputs: &mut Outputs) -> Result<bool> {
         if self.leader().is_some() {
             // Somebody goes on already, and brings this replica up to date.
             return Ok(false);
         }
-        let (index, term) = self.last();
+        let is_worthless = self.is_witness() && agreement.worthless == Some(self.end());
+        if is_worthless {
+            // Nobody has the rows that its log goes on from. What it gives up it lacks from now on, as if it had lost it.
+            self.begin_anew(outputs)?;
+            self.amnesia.get_or_insert_default();
+        }
+        let end = self.end();
         if let Some(amnesia) = &mut self.amnesia {
-            amnesia.newest = amnesia.newest.max(Some(newest));
-            if Some(LogEnd { term, index }) >= amnesia.newest {
+            if end >= amnesia.agree(agreement) {
                 self.amnesia = None;
             }
             // Whoever led before this life is gone as well.
             self.promise.void(INVALID_ID);
         }
-        let is_useless = self.is_witness() && self.tail().start().0 > newest.index;
-        if is_useless {
-            // Nobody has the rows that its log goes on from.
-            self.begin_anew(outputs)?;
-        }
-        Ok(is_useless)
+        Ok(is_worthless)
+    }
+
+    fn end(&self) -> LogEnd {
+        let (index, term) = self.last();
+        LogEnd { term, index }
     }
 
     /// Asks again and again, until an answer has come and is fulfilled.

@@ -299,6 +299,7 @@ impl Group {
         let tail = Tail::new(&self.voters, self.witness, hard_state);
         self.phase = Phase::Running(Box::new(self.raft_over(tail, 0)?));
         self.batches_before = self.wanted;
+        self.restarting_at = None;
         (self.applied_index, self.applied_term) = (0, 0);
         outputs.append.clear();
         outputs.log_start = Some(LogStart { index: 0, term: 0 });
