@@ -5,7 +5,7 @@
 //!
 //! - [`settle`]: does what a partition wants done after it was touched, in the one order that is safe; [`Unsent`]: messages that wait for
 //!   the disk
-//! - [`take_records`] and [`replay`]: what a partition wants logged, and the same read back
+//! - [`take_records`] and [`replay`]: what a partition wants logged, and the same read back; [`recovered`]: where clocks go on then
 //! - [`InFlight`]: what the log has and the partitions have not got back; [`Durable`]: what each of them is told
 //! - [`Promises`] and [`ReplicaPlan`]: what a replica may do after a start; [`Agreements`]: how groups go on that have lost too much
 //! - [`begin_checkpoint`]; [`Sending`] and [`Receiving`]: copies for replicas that are too far behind
@@ -38,7 +38,7 @@ pub use in_flight::{Durable, EndedBatch, InFlight};
 pub use leaders::Leaders;
 pub use plan::ReplicaPlan;
 pub use promises::Promises;
-pub use records::{Batch, LogRecord, replay, take_records};
+pub use records::{Batch, LogRecord, Recovered, recovered, replay, take_records};
 pub use settle::{Host, apply_durable, send_messages, settle, settle_durable};
 pub use standing::{Standing, may_serve};
 pub use unsent::Unsent;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use shoal_partition::*;
 use shoal_replication::{
-    Agreements, Copies, HandOver, InFlight, Leaders, PeerHorizons, ReplicaPlan, Unsent, may_serve, replay,
+    Agreements, Copies, HandOver, InFlight, Leaders, PeerHorizons, Recovered, ReplicaPlan, Unsent, may_serve,
+    recovered, replay,
 };
 use shoal_two_phase::Resolver;
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
@@ -224,8 +225,9 @@ impl Process {
                 }
             }
         }
-        let newest = process.replicas.values().map(|replica| replica.partition.newest_timestamp()).max();
-        (process.clock, process.visible) = (newest.unwrap_or_default(), newest.unwrap_or_default());
+        let replicas = process.replicas.values().map(|replica| &replica.partition);
+        let Recovered { visible, clock } = recovered(replicas);
+        (process.clock, process.visible) = (clock, visible);
         if process.clock.0 > env.wall_us * UNITS_PER_US {
             env.ctx.see(Sight::StartedBehind);
         }
