@@ -57,6 +57,18 @@ impl Partition {
         self.pump()
     }
 
+    /// Where a leader's log ends as far as it counts here, from memory or from the disk; `None` if nobody has to know what is on the
+    /// disk, because the group has no witness. When everything that was appended to the log by now is durable, the caller gives
+    /// it [back](Partition::note_on_disk).
+    pub fn disk_mark(&self) -> Option<DiskMark> {
+        self.group.disk_mark()
+    }
+
+    /// Everything up to the mark is on this node's disk.
+    pub fn note_on_disk(&mut self, mark: DiskMark) {
+        self.group.note_on_disk(mark);
+    }
+
     /// Asks for the index that a linearizable read must see applied; answered in [`Outputs::read_states`], or never:
     /// the caller asks again after a while.
     ///

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use shoal_partition::*;
 use shoal_replication::{
-    Agreements, Copies, HandOver, InFlight, Leaders, PeerHorizons, Recovered, ReplicaPlan, Unsent, may_serve,
-    recovered, replay,
+    Agreements, Copies, HandOver, InFlight, Leaders, OnDisk, PeerHorizons, Recovered, ReplicaPlan, Unsent,
+    may_serve, recovered, replay,
 };
 use shoal_two_phase::Resolver;
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
@@ -45,6 +45,7 @@ pub struct Env<'a> {
 pub struct Replica {
     pub partition: Partition,
     pub unsent: Unsent,
+    pub on_disk: OnDisk<u64>,
     /// The timestamp of what it has proposed and is about to log.
     pub proposed_at: Timestamp,
     /// The term in which it was last seen to lead with a lease.
@@ -239,6 +240,7 @@ impl Process {
         let replica = Replica {
             partition,
             unsent: Unsent::default(),
+            on_disk: OnDisk::default(),
             proposed_at: Timestamp::ZERO,
             served_term: 0,
             serving_term: 0,

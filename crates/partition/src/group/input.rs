@@ -71,6 +71,7 @@ impl Group {
             return Ok(());
         }
         let (kind, from, term) = (message.msg_type, message.from, message.term);
+        self.learn_what_is_on_disk(&mut message);
         if !self.admits(&mut message)? {
             return Ok(());
         }

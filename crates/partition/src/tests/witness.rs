@@ -324,6 +324,31 @@ fn the_witness_keeps_no_more_than_its_bound_and_remembers_where_it_begins() {
     fill(&mut network, &mut rows, leader, 100..105);
 }
 
+/// It once kept no more than its bound, whatever the leader had on its disk. When that one crashed, what it lacked was nowhere any
+/// more, and the witness, which held the newest log, led for ever and could feed nobody.
+#[test]
+fn the_witness_forgets_nothing_that_the_leader_has_only_in_its_memory() {
+    let mut network = network(2000);
+    let (mut rows, leader) = Rows::over(&mut network);
+    network.sites.values_mut().for_each(|site| site.replicated = true);
+    network.sync_all();
+    network.isolate(2);
+    fill(&mut network, &mut rows, leader, 0..100);
+    assert!(network.at(WITNESS).first_index() < 10);
+    network.crash(leader);
+    network.restart(leader);
+    assert!(network.at(leader).is_amnesiac() && network.at(leader).last_index().0 < 90);
+    network.heal();
+    let leader = network.elect();
+    assert_eq!(all_rows(network.at(leader)).len(), 100);
+    // What is on the disk is needed no longer.
+    network.isolate(if leader == 1 { 2 } else { 1 });
+    network.sync_all();
+    fill(&mut network, &mut rows, leader, 100..105);
+    let first = network.at(WITNESS).first_index();
+    assert!(first > 70, "{first}");
+}
+
 #[test]
 fn a_witness_log_that_was_cut_is_whole_where_it_was_logged_again() {
     let mut network = network(4000);
