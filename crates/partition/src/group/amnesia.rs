@@ -61,11 +61,12 @@ impl Group {
 
     /// Nobody has more than what was agreed on. True if the log has begun anew.
     pub(crate) fn forget_amnesia(&mut self, agreement: &Agreement, outputs: &mut Outputs) -> Result<bool> {
-        if self.leader().is_some() {
+        self.worthless = agreement.worthless.or(self.worthless);
+        let is_worthless = self.is_witness() && !self.is_leader() && agreement.worthless == Some(self.end());
+        if self.leader().is_some() && !is_worthless {
             // Somebody goes on already, and brings this replica up to date.
             return Ok(false);
         }
-        let is_worthless = self.is_witness() && agreement.worthless == Some(self.end());
         if is_worthless {
             // Nobody has the rows that its log goes on from. What it gives up it lacks from now on, as if it had lost it.
             self.begin_anew(outputs)?;
@@ -80,6 +81,12 @@ impl Group {
             self.promise.void(INVALID_ID);
         }
         Ok(is_worthless)
+    }
+
+    /// The witness has not heard yet that its log is worth nothing: as a leader it could feed nobody, and its log would be another one.
+    pub(super) fn asks_with_a_worthless_log(&self, request: &Message) -> bool {
+        let end = LogEnd { term: request.log_term, index: request.index };
+        self.witness == Some(request.from) && self.worthless == Some(end)
     }
 
     fn end(&self) -> LogEnd {

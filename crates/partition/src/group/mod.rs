@@ -25,6 +25,7 @@ use shoal_types::{Error, PartitionId, Result};
 
 use self::amnesia::Amnesia;
 use self::witness::Feeding;
+use crate::agreement::LogEnd;
 use crate::api::PartitionConfig;
 use crate::lease::{Lease, Promise, stamp};
 use crate::outputs::{HardState, Leadership, LogEntry, LogStart, Outputs};
@@ -74,6 +75,8 @@ pub(crate) struct Group {
     /// Entries up to this are on the disk of this replica, which leads; or, at the witness, of one that has led.
     on_disk: u64,
     amnesia: Option<Amnesia>,
+    /// Where the witness's log ended when the replicas agreed that it is worth nothing.
+    worthless: Option<LogEnd>,
     /// Entries behind these are kept for checkpoints under way to other replicas.
     pins: Vec<u64>,
     /// Ticks for which a group of one keeps what it has applied, for those that follow its log.
@@ -136,6 +139,7 @@ impl Group {
             feeding: Feeding::default(),
             on_disk: 0,
             amnesia: (config.amnesia && !is_planted(Bug::VoteAfterLostTail)).then(Amnesia::default),
+            worthless: None,
             pins: Vec::new(),
             followed_ticks: 0,
             installing: false,

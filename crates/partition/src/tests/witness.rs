@@ -291,6 +291,37 @@ fn a_witness_whose_log_is_worth_nothing_begins_anew_and_votes_for_the_newest_log
     }
 }
 
+/// With the votes of those who had agreed that its log is worth nothing the witness could lead before it heard of that, and did so for
+/// ever; and when it heard of that from the next leader, it kept the log.
+#[test]
+fn a_witness_whose_log_is_worth_nothing_is_not_elected_and_gives_it_up_under_another_leader() {
+    let mut network = network(2000);
+    let mut rows = amnesiac_witness(&mut network);
+    network.isolate(2);
+    fill(&mut network, &mut rows, 1, 60..65);
+    network.advance(ELECTION_MS * 2);
+    let end = end_of_witness(&mut network);
+    let (incarnations, newest) = (vec![(1, 2), (2, 2), (WITNESS, 2)], LogEnd { term: 1, index: 20 });
+    let agreement = Agreement { incarnations, newest, worthless: Some(end) };
+    network.at(2).forget_amnesia(&agreement).unwrap();
+    let mut answers = |index| {
+        let replica = network.at(2);
+        let (term, log_term) = (replica.term() + 1, end.term);
+        let mut request =
+            raft::eraftpb::Message { from: WITNESS, to: 2, index, log_term, term, ..Default::default() };
+        request.set_msg_type(MessageType::MsgRequestPreVote);
+        replica.step_message(request).unwrap();
+        std::mem::take(&mut replica.outputs().messages)
+            .iter()
+            .any(|message| message.to == WITNESS && !message.reject)
+    };
+    assert!(!answers(end.index));
+    assert!(answers(end.index + 1));
+    assert_eq!(network.at(WITNESS).leader(), Some(1));
+    network.at(WITNESS).forget_amnesia(&agreement).unwrap();
+    assert_eq!(end_of_witness(&mut network), LogEnd::default());
+}
+
 #[test]
 fn the_witness_leaves_the_campaign_to_the_data_replicas() {
     let mut network = network(1 << 20);
