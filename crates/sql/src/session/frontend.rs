@@ -153,7 +153,7 @@ impl FrontendSession for Session {
     async fn change_user(&mut self, info: ConnectInfo) -> Result<()> {
         let catalog = self.server.node.catalog();
         if let Some(database) = &info.database {
-            crate::ddl::database::check_exists(&catalog, database)?;
+            crate::databases::check_exists(&catalog, database)?;
         }
         self.info = info;
         self.reset().await?;
