@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_sql::frontend::{Account, ConnectInfo, Frontend, FrontendSession};
+use shoal_sql::frontend::{Account, ConnectInfo, Frontend, FrontendSession, TlsSession};
 use shoal_types::Collation;
 
 use crate::auth::{Authenticator, Exchange, LoginError, fresh_challenge};
@@ -76,7 +76,10 @@ pub async fn log_in<F: Frontend>(
         // What the client has sent behind its request is TLS or nothing: it is never read as a packet.
         let received = exchange.input.take_rest();
         exchange.stream.encrypt(session, &received).await?;
-        services.frontend.count_encrypted_connect();
+        services.frontend.count_encrypted_connect(exchange.stream.tls().is_some_and(|tls| tls.is_resumed));
+        if let Some(warning) = tls.expiry_warning() {
+            eprintln!("mysql: {warning}");
+        }
         is_tls = true;
         packet = exchange.next_packet().await?;
     }
@@ -89,8 +92,8 @@ pub async fn log_in<F: Frontend>(
     let introduction = response.introduction;
     let frontend = &*services.frontend;
     let account = exchange.authenticate(frontend, &introduction, &identity.host, false).await?;
-    let cipher = exchange.stream.cipher();
-    let session = frontend.connect(connect_info(introduction, account, identity, cipher)).await?;
+    let tls = exchange.stream.tls();
+    let session = frontend.connect(connect_info(introduction, account, identity, tls)).await?;
     finish(&session, identity, exchange.output);
     Ok(session)
 }
@@ -110,8 +113,8 @@ pub async fn change_user<F: Frontend>(
     }
     let mut exchange = exchange(services, wire, identity);
     let account = exchange.authenticate(&*services.frontend, &introduction, &identity.host, must_ask).await?;
-    let cipher = exchange.stream.cipher();
-    session.change_user(connect_info(introduction, account, identity, cipher)).await?;
+    let tls = exchange.stream.tls();
+    session.change_user(connect_info(introduction, account, identity, tls)).await?;
     finish(session, identity, exchange.output);
     Ok(())
 }
@@ -137,7 +140,7 @@ fn connect_info(
     introduction: Introduction,
     account: Account,
     identity: &Identity,
-    cipher: Option<(&'static str, String)>,
+    tls: Option<TlsSession>,
 ) -> ConnectInfo {
     let capabilities = identity.capabilities;
     ConnectInfo {
@@ -152,6 +155,6 @@ fn connect_info(
         ignore_space: capabilities.has(Capabilities::IGNORE_SPACE),
         interactive: capabilities.has(Capabilities::INTERACTIVE),
         attributes: introduction.attributes,
-        cipher,
+        tls,
     }
 }

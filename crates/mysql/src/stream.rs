@@ -8,7 +8,10 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
 
-use shoal_tls::{ServerConnection, session_cipher, session_version};
+use shoal_sql::frontend::TlsSession;
+use shoal_tls::{
+    CertificateFacts, ServerConnection, session_cipher, session_client, session_is_resumed, session_version,
+};
 
 use crate::encryption::Encryption;
 use crate::socket::{AsyncSocket, Socket};
@@ -37,10 +40,19 @@ impl Stream {
     }
 
     /// Protocol and cipher, if it is encrypted.
-    pub fn cipher(&self) -> Option<(&'static str, String)> {
+    pub fn tls(&self) -> Option<TlsSession> {
         let encryption = self.encryption.borrow();
         let session = encryption.as_ref()?.session();
-        Some((session_version(session), session_cipher(session)))
+        Some(TlsSession {
+            version: session_version(session),
+            cipher: session_cipher(session),
+            is_resumed: session_is_resumed(session),
+        })
+    }
+
+    /// The certificate that the client has shown and proven to be its own.
+    pub fn client_certificate(&self) -> Option<CertificateFacts> {
+        session_client(self.encryption.borrow().as_ref()?.session())
     }
 
     /// The client lets nobody else read what it sends: it is encrypted, or does not leave the machine by a network.

@@ -113,7 +113,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let acceptor = tls::prepare(&mut globals, &arguments.data_dir)?;
     let server = Server::new(Arc::clone(&node), globals);
-    tls::let_reload(&server, acceptor.as_ref());
+    tls::attach(&server, acceptor.as_ref());
     server.set_listening(address.port(), &arguments.data_dir);
     runtime.block_on(server.bootstrap()).map_err(|error| error.to_string())?;
     let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));

@@ -76,6 +76,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     }
     let mut globals = Globals::default();
     handlersocket::configure(&mut globals, &me.handlersocket)?;
+    tls::configure(&mut globals, &me.tls)?;
     for setting in &arguments.settings {
         settings::apply(setting, &mut options, &mut globals)?;
     }
@@ -96,7 +97,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     let node = open(options)?;
     let acceptor = if me.roles.sql { tls::prepare(&mut globals, &me.data_dir)? } else { None };
     let server = Server::new(Arc::clone(&node), globals);
-    tls::let_reload(&server, acceptor.as_ref());
+    tls::attach(&server, acceptor.as_ref());
     let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
     let handlersocket_server = handlersocket.as_ref().map(|running| Arc::clone(&running.server));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

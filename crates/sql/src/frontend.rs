@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
+pub use shoal_cluster::TlsRequirement;
 use shoal_types::row::RowRef;
 use shoal_types::{Charset, Collation, Error, Result, SqlType, TimeZone, Value};
 
@@ -101,8 +102,19 @@ pub struct ConnectInfo {
     pub ignore_space: bool,
     pub interactive: bool,
     pub attributes: Vec<(String, String)>,
-    /// Protocol and cipher of TLS, such as `TLSv1.3` and `TLS_AES_256_GCM_SHA384`; `None` without it.
-    pub cipher: Option<(&'static str, String)>,
+    /// `None`: the connection is not encrypted.
+    pub tls: Option<TlsSession>,
+}
+
+/// A connection's TLS.
+#[derive(Clone, Debug)]
+pub struct TlsSession {
+    /// Such as `TLSv1.3`.
+    pub version: &'static str,
+    /// By OpenSSL's name, such as `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
+    /// It goes on with the keys of an earlier one.
+    pub is_resumed: bool,
 }
 
 /// An account as authentication needs it.
@@ -116,7 +128,7 @@ pub struct Account {
     /// password.
     pub authentication_string: Vec<u8>,
     pub locked: bool,
-    pub require_tls: bool,
+    pub tls: TlsRequirement,
 }
 
 /// A prepared statement's shape.
@@ -151,7 +163,7 @@ pub trait Frontend: 'static {
     /// The failed logins and half handshakes of SHOW STATUS.
     fn count_aborted_connect(&self);
     /// A TLS handshake was made.
-    fn count_encrypted_connect(&self) {}
+    fn count_encrypted_connect(&self, _is_resumed: bool) {}
     /// The system variable `require_secure_transport`.
     fn requires_secure_transport(&self) -> bool {
         false

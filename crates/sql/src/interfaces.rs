@@ -59,7 +59,7 @@ pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usiz
         ignore_space: false,
         interactive: false,
         attributes: Vec::new(),
-        cipher: None,
+        tls: None,
     };
     let session = Session::open(Arc::clone(server), info)?;
     let zone = server.time_zone();

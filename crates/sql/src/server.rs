@@ -20,8 +20,24 @@ use crate::variables::Globals;
 /// What SHOW VARIABLES LIKE 'version' and the handshake say.
 pub const VERSION: &str = concat!("8.4.0-Shoal-", env!("CARGO_PKG_VERSION"));
 
-/// Reads the files of certificates again, or says why not.
-pub type ReloadTls = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// The server's side of TLS, as statements ask for it.
+pub trait TlsControl: Send + Sync {
+    /// Reads the files of certificates again, or says why not.
+    fn reload(&self) -> Result<(), String>;
+    fn facts(&self) -> TlsFacts;
+}
+
+/// What status variables tell of it.
+#[derive(Clone, Debug, Default)]
+pub struct TlsFacts {
+    /// From when to when the server's certificate is valid, as OpenSSL prints it.
+    pub not_before: String,
+    pub not_after: String,
+    /// The cipher suites that are offered, with colons between them.
+    pub ciphers: String,
+    /// Clients' certificates are checked.
+    pub checks_clients: bool,
+}
 
 /// One per process.
 pub struct Server {
@@ -37,7 +53,8 @@ pub struct Server {
     pub connections: AtomicU64,
     pub aborted_connects: AtomicU64,
     pub encrypted_connects: AtomicU64,
-    reload_tls: std::sync::OnceLock<ReloadTls>,
+    pub resumed_connects: AtomicU64,
+    tls: std::sync::OnceLock<Box<dyn TlsControl>>,
     pub max_used_connections: AtomicU32,
     admitted: AtomicU32,
     next_id: AtomicU32,
@@ -60,7 +77,8 @@ impl Server {
             connections: AtomicU64::new(0),
             aborted_connects: AtomicU64::new(0),
             encrypted_connects: AtomicU64::new(0),
-            reload_tls: std::sync::OnceLock::new(),
+            resumed_connects: AtomicU64::new(0),
+            tls: std::sync::OnceLock::new(),
             max_used_connections: AtomicU32::new(0),
             admitted: AtomicU32::new(0),
             next_id: AtomicU32::new(1),
@@ -76,9 +94,13 @@ impl Server {
         let _ = self.listening.set((port, directory.display().to_string()));
     }
 
-    /// What ALTER INSTANCE RELOAD TLS does; without it there is no TLS.
-    pub fn set_reload_tls(&self, reload: ReloadTls) {
-        let _ = self.reload_tls.set(reload);
+    /// What ALTER INSTANCE RELOAD TLS and status variables ask; without it there is no TLS.
+    pub fn set_tls(&self, tls: Box<dyn TlsControl>) {
+        let _ = self.tls.set(tls);
+    }
+
+    pub fn tls_facts(&self) -> Option<TlsFacts> {
+        self.tls.get().map(|tls| tls.facts())
     }
 
     /// # Errors
@@ -88,8 +110,8 @@ impl Server {
             let text = format!("Failed to set up SSL because of the following SSL library error: {why}");
             Error::new(ErrorCode::SslLibraryError, text)
         };
-        let reload = self.reload_tls.get().ok_or_else(|| failed("this server was started without TLS"))?;
-        reload().map_err(|why| failed(&why))
+        let tls = self.tls.get().ok_or_else(|| failed("this server was started without TLS"))?;
+        tls.reload().map_err(|why| failed(&why))
     }
 
     pub fn listening(&self) -> Option<&(u16, String)> {
@@ -200,8 +222,9 @@ impl Frontend for SharedServer {
         self.0.globals.read().unwrap_or_else(PoisonError::into_inner).connect_timeout_s()
     }
 
-    fn count_encrypted_connect(&self) {
+    fn count_encrypted_connect(&self, is_resumed: bool) {
         self.0.encrypted_connects.fetch_add(1, Ordering::Relaxed);
+        self.0.resumed_connects.fetch_add(u64::from(is_resumed), Ordering::Relaxed);
     }
 
     fn requires_secure_transport(&self) -> bool {

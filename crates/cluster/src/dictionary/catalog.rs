@@ -45,9 +45,22 @@ pub struct User {
     pub plugin: String,
     pub authentication_string: Vec<u8>,
     pub locked: bool,
-    pub require_tls: bool,
+    pub tls: TlsRequirement,
     /// (database or empty for all, table or empty for all, privilege bits), see the SQL layer.
     pub grants: Vec<(String, String, u64)>,
+}
+
+/// What an account insists on before its clients are let in: REQUIRE.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TlsRequirement {
+    #[default]
+    None,
+    /// REQUIRE SSL.
+    Any,
+    /// A certificate of the client's that the server's authority has signed.
+    X509,
+    /// Such a certificate with these names, in OpenSSL's form, and this cipher; what is empty is not asked for.
+    Specified { subject: String, issuer: String, cipher: String },
 }
 
 /// Which definition has a table.

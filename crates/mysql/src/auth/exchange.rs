@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use shoal_sql::frontend::{Account, Frontend};
+use shoal_sql::frontend::{Account, Frontend, TlsRequirement, TlsSession};
+use shoal_tls::CertificateFacts;
 use shoal_types::password::{NATIVE_PASSWORD, fast_digest, verify_crypt, verify_fast, verify_native};
 
 use super::rsa_key::RSA_BLOCK_SIZE;
@@ -94,11 +95,11 @@ impl Exchange<'_> {
         if !succeeded {
             return Err(Refusal::access_denied(user, host, using_password).into());
         }
+        if !meets(&account.tls, self.stream.tls().as_ref(), || self.stream.client_certificate()) {
+            return Err(Refusal::access_denied(user, host, using_password).into());
+        }
         if account.locked {
             return Err(Refusal::account_locked(user, host).into());
-        }
-        if account.require_tls && self.stream.cipher().is_none() {
-            return Err(Refusal::access_denied(user, host, using_password).into());
         }
         Ok(account)
     }
@@ -190,6 +191,28 @@ impl Exchange<'_> {
     }
 }
 
+/// Whether a connection with this TLS, and this certificate of the client's, is what the account insists on.
+fn meets(
+    required: &TlsRequirement,
+    tls: Option<&TlsSession>,
+    certificate: impl FnOnce() -> Option<CertificateFacts>,
+) -> bool {
+    let Some(tls) = tls else { return *required == TlsRequirement::None };
+    let is_wanted = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
+    match required {
+        TlsRequirement::None | TlsRequirement::Any => true,
+        TlsRequirement::X509 => certificate().is_some(),
+        TlsRequirement::Specified { subject, issuer, cipher } if subject.is_empty() && issuer.is_empty() => {
+            is_wanted(cipher, &tls.cipher)
+        }
+        TlsRequirement::Specified { subject, issuer, cipher } => certificate().is_some_and(|shown| {
+            is_wanted(cipher, &tls.cipher)
+                && is_wanted(subject, &shown.subject)
+                && is_wanted(issuer, &shown.issuer)
+        }),
+    }
+}
+
 /// Whether the packet is the password in clear, ended by NUL, rather than encrypted for a key that the client had all
 /// along. MariaDB's client sends it so whatever the transport; from another machine and without TLS it is never taken.
 fn is_clear_password(packet: &[u8], is_safe: bool) -> bool {
@@ -199,6 +222,42 @@ fn is_clear_password(packet: &[u8], is_safe: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requirements_are_met_by_what_they_name_alone() {
+        let moment = shoal_tls::Moment(0);
+        let shown = CertificateFacts {
+            subject: "/CN=a".into(),
+            issuer: "/CN=ca".into(),
+            not_before: moment,
+            not_after: moment,
+        };
+        let tls = TlsSession { version: "TLSv1.3", cipher: "TLS_X".into(), is_resumed: false };
+        let specified = |subject: &str, issuer: &str, cipher: &str| TlsRequirement::Specified {
+            subject: subject.into(),
+            issuer: issuer.into(),
+            cipher: cipher.into(),
+        };
+        // Without TLS, with it, and with a certificate as well.
+        for (required, expected) in [
+            (TlsRequirement::None, [true, true, true]),
+            (TlsRequirement::Any, [false, true, true]),
+            (TlsRequirement::X509, [false, false, true]),
+            (specified("/CN=a", "", ""), [false, false, true]),
+            (specified("/CN=a", "/CN=ca", "TLS_X"), [false, false, true]),
+            (specified("", "/CN=other", ""), [false, false, false]),
+            (specified("/CN=A", "", ""), [false, false, false]),
+            (specified("", "", "TLS_X"), [false, true, true]),
+            (specified("/CN=a", "", "TLS_Y"), [false, false, false]),
+        ] {
+            let found = [
+                meets(&required, None, || None),
+                meets(&required, Some(&tls), || None),
+                meets(&required, Some(&tls), || Some(shown.clone())),
+            ];
+            assert_eq!(found, expected, "{required:?}");
+        }
+    }
 
     #[test]
     fn a_password_in_clear_is_taken_from_this_machine_only() {

@@ -13,7 +13,7 @@ pub use exchange::{Exchange, LoginError};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use shoal_sql::frontend::Account;
+use shoal_sql::frontend::{Account, TlsRequirement};
 use shoal_types::password::{CACHING_SHA2_PASSWORD, FastDigest, make_printable};
 
 use crate::handshake::Challenge;
@@ -74,7 +74,7 @@ fn decoy(user: &str, host: &str) -> Account {
         plugin: CACHING_SHA2_PASSWORD.to_owned(),
         authentication_string: b"$A$005$".to_vec(),
         locked: false,
-        require_tls: false,
+        tls: TlsRequirement::None,
     }
 }
 

@@ -1,9 +1,9 @@
 //! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD.
 
-use shoal_cluster::{Change, User};
+use shoal_cluster::{Change, TlsRequirement, User};
 use shoal_parser::ast::{
-    AccountName, Authentication, AuthenticationSecret, DropAccounts, PasswordOption, SetPassword, TlsRequirement,
-    UserDefinition, UserSpecification,
+    AccountName, Authentication, AuthenticationSecret, DropAccounts, PasswordOption, SetPassword,
+    TlsRequirement as Require, UserDefinition, UserSpecification,
 };
 use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, hash_password, is_well_formed};
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
@@ -105,18 +105,32 @@ fn apply(specification: &UserSpecification, definition: &UserDefinition, user: &
     if let Some(authentication) = &specification.authentication {
         authenticate(authentication, user)?;
     }
-    match &definition.require {
-        None => {}
-        Some(TlsRequirement::None) => user.require_tls = false,
-        Some(TlsRequirement::Ssl) => user.require_tls = true,
-        Some(TlsRequirement::X509 | TlsRequirement::Specified { .. }) => {
-            return Err(Error::unsupported("REQUIRE of client certificates"));
-        }
+    if let Some(require) = &definition.require {
+        user.tls = tls_requirement(require);
     }
     if let Some(locked) = definition.locked {
         user.locked = locked;
     }
     Ok(())
+}
+
+fn tls_requirement(require: &Require) -> TlsRequirement {
+    let text =
+        |bytes: &Option<Vec<u8>>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
+    match require {
+        Require::None => TlsRequirement::None,
+        Require::Ssl => TlsRequirement::Any,
+        Require::X509 => TlsRequirement::X509,
+        Require::Specified { subject, issuer, cipher } => {
+            match (text(subject), text(issuer), text(cipher)) {
+                // Names that are empty ask for nothing but a certificate.
+                (subject, issuer, cipher) if [&subject, &issuer, &cipher].iter().all(|part| part.is_empty()) => {
+                    TlsRequirement::X509
+                }
+                (subject, issuer, cipher) => TlsRequirement::Specified { subject, issuer, cipher },
+            }
+        }
+    }
 }
 
 /// Options that say what is the case anyway are accepted.

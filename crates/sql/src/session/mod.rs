@@ -30,7 +30,7 @@ use crate::client_text;
 use crate::counters::{Counter, Counters};
 use crate::dml::InsertSource;
 use crate::execute::memory::{Held, StatementMemory};
-use crate::frontend::{ConnectInfo, ResultSink, Summary};
+use crate::frontend::{ConnectInfo, ResultSink, Summary, TlsSession};
 use crate::resolve::{ResolveEnvironment, Statistics, SystemVariables};
 use crate::server::Server;
 use crate::variables::SessionVariables;
@@ -43,8 +43,7 @@ pub struct SessionShared {
     pub id: u32,
     pub user: String,
     pub host: String,
-    /// Protocol and cipher of TLS.
-    pub cipher: Option<(&'static str, String)>,
+    pub tls: Option<TlsSession>,
     pub database: Mutex<Option<String>>,
     pub interrupt: Interrupt,
     pub counters: Counters,
@@ -127,7 +126,7 @@ impl Session {
             id: info.connection_id,
             user: info.user.clone(),
             host: info.host.clone(),
-            cipher: info.cipher.clone(),
+            tls: info.tls.clone(),
             database: Mutex::new(info.database.clone()),
             interrupt: Interrupt::of(&server.node),
             counters: Counters::default(),

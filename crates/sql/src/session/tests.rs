@@ -71,7 +71,7 @@ fn session(server: &Arc<Server>) -> Session {
         ignore_space: false,
         interactive: false,
         attributes: Vec::new(),
-        cipher: None,
+        tls: None,
     };
     Session::open(Arc::clone(server), info).unwrap()
 }

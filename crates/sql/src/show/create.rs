@@ -1,6 +1,6 @@
 //! SHOW CREATE and SHOW GRANTS: objects and accounts as the statements that make them.
 
-use shoal_cluster::User;
+use shoal_cluster::{TlsRequirement, User};
 use shoal_parser::ast::{AccountName, ObjectName, ShowCreate};
 use shoal_parser::{quote_identifier, quote_string};
 use shoal_types::{Collation, Error, ErrorCode, Result};
@@ -125,6 +125,20 @@ fn user(session: &Session, name: &AccountName) -> Result<Listing> {
     Ok(listing)
 }
 
+fn require_text(tls: &TlsRequirement) -> String {
+    match tls {
+        TlsRequirement::None => "NONE".to_owned(),
+        TlsRequirement::Any => "SSL".to_owned(),
+        TlsRequirement::X509 => "X509".to_owned(),
+        TlsRequirement::Specified { subject, issuer, cipher } => {
+            let parts = [("SUBJECT", subject), ("ISSUER", issuer), ("CIPHER", cipher)];
+            let given = parts.iter().filter(|(_, text)| !text.is_empty());
+            let quoted = |text: &str| String::from_utf8_lossy(&quote_string(text.as_bytes())).into_owned();
+            given.map(|(word, text)| format!("{word} {}", quoted(text))).collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
 fn create_user_text(user: &User) -> String {
     let secret = match &user.authentication_string[..] {
         b"" => String::new(),
@@ -142,7 +156,7 @@ fn create_user_text(user: &User) -> String {
         quote_identifier(&user.user),
         quote_identifier(&user.host),
         user.plugin,
-        if user.require_tls { "SSL" } else { "NONE" },
+        require_text(&user.tls),
         if user.locked { "LOCK" } else { "UNLOCK" },
     )
 }

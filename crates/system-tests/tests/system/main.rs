@@ -29,5 +29,6 @@ mod sleep;
 mod status;
 mod storage_limits;
 mod tls;
+mod tls_accounts;
 mod user_locks;
 mod whitepaper;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use shoal_sql::frontend::{
     Account, ColumnFlags, ConnectInfo, Frontend, FrontendSession, KillSignal, Prepared, ResultColumn, ResultSink,
-    Summary,
+    Summary, TlsRequirement,
 };
 use shoal_types::password::{CACHING_SHA2_PASSWORD, NATIVE_PASSWORD, hash_password};
 use shoal_types::row::RowLayout;
@@ -93,7 +93,7 @@ fn account(user: &str, plugin: &str, password: &str) -> Account {
         plugin: plugin.into(),
         authentication_string: hash_password(plugin, password.as_bytes()).expect("a known plugin"),
         locked: false,
-        require_tls: false,
+        tls: TlsRequirement::None,
     }
 }
 
