@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use shoal_sql::server::{Server, TlsControl, TlsFacts};
 use shoal_sql::variables::Globals;
-use shoal_tls::{Acceptor, Files, Options, Version, cipher_names};
+use shoal_tls::{Acceptor, Files, Options, PasswordKey, PasswordKeyFiles, Version, cipher_names};
 
 /// What certificates are made for beside the host's name.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -85,4 +85,33 @@ pub fn attach(server: &Server, acceptor: Option<&Arc<Acceptor>>) {
         warn_of_expiry(acceptor);
         server.set_tls(Box::new(Control(Arc::clone(acceptor))));
     }
+}
+
+/// The directory's key for passwords of clients without TLS; read, or made, on a thread of its own, as it takes a while.
+///
+/// # Errors
+/// There is no such thread.
+pub fn password_key(server: &Server, data_dir: &Path) -> Result<PasswordKey, String> {
+    let path = |name: &str| data_dir.join(server.global_text(name));
+    let key = PasswordKey::of_files(PasswordKeyFiles {
+        private: path("caching_sha2_password_private_key_path"),
+        public: path("caching_sha2_password_public_key_path"),
+        may_make: server.global_text("caching_sha2_password_auto_generate_rsa_keys") == "ON",
+    });
+    let prepared = key.clone();
+    let prepare = move || {
+        if let Err(error) = prepared.get() {
+            eprintln!("caching_sha2_password: clients without TLS cannot log in: {error}");
+        }
+    };
+    std::thread::Builder::new()
+        .name("password-key".to_owned())
+        .spawn(prepare)
+        .map_err(|error| format!("cannot start a thread: {error}"))?;
+    let shown = key.clone();
+    server.set_password_key(Box::new(move || {
+        let pem = shown.at_hand().map(|pair| pair.public_pem().to_vec()).unwrap_or_default();
+        String::from_utf8_lossy(&pem).into_owned()
+    }));
+    Ok(key)
 }

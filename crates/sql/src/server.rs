@@ -20,6 +20,9 @@ use crate::variables::Globals;
 /// What SHOW VARIABLES LIKE 'version' and the handshake say.
 pub const VERSION: &str = concat!("8.4.0-Shoal-", env!("CARGO_PKG_VERSION"));
 
+/// The public key for passwords, in PEM.
+pub type PublicKey = Box<dyn Fn() -> String + Send + Sync>;
+
 /// The server's side of TLS, as statements ask for it.
 pub trait TlsControl: Send + Sync {
     /// Reads the files of certificates again, or says why not.
@@ -55,6 +58,7 @@ pub struct Server {
     pub encrypted_connects: AtomicU64,
     pub resumed_connects: AtomicU64,
     tls: std::sync::OnceLock<Box<dyn TlsControl>>,
+    password_key: std::sync::OnceLock<PublicKey>,
     pub max_used_connections: AtomicU32,
     admitted: AtomicU32,
     next_id: AtomicU32,
@@ -79,6 +83,7 @@ impl Server {
             encrypted_connects: AtomicU64::new(0),
             resumed_connects: AtomicU64::new(0),
             tls: std::sync::OnceLock::new(),
+            password_key: std::sync::OnceLock::new(),
             max_used_connections: AtomicU32::new(0),
             admitted: AtomicU32::new(0),
             next_id: AtomicU32::new(1),
@@ -97,6 +102,15 @@ impl Server {
     /// What ALTER INSTANCE RELOAD TLS and status variables ask; without it there is no TLS.
     pub fn set_tls(&self, tls: Box<dyn TlsControl>) {
         let _ = self.tls.set(tls);
+    }
+
+    /// Where `Caching_sha2_password_rsa_public_key` comes from.
+    pub fn set_password_key(&self, key: PublicKey) {
+        let _ = self.password_key.set(key);
+    }
+
+    pub(crate) fn public_password_key(&self) -> String {
+        self.password_key.get().map(|key| key()).unwrap_or_default()
     }
 
     pub fn tls_facts(&self) -> Option<TlsFacts> {

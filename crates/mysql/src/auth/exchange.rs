@@ -7,7 +7,6 @@ use shoal_sql::frontend::{Account, Frontend, TlsRequirement, TlsSession};
 use shoal_tls::CertificateFacts;
 use shoal_types::password::{NATIVE_PASSWORD, fast_digest, verify_crypt, verify_fast, verify_native};
 
-use super::rsa_key::RSA_BLOCK_SIZE;
 use super::{Authenticator, decoy};
 use crate::constants::Capabilities;
 use crate::handshake::{Challenge, Introduction, LOGIN_PAYLOAD_SIZE_MAX};
@@ -139,11 +138,12 @@ impl Exchange<'_> {
     /// The password itself: encrypted, or in clear through TLS and where nothing leaves the machine.
     async fn receive_password(&mut self) -> Result<Option<Vec<u8>>> {
         let mut packet = self.next_packet().await?;
-        let encrypted =
-            packet == PUBLIC_KEY_REQUEST || !is_clear_password(&packet, self.is_local || self.stream.is_secure());
+        let is_safe = self.is_local || self.stream.is_secure();
+        let key = &self.authenticator.password_key;
+        let encrypted = packet == PUBLIC_KEY_REQUEST || !is_clear_password(&packet, key.block_size(), is_safe);
         if packet == PUBLIC_KEY_REQUEST {
-            let key = self.authenticator.rsa_key.clone();
-            let pem = tokio::task::spawn_blocking(move || key.get().map(|pair| pair.public_pem().to_vec()));
+            let key = key.clone();
+            let pem = tokio::task::spawn_blocking(move || Some(key.get().ok()?.public_pem().to_vec()));
             let Ok(Some(pem)) = pem.await else { return Ok(None) };
             let payload = self.output.begin();
             payload.push(MORE_DATA);
@@ -152,8 +152,8 @@ impl Exchange<'_> {
             packet = self.next_packet().await?;
         }
         if encrypted {
-            let key = self.authenticator.rsa_key.clone();
-            let plain = tokio::task::spawn_blocking(move || key.get().and_then(|pair| pair.decrypt(&packet)));
+            let key = self.authenticator.password_key.clone();
+            let plain = tokio::task::spawn_blocking(move || key.get().ok()?.decrypt(&packet));
             let Ok(Some(mut plain)) = plain.await else { return Ok(None) };
             for (byte, mask) in plain.iter_mut().zip(self.challenge.iter().cycle()) {
                 *byte ^= mask;
@@ -215,8 +215,8 @@ fn meets(
 
 /// Whether the packet is the password in clear, ended by NUL, rather than encrypted for a key that the client had all
 /// along. MariaDB's client sends it so whatever the transport; from another machine and without TLS it is never taken.
-fn is_clear_password(packet: &[u8], is_safe: bool) -> bool {
-    is_safe && packet.len() != RSA_BLOCK_SIZE && packet.last() == Some(&0)
+fn is_clear_password(packet: &[u8], block_size: usize, is_safe: bool) -> bool {
+    is_safe && packet.len() != block_size && packet.last() == Some(&0)
 }
 
 #[cfg(test)]
@@ -261,9 +261,9 @@ mod tests {
 
     #[test]
     fn a_password_in_clear_is_taken_from_this_machine_only() {
-        assert!(is_clear_password(b"secret\0", true));
-        assert!(!is_clear_password(b"secret\0", false));
-        assert!(!is_clear_password(b"secret", true));
-        assert!(!is_clear_password(&[0; RSA_BLOCK_SIZE], true));
+        assert!(is_clear_password(b"secret\0", 256, true));
+        assert!(!is_clear_password(b"secret\0", 256, false));
+        assert!(!is_clear_password(b"secret", 256, true));
+        assert!(!is_clear_password(&[0; 256], 256, true));
     }
 }

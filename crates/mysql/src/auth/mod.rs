@@ -6,7 +6,6 @@
 
 mod exchange;
 mod failures;
-mod rsa_key;
 
 pub use exchange::{Exchange, LoginError};
 
@@ -19,7 +18,7 @@ use shoal_types::password::{CACHING_SHA2_PASSWORD, FastDigest, make_printable};
 use crate::handshake::Challenge;
 use crate::refusal::Refusal;
 use failures::Failures;
-use rsa_key::RsaKey;
+use shoal_tls::PasswordKey;
 
 /// Accounts whose fast digest is kept.
 const FAST_DIGESTS_MAX: usize = 10_000;
@@ -29,7 +28,7 @@ const FAST_DIGESTS_MAX: usize = 10_000;
 pub struct Authenticator {
     fast_digests: Mutex<HashMap<(String, String), FastEntry>>,
     failures: Failures,
-    rsa_key: RsaKey,
+    password_key: PasswordKey,
 }
 
 /// The digest of a password that was proven in full, and the hash against which.
@@ -40,6 +39,10 @@ struct FastEntry {
 }
 
 impl Authenticator {
+    pub fn new(password_key: PasswordKey) -> Authenticator {
+        Authenticator { password_key, ..Authenticator::default() }
+    }
+
     /// The digest that lets `account` take the fast path, as long as its password has not changed since.
     fn fast_digest(&self, account: &Account) -> Option<FastDigest> {
         let digests = self.fast_digests.lock().unwrap_or_else(PoisonError::into_inner);

@@ -31,6 +31,7 @@ fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
         ("Aborted_connects", read(&server.aborted_connects)),
         ("Bytes_received", read(&server.traffic_received)),
         ("Bytes_sent", read(&server.traffic_sent)),
+        ("Caching_sha2_password_rsa_public_key", server.public_password_key()),
         ("Compression", "OFF".to_owned()),
         ("Connections", read(&server.connections)),
         ("Max_used_connections", server.max_used_connections.load(Ordering::Relaxed).to_string()),

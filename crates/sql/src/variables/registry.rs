@@ -171,6 +171,10 @@ variables! {
     "big_tables" Both Kind::Switch, "OFF";
     "binlog_format" Both Kind::Word(&["MIXED", "STATEMENT", "ROW"]), "ROW";
     "bulk_insert_buffer_size" Both Kind::Integer(0, U64), "8388608";
+    "caching_sha2_password_auto_generate_rsa_keys" ReadOnly Kind::Switch, "ON";
+    "caching_sha2_password_digest_rounds" ReadOnly Kind::Integer(5000, 4_095_000), "5000";
+    "caching_sha2_password_private_key_path" ReadOnly Kind::Text, "private_key.pem";
+    "caching_sha2_password_public_key_path" ReadOnly Kind::Text, "public_key.pem";
     "character_set_client" Both Kind::Text, "utf8mb4";
     "character_set_connection" Both Kind::Text, "utf8mb4";
     "character_set_database" Both Kind::Text, "utf8mb4";

@@ -24,6 +24,7 @@ mod memory;
 mod protocol;
 mod read_only;
 mod rough;
+mod sha2_password;
 mod show_objects;
 mod sleep;
 mod status;
