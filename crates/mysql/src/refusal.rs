@@ -52,6 +52,18 @@ impl Refusal {
         )
     }
 
+    /// Errno 3922: the server's protocol_compression_algorithms has none that the client takes.
+    pub fn wrong_compression_algorithm(name: &str) -> Refusal {
+        Refusal::of(ErrorCode::WrongCompressionAlgorithmClient, format!("Invalid compression algorithm '{name}'."))
+    }
+
+    pub fn wrong_compression_level(name: &str) -> Refusal {
+        Refusal::of(
+            ErrorCode::WrongCompressionLevelClient,
+            format!("Invalid compression level for algorithm '{name}'."),
+        )
+    }
+
     pub fn bad_handshake() -> Refusal {
         Refusal::of(ErrorCode::Handshake, "Bad handshake")
     }
@@ -159,11 +171,11 @@ impl From<Malformed> for Refusal {
 
 impl From<PacketError> for Refusal {
     fn from(error: PacketError) -> Refusal {
-        match error {
-            PacketError::OutOfOrder => Refusal::of(ErrorCode::NetPacketsOutOfOrder, "Got packets out of order"),
-            PacketError::TooLarge => {
-                Refusal::of(ErrorCode::NetPacketTooLarge, "Got a packet bigger than 'max_allowed_packet' bytes")
-            }
-        }
+        let code = match error {
+            PacketError::OutOfOrder => ErrorCode::NetPacketsOutOfOrder,
+            PacketError::TooLarge => ErrorCode::NetPacketTooLarge,
+            PacketError::Spoilt => ErrorCode::NetUncompressError,
+        };
+        Refusal::of(code, error.to_string())
     }
 }

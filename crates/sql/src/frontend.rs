@@ -104,6 +104,17 @@ pub struct ConnectInfo {
     pub attributes: Vec<(String, String)>,
     /// `None`: the connection is not encrypted.
     pub tls: Option<TlsSession>,
+    /// Name and level of the algorithm that its packets are compressed with, if they are.
+    pub compression: Option<(&'static str, u8)>,
+}
+
+/// How a server lets packets be compressed.
+#[derive(Clone, Copy, Debug)]
+pub struct Compressions {
+    pub zlib: bool,
+    pub zstd: bool,
+    /// Clients may do without.
+    pub uncompressed: bool,
 }
 
 /// A connection's TLS.
@@ -167,6 +178,10 @@ pub trait Frontend: 'static {
     /// The system variable `require_secure_transport`.
     fn requires_secure_transport(&self) -> bool {
         false
+    }
+    /// The system variable `protocol_compression_algorithms`.
+    fn compressions(&self) -> Compressions {
+        Compressions { zlib: true, zstd: true, uncompressed: true }
     }
     /// A thread that serves sessions has nothing to do, and is about to look for more or to sleep.
     fn before_sleep(&self) {}

@@ -60,6 +60,7 @@ pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usiz
         interactive: false,
         attributes: Vec::new(),
         tls: None,
+        compression: None,
     };
     let session = Session::open(Arc::clone(server), info)?;
     let zone = server.time_zone();

@@ -11,7 +11,7 @@ use shoal_types::{Error, ErrorCode, Result};
 use crate::account;
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
-use crate::frontend::{Account, ConnectInfo, Frontend};
+use crate::frontend::{Account, Compressions, ConnectInfo, Frontend};
 use crate::read_only::ReadOnly;
 use crate::session::{Session, SessionShared};
 use crate::user_locks::UserLockTable;
@@ -243,6 +243,12 @@ impl Frontend for SharedServer {
 
     fn requires_secure_transport(&self) -> bool {
         self.0.global_text("require_secure_transport") == "ON"
+    }
+
+    fn compressions(&self) -> Compressions {
+        let permitted = self.0.global_text("protocol_compression_algorithms");
+        let permits = |name: &str| permitted.split(',').any(|one| one == name);
+        Compressions { zlib: permits("zlib"), zstd: permits("zstd"), uncompressed: permits("uncompressed") }
     }
 
     fn count_traffic(&self, received: u64, sent: u64) {

@@ -27,12 +27,15 @@ fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
     let uptime = server.uptime_s().to_string();
     let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed).to_string();
     let tables = server.node.catalog().databases.values().map(|database| database.tables.len()).sum::<usize>();
+    let (compression, level) = rows.shared.compression.unwrap_or_default();
     let mut found = vec![
         ("Aborted_connects", read(&server.aborted_connects)),
         ("Bytes_received", read(&server.traffic_received)),
         ("Bytes_sent", read(&server.traffic_sent)),
         ("Caching_sha2_password_rsa_public_key", server.public_password_key()),
-        ("Compression", "OFF".to_owned()),
+        ("Compression", if rows.shared.compression.is_some() { "ON" } else { "OFF" }.to_owned()),
+        ("Compression_algorithm", compression.to_owned()),
+        ("Compression_level", level.to_string()),
         ("Connections", read(&server.connections)),
         ("Max_used_connections", server.max_used_connections.load(Ordering::Relaxed).to_string()),
         ("Open_tables", tables.to_string()),

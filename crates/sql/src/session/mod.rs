@@ -44,6 +44,8 @@ pub struct SessionShared {
     pub user: String,
     pub host: String,
     pub tls: Option<TlsSession>,
+    /// Name and level.
+    pub compression: Option<(&'static str, u8)>,
     pub database: Mutex<Option<String>>,
     pub interrupt: Interrupt,
     pub counters: Counters,
@@ -127,6 +129,7 @@ impl Session {
             user: info.user.clone(),
             host: info.host.clone(),
             tls: info.tls.clone(),
+            compression: info.compression,
             database: Mutex::new(info.database.clone()),
             interrupt: Interrupt::of(&server.node),
             counters: Counters::default(),

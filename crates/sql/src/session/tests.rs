@@ -72,6 +72,7 @@ fn session(server: &Arc<Server>) -> Session {
         interactive: false,
         attributes: Vec::new(),
         tls: None,
+        compression: None,
     };
     Session::open(Arc::clone(server), info).unwrap()
 }
