@@ -4,6 +4,7 @@ mod abuse;
 mod accounts;
 mod charsets;
 mod clients;
+mod compression;
 mod config;
 mod crash;
 mod ddl_alter;
