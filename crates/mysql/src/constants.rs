@@ -105,6 +105,7 @@ pub mod status {
     pub const CURSOR_EXISTS: u16 = 1 << 6;
     pub const LAST_ROW_SENT: u16 = 1 << 7;
     pub const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
+    pub const IN_READ_ONLY_TRANSACTION: u16 = 1 << 13;
     pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
 }
 

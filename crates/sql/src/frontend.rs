@@ -53,8 +53,25 @@ pub struct Summary {
     /// Another result of the same query follows.
     pub more_results: bool,
     pub no_index_used: bool,
-    /// SESSION_TRACK: the default database changed to this.
-    pub changed_database: Option<String>,
+    /// The running transaction may not write.
+    pub in_read_only_transaction: bool,
+    /// SESSION_TRACK: what has changed in the session.
+    pub tracked: Option<Box<Tracked>>,
+}
+
+/// What the client is told of changes of its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tracked {
+    /// System variables that have got a value: name and value.
+    pub variables: Vec<(&'static str, String)>,
+    /// The default database is this now.
+    pub schema: Option<String>,
+    /// Something has changed, whatever it is.
+    pub is_changed: bool,
+    /// Eight letters.
+    pub transaction_state: Option<String>,
+    /// The statements that would begin the transaction elsewhere.
+    pub transaction_characteristics: Option<String>,
 }
 
 /// How rows are to be written.
@@ -101,6 +118,8 @@ pub struct ConnectInfo {
     pub local_files: bool,
     pub ignore_space: bool,
     pub interactive: bool,
+    /// CLIENT_SESSION_TRACK.
+    pub session_track: bool,
     pub attributes: Vec<(String, String)>,
     /// `None`: the connection is not encrypted.
     pub tls: Option<TlsSession>,
@@ -262,6 +281,10 @@ pub trait FrontendSession {
     async fn change_user(&mut self, info: ConnectInfo) -> Result<()>;
     /// For packets that the protocol server makes itself: a summary that says nothing but what the session's status flags are.
     fn status(&self) -> Summary;
+    /// The same, with what has changed in the session, for the end of a command.
+    fn concluding_status(&mut self) -> Summary {
+        self.status()
+    }
     /// Set by KILL CONNECTION from any thread (shutdown and wait_timeout are the protocol server's). The protocol server then drops what the
     /// session is doing at its next await point and calls `close`; the same happens when the client goes away.
     fn kill_signal(&self) -> Arc<KillSignal>;

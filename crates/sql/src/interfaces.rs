@@ -58,6 +58,7 @@ pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usiz
         local_files: false,
         ignore_space: false,
         interactive: false,
+        session_track: false,
         attributes: Vec::new(),
         tls: None,
         compression: None,

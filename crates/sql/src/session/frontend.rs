@@ -6,6 +6,7 @@ use shoal_types::{Charset, Collation, Result, Value};
 
 use super::Session;
 use super::state::SessionState;
+use super::tracking::Tracker;
 use crate::counters::Counter;
 use crate::execute::memory::Held;
 use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink, Summary};
@@ -146,6 +147,7 @@ impl FrontendSession for Session {
         self.state = SessionState::new(&self.info, self.state.account.clone(), &self.server.user_locks);
         self.state.database = database;
         self.next_transaction = Default::default();
+        self.tracker = Tracker::new(self.info.session_track, &self.variables);
         self.settings_changed();
         Ok(())
     }
@@ -165,6 +167,10 @@ impl FrontendSession for Session {
 
     fn status(&self) -> Summary {
         self.status_summary()
+    }
+
+    fn concluding_status(&mut self) -> Summary {
+        Summary { tracked: self.tracked(), ..self.status_summary() }
     }
 
     fn kill_signal(&self) -> Arc<KillSignal> {

@@ -12,6 +12,7 @@ pub mod state;
 pub mod statement;
 #[cfg(test)]
 mod tests;
+pub mod tracking;
 pub mod transaction;
 
 use std::collections::HashMap;
@@ -37,6 +38,7 @@ use crate::variables::SessionVariables;
 pub use interrupt::Interrupt;
 use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
 use state::SessionState;
+use tracking::Tracker;
 
 /// What others may see of a session, and how they reach it.
 pub struct SessionShared {
@@ -115,6 +117,8 @@ pub struct Session {
     pub memory: Rc<StatementMemory>,
     /// What the protocol server keeps of a large packet.
     packet_held: Option<Held>,
+    /// What the client is told of changes.
+    pub tracker: Tracker,
 }
 
 impl Session {
@@ -149,6 +153,7 @@ impl Session {
             crate::account::matching(&catalog, &info.user, &info.host),
             &server.user_locks,
         );
+        let tracker = Tracker::new(info.session_track, &variables);
         let transaction = Transaction::new(Arc::clone(&server.node));
         let budget = Arc::clone(server.node.memory_budget());
         let memory = StatementMemory::new(Arc::clone(&budget));
@@ -179,6 +184,7 @@ impl Session {
             settings_version: 0,
             memory,
             packet_held: None,
+            tracker,
         })
     }
 
@@ -507,13 +513,14 @@ impl Session {
     }
 
     /// The OK packet's contents after a statement.
-    pub fn summary(&self, affected: u64, last_insert_id: u64, info: String, more: bool) -> Summary {
+    pub fn summary(&mut self, affected: u64, last_insert_id: u64, info: String, more: bool) -> Summary {
         Summary {
             affected_rows: affected,
             last_insert_id,
             warnings: u16::try_from(self.state.warning_count).unwrap_or(u16::MAX),
             info,
             more_results: more,
+            tracked: self.tracked(),
             ..self.status_summary()
         }
     }
@@ -522,6 +529,7 @@ impl Session {
     pub fn status_summary(&self) -> Summary {
         Summary {
             in_transaction: self.in_transaction(),
+            in_read_only_transaction: self.explicit_transaction && self.read_only,
             autocommit: self.variables.autocommit,
             no_backslash_escapes: self.variables.settings.sql_mode.no_backslash_escapes,
             ..Summary::default()

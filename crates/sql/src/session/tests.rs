@@ -70,6 +70,7 @@ fn session(server: &Arc<Server>) -> Session {
         local_files: false,
         ignore_space: false,
         interactive: false,
+        session_track: false,
         attributes: Vec::new(),
         tls: None,
         compression: None,

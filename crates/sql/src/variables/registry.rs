@@ -313,11 +313,11 @@ variables! {
     "secure_file_priv" ReadOnly Kind::Text, "NULL";
     "server_id" Global Kind::Integer(0, U32), "1";
     "server_uuid" ReadOnly Kind::Text, "00000000-0000-0000-0000-000000000001";
-    "session_track_gtids" Both Kind::Text, "OFF";
+    "session_track_gtids" Both Kind::Word(&["OFF", "OWN_GTID", "ALL_GTIDS"]), "OFF";
     "session_track_schema" Both Kind::Switch, "ON";
     "session_track_state_change" Both Kind::Switch, "OFF";
     "session_track_system_variables" Both Kind::Text, "time_zone,autocommit,character_set_client,character_set_results,character_set_connection";
-    "session_track_transaction_info" Both Kind::Text, "OFF";
+    "session_track_transaction_info" Both Kind::Word(&["OFF", "STATE", "CHARACTERISTICS"]), "OFF";
     "show_create_table_verbosity" Both Kind::Switch, "OFF";
     "skip_external_locking" ReadOnly Kind::Switch, "ON";
     "skip_name_resolve" ReadOnly Kind::Switch, "ON";

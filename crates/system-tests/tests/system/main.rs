@@ -25,6 +25,7 @@ mod memory;
 mod protocol;
 mod read_only;
 mod rough;
+mod session_tracking;
 mod sha2_password;
 mod show_objects;
 mod sleep;

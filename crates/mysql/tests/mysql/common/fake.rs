@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use shoal_sql::frontend::{
     Account, ColumnFlags, ConnectInfo, Frontend, FrontendSession, KillSignal, Prepared, ResultColumn, ResultSink,
-    Summary, TlsRequirement,
+    Summary, TlsRequirement, Tracked,
 };
 use shoal_types::password::{CACHING_SHA2_PASSWORD, NATIVE_PASSWORD, hash_password};
 use shoal_types::row::RowLayout;
@@ -105,6 +105,7 @@ pub struct Session {
     next_statement: u32,
     cursor_rows_left: u32,
     in_transaction: bool,
+    changed_database: Option<String>,
 }
 
 pub fn column(name: &str, sql_type: SqlType) -> ResultColumn {
@@ -155,6 +156,7 @@ impl Frontend for Fake {
             next_statement: 1,
             cursor_rows_left: 0,
             in_transaction: false,
+            changed_database: None,
         })
     }
 
@@ -391,6 +393,7 @@ impl FrontendSession for Session {
     async fn change_database(&mut self, database: &str) -> Result<()> {
         check_database(Some(database))?;
         self.info.database = Some(database.to_owned());
+        self.changed_database = Some(database.to_owned());
         Ok(())
     }
 
@@ -431,6 +434,14 @@ impl FrontendSession for Session {
 
     fn status(&self) -> Summary {
         self.summary()
+    }
+
+    fn concluding_status(&mut self) -> Summary {
+        let schema = self.changed_database.take();
+        Summary {
+            tracked: schema.map(|schema| Box::new(Tracked { schema: Some(schema), ..Tracked::default() })),
+            ..self.summary()
+        }
     }
 
     fn kill_signal(&self) -> Arc<KillSignal> {
