@@ -2,6 +2,7 @@
 
 use shoal_types::{Error, ErrorCode};
 
+use crate::auth::Locked;
 use crate::constants::Capabilities;
 use crate::packet::{Malformed, PacketError, PacketWriter};
 
@@ -34,6 +35,22 @@ impl Refusal {
         Refusal::of(
             ErrorCode::AccountHasBeenLocked,
             format!("Access denied for user '{user}'@'{host}'. Account is locked."),
+        )
+    }
+
+    /// Errno 3955: wrong passwords have locked the account.
+    pub fn account_blocked(user: &str, host: &str, locked: &Locked) -> Refusal {
+        let (days, remaining) = match locked.days {
+            Some((days, remaining)) => (days.to_string(), remaining.to_string()),
+            None => ("unlimited".to_owned(), "unlimited".to_owned()),
+        };
+        let attempts = locked.attempts;
+        Refusal::of(
+            ErrorCode::AccountBlockedByPasswordLock,
+            format!(
+                "Access denied for user '{user}'@'{host}'. Account is blocked for {days} day(s) ({remaining} day(s) \
+                 remaining) due to {attempts} consecutive failed logins."
+            ),
         )
     }
 

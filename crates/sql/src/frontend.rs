@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
-pub use shoal_cluster::TlsRequirement;
+pub use shoal_cluster::{Lockout, TlsRequirement};
 use shoal_types::row::RowRef;
 use shoal_types::{Charset, Collation, Error, Result, SqlType, TimeZone, Value};
 
@@ -159,6 +159,9 @@ pub struct Account {
     pub authentication_string: Vec<u8>,
     pub locked: bool,
     pub tls: TlsRequirement,
+    /// The password before this one, in the same form, which is good as well; empty: there is none.
+    pub old_authentication_string: Vec<u8>,
+    pub lockout: Lockout,
 }
 
 /// A prepared statement's shape.

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use shoal_cluster::Node;
+use shoal_cluster::{Catalog, Node};
 use shoal_types::{Error, ErrorCode, Result};
 
 use crate::account;
+use crate::account::limits::{AccountSlot, AccountUse};
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
 use crate::frontend::{Account, Compressions, ConnectInfo, Frontend};
@@ -51,6 +52,7 @@ pub struct Server {
     pub past: Mutex<Vec<u64>>,
     pub read_only: ReadOnly,
     pub user_locks: Arc<UserLockTable>,
+    pub account_use: Arc<AccountUse>,
     pub traffic_received: AtomicU64,
     pub traffic_sent: AtomicU64,
     pub connections: AtomicU64,
@@ -76,6 +78,7 @@ impl Server {
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
             user_locks: Arc::default(),
+            account_use: Arc::default(),
             traffic_received: AtomicU64::new(0),
             traffic_sent: AtomicU64::new(0),
             connections: AtomicU64::new(0),
@@ -136,6 +139,13 @@ impl Server {
     pub async fn bootstrap(&self) -> Result<()> {
         let left_behind = publish::left_behind(&self.node).await;
         publish::change(&self.node, |catalog| Ok((account::bootstrap(catalog, &left_behind), ()))).await
+    }
+
+    /// Counts a connection of the account `key` against its limits. Errors: 1203, 1226.
+    pub fn admit_account(&self, catalog: &Catalog, key: &(String, String)) -> Result<Option<AccountSlot>> {
+        let Some(user) = catalog.users.get(key) else { return Ok(None) };
+        let limit = self.global_text("max_user_connections").parse().unwrap_or(0);
+        self.account_use.admit(user, limit)
     }
 
     pub fn uptime_s(&self) -> u64 {

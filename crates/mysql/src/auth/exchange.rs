@@ -2,12 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use shoal_sql::frontend::{Account, Frontend, TlsRequirement, TlsSession};
 use shoal_tls::CertificateFacts;
 use shoal_types::password::{NATIVE_PASSWORD, fast_digest, verify_crypt, verify_fast, verify_native};
 
-use super::{Authenticator, decoy};
+use super::{Authenticator, decoy, hash_of};
 use crate::constants::Capabilities;
 use crate::handshake::{Challenge, Introduction, LOGIN_PAYLOAD_SIZE_MAX};
 use crate::packet::{PacketReader, PacketWriter};
@@ -90,6 +91,10 @@ impl Exchange<'_> {
             tokio::time::sleep(delay).await;
         }
         let succeeded = proven && is_known;
+        if is_known && let Some(locked) = self.authenticator.lockouts.record(&account, proven, Instant::now()) {
+            self.authenticator.failures.record(user, host, proven);
+            return Err(Refusal::account_blocked(user, host, &locked).into());
+        }
         self.authenticator.failures.record(user, host, succeeded);
         if !succeeded {
             return Err(Refusal::access_denied(user, host, using_password).into());
@@ -106,7 +111,9 @@ impl Exchange<'_> {
     fn check_native(&self, account: &Account, answer: &[u8]) -> bool {
         match account.authentication_string.as_slice() {
             [] => answer.is_empty(),
-            hash => verify_native(hash, &self.challenge, answer),
+            hash => [hash, &account.old_authentication_string]
+                .iter()
+                .any(|hash| !hash.is_empty() && verify_native(hash, &self.challenge, answer)),
         }
     }
 
@@ -119,19 +126,25 @@ impl Exchange<'_> {
         if !using_password || account.authentication_string.is_empty() {
             return Ok(!using_password && account.authentication_string.is_empty());
         }
-        let cached = self.authenticator.fast_digest(account);
-        if cached.is_some_and(|digest| verify_fast(&digest, &self.challenge, answer)) {
+        let is_cached = |is_old| {
+            let digest = self.authenticator.fast_digest(account, is_old);
+            digest.is_some_and(|digest| verify_fast(&digest, &self.challenge, answer))
+        };
+        if is_cached(false) || is_cached(true) {
             self.output.packet(&[MORE_DATA, FAST_PATH_OK]);
             return Ok(true);
         }
         self.output.packet(&[MORE_DATA, FULL_EXCHANGE]);
         let Some(password) = self.receive_password().await? else { return Ok(false) };
-        let hash = account.authentication_string.clone();
+        let hashes = [false, true].map(|is_old| hash_of(account, is_old).to_vec());
         // Thousands of rounds of SHA-256: not on a thread that serves others.
-        let digest =
-            tokio::task::spawn_blocking(move || verify_crypt(&hash, &password).then(|| fast_digest(&password)));
-        let Ok(Some(digest)) = digest.await else { return Ok(false) };
-        self.authenticator.remember(account, digest);
+        let digest = tokio::task::spawn_blocking(move || {
+            let is_right = |hash: &Vec<u8>| !hash.is_empty() && verify_crypt(hash, &password);
+            let which = hashes.iter().position(is_right)?;
+            Some((which == 1, fast_digest(&password)))
+        });
+        let Ok(Some((is_old, digest))) = digest.await else { return Ok(false) };
+        self.authenticator.remember(account, is_old, digest);
         Ok(true)
     }
 

@@ -27,6 +27,8 @@ pub fn find(catalog: &Catalog, user: &str, host: &str) -> Option<frontend::Accou
         authentication_string: account.authentication_string.clone(),
         locked: account.locked,
         tls: account.tls.clone(),
+        old_authentication_string: account.old_authentication_string.clone(),
+        lockout: account.lockout,
     })
 }
 

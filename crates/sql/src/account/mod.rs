@@ -6,6 +6,7 @@
 
 mod check;
 mod grant;
+pub mod limits;
 mod matching;
 mod privilege;
 mod user;

@@ -157,9 +157,11 @@ impl FrontendSession for Session {
         if let Some(database) = &info.database {
             crate::ddl::database::check_exists(&catalog, database)?;
         }
+        let account = crate::account::matching(&catalog, &info.user, &info.host);
+        self.account_slot = None;
+        self.account_slot = self.server.admit_account(&catalog, &account)?;
         self.info = info;
         self.reset().await?;
-        let account = crate::account::matching(&catalog, &self.info.user, &self.info.host);
         self.state = SessionState::new(&self.info, account, &self.server.user_locks);
         *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = self.info.database.clone();
         Ok(())

@@ -27,6 +27,7 @@ use shoal_parser::{Digester, LiteralToken, ParseError, ParseErrorKind, Parsed};
 use shoal_txn::Transaction;
 use shoal_types::{Error, ErrorCode, Outcome, Result, SqlType, Value};
 
+use crate::account::limits::AccountSlot;
 use crate::client_text;
 use crate::counters::{Counter, Counters};
 use crate::dml::InsertSource;
@@ -119,6 +120,8 @@ pub struct Session {
     packet_held: Option<Held>,
     /// What the client is told of changes.
     pub tracker: Tracker,
+    /// Its place among the connections of an account that has limits.
+    pub(crate) account_slot: Option<AccountSlot>,
 }
 
 impl Session {
@@ -128,6 +131,8 @@ impl Session {
         if let Some(database) = &info.database {
             crate::ddl::database::check_exists(&catalog, database)?;
         }
+        let account = crate::account::matching(&catalog, &info.user, &info.host);
+        let account_slot = server.admit_account(&catalog, &account)?;
         let shared = Arc::new(SessionShared {
             id: info.connection_id,
             user: info.user.clone(),
@@ -148,11 +153,7 @@ impl Session {
             &server.globals.read().unwrap_or_else(PoisonError::into_inner),
             &info,
         );
-        let state = SessionState::new(
-            &info,
-            crate::account::matching(&catalog, &info.user, &info.host),
-            &server.user_locks,
-        );
+        let state = SessionState::new(&info, account, &server.user_locks);
         let tracker = Tracker::new(info.session_track, &variables);
         let transaction = Transaction::new(Arc::clone(&server.node));
         let budget = Arc::clone(server.node.memory_budget());
@@ -185,6 +186,7 @@ impl Session {
             memory,
             packet_held: None,
             tracker,
+            account_slot,
         })
     }
 

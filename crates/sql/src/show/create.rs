@@ -150,9 +150,27 @@ fn create_user_text(user: &User) -> String {
             format!(" AS 0x{digits}")
         }
     };
+    let limits = [
+        (" MAX_CONNECTIONS_PER_HOUR", user.connects_per_hour_max),
+        (" MAX_USER_CONNECTIONS", user.connections_max),
+    ];
+    let given = limits.iter().filter(|(_, limit)| *limit > 0);
+    let mut limits: String = given.map(|(name, limit)| format!("{name} {limit}")).collect();
+    if !limits.is_empty() {
+        limits.insert_str(0, " WITH");
+    }
+    let mut lockout = String::new();
+    if user.lockout.attempts > 0 {
+        lockout.push_str(&format!(" FAILED_LOGIN_ATTEMPTS {}", user.lockout.attempts));
+    }
+    match user.lockout.days {
+        Some(0) => {}
+        Some(days) => lockout.push_str(&format!(" PASSWORD_LOCK_TIME {days}")),
+        None => lockout.push_str(" PASSWORD_LOCK_TIME UNBOUNDED"),
+    }
     format!(
-        "CREATE USER {}@{} IDENTIFIED WITH '{}'{secret} REQUIRE {} PASSWORD EXPIRE DEFAULT ACCOUNT {} PASSWORD HISTORY \
-         DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
+        "CREATE USER {}@{} IDENTIFIED WITH '{}'{secret} REQUIRE {}{limits} PASSWORD EXPIRE DEFAULT ACCOUNT {} PASSWORD HISTORY \
+         DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT{lockout}",
         quote_identifier(&user.user),
         quote_identifier(&user.host),
         user.plugin,

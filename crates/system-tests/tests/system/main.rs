@@ -1,6 +1,7 @@
 //! The system tests, in one binary so that they share its build. `cargo test -p shoal-system-tests NAME` runs some.
 
 mod abuse;
+mod account_rules;
 mod accounts;
 mod charsets;
 mod clients;

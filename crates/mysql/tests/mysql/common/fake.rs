@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use shoal_sql::frontend::{
-    Account, ColumnFlags, ConnectInfo, Frontend, FrontendSession, KillSignal, Prepared, ResultColumn, ResultSink,
-    Summary, TlsRequirement, Tracked,
+    Account, ColumnFlags, ConnectInfo, Frontend, FrontendSession, KillSignal, Lockout, Prepared, ResultColumn,
+    ResultSink, Summary, TlsRequirement, Tracked,
 };
 use shoal_types::password::{CACHING_SHA2_PASSWORD, NATIVE_PASSWORD, hash_password};
 use shoal_types::row::RowLayout;
@@ -94,6 +94,8 @@ fn account(user: &str, plugin: &str, password: &str) -> Account {
         authentication_string: hash_password(plugin, password.as_bytes()).expect("a known plugin"),
         locked: false,
         tls: TlsRequirement::None,
+        old_authentication_string: Vec::new(),
+        lockout: Lockout::default(),
     }
 }
 
