@@ -156,7 +156,7 @@ fn contents_that_become_more_or_less_than_promised_are_spoilt() {
         let is_spoilt = |contents: &[u8], size| {
             assert_eq!(error_of(algorithm, &packet(0, contents, size), LIMIT), Some(PacketError::Spoilt));
         };
-        for size in [1, 4999, 5001, 16 << 20 - 1] {
+        for size in [1, 4999, 5001, (16 << 20) - 1] {
             is_spoilt(&contents, size);
         }
         is_spoilt(&[&contents[..], b"!"].concat(), 5000);
