@@ -9,9 +9,11 @@ pub(crate) mod compaction;
 pub(crate) mod ddl;
 pub(crate) mod follow;
 pub(crate) mod fragments;
+pub(crate) mod held_tables;
 pub(crate) mod holds;
 pub(crate) mod meta_group;
 pub(crate) mod meta_rows;
+pub(crate) mod meta_state;
 pub(crate) mod metadata_lock;
 pub(crate) mod numbers;
 pub(crate) mod recovery;
@@ -30,12 +32,12 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use shoal_types::TableId;
+use shoal_types::{NodeId, Result, TableId};
 
 use crate::base::handle::Handle;
 use crate::dictionary::catalog::Catalog;
-use crate::dictionary::holds::Holds;
-use crate::dictionary::meta_group::MetaState;
+use crate::dictionary::held_tables::HeldTables;
+use crate::dictionary::meta_state::MetaState;
 use crate::dictionary::metadata_lock::MetadataLocks;
 use crate::dictionary::recovery::DictionaryRecovery;
 use crate::dictionary::single_user::SingleUser;
@@ -56,7 +58,7 @@ pub struct Dictionary {
     next_table_id: AtomicU32,
     single_user: SingleUser,
     meta: MetaState,
-    holds: Holds,
+    holds: HeldTables,
     /// How many definitions of this node keep everybody from their tables.
     tables_kept: Arc<AtomicUsize>,
     /// The newest version of the dictionary that anybody has told of.
@@ -87,7 +89,7 @@ impl Dictionary {
     ) -> Dictionary {
         let DictionaryRecovery { catalog, next_table_id, index, .. } = recovered;
         let metadata_locks = MetadataLocks::new(Arc::clone(replication.waits()));
-        let holds = Holds::default();
+        let holds = HeldTables::default();
         holds.follow(&catalog, &metadata_locks);
         Dictionary {
             metadata_locks,
@@ -179,6 +181,32 @@ impl Dictionary {
             Some(_) => (id.0 / TABLE_IDS_PER_BLOCK + 1) * TABLE_IDS_PER_BLOCK,
         };
         self.next_table_id.fetch_max(next, Ordering::Relaxed);
+    }
+
+    /// The only node that serves statements on tables; `None`: all do.
+    #[inline]
+    pub fn single_user_node(&self) -> Option<NodeId> {
+        self.single_user.get()
+    }
+
+    /// Before a statement that uses tables.
+    ///
+    /// # Errors
+    /// Another node is in single user mode. The transaction is rolled back.
+    #[inline]
+    pub fn check_single_user(&self) -> Result<()> {
+        match self.single_user.get() {
+            None => Ok(()),
+            Some(node) => self.check_is_single_user(node),
+        }
+    }
+
+    #[cold]
+    fn check_is_single_user(&self, node: NodeId) -> Result<()> {
+        if self.cluster().is_none_or(|cluster| cluster.options.me == node) {
+            return Ok(());
+        }
+        Err(single_user::refusal(node))
     }
 
     /// Somebody has told of this version of the dictionary.

@@ -3,9 +3,10 @@
 //! A layer contains the one beneath it and stands in for it (`Deref`), so whoever has a node has all its methods, and a method of a
 //! layer finds what lies beneath it and nothing above. What must reach a higher layer goes through a trait or a function that the
 //! node has set. Only here the layers are all known: [`open`] makes them, [`links`] and [`answers`] bring what arrives to the layer it is
-//! for, [`thread`] and [`keeper`] let time pass.
+//! for, [`thread`] and [`background`] let time pass.
 
 pub(crate) mod answers;
+pub(crate) mod background;
 pub(crate) mod gossip;
 pub(crate) mod keeper;
 pub(crate) mod links;

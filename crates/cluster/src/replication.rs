@@ -8,11 +8,15 @@ pub(crate) mod agreement;
 pub(crate) mod checkpoint;
 pub(crate) mod commit;
 pub(crate) mod completion;
+pub(crate) mod completion_buffers;
 pub(crate) mod coordination;
 pub(crate) mod driver;
 pub(crate) mod hand_over;
+pub(crate) mod known_of_peers;
+pub(crate) mod leading;
 pub(crate) mod leases;
 pub(crate) mod transfer;
+pub(crate) mod transfers;
 pub(crate) mod two_phase;
 
 use std::collections::BTreeSet;
@@ -29,10 +33,10 @@ use crate::base::handle::Handle;
 use crate::membership::links::Operations;
 use crate::membership::peers::Membership;
 use crate::membership::remote::Remote;
-use crate::replication::completion::Completion;
-use crate::replication::coordination::Peers;
-use crate::replication::hand_over::Leading;
-use crate::replication::transfer::Transfers;
+use crate::replication::completion_buffers::CompletionBuffers;
+use crate::replication::known_of_peers::KnownOfPeers;
+use crate::replication::leading::Leading;
+use crate::replication::transfers::Transfers;
 use crate::storage::Storage;
 
 /// What replicating a partition keeps besides the partition itself.
@@ -64,9 +68,9 @@ pub struct Replication {
     /// What this node knows of the cluster that it belongs to.
     cluster: Option<Arc<Membership>>,
     replicas: Box<[ReplicaCell]>,
-    completion: Mutex<Completion>,
+    completion: Mutex<CompletionBuffers>,
     remote: OnceLock<Arc<dyn Remote>>,
-    peers: Peers,
+    peers: KnownOfPeers,
     operations: OnceLock<Arc<dyn Operations>>,
     next_transaction: AtomicU64,
     /// The replicas of this node's data directory have taken part in the cluster: what they do not know, others do.
@@ -112,9 +116,9 @@ impl Replication {
         };
         Replication {
             replicas: (0..storage.all_partitions() as u32).map(cell).collect(),
-            completion: Mutex::new(Completion::default()),
+            completion: Mutex::default(),
             remote: OnceLock::new(),
-            peers: Peers::default(),
+            peers: KnownOfPeers::default(),
             operations: OnceLock::new(),
             next_transaction: AtomicU64::new(first_transaction_id(storage.visible())),
             initialised: AtomicBool::new(initialised),

@@ -3,17 +3,21 @@
 //! It knows of partitions that they have entries to append and slots to signal; who else keeps them, and who leads them, is the
 //! business of the layers above. The log's order is made here ([`sequencer`]); what is done with a durable log is not.
 
+pub(crate) mod append;
 pub(crate) mod deadlock;
 pub(crate) mod durability;
 pub(crate) mod flush;
 pub(crate) mod identity;
+pub(crate) mod inline_flushes;
 pub(crate) mod memory;
+pub(crate) mod partition_cell;
 pub(crate) mod partitions;
 pub(crate) mod records;
 pub(crate) mod replay;
 pub(crate) mod sequencer;
 pub(crate) mod slices;
 pub(crate) mod snapshot;
+pub(crate) mod wait_for;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -23,7 +27,7 @@ use shoal_log::checkpoint::{BytesPerSecond, CheckpointOptions, CheckpointStore};
 use shoal_log::{Log, Lsn};
 use shoal_partition::{FragmentMemory, MemoryBudget, Partition};
 use shoal_transport::Transport;
-use shoal_types::{Error, NodeId, Result, Timestamp};
+use shoal_types::{Error, NodeId, Timestamp};
 
 use crate::base::clock::{HybridClock, RowIds};
 use crate::base::cluster_log::Severity;
@@ -33,13 +37,13 @@ use crate::base::options::NodeOptions;
 use crate::base::router::Router;
 use crate::base::throttle::Throttle;
 use crate::base::wait::{WaitSlots, Waiter, lock};
-use crate::storage::deadlock::WaitForGraph;
-use crate::storage::flush::InlineFlushes;
 use crate::storage::identity::Identity;
-use crate::storage::partitions::PartitionCell;
+use crate::storage::inline_flushes::InlineFlushes;
+use crate::storage::partition_cell::PartitionCell;
 use crate::storage::sequencer::Sequencer;
 use crate::storage::slices::Slices;
 use crate::storage::snapshot::Snapshots;
+use crate::storage::wait_for::WaitForGraph;
 
 /// The lowest layer of a node. Everything here is shared by all threads.
 pub struct Storage {
@@ -138,11 +142,6 @@ impl Storage {
             options,
             handle,
         }
-    }
-
-    /// Starts the lock monitor.
-    pub(crate) fn start_lock_monitor(&self) -> Result<()> {
-        self.graph.start(self.handle.clone())
     }
 
     /// Ends the threads of this layer, and of the large transactions.

@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -67,8 +68,14 @@ pub struct Server<F: Frontend> {
     frontend: Arc<F>,
     stopping: watch::Sender<Stopping>,
     acceptors: Vec<thread::JoinHandle<()>>,
-    workers: Vec<thread::JoinHandle<()>>,
+    workers: Vec<RunningWorker>,
     arrivals: Vec<mpsc::UnboundedSender<Arrival<F>>>,
+}
+
+struct RunningWorker {
+    thread: thread::JoinHandle<()>,
+    /// It has closed its connections, because the server stops. What else lives there goes on.
+    drained: Arc<AtomicBool>,
 }
 
 /// An address of this process's own where nobody listens yet: until [`ReservedAddress::listen`], clients are refused by the
@@ -131,8 +138,10 @@ where
     for number in 0..count {
         let (sender, arrivals) = mpsc::unbounded_channel();
         senders.push(sender);
+        let drained = Arc::new(AtomicBool::new(false));
         let worker_thread = WorkerThread {
             number,
+            drained: Arc::clone(&drained),
             services: services.clone(),
             arrivals,
             stopping: stopping.subscribe(),
@@ -140,7 +149,8 @@ where
             spin: options.spin,
         };
         let name = format!("mysql-{number}");
-        workers.push(thread::Builder::new().name(name).spawn(move || worker_thread.run())?);
+        let thread = thread::Builder::new().name(name).spawn(move || worker_thread.run())?;
+        workers.push(RunningWorker { thread, drained });
     }
     Ok(Server { frontend: services.frontend, stopping, acceptors: Vec::new(), workers, arrivals: senders })
 }
@@ -163,13 +173,13 @@ impl<F: Frontend + Send + Sync> Server<F> {
     pub fn stop(self, patience: Duration) {
         self.stopping.send_replace(Stopping::Draining);
         let deadline = Instant::now() + patience;
-        let is_done = |server: &Server<F>| server.workers.iter().all(thread::JoinHandle::is_finished);
-        while !is_done(&self) && Instant::now() < deadline {
+        let is_drained = |one: &RunningWorker| one.drained.load(Ordering::Acquire) || one.thread.is_finished();
+        while !self.workers.iter().all(is_drained) && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
         self.stopping.send_replace(Stopping::Now);
         drop(self.arrivals);
-        for thread in self.workers.into_iter().chain(self.acceptors) {
+        for thread in self.workers.into_iter().map(|worker| worker.thread).chain(self.acceptors) {
             let _ = thread.join();
         }
     }
@@ -206,6 +216,7 @@ struct Arrival<F: Frontend> {
 
 struct WorkerThread<F: Frontend> {
     number: usize,
+    drained: Arc<AtomicBool>,
     services: LoginServices<F>,
     arrivals: mpsc::UnboundedReceiver<Arrival<F>>,
     stopping: watch::Receiver<Stopping>,
@@ -234,7 +245,11 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
         let mut connections = JoinSet::new();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        while worker.stopping() == Stopping::No || !connections.is_empty() {
+        // One that has closed its connections goes on for what else lives here, until all have: other workers' statements need that.
+        while worker.stopping() != Stopping::Now || !connections.is_empty() {
+            if worker.stopping() != Stopping::No && connections.is_empty() {
+                self.drained.store(true, Ordering::Release);
+            }
             tokio::select! {
                 Some(arrival) = self.arrivals.recv() => self.welcome(arrival, &worker, &mut connections),
                 // A connection that panicked has told so by itself; the others go on.

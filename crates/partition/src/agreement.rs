@@ -19,7 +19,9 @@
 /// The end of a log: entries of later terms are newer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogEnd {
+    /// The term of the last entry.
     pub term: u64,
+    /// The index of the last entry.
     pub index: u64,
 }
 
@@ -29,9 +31,11 @@ pub type Incarnation = (u64, u64);
 /// What a replica without a leader reports to the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaReport {
+    /// Whether it knows all that it promised.
     pub memory: Memory,
     /// Its log begins behind this entry and ends there.
     pub start: u64,
+    /// Where its log ends.
     pub end: LogEnd,
     /// The incarnations of the other voters that it has heard.
     pub heard: Vec<Incarnation>,
@@ -40,6 +44,7 @@ pub struct ReplicaReport {
 /// What a replica knows of all that it ever promised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Memory {
+    /// It knows all of it.
     Whole,
     /// It may have lost the end of its log.
     #[default]
@@ -52,7 +57,9 @@ pub enum Memory {
 /// further than this.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreement {
+    /// The nodes that were up, and which of their processes.
     pub incarnations: Vec<Incarnation>,
+    /// The end of the newest log among them.
     pub newest: LogEnd,
 }
 

@@ -10,7 +10,6 @@ use shoal_types::row::RowRef;
 use shoal_types::{IndexId, PartitionId, TableId, Timestamp, TransactionId};
 
 use crate::budget::MemoryBudget;
-use crate::large::SLICE_WRITES;
 use crate::time::Timing;
 
 /// Chosen by the caller of an operation that may have to wait; handed back in [`Outputs::woken`] when the operation
@@ -27,12 +26,14 @@ pub struct CommitToken(pub u64);
 /// What an operation came to.
 #[derive(Debug)]
 pub enum Step<T> {
+    /// It is done: this is its result.
     Ready(T),
     /// The operation did nothing (beyond locks that it keeps) and queued; run it again once its token is woken.
     Wait(Blocked),
 }
 
 impl<T> Step<T> {
+    /// The same with another result, if there is one.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Step<U> {
         match self {
             Step::Ready(value) => Step::Ready(change(value)),
@@ -40,6 +41,7 @@ impl<T> Step<T> {
         }
     }
 
+    /// The operation need not wait.
     pub fn is_ready(&self) -> bool {
         matches!(self, Step::Ready(_))
     }
@@ -48,6 +50,7 @@ impl<T> Step<T> {
 /// The transactions that must end (or let go of a lock) first: edges of the wait-for graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocked {
+    /// Those that must end or let go; several for shared locks.
     pub holders: Vec<TransactionId>,
 }
 
@@ -81,25 +84,32 @@ impl ReadView {
     }
 }
 
+/// What others may do with a locked row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockMode {
+    /// They may lock it in the same way.
     Shared,
+    /// They may not lock it.
     Exclusive,
 }
 
 /// What to do about a row that another transaction has locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockPolicy {
+    /// Wait until it is free.
     Wait,
     /// Error 3572.
     NoWait,
+    /// Go on as if it were not there.
     SkipLocked,
 }
 
 /// Makes a read a locking read: it sees the newest committed versions whatever the view's snapshot is.
 #[derive(Clone, Copy, Debug)]
 pub struct LockRequest {
+    /// How rows are locked.
     pub mode: LockMode,
+    /// What to do about rows that others have locked.
     pub policy: LockPolicy,
     /// Keep others from inserting what this read would have seen (REPEATABLE READ and above): scans lock the range
     /// they covered, point reads keep the lock of a key that has no row. Without it (READ COMMITTED) only rows are
@@ -110,6 +120,7 @@ pub struct LockRequest {
 /// What a scan's visitor answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VisitAnswer {
+    /// Go on with the next row.
     Continue,
     /// The row did not match: let go of its lock if this visit acquired it (READ COMMITTED), and go on.
     ContinueUnlocked,
@@ -117,6 +128,7 @@ pub enum VisitAnswer {
     Stop,
 }
 
+/// How far a scan is after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanState {
     /// The range is exhausted, or the visitor stopped.
@@ -128,11 +140,14 @@ pub enum ScanState {
 /// A range of memcomparable index keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyBounds {
+    /// Where the range begins.
     pub start: Bound<Vec<u8>>,
+    /// Where the range ends.
     pub end: Bound<Vec<u8>>,
 }
 
 impl KeyBounds {
+    /// Every key.
     pub const ALL: KeyBounds = KeyBounds { start: Bound::Unbounded, end: Bound::Unbounded };
 
     /// Every key that begins with `prefix` (the encoded leading parts of an index).
@@ -142,9 +157,12 @@ impl KeyBounds {
     }
 }
 
+/// In which order of keys a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
+    /// Rising.
     Forward,
+    /// Falling.
     Backward,
 }
 
@@ -155,7 +173,12 @@ pub enum WriteOutcome<'a> {
     /// There is no row with that key.
     NotFound,
     /// The key of this unique index belongs to that row already; the row is locked for the writer.
-    Duplicate { index: IndexId, row: RowRef<'a> },
+    Duplicate {
+        /// Whose key it is.
+        index: IndexId,
+        /// The row that has it.
+        row: RowRef<'a>,
+    },
 }
 
 /// What `propose_commit` found.
@@ -170,25 +193,34 @@ pub enum CommitStart {
 /// What a replica is in its group just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
+    /// It leads; whether it may serve is a matter of its lease.
     Leader,
+    /// It wants to lead.
     Candidate,
+    /// It follows, or waits for somebody to follow.
     Follower,
 }
 
 /// What the leader knows of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplicaProgress {
+    /// Its id in the Raft group.
     pub replica: u64,
     /// The last entry that it is known to hold.
     pub matched: u64,
     /// It was heard within the last election timeout.
     pub active: bool,
+    /// It keeps no rows.
     pub is_witness: bool,
 }
+
+/// The default of [`PartitionConfig::slice_writes`]: some hundred microseconds of work.
+pub const SLICE_WRITES: usize = 512;
 
 /// What a partition is made from.
 #[derive(Clone)]
 pub struct PartitionConfig {
+    /// Which partition it is.
     pub id: PartitionId,
     /// This replica's id in the Raft group; not zero.
     pub replica: u64,
@@ -196,6 +228,7 @@ pub struct PartitionConfig {
     pub voters: Vec<u64>,
     /// The voter that keeps no rows.
     pub witness: Option<u64>,
+    /// How long heartbeats, elections and leases take.
     pub timing: Timing,
     /// Another number in each life of the process.
     pub life: u64,
@@ -208,6 +241,7 @@ pub struct PartitionConfig {
     pub tail_bytes_max: u64,
     /// Transactions with more writes are applied, and undone, in slices of so many: see [`crate::Partition::go_on`].
     pub slice_writes: usize,
+    /// What pays for rows, indexes and work; shared by the partitions of a process.
     pub budget: Arc<MemoryBudget>,
 }
 
@@ -240,6 +274,7 @@ impl PartitionConfig {
 /// Rows and memory of one table in one partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FragmentUsage {
+    /// Which table it is.
     pub table: TableId,
     /// Rows of the newest committed state.
     pub rows: u64,

@@ -30,6 +30,7 @@ const PLANS_BYTES: u64 = 8 << 20;
 /// Old versions, or what is no rows at all, are named in errors when they take this part of `DataMemory`.
 const NAMED_PART: u64 = 8;
 
+/// What a process may use for rows, indexes and work, and what of it is used. All figures are bytes.
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit_bytes: AtomicU64,
@@ -43,6 +44,7 @@ pub struct MemoryBudget {
 }
 
 impl MemoryBudget {
+    /// A budget of which nothing is used.
     pub fn new(limit_bytes: u64) -> MemoryBudget {
         MemoryBudget {
             limit_bytes: AtomicU64::new(limit_bytes),
@@ -55,6 +57,7 @@ impl MemoryBudget {
         }
     }
 
+    /// What rows, their versions and indexes use.
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes.load(Ordering::Relaxed)
     }
@@ -74,10 +77,12 @@ impl MemoryBudget {
         self.plan_bytes.load(Ordering::Relaxed)
     }
 
+    /// How much may be used.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
+    /// Changes how much may be used. What is in use stays, if it is more.
     pub fn set_limit_bytes(&self, limit_bytes: u64) {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
@@ -180,6 +185,7 @@ impl MemoryBudget {
         ))
     }
 
+    /// Gives back what a statement has reserved.
     pub fn release_statement(&self, bytes: u64) {
         let before = self.statement_bytes.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(before >= bytes, "released {bytes} of {before} bytes of statements");
@@ -195,6 +201,7 @@ impl MemoryBudget {
         fits
     }
 
+    /// Gives back what plans have reserved.
     pub fn release_plans(&self, bytes: u64) {
         let before = self.plan_bytes.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(before >= bytes, "released {bytes} of {before} bytes of plans");

@@ -14,51 +14,68 @@ use shoal_types::{TableId, Timestamp, TransactionId};
 
 use crate::agreement::LogEnd;
 use crate::api::WaitToken;
-use crate::commit::Change;
 use crate::entry::{self, DecodedEntry, DecodedWrite};
 use crate::partition::Partition;
+use crate::proposal::Change;
 use crate::workspace::State;
 
 /// Entries that are looked at in one call.
 const ENTRIES_MAX: usize = 1024;
 
+/// What a write does to its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
+    /// The row was not there before.
     Insert,
+    /// The row was there before, and stays.
     Update,
+    /// The row goes.
     Delete,
 }
 
 /// A row as it is afterwards; of one that goes the columns of its primary key alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedWrite<'a> {
+    /// The row's table.
     pub table: TableId,
+    /// What becomes of the row.
     pub kind: ChangeKind,
+    /// The row's bytes, as tables store them.
     pub row: &'a [u8],
 }
 
 /// An entry of the log, as far as the tables that are followed are concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoggedChange<'a> {
+    /// Writes that are committed by this entry.
     Committed {
+        /// Whose writes they are.
         transaction: TransactionId,
+        /// When they were committed.
         timestamp: Timestamp,
+        /// In the order in which they were staged.
         writes: Vec<LoggedWrite<'a>>,
     },
     /// To be kept until it is decided.
     Prepared {
+        /// Whose writes they are.
         transaction: TransactionId,
+        /// In the order in which they were staged.
         writes: Vec<LoggedWrite<'a>>,
     },
     /// What was prepared is committed at this timestamp; `None`: it never was. Comes for transactions without writes to the
     /// tables as well.
     Decided {
+        /// What was decided on.
         transaction: TransactionId,
+        /// When it is committed, if it is.
         commit: Option<Timestamp>,
     },
     /// The table has a new definition; rows are stored as before.
     Altered {
+        /// Which table it is.
         table: TableId,
+        /// The version of its definition from here on.
         version: u32,
     },
     /// The table is gone with all its rows.
@@ -68,12 +85,16 @@ pub enum LoggedChange<'a> {
 /// A write that outlives the entry that told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedWrite {
+    /// The row's table.
     pub table: TableId,
+    /// What becomes of the row.
     pub kind: ChangeKind,
+    /// The row's bytes, as tables store them.
     pub row: Vec<u8>,
 }
 
 impl OwnedWrite {
+    /// A copy of a write.
     pub fn of(write: &LoggedWrite<'_>) -> OwnedWrite {
         OwnedWrite { table: write.table, kind: write.kind, row: write.row.to_vec() }
     }

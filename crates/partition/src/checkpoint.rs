@@ -25,7 +25,9 @@ use shoal_types::{Error, PartitionId, Result, TableId, TableSchema, Timestamp, T
 use crate::btree::Probe;
 use crate::entry::{self, DecodedEntry, Reader, damaged};
 use crate::fragment::Fragment;
-use crate::partition::{Map, Partition};
+use crate::map::Map;
+use crate::partition::Partition;
+use crate::pin::Pin;
 use crate::workspace::State;
 
 /// Rows whose cache misses overlap.
@@ -39,36 +41,14 @@ const END: u8 = 4;
 const PREPARED: u8 = 5;
 const DECISION: u8 = 6;
 
-/// The snapshot of a checkpoint in the making.
-pub(crate) struct Pin {
-    number: u64,
-    pub(crate) timestamp: Timestamp,
-    /// No version that a snapshot from here on sees may be dropped.
-    pub(crate) floor: Timestamp,
-    /// Rows that were changed since with timestamps up to the pin's, and those timestamps: the checkpoint shows what was
-    /// there before. A row cannot be changed so twice: a transaction is prepared later than all commits before it.
-    pub(crate) late: Map<(TableId, u32), Timestamp>,
-}
-
-impl Pin {
-    /// The version of a row that belongs to the checkpoint.
-    fn version<'a>(&self, fragment: &'a Fragment, row: u32) -> Option<(Timestamp, &'a [u8])> {
-        let mut snapshot = self.timestamp;
-        if !self.late.is_empty()
-            && let Some(late) = self.late.get(&(fragment.schema.id, row))
-        {
-            snapshot = Timestamp(late.0.saturating_sub(1));
-        }
-        fragment.visible_version(row, snapshot)
-    }
-}
-
 /// What a checkpoint begins with: whose state it is, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointHead {
+    /// Whose state it is.
     pub partition: PartitionId,
     /// The last log entry whose effects the checkpoint holds, and its term.
     pub index: u64,
+    /// The term of that entry.
     pub term: u64,
     /// The newest commit in it.
     pub timestamp: Timestamp,
@@ -137,6 +117,7 @@ impl CheckpointCursor {
         self.index
     }
 
+    /// The term of the entry at `index`.
     pub fn term(&self) -> u64 {
         self.term
     }

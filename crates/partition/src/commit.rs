@@ -1,45 +1,18 @@
 //! From proposals to applied entries.
 
-use std::sync::Arc;
-
 use raft::eraftpb::Entry;
 use shoal_planted::{Bug, is_planted};
-use shoal_types::{Error, PartitionId, Result, TableId, TableSchema, Timestamp, TransactionId, key_hash};
+use shoal_types::{Error, Result, TableId, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
 use crate::entry::{self, DecodedEntry, DecodedWrite};
 use crate::fragment::{Applied, NewRow};
-use crate::partition::Partition;
-use crate::two_phase::{Decision, transaction_lost};
+use crate::partition::{Partition, transaction_lost};
+use crate::proposal::{Change, Proposal};
 use crate::workspace::{NO_ROW, NO_WRITE, State, Transaction};
 
 /// Superseded versions that each commit clears away in passing.
 const GARBAGE_PER_COMMIT: usize = 4;
-
-/// An entry of this leader that has not been applied yet.
-pub(crate) struct Proposal {
-    pub(crate) index: u64,
-    term: u64,
-    /// Of whoever waits for it.
-    token: Option<CommitToken>,
-    pub(crate) change: Change,
-}
-
-pub(crate) enum Change {
-    /// The writes wait in the transaction's workspace.
-    Commit(TransactionId, Timestamp),
-    HomeCommit(TransactionId, Timestamp, Box<[PartitionId]>),
-    Prepare(TransactionId, PartitionId, Timestamp),
-    Decide(TransactionId, Decision),
-    Forget(Vec<TransactionId>),
-    Create(Arc<TableSchema>),
-    Drop(TableId),
-    Alter(Arc<TableSchema>),
-    /// Part of a commit to come: its writes up to this number.
-    Part(TransactionId, u32),
-    /// Parts before are void.
-    Void,
-}
 
 impl Partition {
     /// Proposes the transaction's writes as one log entry. `commit_timestamp` must be later than

@@ -17,10 +17,10 @@ use shoal_types::row::fixed_width;
 use shoal_types::{Error, Result, TableId, TableSchema, TransactionId};
 
 use crate::api::*;
-use crate::commit::Change;
 use crate::entry;
 use crate::fragment::Fragment;
 use crate::partition::{Partition, no_such_table};
+use crate::proposal::Change;
 use crate::workspace::{State, Transaction};
 
 impl Partition {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use shoal_types::{Error, PartitionId, Result, TableId, TableSchema, Timestamp, TransactionId};
 
-use crate::two_phase::Decision;
+use crate::decision::Decision;
 use crate::workspace::{NO_ROW, NO_WRITE, Transaction};
 
 const COMMIT: u8 = 1;

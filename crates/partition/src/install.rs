@@ -19,40 +19,15 @@
 //!
 //! Entries that Raft finds committed meanwhile wait; those behind the checkpoint are applied at the end.
 
-use raft::eraftpb::Entry;
 use shoal_types::{Error, Result};
 
 use crate::api::SavepointMark;
 use crate::checkpoint::CheckpointHead;
+use crate::decision::TwoPhase;
+use crate::installing::Installing;
 use crate::locks::LockTable;
 use crate::partition::Partition;
 use crate::ranges::RangeLockTable;
-use crate::two_phase::TwoPhase;
-
-/// What has been read of a checkpoint that is being installed.
-#[derive(Default)]
-pub(crate) struct Installing {
-    pub(crate) begun: bool,
-    pub(crate) ended: bool,
-    pub(crate) table: Option<shoal_types::TableId>,
-    pub(crate) rows: u64,
-    pub(crate) undecided: u64,
-    /// The partition runs.
-    running: bool,
-    /// What was applied before a running partition's state was first replaced.
-    replaced: Option<u64>,
-    held_back: Vec<Entry>,
-}
-
-impl Installing {
-    /// Keeps committed entries for later while rows are being replaced; true if it does.
-    pub(crate) fn holds_back(&mut self, committed: &mut Vec<Entry>) -> bool {
-        if self.running {
-            self.held_back.append(committed);
-        }
-        self.running
-    }
-}
 
 impl Partition {
     /// Gets ready for the blocks of a checkpoint, from the first one on. A follower may also begin again.
@@ -108,6 +83,7 @@ impl Partition {
         self.group.pin_log(index);
     }
 
+    /// Ends one [`Partition::pin_log`] of this index.
     pub fn unpin_log(&mut self, index: u64) {
         self.group.unpin_log(index);
     }

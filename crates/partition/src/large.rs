@@ -17,14 +17,11 @@
 use shoal_types::{Result, TableId, Timestamp, TransactionId};
 
 use crate::api::*;
-use crate::commit::Change;
+use crate::decision::Decision;
 use crate::entry::{self, DecodedEntry, damaged};
-use crate::partition::Partition;
-use crate::two_phase::{Decision, transaction_lost};
+use crate::partition::{Ending, Partition, transaction_lost};
+use crate::proposal::Change;
 use crate::workspace::{State, Transaction};
-
-/// The default of [`PartitionConfig::slice_writes`]: some hundred microseconds of work.
-pub const SLICE_WRITES: usize = 512;
 
 /// Writes that are freed in a slice, for each that would be applied.
 const REMAINS_PER_WRITE: usize = 8;
@@ -45,13 +42,6 @@ impl CommitPart {
     pub fn bytes(&self) -> usize {
         self.data.len()
     }
-}
-
-/// A transaction that has ended and is not gone yet.
-pub(crate) struct Ending {
-    id: TransactionId,
-    /// Of whoever is told of the commit at its end.
-    token: Option<CommitToken>,
 }
 
 impl Partition {

@@ -14,10 +14,10 @@ use shoal_types::{Result, TransactionId};
 
 use crate::agreement::{Incarnation, LogEnd, Memory, ReplicaReport};
 use crate::api::*;
+use crate::decision::Decision;
 use crate::group::ReadKind;
 use crate::partition::Partition;
 use crate::time::Millis;
-use crate::two_phase::Decision;
 use crate::workspace::State;
 
 impl Partition {
@@ -71,10 +71,12 @@ impl Partition {
         self.group.is_single()
     }
 
+    /// What this replica is in its group just now.
     pub fn role(&self) -> Role {
         self.group.role()
     }
 
+    /// This replica leads; whether it may serve is a matter of its lease.
     pub fn is_leader(&self) -> bool {
         self.group.is_leader()
     }

@@ -8,9 +8,12 @@
 //! - concurrency: `locks` (rows), `wait_for` (deadlocks), `early` (locks that pass on before a flush), `large` (what goes on bit by bit), `ranges` (no phantoms), `workspace` (what a transaction has staged)
 //! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `prepared`, `definition`,
 //!   `checkpoint`
+//! - what these keep between two calls: `proposal`, `decision` (two-phase commit), `pin` (checkpoints), `installing`
 //! - `changes`: what the log tells of committed changes, for those that follow it from outside
 //! - replication: `group` (Raft) over `tail`, `time`, `lease`, `leadership`, `install`; `entry` (the log's format), `message`,
 //!   `outputs`
+
+#![warn(missing_docs)]
 
 mod agreement;
 mod api;
@@ -19,6 +22,7 @@ mod budget;
 mod changes;
 mod checkpoint;
 mod commit;
+mod decision;
 mod definition;
 mod early;
 mod entry;
@@ -26,16 +30,20 @@ mod fragment;
 mod group;
 mod hash_index;
 mod install;
+mod installing;
 mod key_bytes;
 mod large;
 mod leadership;
 mod lease;
 mod locks;
+mod map;
 mod message;
 mod numbers;
 mod outputs;
 mod partition;
+mod pin;
 mod prepared;
+mod proposal;
 mod ranges;
 mod read;
 mod scan;
@@ -60,8 +68,9 @@ pub use api::*;
 pub use budget::MemoryBudget;
 pub use changes::{ChangeKind, Followed, Gap, LoggedChange, LoggedWrite, OwnedWrite, Undecided};
 pub use checkpoint::{CheckpointCursor, CheckpointHead};
+pub use decision::{Confirmation, Decision, DecisionStart, HomeOutcome, Unconfirmed};
 pub use fragment::FragmentMemory;
-pub use large::{CommitPart, SLICE_WRITES};
+pub use large::CommitPart;
 pub use message::{decode_message, encode_message};
 pub use outputs::{HardState, Leadership, LogEntry, LogStart, Outputs, ReadState};
 pub use partition::{Activity, Partition};
@@ -69,5 +78,4 @@ pub use raft::eraftpb::Message;
 pub use scan::Cursor;
 pub use splice::ColumnSplice;
 pub use time::{Millis, Timing};
-pub use two_phase::{Confirmation, Decision, DecisionStart, HomeOutcome, Unconfirmed};
 pub use wait_for::{WaitEdge, is_deadlocked, victims, victims_of_both, waits_for_itself};

@@ -17,6 +17,7 @@ use raft::eraftpb::{Entry, Message};
 
 use crate::api::{CommitToken, WaitToken};
 
+/// What operations on a partition want done; see the head of this file for the order.
 #[derive(Default)]
 pub struct Outputs {
     /// Operations that may run again.
@@ -67,13 +68,16 @@ impl Outputs {
 /// The entry that a log begins behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogStart {
+    /// The entry's index.
     pub index: u64,
+    /// The entry's term.
     pub term: u64,
 }
 
 /// What a replica knows of its leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leadership {
+    /// The term that this replica is in.
     pub term: u64,
     /// This replica itself, another one, or nobody that is known.
     pub leader: Option<u64>,
@@ -82,7 +86,9 @@ pub struct Leadership {
 /// Raft's durable vote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HardState {
+    /// The newest term that this replica knows.
     pub term: u64,
+    /// The replica that it has voted for in this term, or zero.
     pub vote: u64,
     /// A lower bound of what is committed; a group of more than one replica applies no further at recovery.
     pub commit: u64,
@@ -91,7 +97,9 @@ pub struct HardState {
 /// An answer to `Partition::read_index`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadState {
+    /// What was committed when the question came: reads that have applied this are up to date.
     pub index: u64,
+    /// As it was given with the question.
     pub context: Vec<u8>,
 }
 
@@ -105,6 +113,7 @@ impl LogEntry {
         self.0.index
     }
 
+    /// The term of the leader that proposed it.
     pub fn term(&self) -> u64 {
         self.0.term
     }

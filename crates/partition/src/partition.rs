@@ -16,29 +16,28 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use shoal_planted::{Bug, is_planted};
-use shoal_types::{Error, ErrorCode, IndexId, Result, TableId, TableSchema, Timestamp, TransactionId};
+use shoal_types::{
+    Error, ErrorCode, IndexId, PartitionId, Result, TableId, TableSchema, Timestamp, TransactionId,
+};
 
 use crate::api::*;
-use crate::checkpoint::Pin;
-use crate::commit::Proposal;
+use crate::decision::TwoPhase;
 use crate::fragment::{Fragment, FragmentMemory};
 use crate::group::{Decided, Group};
-use crate::install::Installing;
-use crate::large::Ending;
+use crate::installing::Installing;
 use crate::locks::{Grant, LockTable};
+use crate::map::Map;
 use crate::outputs::{HardState, LogStart, Outputs};
+use crate::pin::Pin;
+use crate::proposal::Proposal;
 use crate::ranges::RangeLockTable;
-use crate::two_phase::TwoPhase;
 use crate::workspace::Transaction;
-
-/// Maps inside a partition hash without a random seed: the same inputs give the same outputs.
-pub(crate) type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
 /// Room for so many rows with old versions is kept.
 const GARBAGE_KEPT: usize = 4096;
 
+/// One partition of the database, as one of its replicas has it.
 pub struct Partition {
     pub(crate) config: PartitionConfig,
     pub(crate) outputs: Outputs,
@@ -93,15 +92,37 @@ pub struct Partition {
     broken: Option<String>,
 }
 
+/// A transaction that has ended and is not gone yet.
+pub(crate) struct Ending {
+    pub(crate) id: TransactionId,
+    /// Of whoever is told of the commit at its end.
+    pub(crate) token: Option<CommitToken>,
+}
+
 pub(crate) fn no_such_table(table: TableId) -> Error {
     Error::new(ErrorCode::NoSuchTable, format!("Table with id {table} doesn't exist"))
+}
+
+/// Error 1297: the coordinator must roll the transaction back.
+pub(crate) fn transaction_lost(transaction: TransactionId, partition: PartitionId) -> Error {
+    Error::new(
+        ErrorCode::GetTemporaryErrmsg,
+        format!(
+            "Transaction {transaction} lost what it had in partition {partition}, whose leader has changed, or a table \
+             of its; run it again"
+        ),
+    )
+    .rolling_back_transaction()
 }
 
 /// Everything but rows that a partition holds on to, for tests and status displays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
+    /// Transactions with locks or writes here.
     pub transactions: usize,
+    /// Locks of rows that are held.
     pub row_locks: usize,
+    /// Entries that were proposed here and have not been applied.
     pub proposals: usize,
     /// Transactions whose PREPARE entry is in the log and whose decision has not been applied.
     pub prepared: usize,
@@ -109,6 +130,7 @@ pub struct Activity {
     pub decisions: usize,
     /// Questions of followers that wait for something to be applied.
     pub followers: usize,
+    /// Versions that are kept for snapshots.
     pub old_versions: u64,
 }
 
@@ -151,6 +173,7 @@ impl Partition {
         }
     }
 
+    /// What the partition was made from.
     pub fn config(&self) -> &PartitionConfig {
         &self.config
     }
@@ -265,10 +288,12 @@ impl Partition {
         Ok(())
     }
 
+    /// The newest entry whose effects are here.
     pub fn applied_index(&self) -> u64 {
         self.applied_index
     }
 
+    /// The term of that entry.
     pub fn applied_term(&self) -> u64 {
         self.applied_term
     }
@@ -347,6 +372,7 @@ impl Partition {
         self.fragments.get(&table).map(|fragment| &**fragment).ok_or_else(|| no_such_table(table))
     }
 
+    /// A table's definition, if this partition has the table.
     pub fn schema(&self, table: TableId) -> Option<&Arc<TableSchema>> {
         self.fragments.get(&table).map(|fragment| &fragment.schema)
     }
@@ -363,6 +389,7 @@ impl Partition {
         self.fragment(table)?.layout.checked_row(row).map(|_| ())
     }
 
+    /// Rows and memory of a table, if this partition has the table.
     pub fn usage(&self, table: TableId) -> Option<FragmentUsage> {
         self.fragments.get(&table).map(|fragment| fragment.usage())
     }
@@ -402,6 +429,7 @@ impl Partition {
         }
     }
 
+    /// What the partition holds on to just now.
     pub fn activity(&self) -> Activity {
         Activity {
             transactions: self.transactions.len(),

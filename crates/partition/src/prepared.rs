@@ -14,10 +14,10 @@ use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, PartitionId, Result, Timestamp, TransactionId, key_hash};
 
 use crate::api::*;
+use crate::decision::Decision;
 use crate::entry::{self, DecodedEntry, DecodedPrepare, DecodedWrite};
 use crate::locks::{Acquired, LockKey};
 use crate::partition::Partition;
-use crate::two_phase::Decision;
 use crate::workspace::{NO_ROW, NO_WRITE, State, Transaction};
 
 impl Partition {

@@ -58,6 +58,7 @@ enum HashPosition {
 }
 
 impl Cursor {
+    /// A cursor in front of the first row of the range.
     pub fn new(table: TableId, index: IndexId, range: KeyBounds, direction: Direction) -> Cursor {
         Cursor {
             table,
@@ -76,6 +77,7 @@ impl Cursor {
         self.finished
     }
 
+    /// The keys that it goes over.
     pub fn range(&self) -> &KeyBounds {
         &self.range
     }

@@ -25,7 +25,9 @@ pub struct ColumnSplice<'a> {
     pub column: usize,
     /// Position in the column, which is not NULL and has the bytes that are removed.
     pub at: usize,
+    /// So many bytes go.
     pub removed: usize,
+    /// These come in their place.
     pub inserted: &'a [u8],
 }
 

@@ -21,8 +21,10 @@ use shoal_types::{Error, Result};
 pub struct Millis(pub u64);
 
 impl Millis {
+    /// The earliest reading.
     pub const ZERO: Millis = Millis(0);
 
+    /// So many milliseconds later.
     pub fn plus(self, ms: u64) -> Millis {
         Millis(self.0.saturating_add(ms))
     }
@@ -75,6 +77,7 @@ impl Timing {
         self.tick_ms
     }
 
+    /// How long a follower waits for a leader that it does not hear before it campaigns, at least.
     pub fn election_ms(&self) -> u64 {
         self.election_ticks * self.tick_ms
     }

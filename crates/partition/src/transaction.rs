@@ -6,8 +6,7 @@ use shoal_types::{Error, ErrorCode, Result, TableId, TransactionId, key_hash};
 
 use crate::api::*;
 use crate::locks::{Acquired, LockKey, Request};
-use crate::partition::Partition;
-use crate::two_phase::transaction_lost;
+use crate::partition::{Partition, transaction_lost};
 use crate::wait_for::WaitEdge;
 use crate::workspace::{State, Transaction, WaitingFor};
 
@@ -290,6 +289,7 @@ impl Partition {
         }
     }
 
+    /// The transaction has staged something here.
     pub fn has_writes(&self, transaction: TransactionId) -> bool {
         self.transaction(transaction).is_some_and(|transaction| !transaction.writes.is_empty())
     }

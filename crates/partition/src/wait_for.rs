@@ -12,7 +12,9 @@ type HashSet<K> = hashbrown::HashSet<K, foldhash::fast::FixedState>;
 /// A transaction waits for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaitEdge {
+    /// Who waits.
     pub waiter: TransactionId,
+    /// Whom it waits for.
     pub blocker: TransactionId,
     /// The blocker has what the waiter wants. Otherwise it waits for the same, and comes first.
     pub is_held: bool,

@@ -91,6 +91,8 @@ pub struct Part {
     pub term: u64,
     /// Writes staged.
     pub writes: u32,
+    /// How long ago its transaction joined its first partition, in milliseconds; 0: it has joined none.
+    pub joined_for_ms: u64,
 }
 
 #[derive(Clone, Debug)]

@@ -169,7 +169,9 @@ impl Process {
             let refusal = self.not_leader(env, part.partition);
             return Err(if part.term == 0 { refusal } else { Reply::Lost });
         }
-        if part.term == 0 && self.replicas[&part.partition].handing_over.is_some() {
+        let handing_over = self.replicas[&part.partition].handing_over;
+        if part.term == 0 && handing_over.is_some_and(|handing_over| !handing_over.admits(part.joined_for_ms, now))
+        {
             env.ctx.see(Sight::JoinRefused);
             return Err(self.not_leader(env, part.partition));
         }
@@ -306,7 +308,7 @@ impl Process {
         timestamp: Timestamp,
         token: CommitToken,
     ) -> Result<Option<CommitStart>> {
-        let Part { partition, transaction, term, writes } = *part;
+        let Part { partition, transaction, term, writes, .. } = *part;
         let part = PartHere { transaction, term, writes };
         two_phase::propose_end(self.partition(partition), part, end, timestamp, token)
     }
@@ -392,7 +394,7 @@ impl Process {
         match request {
             two_phase::Request::Prepare { participant, home } => {
                 let two_phase::Participant { partition, term, writes } = *participant;
-                let part = Part { partition, transaction, term, writes };
+                let part = Part { partition, transaction, term, writes, joined_for_ms: 0 };
                 if writes == 0 && self.awaits_predecessors(partition, transaction, token) {
                     return Ok(Served::Waits);
                 }
@@ -407,7 +409,7 @@ impl Process {
             }
             two_phase::Request::HomeCommit { home, after, participants } => {
                 let two_phase::Participant { partition, term, writes } = *home;
-                let part = Part { partition, transaction, term, writes };
+                let part = Part { partition, transaction, term, writes, joined_for_ms: 0 };
                 self.observe(*after);
                 let timestamp = self.timestamp_for(env, partition);
                 let token = CommitToken(self.next_token());

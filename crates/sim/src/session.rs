@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use shoal_partition::Millis;
 use shoal_two_phase::{self as two_phase, Answer, Coordinator, Participant, take_home};
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
@@ -50,6 +51,8 @@ pub struct Transaction {
     number: usize,
     script: Script,
     parts: BTreeMap<PartitionId, JoinedPart>,
+    /// When the first of them was joined.
+    first_joined: Option<Millis>,
     stage: Stage,
 }
 
@@ -253,13 +256,14 @@ impl Process {
             *made_by = number;
         }
         let joined = state.parts.entry(partition).or_insert(JoinedPart {
-            part: Part { partition, transaction, term: 0, writes: 0 },
+            part: Part { partition, transaction, term: 0, writes: 0, joined_for_ms: 0 },
             marked: false,
             first_writes: 0,
         });
         if let Operation::RollBackTo(mark) = &mut operation {
             *mark = joined.first_writes;
         }
+        joined.part.joined_for_ms = state.first_joined.map_or(0, |first| env.now.since(first));
         let part = joined.part;
         let marks = operation.writes() && !joined.marked;
         joined.marked |= marks;
@@ -274,7 +278,7 @@ impl Process {
     fn send_batch(&mut self, env: &mut Env<'_>, id: u64) {
         let Some((transaction, state)) = self.transaction_of(id) else { return };
         let Some(&(partition, _)) = state.script.operations.first() else { return };
-        let part = Part { partition, transaction, term: 0, writes: 0 };
+        let part = Part { partition, transaction, term: 0, writes: 0, joined_for_ms: 0 };
         state.parts.insert(partition, JoinedPart { part, marked: true, first_writes: 0 });
         state.stage = Stage::Committing;
         let operations: Vec<Operation> = state.script.operations.iter().map(|&(_, operation)| operation).collect();
@@ -385,6 +389,7 @@ impl Process {
         }
         if joined.part.term == 0 && term != 0 {
             joined.first_writes = writes;
+            state.first_joined.get_or_insert(env.now);
         }
         (joined.part.term, joined.part.writes) = (term, writes);
         let number = state.number;
@@ -531,7 +536,7 @@ fn begin_transaction(ctx: &mut Context, process: (NodeId, u64), script: Script) 
             ctx.history.begin_register_write(number, id, value);
         }
     }
-    Transaction { number, script, parts: BTreeMap::new(), stage: Stage::Working }
+    Transaction { number, script, parts: BTreeMap::new(), first_joined: None, stage: Stage::Working }
 }
 
 /// A list was read.

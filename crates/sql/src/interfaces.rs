@@ -12,11 +12,10 @@ use crate::ddl::defaults;
 use crate::dml::DefaultValue;
 use crate::dml::row::RowBuilder;
 use crate::frontend::{ConnectInfo, Frontend};
-use crate::server::{Server, SharedServer};
+use crate::read_only;
+use crate::server::{InterfaceStatus, Server};
 use crate::session::Session;
-
-/// Names and values that an interface adds to SHOW STATUS.
-pub type InterfaceStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
+use crate::shared_server::SharedServer;
 
 impl Server {
     /// The text of a global variable; empty if there is none of this name.
@@ -42,6 +41,11 @@ impl Server {
     /// What an account (user, host) may do with a table, see [`account::of_account`].
     pub fn rights(&self, key: &(String, String), is_trusted: bool, database: &str, table: &str) -> Privileges {
         account::of_account(&self.node.catalog(), key, is_trusted, database, table)
+    }
+
+    /// Whether writes of an account (user, host) are refused.
+    pub fn refuses_writes_of(&self, key: impl FnOnce() -> (String, String)) -> bool {
+        self.read_only.refuses(|| account::global_of(&self.node.catalog(), &key()).intersects(read_only::EXEMPT))
     }
 }
 

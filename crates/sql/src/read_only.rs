@@ -5,15 +5,13 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use shoal_types::{Error, ErrorCode, Result};
+use shoal_types::{Error, ErrorCode};
 
-use crate::account::{self, Privileges};
-use crate::server::Server;
-use crate::session::Session;
+use crate::account::Privileges;
 use crate::variables::Globals;
 
 /// Whom `read_only` does not concern, unless `super_read_only` is on.
-const EXEMPT: Privileges = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
+pub(crate) const EXEMPT: Privileges = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
 
 const OFF: u8 = 0;
 const BUT_FOR_ADMINISTRATORS: u8 = 1;
@@ -42,7 +40,7 @@ impl ReadOnly {
 
     /// Whether writes are refused of someone of whom `is_administrator` says whether he may administer.
     #[inline]
-    fn refuses(&self, is_administrator: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn refuses(&self, is_administrator: impl FnOnce() -> bool) -> bool {
         match self.0.load(Ordering::Acquire) {
             OFF => false,
             BUT_FOR_ADMINISTRATORS => !is_administrator(),
@@ -51,28 +49,10 @@ impl ReadOnly {
     }
 
     /// Error 1290, with the option that has refused.
-    fn refusal(&self) -> Error {
+    pub(crate) fn refusal(&self) -> Error {
         let option = if self.0.load(Ordering::Acquire) == FOR_ALL { "--super-read-only" } else { "--read-only" };
         let message =
             format!("The MySQL server is running with the {option} option so it cannot execute this statement");
         Error::new(ErrorCode::OptionPreventsStatement, message)
-    }
-}
-
-impl Server {
-    /// Whether writes of an account (user, host) are refused, for interfaces that have no sessions.
-    pub fn refuses_writes_of(&self, key: impl FnOnce() -> (String, String)) -> bool {
-        self.read_only.refuses(|| account::global_of(&self.node.catalog(), &key()).intersects(EXEMPT))
-    }
-}
-
-impl Session {
-    /// Before a statement that changes rows, definitions or accounts. Errors: 1290.
-    #[inline]
-    pub fn check_writable(&self) -> Result<()> {
-        match self.server.read_only.refuses(|| account::has_global(self, EXEMPT)) {
-            true => Err(self.server.read_only.refusal()),
-            false => Ok(()),
-        }
     }
 }

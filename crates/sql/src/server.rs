@@ -8,13 +8,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use shoal_cluster::{Catalog, Node};
 use shoal_types::{Error, ErrorCode, Result};
 
-use crate::account;
+use crate::account::bootstrap;
 use crate::account::limits::{AccountSlot, AccountUse};
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
-use crate::frontend::{Account, Compressions, ConnectInfo, Frontend};
 use crate::read_only::ReadOnly;
-use crate::session::{Session, SessionShared};
+use crate::session::SessionShared;
 use crate::user_locks::UserLockTable;
 use crate::variables::Globals;
 
@@ -43,6 +42,9 @@ pub struct TlsFacts {
     pub checks_clients: bool,
 }
 
+/// Names and values that an interface adds to SHOW STATUS.
+pub type InterfaceStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
+
 /// One per process.
 pub struct Server {
     pub node: Arc<Node>,
@@ -62,11 +64,11 @@ pub struct Server {
     tls: std::sync::OnceLock<Box<dyn TlsControl>>,
     password_key: std::sync::OnceLock<PublicKey>,
     pub max_used_connections: AtomicU32,
-    admitted: AtomicU32,
-    next_id: AtomicU32,
+    pub(crate) admitted: AtomicU32,
+    pub(crate) next_id: AtomicU32,
     started: Instant,
     listening: std::sync::OnceLock<(u16, String)>,
-    pub(crate) interface_status: std::sync::OnceLock<crate::interfaces::InterfaceStatus>,
+    pub(crate) interface_status: std::sync::OnceLock<InterfaceStatus>,
 }
 
 impl Server {
@@ -138,7 +140,7 @@ impl Server {
     /// Makes what a new data directory lacks: the account root@localhost without a password.
     pub async fn bootstrap(&self) -> Result<()> {
         let left_behind = publish::left_behind(&self.node).await;
-        publish::change(&self.node, |catalog| Ok((account::bootstrap(catalog, &left_behind), ()))).await
+        publish::change(&self.node, |catalog| Ok((bootstrap::bootstrap(catalog, &left_behind), ()))).await
     }
 
     /// Counts a connection of the account `key` against its limits. Errors: 1203, 1226.
@@ -198,92 +200,6 @@ impl Server {
     /// Microseconds since 1970 UTC.
     pub fn clock_micros(&self) -> i64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
-    }
-}
-
-/// The server as interfaces hold it.
-#[derive(Clone)]
-pub struct SharedServer(pub Arc<Server>);
-
-impl Frontend for SharedServer {
-    type Session = Session;
-
-    fn version(&self) -> &str {
-        VERSION
-    }
-
-    fn account(&self, user: &str, host: &str) -> Option<Account> {
-        crate::account::find(&self.0.node.catalog(), user, host)
-    }
-
-    async fn connect(&self, info: ConnectInfo) -> Result<Session> {
-        Session::open(Arc::clone(&self.0), info)
-    }
-
-    fn next_connection_id(&self) -> u32 {
-        self.0.next_id.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn admit(&self) -> Result<()> {
-        let limit = self.0.globals.read().unwrap_or_else(PoisonError::into_inner).max_connections();
-        let admitted = self.0.admitted.fetch_add(1, Ordering::AcqRel);
-        if u64::from(admitted) >= limit {
-            self.0.admitted.fetch_sub(1, Ordering::AcqRel);
-            return Err(Error::new(ErrorCode::ConCount, "Too many connections"));
-        }
-        Ok(())
-    }
-
-    fn release(&self) {
-        self.0.admitted.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    fn max_allowed_packet(&self) -> usize {
-        self.0.globals.read().unwrap_or_else(PoisonError::into_inner).max_allowed_packet()
-    }
-
-    fn connect_timeout_s(&self) -> u64 {
-        self.0.globals.read().unwrap_or_else(PoisonError::into_inner).connect_timeout_s()
-    }
-
-    fn count_encrypted_connect(&self, is_resumed: bool) {
-        self.0.encrypted_connects.fetch_add(1, Ordering::Relaxed);
-        self.0.resumed_connects.fetch_add(u64::from(is_resumed), Ordering::Relaxed);
-    }
-
-    fn requires_secure_transport(&self) -> bool {
-        self.0.global_text("require_secure_transport") == "ON"
-    }
-
-    fn compressions(&self) -> Compressions {
-        let permitted = self.0.global_text("protocol_compression_algorithms");
-        let permits = |name: &str| permitted.split(',').any(|one| one == name);
-        Compressions { zlib: permits("zlib"), zstd: permits("zstd"), uncompressed: permits("uncompressed") }
-    }
-
-    fn count_traffic(&self, received: u64, sent: u64) {
-        self.0.traffic_received.fetch_add(received, Ordering::Relaxed);
-        self.0.traffic_sent.fetch_add(sent, Ordering::Relaxed);
-    }
-
-    fn before_sleep(&self) {
-        self.0.node.flush_before_sleep();
-    }
-
-    fn fall_asleep(&self) {
-        self.0.node.fall_asleep();
-    }
-
-    fn release_memory(&self, seen: u64) -> u64 {
-        self.0.node.release_memory(seen)
-    }
-
-    fn wake(&self) {
-        self.0.node.wake();
-    }
-
-    fn count_aborted_connect(&self) {
-        self.0.aborted_connects.fetch_add(1, Ordering::Relaxed);
     }
 }
 

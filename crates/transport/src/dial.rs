@@ -47,6 +47,12 @@ impl Pause {
 }
 
 impl Transport {
+    /// Serves a link that is up until it closes.
+    async fn serve(&self, established: Established) {
+        let handler = Arc::clone(&self.handler);
+        established.link.serve(handler, established.socket, established.input).await;
+    }
+
     /// Keeps one lane to a peer up.
     pub(crate) async fn keep_dialled(self: Arc<Self>, peer: Arc<Peer>, lane: u16) {
         let mut pause = Pause::new(self.options.redial_pause_max);

@@ -22,8 +22,7 @@ use tokio::io::AsyncWriteExt;
 use crate::frame::{self, Class, Head, TooLarge};
 use crate::hello::{CLIENT, HELLO_BYTES_MAX, Hello};
 use crate::input::Input;
-use crate::link::Link;
-use crate::peer::{NotAdded, Peer};
+use crate::peer::{Link, NotAdded, Peer};
 use crate::shared;
 use crate::socket::{ReadHalf, Socket, Transporter};
 use crate::transport::Transport;
@@ -249,9 +248,9 @@ impl Transport {
         greeted: Instant,
     ) -> Result<Established, HandshakeError> {
         let (read, write) = socket.split(memory)?;
-        let handler = Arc::clone(&self.handler);
+        let clock = Arc::clone(&self.clock);
         let options = self.options.link();
-        let link = Link::new(Arc::clone(peer), theirs.lane, theirs.incarnation, handler, options, write);
+        let link = Link::new(Arc::clone(peer), theirs.lane, theirs.incarnation, clock, options, write);
         match peer.add(&link, theirs, greeted) {
             Ok(()) => {
                 peer.deliver(&*self.handler);

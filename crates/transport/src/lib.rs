@@ -15,15 +15,16 @@
 
 #![warn(missing_docs)]
 
+mod call;
 mod calls;
 mod client;
 mod cut_off;
 mod dial;
 mod frame;
+mod handler;
 mod handshake;
 mod hello;
 mod input;
-mod link;
 mod options;
 mod outbox;
 mod output;
@@ -31,15 +32,18 @@ mod peer;
 mod proof;
 mod responder;
 mod ring;
+mod served;
 mod shared;
 mod socket;
 pub mod time_slice;
 mod transport;
 pub mod worker_loop;
 
-pub use calls::{Call, CallError, Reply};
+pub use call::Call;
+pub use calls::{CallError, Reply};
 pub use client::{Client, ClientError};
 pub use frame::{HEADER_BYTES, PAYLOAD_BYTES_MAX};
+pub use handler::Handler;
 pub use hello::{
     CLIENT, CLUSTER_NAME_BYTES_MAX, DETAILS_BYTES_MAX, Hello, LANES_MAX, NODE_ID_MAX, PROTOCOL_VERSION,
 };
@@ -48,4 +52,4 @@ pub use peer::{Block, PeerState};
 pub use responder::{Cancelled, Responder};
 pub use shared::look_in_passing;
 pub use socket::Transporter;
-pub use transport::{Handler, Transport};
+pub use transport::Transport;

@@ -7,7 +7,6 @@ use shoal_types::NodeId;
 use crate::cut_off::CutOffPauses;
 use crate::frame::PAYLOAD_BYTES_MAX;
 use crate::hello::{CLUSTER_NAME_BYTES_MAX, DETAILS_BYTES_MAX, Hello, LANES_MAX, NODE_ID_MAX};
-use crate::link::LinkOptions;
 use crate::socket::Transporter;
 
 /// Another node, as the configuration has it.
@@ -51,6 +50,15 @@ pub struct TransportOptions {
     pub transporter: Transporter,
     /// Bytes that may wait on one link before one-way frames are dropped and calls wait.
     pub unsent_bytes_max: usize,
+}
+
+/// What links need to know of the options.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkOptions {
+    pub heartbeat: Duration,
+    pub heartbeats_missed_max: u32,
+    pub unsent_bytes_max: usize,
+    pub cut_off: CutOffPauses,
 }
 
 impl Default for TransportOptions {

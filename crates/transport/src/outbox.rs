@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use crate::link::Link;
+use crate::peer::Link;
 use crate::shared;
 
 #[derive(Default)]

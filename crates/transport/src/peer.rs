@@ -1,8 +1,16 @@
 //! What is known of one other node: its links by lane, which of its processes they lead to, and what the handler is told.
 //!
+//! A link is one connection to the peer, after its handshake. A link that closes fails the calls that wait on it; nothing is ever sent
+//! twice. What goes out over it is in `send` and `write`, what comes in is in `serve`.
+//!
 //! All links of a peer lead to one incarnation. A hello of another one is let in only when the links to the old one are
-//! gone (`admit` in `handshake` sees to that). The handler hears of a peer in order and one thing at a time, and never
+//! gone (`make_way` in `handshake` sees to that). The handler hears of a peer in order and one thing at a time, and never
 //! under a lock: events wait in a queue, and whichever thread finds it unattended empties it.
+
+mod report;
+mod send;
+mod serve;
+mod write;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,13 +18,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use shoal_types::NodeId;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
+use crate::calls::Calls;
 use crate::cut_off::{CutOff, CutOffPauses};
 use crate::hello::Hello;
-use crate::link::Link;
-use crate::socket::Transporter;
-use crate::transport::Handler;
+use crate::options::LinkOptions;
+use crate::output::Output;
+use crate::served::Served;
+use crate::socket::{Transporter, WriteHalf};
+
+pub use report::PeerState;
+
+/// The node's hybrid logical clock, which goes out with every frame.
+pub(crate) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// A cut wire, for tests: bytes neither leave nor arrive, and nothing is closed because of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,34 +42,8 @@ pub struct Block {
     pub outbound: bool,
 }
 
-/// What `Transport::peer_state` tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PeerState {
-    /// Which node it is.
-    pub node: NodeId,
-    /// Where the peer listens, if it does.
-    pub address: Option<String>,
-    /// At least one link is up.
-    pub is_up: bool,
-    /// Links that are up.
-    pub links: usize,
-    /// What the first of them goes through.
-    pub transporter: Option<Transporter>,
-    /// The peer's process that was last connected; 0 before the first.
-    pub incarnation: u64,
-    /// There is proof that the process `incarnation` is gone.
-    pub is_dead: bool,
-    /// When it last went up or down.
-    pub since: Instant,
-    /// Over all links, since this process began.
-    pub bytes_received: u64,
-    /// Over all links, since this process began.
-    pub bytes_sent: u64,
-    /// Why the last link broke or was refused.
-    pub last_trouble: Option<String>,
-}
-
-enum Event {
+/// What the handler is to hear of.
+pub(crate) enum Event {
     Up(Box<Hello>),
     Down(u64),
     Dead(u64),
@@ -88,6 +77,7 @@ impl State {
     }
 }
 
+/// Another node, or a client.
 pub(crate) struct Peer {
     pub node: NodeId,
     pub address: Option<String>,
@@ -105,6 +95,33 @@ pub(crate) struct Peer {
     changes: watch::Sender<u64>,
     bytes_received: AtomicU64,
     bytes_sent: AtomicU64,
+}
+
+/// One connection to the peer.
+pub(crate) struct Link {
+    peer: Arc<Peer>,
+    pub lane: u16,
+    pub incarnation: u64,
+    clock: Clock,
+    options: LinkOptions,
+    socket: WriteHalf,
+    output: Mutex<Output>,
+    calls: Mutex<Calls>,
+    served: Mutex<Served>,
+    /// The link's own task has something to look at: the socket is full, a block was lifted, the link closed.
+    attention: Notify,
+    is_closed: AtomicBool,
+    /// Frames may still be handled: its reader has not ended.
+    is_read: AtomicBool,
+    reads: AtomicU64,
+    writes: AtomicU64,
+    pongs: AtomicU64,
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Link {{ node: {}, lane: {} }}", self.node(), self.lane)
+    }
 }
 
 /// Why a link is not taken, after all.
@@ -288,38 +305,8 @@ impl Peer {
         self.state().cut_off.left(Instant::now())
     }
 
-    /// What a peer that is kept away is told.
-    pub(crate) fn cut_off_refusal(&self, me: NodeId) -> Option<String> {
-        let state = self.state();
-        state.cut_off.left(Instant::now())?;
-        let (node, reason) = (self.node, state.cut_off.reason());
-        Some(format!(
-            "node {me} keeps node {node} away for a while: {reason}; look for damage on the host of node {node}"
-        ))
-    }
-
-    /// One side refused the other.
-    pub(crate) fn was_refused(&self, reason: &str) {
-        let mut state = self.state();
-        state.last_trouble = Some(reason.to_string());
-        if state.refusal.as_deref() != Some(reason) {
-            state.refusal = Some(reason.to_string());
-            state.events.push_back(Event::Refused(reason.to_string()));
-        }
-    }
-
-    /// The other side takes no link for a while.
-    pub(crate) fn was_kept_away(&self, reason: &str) {
-        let mut state = self.state();
-        state.last_trouble = Some(reason.to_string());
-        if state.refusal.as_deref() != Some(reason) {
-            state.refusal = Some(reason.to_string());
-            state.events.push_back(Event::KeptAway(reason.to_string()));
-        }
-    }
-
-    /// Tells the handler what has happened, unless another thread is at it.
-    pub(crate) fn deliver(&self, handler: &dyn Handler) {
+    /// Tells what has happened, in its order, unless another thread is at it.
+    pub(crate) fn tell_events(&self, mut tell: impl FnMut(Event)) {
         let mut state = self.state();
         if state.is_delivering {
             return;
@@ -327,14 +314,7 @@ impl Peer {
         state.is_delivering = true;
         while let Some(event) = state.events.pop_front() {
             drop(state);
-            match event {
-                Event::Up(hello) => handler.on_up(self.node, &hello),
-                Event::Down(incarnation) => handler.on_down(self.node, incarnation),
-                Event::Dead(incarnation) => handler.on_dead(self.node, incarnation),
-                Event::Refused(reason) => handler.on_refused(self.node, &reason),
-                Event::KeptAway(reason) => handler.on_kept_away(self.node, &reason),
-                Event::CutOff(reason, pause) => handler.on_cut_off(self.node, &reason, pause),
-            }
+            tell(event);
             state = self.state();
         }
         state.is_delivering = false;
@@ -352,24 +332,6 @@ impl Peer {
     pub(crate) fn is_missing(&self) -> bool {
         let state = self.state();
         state.incarnation != 0 && state.links == 0 && state.dead_since.is_none()
-    }
-
-    pub(crate) fn snapshot(&self) -> PeerState {
-        let transporter = self.links().first().map(|link| link.transporter());
-        let state = self.state();
-        PeerState {
-            node: self.node,
-            address: self.address.clone(),
-            is_up: state.links > 0,
-            links: state.links,
-            transporter,
-            incarnation: state.incarnation,
-            is_dead: state.dead_since.is_some(),
-            since: state.since,
-            bytes_received: self.bytes_received.load(Ordering::Relaxed),
-            bytes_sent: self.bytes_sent.load(Ordering::Relaxed),
-            last_trouble: state.last_trouble.clone(),
-        }
     }
 
     pub(crate) fn count_received(&self, bytes: usize) {
@@ -423,5 +385,96 @@ impl Peer {
     /// Keeps the socket of a closed link open until the block is lifted.
     pub(crate) fn bury(&self, link: Arc<Link>) {
         self.state().buried.push(link);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing that panics runs under these locks but payload writers, whose half frames are taken back.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Link {
+    pub(crate) fn new(
+        peer: Arc<Peer>,
+        lane: u16,
+        incarnation: u64,
+        clock: Clock,
+        options: LinkOptions,
+        socket: WriteHalf,
+    ) -> Arc<Link> {
+        Arc::new(Link {
+            peer,
+            lane,
+            incarnation,
+            clock,
+            options,
+            socket,
+            output: Mutex::default(),
+            calls: Mutex::default(),
+            served: Mutex::default(),
+            attention: Notify::new(),
+            is_closed: AtomicBool::new(false),
+            is_read: AtomicBool::new(false),
+            reads: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+            pongs: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn node(&self) -> NodeId {
+        self.peer.node
+    }
+
+    pub(crate) fn transporter(&self) -> Transporter {
+        self.socket.transporter()
+    }
+
+    pub(crate) fn has_received(&self) -> bool {
+        self.reads.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn calls(&self) -> MutexGuard<'_, Calls> {
+        lock(&self.calls)
+    }
+
+    pub(crate) fn served(&self) -> MutexGuard<'_, Served> {
+        lock(&self.served)
+    }
+
+    /// Pings that were answered so far.
+    pub(crate) fn pongs(&self) -> u64 {
+        self.pongs.load(Ordering::Relaxed)
+    }
+
+    /// Ends the link; the reason is for the operator. The handler hears of it from the link's own task, because the
+    /// current thread may hold locks that the handler needs.
+    pub(crate) fn close(self: &Arc<Self>, reason: &str) {
+        let Some(mut wakers) = lock(&self.output).close() else { return };
+        self.is_closed.store(true, Ordering::Release);
+        wakers.append(&mut self.calls().close());
+        wakers.append(&mut self.served().close());
+        self.peer.remove(self, reason);
+        if self.peer.is_outbound_blocked() {
+            // The peer must not notice through a wire that is cut.
+            self.peer.bury(Arc::clone(self));
+        } else {
+            self.socket.shutdown();
+        }
+        self.attention.notify_one();
+        wakers.into_iter().for_each(std::task::Waker::wake);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// A frame of it may be being handled just now.
+    pub(crate) fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Acquire)
+    }
+
+    /// A block was set or lifted.
+    pub(crate) fn look_again(&self) {
+        self.attention.notify_one();
     }
 }

@@ -3,67 +3,21 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use shoal_types::NodeId;
 use tokio::sync::{mpsc, watch};
 
-use crate::calls::{Call, CallError};
+use crate::call::Call;
+use crate::calls::CallError;
+use crate::handler::Handler;
 use crate::hello::{CLIENT, Hello, NODE_ID_MAX};
 use crate::input::Input;
-use crate::link::Link;
 use crate::options::TransportOptions;
 use crate::outbox;
-use crate::peer::{Block, Peer, PeerState};
-use crate::responder::Responder;
+use crate::peer::{Block, Clock, Link, Peer, PeerState};
 use crate::shared;
 use crate::socket::DetachedSocket;
-
-/// What a node does with what comes in. The methods are called by the transport's own tasks on worker threads, never from
-/// within an operation of the transport, so they may take whatever locks callers of the transport hold. They must not
-/// block.
-pub trait Handler: Send + Sync + 'static {
-    /// Accepts or refuses a peer. The sentence tells an operator what to do; the peer reports it too.
-    fn check(&self, theirs: &Hello) -> Result<(), String>;
-
-    /// The node's hybrid logical clock, which goes out with every frame. Called under locks of the transport.
-    fn clock(&self) -> u64 {
-        0
-    }
-
-    /// A peer's clock when it sent the frame that is handled next.
-    ///
-    /// # Errors
-    /// No node's clock shows that: the frame is not handled, and the peer is cut off, with this reason.
-    fn observe_clock(&self, _clock: u64) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// A one-way frame. Frames of one lane come in the order in which they were sent.
-    fn on_message(&self, from: NodeId, kind: u8, payload: &[u8]);
-
-    /// A call. Answer at once, or `spawn_local` what answers later.
-    fn on_request(&self, from: NodeId, kind: u8, payload: &[u8], responder: Responder);
-
-    /// The first link to this incarnation of the peer is up.
-    fn on_up(&self, peer: NodeId, hello: &Hello);
-
-    /// The last link to this incarnation broke. It may live, unreachable; it may come back.
-    fn on_down(&self, peer: NodeId, incarnation: u64);
-
-    /// Proof that the process is gone: on this host its address refuses connections while no link is up (see `proof`), or a newer
-    /// incarnation has come. Once an incarnation, after `on_down`.
-    fn on_dead(&self, peer: NodeId, incarnation: u64);
-
-    /// One side refused the other. Told again only when the reason changes.
-    fn on_refused(&self, peer: NodeId, reason: &str);
-
-    /// What came from the peer cannot be what a node sends: no link to it is made for so long.
-    fn on_cut_off(&self, _peer: NodeId, _reason: &str, _pause: Duration) {}
-
-    /// The peer has cut this node off, and takes no link for a while. Told again only when the reason changes.
-    fn on_kept_away(&self, _peer: NodeId, _reason: &str) {}
-}
 
 /// A socket that said hello, on its way to the worker of its lane.
 pub(crate) struct Arrival {
@@ -84,6 +38,8 @@ pub struct Transport {
     id: u64,
     pub(crate) options: TransportOptions,
     pub(crate) handler: Arc<dyn Handler>,
+    /// The handler's.
+    pub(crate) clock: Clock,
     me: Mutex<Hello>,
     peers: Vec<OnceLock<Arc<Peer>>>,
     listener: Mutex<Option<TcpListener>>,
@@ -122,6 +78,10 @@ impl Transport {
         let (to_tell, telling) = mpsc::unbounded_channel();
         Arc::new(Transport {
             id: TRANSPORTS.fetch_add(1, Ordering::Relaxed),
+            clock: {
+                let handler = Arc::clone(&handler);
+                Arc::new(move || handler.clock())
+            },
             handler,
             me: Mutex::new(options.me.clone()),
             peers,
@@ -334,10 +294,5 @@ impl Transport {
         if let Some(peer) = self.peer(node) {
             peer.set_block(block);
         }
-    }
-
-    /// Serves a link that is up until it closes.
-    pub(crate) async fn serve(&self, established: crate::handshake::Established) {
-        established.link.serve(established.socket, established.input).await;
     }
 }

@@ -213,6 +213,7 @@ impl CommitDriver {
             snapshot: Timestamp::MAX,
             own_writes_before: SavepointMark::LATEST,
             lock_wait_ms: 0,
+            joined_for_ms: 0,
         };
         // What was planned by a definition that has been passed has ended there.
         protocol::put_work(&mut self.frame, &head, std::iter::empty(), std::iter::empty());

@@ -8,7 +8,7 @@
 //! has to be brought back to what is known before anything else is asked of it.
 
 use shoal_cluster::Place;
-use shoal_partition::SavepointMark;
+use shoal_partition::{Millis, SavepointMark};
 use shoal_types::NodeId;
 
 const ABSENT: u16 = u16::MAX;
@@ -45,6 +45,8 @@ pub(crate) struct Participants {
     list: Vec<Participant>,
     /// For every partition its place in `list`.
     places: Box<[u16]>,
+    /// When the first of them was joined.
+    first_joined: Option<Millis>,
     /// All writes in the order they were made.
     runs: Vec<Run>,
     run_closed: bool,
@@ -56,7 +58,15 @@ pub(crate) struct Participants {
 impl Participants {
     pub fn new(partitions: u32) -> Participants {
         let places = vec![ABSENT; partitions as usize].into_boxed_slice();
-        Participants { list: Vec::new(), places, runs: Vec::new(), run_closed: false, total: 0, bytes: 0 }
+        Participants {
+            list: Vec::new(),
+            places,
+            first_joined: None,
+            runs: Vec::new(),
+            run_closed: false,
+            total: 0,
+            bytes: 0,
+        }
     }
 
     #[inline]
@@ -89,12 +99,28 @@ impl Participants {
     }
 
     /// The transaction's part in the partition is with this leader. False: it is with another one, and lost.
-    pub fn check(&mut self, partition: u32, node: Option<NodeId>, term: u64) -> bool {
+    pub fn check(
+        &mut self,
+        partition: u32,
+        node: Option<NodeId>,
+        term: u64,
+        now: impl FnOnce() -> Millis,
+    ) -> bool {
         let participant = self.join(partition);
-        if participant.term == 0 {
+        let joins = participant.term == 0;
+        if joins {
             (participant.node, participant.term) = (node, term);
         }
-        (participant.node, participant.term) == (node, term)
+        let is_there = (participant.node, participant.term) == (node, term);
+        if joins && self.first_joined.is_none() {
+            self.first_joined = Some(now());
+        }
+        is_there
+    }
+
+    /// How long ago the first partition was joined, in milliseconds; 0 if none was.
+    pub fn joined_for_ms(&self, now: Millis) -> u64 {
+        self.first_joined.map_or(0, |joined| now.since(joined))
     }
 
     /// The partition is led where the transaction joined it, or has not been joined.
@@ -189,6 +215,7 @@ impl Participants {
         for participant in self.list.drain(..) {
             self.places[participant.partition as usize] = ABSENT;
         }
+        self.first_joined = None;
         self.runs.clear();
         self.total = 0;
         self.bytes = 0;
@@ -198,6 +225,18 @@ impl Participants {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_transaction_is_as_old_as_its_first_part() {
+        let mut participants = Participants::new(4);
+        participants.join(1);
+        assert_eq!(participants.joined_for_ms(Millis(50)), 0, "it has not been there yet");
+        assert!(participants.check(1, None, 7, || Millis(100)));
+        assert!(participants.check(2, Some(NodeId(2)), 3, || Millis(130)));
+        assert_eq!(participants.joined_for_ms(Millis(150)), 50);
+        participants.clear();
+        assert_eq!(participants.joined_for_ms(Millis(150)), 0);
+    }
 
     #[test]
     fn going_back_leaves_each_partition_with_what_it_had() {

@@ -171,6 +171,12 @@ impl Transaction {
             snapshot: work.snapshot,
             own_writes_before: work.own_writes_before,
             lock_wait_ms: u32::try_from(self.lock_wait_timeout.as_millis()).unwrap_or(u32::MAX),
+            joined_for_ms: match joined {
+                Some(participant) if participant.term == 0 => {
+                    u32::try_from(self.participants.joined_for_ms(self.node.now())).unwrap_or(u32::MAX)
+                }
+                _ => 0,
+            },
         };
         self.frame.clear();
         let used = if joined.is_some() { self.tables.as_slice() } else { &[] };
@@ -334,7 +340,8 @@ impl Transaction {
         let participant = self.participants.join(asked.partition);
         let known = participant.writes;
         participant.uncertain = false;
-        if !self.participants.check(asked.partition, Some(asked.node), term) || staged < known {
+        if !self.participants.check(asked.partition, Some(asked.node), term, || self.node.now()) || staged < known
+        {
             return Err(self.lose_part(asked.partition));
         }
         let mut outcome = Ok(());
@@ -389,10 +396,10 @@ impl Transaction {
             if tables.iter().any(|table| table.is_stale()) {
                 return Err(part_lost(partition));
             }
-            if participant.term == 0 && node.is_handed_over(partition) {
+            if participant.term == 0 && node.is_handed_over(partition, || participants.joined_for_ms(node.now())) {
                 return Err(not_leader(partition));
             }
-            if !participants.check(partition, None, guard.leader_term()) {
+            if !participants.check(partition, None, guard.leader_term(), || node.now()) {
                 return Err(part_lost(partition));
             }
         }

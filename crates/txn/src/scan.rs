@@ -275,6 +275,10 @@ impl InPlaceScan {
     ) -> Result<()> {
         let (mut walks, mut asked) = (Vec::new(), Vec::new());
         for partition in self.partitions.clone() {
+            if self.ahead.iter().any(|(walk, _)| walk.partition() == partition) {
+                // It has answered, and another one is asked once more.
+                continue;
+            }
             if let Some(node) = transaction.route(partition).await? {
                 let mut walk = self.walk_of(partition);
                 asked.push(walk.send(request, transaction, node, limit).await?);

@@ -6,9 +6,6 @@
 
 use std::borrow::Cow;
 
-use crate::collation::Collation;
-use crate::{Error, ErrorCode, Result};
-
 /// A character set that text can be stored in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Charset {
@@ -70,18 +67,6 @@ impl Charset {
         Charset::ALL.into_iter().find(|charset| charset.name().eq_ignore_ascii_case(name))
     }
 
-    /// Like [`Charset::by_name`] with the error a client gets: 1115 for a name MySQL does not know, 1235 for a set
-    /// of MySQL's that is not supported.
-    pub fn resolve(name: &str) -> Result<Charset> {
-        Charset::by_name(name).ok_or_else(|| {
-            if crate::collation::is_mysql_charset(name) {
-                Error::unsupported(format!("character set {}", name.to_ascii_lowercase()))
-            } else {
-                Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))
-            }
-        })
-    }
-
     pub fn name(self) -> &'static str {
         match self {
             Charset::Binary => "binary",
@@ -108,27 +93,6 @@ impl Charset {
             Charset::Binary | Charset::Ascii | Charset::Latin1 => 1,
             Charset::Utf8mb3 => 3,
             Charset::Utf8mb4 => 4,
-        }
-    }
-
-    pub fn default_collation(self) -> Collation {
-        match self {
-            Charset::Binary => Collation::BINARY,
-            Charset::Ascii => Collation::ASCII_GENERAL_CI,
-            Charset::Latin1 => Collation::LATIN1_SWEDISH_CI,
-            Charset::Utf8mb3 => Collation::UTF8MB3_GENERAL_CI,
-            Charset::Utf8mb4 => Collation::UTF8MB4_0900_AI_CI,
-        }
-    }
-
-    /// The set's code point order, which mixes of collations fall back to.
-    pub fn bin_collation(self) -> Collation {
-        match self {
-            Charset::Binary => Collation::BINARY,
-            Charset::Ascii => Collation::ASCII_BIN,
-            Charset::Latin1 => Collation::LATIN1_BIN,
-            Charset::Utf8mb3 => Collation::UTF8MB3_BIN,
-            Charset::Utf8mb4 => Collation::UTF8MB4_BIN,
         }
     }
 

@@ -13,6 +13,7 @@ mod aggregate;
 mod bytes;
 mod case;
 mod catalogue;
+mod charsets;
 mod like;
 mod padded;
 mod search;
@@ -240,7 +241,7 @@ impl Collation {
             Some(Method::Bytes) | None => bytes::append_escaped(prefix, &mut low),
             Some(method) => method.padded_key(prefix, &mut low).finish_prefix(),
         }
-        let high = crate::key::successor(&low);
+        let high = crate::bytes::successor(&low);
         (low, high)
     }
 
@@ -399,9 +400,4 @@ impl std::fmt::Display for Collation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// Whether MySQL has a character set of this name.
-pub(crate) fn is_mysql_charset(name: &str) -> bool {
-    catalogue::CATALOGUE.iter().any(|entry| entry.charset.eq_ignore_ascii_case(name))
 }

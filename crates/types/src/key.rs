@@ -5,7 +5,10 @@
 //! turned, floats have their order-preserving bits, DECIMAL is stored memcomparable already, strings are the
 //! collation's sort key with its terminator. A descending part is the same with every byte inverted.
 
-use crate::row::{RowLayout, RowRef, fixed_width, little_endian_word};
+pub use crate::bytes::successor;
+
+use crate::bytes::little_endian_word;
+use crate::row::{RowLayout, RowRef, fixed_width};
 use crate::schema::{Index, TableSchema};
 use crate::sql_type::{BaseType, SqlType};
 use crate::temporal::TimeZone;
@@ -134,14 +137,6 @@ impl KeyPart {
         self.invert(out, start);
         Ok(())
     }
-}
-
-/// The least key that is greater than every key with this prefix; `None` if there is none (all bytes 0xff).
-pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
-    let mut end = prefix[..=last].to_vec();
-    end[last] += 1;
-    Some(end)
 }
 
 /// Appends the memcomparable form of one stored, non-NULL column.

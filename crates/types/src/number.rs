@@ -161,28 +161,6 @@ pub fn parse_integer(text: &[u8]) -> Converted<i128> {
     Converted { truncated, ..result }
 }
 
-/// The integer nearest to the number that a text begins with, as columns take it ('1.9' is 2, '1e3' is 1000; halves
-/// are rounded away from zero). Clamped to -2^63 .. 2^64-1.
-pub fn parse_integer_rounded(text: &[u8]) -> Converted<i128> {
-    let prefix = NumberPrefix::of(text);
-    if prefix.fraction.is_empty() && prefix.exponent == 0 {
-        let mut result = parse_integer(prefix.text);
-        result.truncated = !prefix.is_whole;
-        return result;
-    }
-    let (least, greatest) = (i128::from(i64::MIN), i128::from(u64::MAX));
-    crate::Decimal::parse(text).and_then(|decimal| {
-        let rounded = decimal.scale() > 0 && decimal.round(0) != decimal;
-        let clamp_to = if decimal.is_negative() { least } else { greatest };
-        match decimal.to_i128() {
-            Some(number) if (least..=greatest).contains(&number) => {
-                Converted { rounded, ..Converted::exact(number) }
-            }
-            _ => Converted::clamped(clamp_to),
-        }
-    })
-}
-
 /// [`parse_integer`] clamped to i64.
 pub fn parse_i64(text: &[u8]) -> Converted<i64> {
     parse_integer(text).and_then(integer_to_i64)
@@ -527,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_of_casts_stop_at_the_point_and_those_of_columns_are_rounded() {
+    fn integers_of_casts_stop_at_the_point() {
         assert_eq!(parse_i64(b" 42 "), Converted::exact(42));
         assert_eq!(parse_i64(b"1.9"), Converted::truncated(1));
         assert_eq!(parse_i64(b"abc"), Converted::truncated(0));
@@ -535,11 +513,6 @@ mod tests {
         assert_eq!(parse_i64(b"-9223372036854775808"), Converted::exact(i64::MIN));
         assert_eq!(parse_u64(b"18446744073709551615"), Converted::exact(u64::MAX));
         assert_eq!(parse_u64(b"-1"), Converted::clamped(0));
-        assert_eq!(parse_integer_rounded(b"1.5").value, 2);
-        assert_eq!(parse_integer_rounded(b"-1.5").value, -2);
-        assert_eq!(parse_integer_rounded(b"1e3"), Converted::exact(1000));
-        assert_eq!(parse_integer_rounded(b"12x"), Converted::truncated(12));
-        assert!(parse_integer_rounded(b"1e30").out_of_range);
     }
 
     #[test]
@@ -583,7 +556,7 @@ mod tests {
 
         #[test]
         fn no_bytes_make_parsing_panic(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            let _ = (parse_i64(&bytes), parse_u64(&bytes), parse_f64(&bytes), parse_integer_rounded(&bytes));
+            let _ = (parse_i64(&bytes), parse_u64(&bytes), parse_f64(&bytes));
         }
     }
 }

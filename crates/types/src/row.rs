@@ -15,6 +15,7 @@ mod splice;
 
 pub use splice::Splice;
 
+pub use crate::bytes::little_endian_word;
 use crate::decimal::{Decimal, binary_size};
 use crate::sql_type::{BaseType, SqlType};
 use crate::temporal::{Date, DateTime, Time, TimeZone};
@@ -388,22 +389,6 @@ impl<'a> RowRef<'a> {
     /// Where the fixed-size part begins.
     pub fn fixed_offset(&self) -> usize {
         self.layout.fixed_offset
-    }
-}
-
-/// Up to 8 little-endian bytes as a word.
-#[inline]
-pub fn little_endian_word(bytes: &[u8]) -> u64 {
-    match *bytes {
-        // The widths of most columns: a load each.
-        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
-        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-        _ => {
-            let mut word = [0u8; 8];
-            let width = bytes.len().min(8);
-            word[..width].copy_from_slice(&bytes[..width]);
-            u64::from_le_bytes(word)
-        }
     }
 }
 

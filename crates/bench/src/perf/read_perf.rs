@@ -11,7 +11,7 @@ use serde_json::json;
 use shoal_client::Transporter;
 
 use crate::perf::outputs::Outputs;
-use crate::perf::ways::{HandlerSocket, Native, Place, Sql, Way};
+use crate::perf::ways::{HandlerSocket, Native, Operation, Place, Sql, Way};
 use crate::perf::{Measured, Where, define};
 
 #[derive(Args, Clone, Debug)]
@@ -68,19 +68,6 @@ impl Transport {
             Transport::Handlersocket => "handlersocket",
         }
     }
-}
-
-/// A way to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    SerialPrimary,
-    BatchPrimary,
-    SerialUnique,
-    BatchUnique,
-    IndexEqual,
-    IndexRange,
-    OrderedRange,
-    FilteredScan,
 }
 
 const OPERATIONS: [(Operation, &str); 8] = [

@@ -8,7 +8,6 @@ use std::time::Duration;
 use shoal_client::{Filter, LocalClient, Scan, Table, Value};
 use shoal_testkit::client::{self, Statement};
 
-use crate::perf::read_perf::Operation;
 use crate::perf::{log_in, told};
 
 pub(crate) const DATABASE: &str = "shoal_bench";
@@ -16,6 +15,19 @@ pub(crate) const TABLE: &str = "read_perf";
 /// Of the filtered scan: one row in so many passes.
 const ROWS_PER_MATCH: u64 = 100;
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A way to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    SerialPrimary,
+    BatchPrimary,
+    SerialUnique,
+    BatchUnique,
+    IndexEqual,
+    IndexRange,
+    OrderedRange,
+    FilteredScan,
+}
 
 /// Where in the table a step reads.
 #[derive(Clone, Copy)]

@@ -3,15 +3,14 @@
 //! Metadata locks are asked of the nodes that are there when a definition begins. A node that starts later, that was cut off from the
 //! definition's node, or a native client knows nothing of them, follows the dictionary, and would write to a table whose rows
 //! are being copied. So a definition that depends on what rows there are has its table held in the dictionary: every node that
-//! follows keeps its users out ([`MetadataLocks::hold`]), and partitions refuse what was planned on the version before.
+//! follows keeps its users out ([`MetadataLocks::hold`](crate::dictionary::metadata_lock::MetadataLocks::hold)), and partitions refuse what was planned on the version before.
 //!
 //! A hold ends with the change that the definition was for, or when the table is freed: by the definition that failed, or by
 //! the management nodes' leader, once the definition's node says that it does not want it any more, or is not there. All of these
 //! are changes of the dictionary, which come one after the other: a definition that was freed looks for its hold in the version that
 //! its change is planned on, and fails.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
+use std::collections::HashSet;
 
 use prost::Message;
 use shoal_types::{NodeId, Result, TableId};
@@ -20,22 +19,13 @@ use crate::base::errors::temporary;
 use crate::base::wait::lock;
 use crate::dictionary::Dictionary;
 use crate::dictionary::catalog::{Catalog, Change, Hold};
-use crate::dictionary::meta_group::WantedToken;
-use crate::dictionary::metadata_lock::{ExclusiveTables, MetadataLocks};
+use crate::dictionary::meta_state::WantedToken;
 use crate::dictionary::stored::StoredChanges;
 use crate::membership::messages::{Ask, LockTokens};
 use crate::membership::requests::REQUEST_TIMEOUT;
 
 /// How often the leader tries to free a table beside other changes of the dictionary, before it looks again.
 const TRIES: u32 = 10;
-
-/// What a node keeps for the holds of the dictionary.
-#[derive(Default)]
-pub(crate) struct Holds {
-    kept: Mutex<HashMap<TableId, ExclusiveTables>>,
-    /// Whose node did not answer when the leader looked last.
-    unanswered: Mutex<HashSet<(TableId, u64)>>,
-}
 
 /// A definition's hold of a table, from when its change is made on. Wanted until this is dropped.
 pub struct TableHold {
@@ -72,19 +62,6 @@ impl TableHold {
         match self.check(catalog) {
             Ok(()) => vec![Change::FreeTable(self.table)],
             Err(_) => Vec::new(),
-        }
-    }
-}
-
-impl Holds {
-    /// Keeps out of the held tables whoever begins to use them, before the catalog is seen by anybody.
-    pub(crate) fn follow(&self, catalog: &Catalog, locks: &std::sync::Arc<MetadataLocks>) {
-        let mut kept = lock(&self.kept);
-        kept.retain(|table, _| catalog.held.contains_key(table));
-        for id in catalog.held.keys() {
-            if let Some(table) = catalog.tables_by_id.get(id) {
-                kept.entry(*id).or_insert_with(|| locks.hold(table));
-            }
         }
     }
 }

@@ -11,8 +11,8 @@
 //! sees that they differ.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use prost::Message;
@@ -23,6 +23,7 @@ use crate::base::errors::temporary;
 use crate::base::wait::lock;
 use crate::dictionary::Dictionary;
 use crate::dictionary::catalog::Change;
+use crate::dictionary::meta_state::{BeingFilled, WantedToken};
 use crate::dictionary::metadata_lock::ExclusiveTables;
 use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
@@ -35,68 +36,6 @@ const WHILE_TABLES_ARE_KEPT: Patience =
     Patience { total: Duration::from_secs(3), without_majority: Duration::from_millis(200) };
 /// A node that is asked to follow meanwhile, and a native client always, is asked again after so long.
 const FOLLOW_ROUND: Duration = Duration::from_millis(500);
-
-/// What a node keeps for the dictionary of its cluster.
-#[derive(Default)]
-pub(crate) struct MetaState {
-    pub(crate) changing: tokio::sync::Mutex<()>,
-    pub(crate) compacting: tokio::sync::Mutex<()>,
-    pub(crate) fetching: tokio::sync::Mutex<()>,
-    pub(crate) reconciling: tokio::sync::Mutex<()>,
-    pub(crate) sequences: tokio::sync::Mutex<()>,
-    definitions: Arc<tokio::sync::Mutex<()>>,
-    definers: Mutex<HashMap<(NodeId, u64), tokio::sync::OwnedMutexGuard<()>>>,
-    /// Tables that definitions of other nodes have for themselves.
-    tables: Mutex<HashMap<(NodeId, u64), ExclusiveTables>>,
-    next_token: AtomicU64,
-    /// Tokens under which this node wants, or has, locks at other nodes.
-    wanted: Arc<Mutex<HashSet<u64>>>,
-    is_checking_locks: AtomicBool,
-    /// Tables that statements of this node are filling and nobody else sees yet.
-    being_filled: Arc<Mutex<HashSet<TableId>>>,
-}
-
-/// Tables that a statement is filling, until this is dropped: nobody takes them for what a crash has left behind.
-pub struct BeingFilled {
-    tables: Vec<TableId>,
-    all: Arc<Mutex<HashSet<TableId>>>,
-}
-
-impl Drop for BeingFilled {
-    fn drop(&mut self) {
-        let mut all = lock(&self.all);
-        for table in &self.tables {
-            all.remove(table);
-        }
-    }
-}
-
-/// A token is wanted until this is dropped.
-pub(crate) struct WantedToken {
-    token: u64,
-    wanted: Arc<Mutex<HashSet<u64>>>,
-}
-
-impl WantedToken {
-    pub(crate) fn get(&self) -> u64 {
-        self.token
-    }
-}
-
-impl MetaState {
-    /// A token that no other process has ever used, earlier ones of this node included.
-    pub(crate) fn new_token(&self, incarnation: u64) -> WantedToken {
-        let token = incarnation.wrapping_add(self.next_token.fetch_add(1, Ordering::Relaxed));
-        lock(&self.wanted).insert(token);
-        WantedToken { token, wanted: Arc::clone(&self.wanted) }
-    }
-}
-
-impl Drop for WantedToken {
-    fn drop(&mut self) {
-        lock(&self.wanted).remove(&self.token);
-    }
-}
 
 /// The right to change the dictionary; given back when dropped.
 #[derive(Default)]
@@ -114,7 +53,7 @@ pub(crate) struct TablesElsewhere {
 impl Drop for DefinitionLock {
     fn drop(&mut self) {
         if let Some((cluster, leader, token)) = self.held.take() {
-            cluster.tell(leader, Ask::UnlockDefinitions(token.token));
+            cluster.tell(leader, Ask::UnlockDefinitions(token.get()));
         }
     }
 }
@@ -122,7 +61,7 @@ impl Drop for DefinitionLock {
 impl Drop for TablesElsewhere {
     fn drop(&mut self) {
         for &node in &self.nodes {
-            self.cluster.tell(node, Ask::ReleaseTables(self.token.token));
+            self.cluster.tell(node, Ask::ReleaseTables(self.token.get()));
         }
     }
 }
@@ -231,7 +170,7 @@ impl Dictionary {
     pub async fn definition_lock(&self) -> Result<DefinitionLock> {
         let Some(cluster) = self.cluster() else { return Ok(DefinitionLock::default()) };
         let token = self.meta.new_token(cluster.incarnation);
-        let (leader, reply) = self.ask_meta_leader(cluster, Ask::LockDefinitions(token.token)).await?;
+        let (leader, reply) = self.ask_meta_leader(cluster, Ask::LockDefinitions(token.get())).await?;
         let held = DefinitionLock { held: Some((Arc::clone(cluster), leader, token)) };
         self.fetch_catalog(reply.value).await?;
         Ok(held)
@@ -284,7 +223,7 @@ impl Dictionary {
                 continue;
             }
             elsewhere.nodes.push(node);
-            self.exclusive_at(cluster, node, &ids, elsewhere.token.token, deadline).await?;
+            self.exclusive_at(cluster, node, &ids, elsewhere.token.get(), deadline).await?;
         }
         let here = here.ok_or_else(|| Error::unknown("internal: this node was not among those with sessions"))?;
         Ok((here, elsewhere))
@@ -470,13 +409,13 @@ mod tests {
             let Bed { node, .. } = &Bed::new().await;
             let me = node.cluster().unwrap().options.me;
             let wanted = node.meta.new_token(1 << 40);
-            for token in [7, wanted.token] {
+            for token in [7, wanted.get()] {
                 node.exclusive_tables_for(me, token, &[], Duration::ZERO).await.unwrap();
             }
             node.lock_definitions_for(me, 8).await.unwrap();
             node.release_unwanted_locks().await;
             let kept: Vec<_> = lock(&node.meta.tables).keys().copied().collect();
-            assert_eq!(kept, [(me, wanted.token)]);
+            assert_eq!(kept, [(me, wanted.get())]);
             assert!(lock(&node.meta.definers).is_empty());
             drop(wanted);
             node.release_unwanted_locks().await;

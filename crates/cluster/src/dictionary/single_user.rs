@@ -6,9 +6,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use shoal_types::{Error, ErrorCode, NodeId, Result};
+use shoal_types::{Error, ErrorCode, NodeId};
 
-use crate::dictionary::Dictionary;
 use crate::dictionary::catalog::Catalog;
 
 /// No system variable has such a name.
@@ -32,42 +31,20 @@ impl SingleUser {
         self.node.store(node, Ordering::Relaxed);
     }
 
-    fn get(&self) -> Option<NodeId> {
+    #[inline]
+    pub(super) fn get(&self) -> Option<NodeId> {
         let node = self.node.load(Ordering::Relaxed);
         (node != 0).then_some(NodeId(node))
     }
 }
 
-impl Dictionary {
-    /// The only node that serves statements on tables; `None`: all do.
-    #[inline]
-    pub fn single_user_node(&self) -> Option<NodeId> {
-        self.single_user.get()
-    }
-
-    /// Before a statement that uses tables.
-    ///
-    /// # Errors
-    /// Another node is in single user mode. The transaction is rolled back: its locks would be in that node's way.
-    #[inline]
-    pub fn check_single_user(&self) -> Result<()> {
-        match self.single_user.get() {
-            None => Ok(()),
-            Some(node) => self.check_is_single_user(node),
-        }
-    }
-
-    #[cold]
-    fn check_is_single_user(&self, node: NodeId) -> Result<()> {
-        if self.cluster().is_none_or(|cluster| cluster.options.me == node) {
-            return Ok(());
-        }
-        let message = format!(
-            "Got error 299 'Operation not allowed or aborted due to single user mode' from NDBCLUSTER; node {node} alone \
-             serves statements until EXIT SINGLE USER MODE"
-        );
-        Err(Error::new(ErrorCode::GetErrmsg, message).rolling_back_transaction())
-    }
+/// The answer to statements on tables on other nodes. The transaction is rolled back: its locks would be in that node's way.
+pub(super) fn refusal(node: NodeId) -> Error {
+    let message = format!(
+        "Got error 299 'Operation not allowed or aborted due to single user mode' from NDBCLUSTER; node {node} alone \
+         serves statements until EXIT SINGLE USER MODE"
+    );
+    Error::new(ErrorCode::GetErrmsg, message).rolling_back_transaction()
 }
 
 #[cfg(test)]

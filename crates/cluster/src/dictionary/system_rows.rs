@@ -12,7 +12,7 @@ use shoal_types::{Error, IndexId, Outcome, Result, TableId, TableSchema, Transac
 use crate::base::errors::temporary;
 use crate::dictionary::Dictionary;
 use crate::dictionary::fragments::{FragmentChange, propose};
-use crate::dictionary::meta_group::MetaState;
+use crate::dictionary::meta_state::MetaState;
 use crate::dictionary::unique::{base_primary_key as second_column, hidden_primary_key};
 use crate::membership::peers::Membership;
 use crate::membership::remote::not_leader;

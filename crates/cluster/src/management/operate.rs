@@ -388,7 +388,7 @@ mod tests {
     fn spare(
         without: &[u32],
         restart: bool,
-        change: impl Fn(&mut Vec<super::super::state::Known>),
+        change: impl Fn(&mut Vec<super::super::view::Known>),
     ) -> std::result::Result<(), String> {
         let mut known = all_started();
         change(&mut known);
@@ -397,7 +397,7 @@ mod tests {
         can_spare(&options, &ClusterView::of(&options, known), &without, restart)
     }
 
-    fn goes_away(id: usize) -> impl Fn(&mut Vec<super::super::state::Known>) {
+    fn goes_away(id: usize) -> impl Fn(&mut Vec<super::super::view::Known>) {
         move |known| {
             known[id - 1].peer.is_up = false;
             known[id - 1].state = None;
@@ -413,12 +413,12 @@ mod tests {
         assert!(error.contains("partition 0") && error.contains("(2)"), "{error}");
         // Without the witness two replicas are a majority, one is none.
         assert!(spare(&[1], false, goes_away(3)).is_err());
-        let behind = |known: &mut Vec<super::super::state::Known>| {
+        let behind = |known: &mut Vec<super::super::view::Known>| {
             known[0].state.as_mut().unwrap().partitions[2].behind = vec![2];
         };
         assert!(spare(&[1], false, behind).unwrap_err().contains("partition 2"));
         assert_eq!(spare(&[2], false, behind), Ok(()));
-        let amnesiac = |known: &mut Vec<super::super::state::Known>| {
+        let amnesiac = |known: &mut Vec<super::super::view::Known>| {
             known[1].state.as_mut().unwrap().partitions[0].amnesiac = true;
         };
         assert!(spare(&[1], false, amnesiac).is_err());
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_node_has_caught_up_when_its_leaders_say_so() {
-        let caught_up = |change: &dyn Fn(&mut Vec<super::super::state::Known>)| {
+        let caught_up = |change: &dyn Fn(&mut Vec<super::super::view::Known>)| {
             let mut known = all_started();
             change(&mut known);
             let options = options();

@@ -3,26 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_types::NodeId;
 use tokio::task::JoinSet;
 
 use super::Stop;
+use super::view::Known;
 use crate::management::Management;
 use crate::membership::messages::{Ask, NodeState, PartitionState, TransferState};
 use crate::membership::peers::{Membership, Peer};
 
 /// A node that does not answer for so long is shown as one that does not.
 const STATE_TIMEOUT: Duration = Duration::from_millis(1500);
-
-/// What is known here of a node of the configuration.
-#[derive(Clone, Debug)]
-pub(crate) struct Known {
-    pub id: NodeId,
-    /// What links tell; of this node itself it is made up.
-    pub peer: Peer,
-    /// Its own answer; `None`: it is not connected, or does not answer in time.
-    pub state: Option<NodeState>,
-}
 
 impl Management {
     /// What this node knows of itself.

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use shoal_types::NodeId;
 
-use super::state::Known;
 use crate::base::topology::{ClusterOptions, Roles};
 use crate::membership::messages::NodeState;
+use crate::membership::peers::Peer;
 
 /// NDB's states, as far as they can be told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,16 @@ pub(crate) struct NodeView {
     pub catch_up: Option<CatchUp>,
     /// Partitions of which this node's replica lacks something that is committed.
     pub behind: Vec<u32>,
+}
+
+/// What is known here of a node of the configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub id: NodeId,
+    /// What links tell; of this node itself it is made up.
+    pub peer: Peer,
+    /// Its own answer; `None`: it is not connected, or does not answer in time.
+    pub state: Option<NodeState>,
 }
 
 pub(crate) struct ClusterView {

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use shoal_types::NodeId;
 
-use super::state::Known;
-use super::view::{ClusterView, State, bytes_text, ranges};
+use super::view::{ClusterView, Known, State, bytes_text, ranges};
 use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
 use crate::membership::messages::{NodeState, PartitionState, TransferState};
 use crate::membership::peers::Peer;

@@ -17,7 +17,7 @@ use crate::membership::remote::{Call, Place, Remote, RequestError};
 const CLOCK_DIFFERENCE_MAX_US: u64 = 60_000_000;
 
 /// What nodes must have in common beside the frames' own version: raised when they cannot work together any more.
-pub(crate) const PROGRAM_VERSION: u32 = 8;
+pub(crate) const PROGRAM_VERSION: u32 = 9;
 
 /// What the crate above does with operations on partitions that this node leads.
 pub trait Operations: Send + Sync + 'static {

@@ -135,7 +135,7 @@ impl Node {
         node.start_lock_monitor()?;
         node.start_slices()?;
         if background_work {
-            node.keeper.start(Arc::downgrade(&node))?;
+            node.start_background_work()?;
         }
         Ok(node)
     }

@@ -7,31 +7,22 @@
 use std::ops::ControlFlow;
 
 use shoal_log::Lsn;
-use shoal_replication::{Durable, apply_durable, settle_durable};
+use shoal_replication::{apply_durable, settle_durable};
 use shoal_types::{Error, Result, Timestamp};
 
 use crate::base::wait::lock;
 use crate::replication::Replication;
+use crate::replication::completion_buffers::CompletionBuffers;
 use crate::replication::driver::Held;
 use crate::storage::partitions::PartitionGuard;
-use crate::storage::sequencer::{Appended, Appending, InLog};
-
-/// The hand-back's own buffers.
-#[derive(Default)]
-pub(crate) struct Completion {
-    taken: Vec<InLog>,
-    durable: Durable,
-    tokens: Vec<u64>,
-    definitions: Vec<(Box<dyn FnOnce() + Send>, u64)>,
-    barriers: Vec<u64>,
-}
+use crate::storage::sequencer::{Appended, Appending};
 
 impl Replication {
     /// Hands everything before `end` back to the partitions. Called when the log reports it durable, or at once when
     /// commits need not be durable.
     pub fn complete(&self, end: Lsn) {
         let mut completion = lock(&self.completion);
-        let Completion { taken, durable, tokens, definitions, barriers } = &mut *completion;
+        let CompletionBuffers { taken, durable, tokens, definitions, barriers } = &mut *completion;
         let Some(last) = self.take_due(end, taken) else {
             self.note_completed(end);
             return;

@@ -1,11 +1,9 @@
 //! What transactions over several nodes need to know of each other: where partitions are led, which snapshots peers may read,
 //! and which transactions the sessions of this node coordinate.
 
-use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
-use shoal_replication::PeerHorizons;
 use shoal_types::{NodeId, TableId, Timestamp, TransactionId};
 
 use crate::base::wait::lock;
@@ -14,16 +12,6 @@ use crate::replication::Replication;
 
 /// Bits of a transaction's id that count; those above name its coordinator's node.
 const TRANSACTION_COUNTER_BITS: u32 = 52;
-
-/// What this node knows of transactions and rows on the other nodes.
-#[derive(Debug, Default)]
-pub(crate) struct Peers {
-    horizons: Mutex<PeerHorizons>,
-    /// Transactions of this node's sessions that have a part on other nodes.
-    coordinated: Mutex<HashSet<TransactionId>>,
-    /// Rows of tables in the partitions that others lead, as they said last.
-    rows: Mutex<HashMap<(u32, TableId), u64>>,
-}
 
 impl Replication {
     /// Makes this node one of several. Once, before the first transaction; ids of transactions name the node from here on.

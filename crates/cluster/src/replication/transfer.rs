@@ -1,14 +1,12 @@
 //! Checkpoints on their way to replicas whose logs end before the leader's begins: requests and files around what `shoal_replication`
 //! decides ([`Sending`], [`Receiving`]).
 
-use std::collections::HashMap;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use shoal_log::checkpoint::{
     CheckpointNumber, CheckpointOptions, CheckpointReader, CheckpointWriter, FinishedCheckpoint,
 };
-use shoal_replication::{Copies, NotKept, Piece, Receiving, Sending, give_up};
+use shoal_replication::{NotKept, Piece, Receiving, Sending, give_up};
 use shoal_types::{Error, NodeId, Result};
 
 use crate::base::cluster_log::Severity;
@@ -18,25 +16,10 @@ use crate::base::wait::lock;
 use crate::membership::messages::{Ask, CheckpointPiece, ServiceReply};
 use crate::membership::peers::Membership;
 use crate::replication::Replication;
+use crate::replication::transfers::Progress;
 use crate::storage::records::group_of;
 
 const BLOCK_BYTES: usize = 256 << 10;
-
-/// Transfers that are under way.
-#[derive(Default)]
-pub(crate) struct Transfers {
-    outgoing: Mutex<HashMap<(u32, NodeId), Progress>>,
-    incoming: Mutex<Copies<CheckpointWriter>>,
-}
-
-/// How far a transfer is.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Progress {
-    pub sent_bytes: u64,
-    /// About how many there will be.
-    pub total_bytes: u64,
-    pub elapsed_ms: u64,
-}
 
 impl Replication {
     /// Begins to send what replicas are missing.

@@ -8,8 +8,7 @@
 //! (`shoal_transport::worker_loop`), `note_turn` and `flush_in_passing` by its sessions.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use shoal_log::InlineFlush;
 use shoal_types::Result;
@@ -18,33 +17,10 @@ use crate::base::errors::log_error;
 use crate::base::options::FlushBy;
 use crate::storage::Storage;
 
-/// How long flushes in sessions' own threads have taken of late.
-#[derive(Default)]
-pub(crate) struct InlineFlushes {
-    average_us: AtomicU64,
-    asked: AtomicU64,
-}
-
-/// Slower flushes are left to the log's writer: two thread switches count for little beside them.
-const INLINE_FLUSH_US_MAX: u64 = 2000;
-/// One in so many is tried nevertheless.
-const INLINE_FLUSH_TRIAL: u64 = 64;
 /// After so many turns of one session in a row a thread counts as its own.
 const ALONE_AFTER: u32 = 16;
 /// After so many turns without a sleep in between others are told what there is to flush and to send.
 const AWAKE_TURNS: u32 = 16;
-
-impl InlineFlushes {
-    fn is_worthwhile(&self) -> bool {
-        self.average_us.load(Ordering::Relaxed) <= INLINE_FLUSH_US_MAX
-            || self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(INLINE_FLUSH_TRIAL)
-    }
-
-    fn took(&self, time: Duration) {
-        let average = self.average_us.load(Ordering::Relaxed);
-        self.average_us.store((average * 7 + time.as_micros() as u64) / 8, Ordering::Relaxed);
-    }
-}
 
 /// Whether this thread calls [`Storage::flush_before_sleep`], and what for.
 #[derive(Clone, Copy, PartialEq, Eq)]

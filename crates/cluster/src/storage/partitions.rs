@@ -8,21 +8,6 @@ use shoal_partition::{Partition, WaitToken};
 
 use crate::storage::Storage;
 
-/// A partition on cache lines of its own.
-#[repr(align(128))]
-pub(crate) struct PartitionCell {
-    /// Whoever waits gets it in the end, and soon (parking_lot's eventual fairness): a long statement takes it again and again.
-    partition: parking_lot::Mutex<Partition>,
-    /// This node is a voter of the partition's group.
-    hosted: bool,
-}
-
-impl PartitionCell {
-    pub(crate) fn new(partition: Partition, hosted: bool) -> PartitionCell {
-        PartitionCell { partition: parking_lot::Mutex::new(partition), hosted }
-    }
-}
-
 /// A partition, held. What it wants woken is woken when it has been released.
 pub struct PartitionGuard<'a> {
     guard: parking_lot::MutexGuard<'a, Partition>,

@@ -2,16 +2,14 @@
 //!
 //! Whoever appends holds the sequencer, and gets timestamps under it: so timestamps rise with log positions.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
-use shoal_log::{AppendClass, Durability, LogBatch, Lsn, RECORD_HEADER_BYTES, RecordHeader};
+use shoal_log::{LogBatch, Lsn, RECORD_HEADER_BYTES, RecordHeader};
 use shoal_partition::Partition;
 use shoal_replication::{InFlight, LogRecord, take_records};
-use shoal_types::{Outcome, Result, TableId, Timestamp};
+use shoal_types::{Result, TableId, Timestamp};
 
-use crate::base::errors::{log_error, shutting_down};
-use crate::base::wait::lock;
-use crate::storage::Storage;
+use crate::base::errors::shutting_down;
 use crate::storage::records::{
     KIND_ENTRY, KIND_LOG_START, KIND_SEQUENCE, KIND_VOTE, META_GROUP, group_of, sequence_record, vote_record,
 };
@@ -19,9 +17,9 @@ use crate::storage::records::{
 /// What the order of the log is made under.
 #[derive(Default)]
 pub(crate) struct Sequencer {
-    batch: LogBatch,
+    pub(super) batch: LogBatch,
     /// Appended and not yet handed back, in log order.
-    in_flight: InFlight<Lsn, InLog>,
+    pub(super) in_flight: InFlight<Lsn, InLog>,
     /// The last record of the meta group.
     meta_index: u64,
     /// The log takes nothing more: the node is closing.
@@ -144,63 +142,6 @@ impl Sequencer {
             if let Some((table, bound)) = sequence.raise_bound() {
                 self.push_meta(KIND_SEQUENCE, &sequence_record(table, bound));
             }
-        }
-    }
-}
-
-impl Storage {
-    /// Whoever holds this appends.
-    #[inline]
-    pub(crate) fn sequencer(&self) -> MutexGuard<'_, Sequencer> {
-        lock(&self.sequencer)
-    }
-
-    /// Moves what may be handed back, now that the log reports `end`, into `taken`; where that ends, `None` if there is nothing.
-    pub(crate) fn take_due(&self, end: Lsn, taken: &mut Vec<InLog>) -> Option<Lsn> {
-        let durable = || self.log().durable_lsn();
-        lock(&self.sequencer).in_flight.take_due(end, durable, |in_log| taken.push(in_log))
-    }
-
-    pub(crate) fn check_not_stopped(&self) -> Result<()> {
-        match self.is_stopped() {
-            true => Err(shutting_down()),
-            false => Ok(()),
-        }
-    }
-
-    /// Appends what has been collected. After an error the partitions have entries that the log has not: the node
-    /// stops.
-    pub(crate) fn append_batch(&self, sequencer: &mut Sequencer) -> Result<Appending> {
-        let needs_flush = self.log().durability() == Durability::Disk;
-        let appended = match needs_flush {
-            true => self.log().append_unflushed(&sequencer.batch, AppendClass::Internal),
-            // The log's writer sees to it in its own time.
-            false => self.log().append(&sequencer.batch, AppendClass::Internal),
-        };
-        sequencer.batch.clear();
-        let batch = sequencer.in_flight.end_batch();
-        match appended {
-            Ok(end) => {
-                let must_sync = batch.must_sync;
-                sequencer.in_flight.appended(batch, end);
-                if must_sync && !needs_flush {
-                    // It is handed back when it is durable.
-                    self.log().request_sync();
-                }
-                Ok(Appending { end, signals: 0, needs_flush })
-            }
-            Err(error) => {
-                self.stop(&format!("the log refused a batch: {error}"));
-                Err(log_error(error).with_outcome(Outcome::Unknown))
-            }
-        }
-    }
-
-    /// Tells all that wait for the log that it will not come.
-    pub(crate) fn lose_in_flight(&self) {
-        let tokens: Vec<u64> = lock(&self.sequencer).in_flight.drain().map(|in_log| in_log.token).collect();
-        for token in tokens {
-            self.waits().signal_lost(token);
         }
     }
 }

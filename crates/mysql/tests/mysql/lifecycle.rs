@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::common::fake::State;
@@ -164,6 +165,41 @@ fn stopping_lets_statements_finish_and_closes_idle_connections() {
     stopper.join().unwrap();
     assert_eq!((sessions(&server), open(&server)), (0, 0));
     assert!(TcpStream::connect(("127.0.0.1", server.port)).is_err(), "nobody listens any more");
+}
+
+/// Links between nodes live on the workers' threads: those of a worker that was done ended while others had statements that wait for them.
+#[test]
+fn what_lives_on_a_worker_goes_on_until_the_last_statement_has_ended() {
+    let (called, calls) = std::sync::mpsc::channel();
+    let callers = Arc::new(Mutex::new(Vec::new()));
+    let made = Arc::clone(&callers);
+    let on_start = move |worker: usize| {
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        made.lock().unwrap().push(sender);
+        let called = called.clone();
+        tokio::task::spawn_local(async move {
+            while let Some(()) = receiver.recv().await {
+                called.send(worker).unwrap();
+            }
+        });
+    };
+    let mut server = Running::with_workers(State::default(), Some(Arc::new(on_start)));
+    let mut busy = Raw::root(server.port);
+    let mut idle = Raw::root(server.port);
+    busy.query("RELEASABLE");
+    eventually("the statement waits", || waiting(&server) == 1);
+    let stopping = server.take_server();
+    let stopper = std::thread::spawn(move || stopping.stop(PATIENCE));
+    assert_eq!(idle.receive_error().1, 1053);
+    idle.expect_end();
+    for caller in callers.lock().unwrap().iter() {
+        caller.send(()).expect("the worker goes on");
+    }
+    let mut answers: Vec<usize> = (0..2).map(|_| calls.recv_timeout(PATIENCE).expect("both answer")).collect();
+    answers.sort_unstable();
+    assert_eq!(answers, [0, 1]);
+    server.fake.release.notify_one();
+    stopper.join().unwrap();
 }
 
 #[test]

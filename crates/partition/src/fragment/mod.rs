@@ -92,6 +92,7 @@ pub struct FragmentMemory {
 }
 
 impl FragmentMemory {
+    /// The sum of both.
     pub fn plus(self, other: FragmentMemory) -> FragmentMemory {
         FragmentMemory {
             row_bytes: self.row_bytes + other.row_bytes,

@@ -5,25 +5,15 @@ use raft::{INVALID_ID, StateRole};
 use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, PartitionId, Result};
 
+use super::read_context::{READ_HEADER_BYTES, ReadKind};
 use super::{Group, raft_error};
 use crate::entry;
 use crate::lease::{asks_for_vote, stamp_of, take_stamp};
 use crate::outputs::{Outputs, ReadState};
 use crate::time::Millis;
 
-/// Replica, its life, number and kind, before a read's own context.
-pub(super) const READ_HEADER_BYTES: usize = 25;
-
 /// A message's term may be so far ahead of this replica's: what elections in a century come to.
 const TERMS_AHEAD_MAX: u64 = 1 << 32;
-
-/// Who wants to know the read index.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReadKind {
-    Caller = 0,
-    /// A replica that wants to know when it has caught up.
-    Amnesiac = 1,
-}
 
 impl Group {
     pub(crate) fn tick(&mut self, now: Millis, outputs: &mut Outputs) -> Result<()> {

@@ -7,16 +7,19 @@
 //! What Raft leaves open is decided beside it: when a leader may serve without asking (`lease`), which of a follower's
 //! messages need not wait for its disk, what the witness gets to see (`witness`), how much of the log is kept for
 //! replicas that are away and how they get what is not (`catch_up`), and what a replica that may have lost the end of
-//! its log must not do (`amnesia`). Batches to persist are numbered; [`Group::persisted`] takes the numbers back in
+//! its log must not do (`amnesiac`). Batches to persist are numbered; [`Group::persisted`] takes the numbers back in
 //! order.
 
 mod amnesia;
+mod amnesiac;
 mod catch_up;
+mod feeding;
 mod input;
 mod leader;
+mod read_context;
 mod witness;
 
-pub(crate) use self::input::ReadKind;
+pub(crate) use self::read_context::ReadKind;
 
 use raft::eraftpb::{Entry, Message, MessageType};
 use raft::{Config, INVALID_ID, RawNode, ReadOnlyOption, StateRole};
@@ -24,7 +27,7 @@ use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, PartitionId, Result};
 
 use self::amnesia::Amnesia;
-use self::witness::Feeding;
+use self::feeding::Feeding;
 use crate::api::PartitionConfig;
 use crate::lease::{Lease, Promise, stamp};
 use crate::outputs::{HardState, Leadership, LogEntry, LogStart, Outputs};

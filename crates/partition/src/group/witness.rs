@@ -12,44 +12,19 @@
 //! A witness that leads, because it holds the longest log, takes no proposals, never serves, feeds the data replicas and
 //! hands over to the first that has everything.
 
-use std::collections::VecDeque;
-
 use raft::eraftpb::Message;
 use raft::{INVALID_ID, ProgressState};
 use shoal_types::Result;
 
 use super::Group;
+use super::feeding::HEARTBEATS_MISSED_MAX;
 
-/// A data replica that has not answered for so many heartbeats, or that lacks what was in the log so long ago, does not
-/// keep up.
-const HEARTBEATS_MISSED_MAX: u64 = 3;
 /// Data replicas that keep up for so many heartbeats do not need the witness.
 const HEARTBEATS_UNTIL_SILENCE: u64 = 2;
 /// A snapshot on its way to the witness counts as lost after so many heartbeats.
 const HEARTBEATS_PER_SNAPSHOT: u64 = 4;
 /// The snapshot that never ends.
 const SILENCE: u64 = u64::MAX;
-
-/// The leader's care for the witness, anew in each term.
-#[derive(Default)]
-pub(super) struct Feeding {
-    silent: bool,
-    /// The tick since which all data replicas keep up.
-    healthy_since: Option<u64>,
-    /// The end of the log some heartbeats ago, and at each heartbeat since.
-    ends: VecDeque<u64>,
-    looked_at: u64,
-    /// The tick at which a snapshot was first seen to be on its way.
-    snapshot_since: Option<u64>,
-    /// The witness cannot vote until it has caught up; until when that was true at least.
-    ailing_until: u64,
-}
-
-impl Feeding {
-    pub(super) fn note_ailing(&mut self, tick: u64, heartbeat_ticks: u64) {
-        self.ailing_until = tick + heartbeat_ticks * HEARTBEATS_MISSED_MAX;
-    }
-}
 
 impl Group {
     /// The other data replicas.

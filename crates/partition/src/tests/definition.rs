@@ -1,7 +1,7 @@
 //! Definitions and the transactions that they meet.
 
 use super::*;
-use crate::two_phase::{Decision, DecisionStart};
+use crate::decision::{Decision, DecisionStart};
 
 fn altered() -> Arc<TableSchema> {
     Arc::new(TableSchema { version: 2, ..schema(IndexMethod::BTree) })

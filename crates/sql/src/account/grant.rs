@@ -32,7 +32,7 @@ pub fn grant(session: &mut Session, statement: &Grant) -> Result<Vec<Change>> {
         && !bits.contains(Privileges::CREATE)
         && catalog.table(&scope.database, &scope.table).is_none()
     {
-        return Err(crate::resolve::no_such_table(&scope.database, &scope.table));
+        return Err(crate::databases::no_such_table(&scope.database, &scope.table));
     }
     check_grantor(session, &catalog, &scope, bits)?;
     let mut changes = Vec::new();

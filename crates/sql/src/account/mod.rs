@@ -4,6 +4,7 @@
 //! sessions at their next statement. Privileges exist for everything, for databases (by pattern) and for tables. Columns
 //! have none of their own, and there are no roles.
 
+pub mod bootstrap;
 mod check;
 mod grant;
 pub mod limits;
@@ -19,10 +20,8 @@ pub use grant::grants_text;
 pub use matching::{find, find_user, host_matches, matching};
 pub use privilege::{Level, Privileges};
 
-use shoal_cluster::{Catalog, Change, User};
 use shoal_parser::ast::{AccountName, Statement};
-use shoal_types::password::DEFAULT_PLUGIN;
-use shoal_types::{Error, ErrorCode, Result, TableId};
+use shoal_types::{Error, ErrorCode, Result};
 
 use crate::session::Session;
 
@@ -43,23 +42,6 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<()> {
     }
     let node = std::sync::Arc::clone(&session.server.node);
     node.change(changes).await
-}
-
-/// What a start changes in the dictionary: a new data directory gets `root` with all privileges and no password, from the
-/// loopback interface alone; tables that a crash has left behind half made are dropped.
-pub fn bootstrap(catalog: &Catalog, left_behind: &[TableId]) -> Vec<Change> {
-    let mut changes = crate::ddl::publish::drop_hidden(catalog, left_behind);
-    if catalog.users.is_empty() {
-        let everything = Privileges::all_at(Level::Global).with(Privileges::GRANT_OPTION);
-        changes.push(Change::PutUser(User {
-            user: "root".to_owned(),
-            host: "localhost".to_owned(),
-            plugin: DEFAULT_PLUGIN.to_owned(),
-            grants: vec![(String::new(), String::new(), everything.0)],
-            ..User::default()
-        }));
-    }
-    changes
 }
 
 /// An account's user and host as statements name them: without a host it is `%`, hosts are in lower case.

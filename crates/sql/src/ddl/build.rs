@@ -5,8 +5,8 @@
 
 use shoal_types::schema::HIDDEN_KEY_COLUMN;
 use shoal_types::{
-    BaseType, Column, Error, ErrorCode, Index, IndexColumn, IndexId, IndexMethod, Result, SqlType, TableId,
-    TableSchema, Warning,
+    BaseType, Column, Error, ErrorCode, Index, IndexColumn, IndexId, Result, SqlType, TableId, TableSchema,
+    Warning,
 };
 
 use super::draft::{DraftKeyKind, NAME_LENGTH_MAX, PRIMARY, TableDraft};
@@ -240,19 +240,5 @@ pub fn keep_ids(built: &mut BuiltTable, present: &TableSchema, mut next_table_id
                 index.unique_table = index.unique.then(&mut next_table_id);
             }
         }
-    }
-}
-
-/// An index as the draft's keys make them.
-pub fn index(name: &str, columns: Vec<IndexColumn>, unique: bool, method: IndexMethod) -> Index {
-    Index {
-        id: IndexId(0),
-        name: name.to_owned(),
-        columns,
-        unique,
-        method,
-        invisible: false,
-        comment: String::new(),
-        unique_table: None,
     }
 }

@@ -12,11 +12,11 @@ use super::publish::{self, HiddenTable};
 use super::{column, defaults, errors, options, select};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
+use crate::databases::{self, no_such_table};
 use crate::dml::insert::insert;
 use crate::dml::load::insert_settings;
 use crate::dml::{Affected, InsertPlan, InsertSource};
 use crate::plan::QueryPlan;
-use crate::resolve::no_such_table;
 use crate::session::Session;
 use crate::session::plans::PlanKind;
 
@@ -30,7 +30,7 @@ pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Res
     super::database::check_changeable(session, &database)?;
     account::require(session, &database, Some(&name), Privileges::CREATE)?;
     let catalog = session.server.node.catalog();
-    let Some(present) = catalog.database(&database) else { return Err(errors::no_such_database(&database)) };
+    let Some(present) = catalog.database(&database) else { return Err(databases::no_such_database(&database)) };
     let collation = present.collation;
     if catalog.table(&database, &name).is_some() {
         return exists(session, statement, &name);
@@ -109,7 +109,7 @@ fn finish(session: &Session, draft: TableDraft, notes: &mut Vec<Warning>) -> Res
 /// What must still be true when the table appears. `Ok(false)`: it is there already, and that was allowed.
 fn check_name_is_free(catalog: &Catalog, statement: &CreateTable, schema: &TableSchema) -> Result<bool> {
     if catalog.database(&schema.database).is_none() {
-        return Err(errors::no_such_database(&schema.database));
+        return Err(databases::no_such_database(&schema.database));
     }
     match catalog.table(&schema.database, &schema.name) {
         Some(_) if statement.if_not_exists => Ok(false),

@@ -2,32 +2,17 @@
 
 use std::sync::{Arc, PoisonError};
 
-use shoal_cluster::{Catalog, Change};
+use shoal_cluster::Change;
 use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
 use super::draft::check_object_name;
-use super::{errors, lock, options, publish};
+use super::{lock, options, publish};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
+use crate::databases::{self, is_system};
 use crate::dml::Affected;
 use crate::session::Session;
-
-/// Databases that exist without being in the dictionary.
-const SYSTEM_DATABASES: &[&str] = &["information_schema", "performance_schema", "mysql", "sys"];
-
-/// Whether the database is one of the system's own, which statements cannot change.
-pub fn is_system(name: &str) -> bool {
-    SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name))
-}
-
-/// Errors: 1049.
-pub fn check_exists(catalog: &Catalog, name: &str) -> Result<()> {
-    if is_system(name) || catalog.database(name).is_some() {
-        return Ok(());
-    }
-    Err(errors::no_such_database(name))
-}
 
 /// Errors: 1044 for the system's databases.
 pub fn check_changeable(session: &Session, name: &str) -> Result<()> {
@@ -80,7 +65,7 @@ pub async fn alter(session: &mut Session, statement: &ast::AlterDatabase) -> Res
     let mut notes = Vec::new();
     let node = Arc::clone(&session.server.node);
     let collation = publish::change(&node, |catalog| {
-        let present = catalog.database(&name).ok_or_else(|| errors::no_such_database(&name))?.collation;
+        let present = catalog.database(&name).ok_or_else(|| databases::no_such_database(&name))?.collation;
         let collation = options::database_collation(&statement.options, present, server, &mut notes)?;
         Ok((vec![Change::PutDatabase { name: name.clone(), collation }], collation))
     })

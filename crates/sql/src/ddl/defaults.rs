@@ -10,7 +10,7 @@ use crate::dml::DefaultValue;
 use crate::resolve::scope::ScopeTable;
 use crate::resolve::{ResolveEnvironment, Resolver};
 use crate::session::Session;
-use crate::session::run::NodeStatistics;
+use crate::session::statistics::NodeStatistics;
 
 /// Checks the default expressions of a new definition. Errors: what is wrong with them; 1235 for what they may not read.
 pub fn check(session: &Session, schema: &TableSchema) -> Result<()> {

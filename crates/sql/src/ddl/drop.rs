@@ -12,8 +12,8 @@ use super::draft::check_object_name;
 use super::{errors, lock, publish};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
+use crate::databases::no_such_table;
 use crate::dml::Affected;
-use crate::resolve::no_such_table;
 use crate::session::Session;
 
 /// A database and a table's name in it.
@@ -137,7 +137,7 @@ fn plan_renames(catalog: &Catalog, names: &[(TableName, TableName)]) -> Result<V
     // Where names lead after the renames so far; `None`: nowhere.
     let mut moved: HashMap<TableName, Option<Arc<Table>>> = HashMap::new();
     for (from, to) in names {
-        super::database::check_exists(catalog, &to.0)?;
+        crate::databases::check_exists(catalog, &to.0)?;
         let find = |name: &TableName| match moved.get(name) {
             Some(table) => table.clone(),
             None => catalog.table(&name.0, &name.1).cloned(),

@@ -2,10 +2,6 @@
 
 use shoal_types::{Error, ErrorCode};
 
-pub fn no_such_database(name: &str) -> Error {
-    Error::new(ErrorCode::BadDb, format!("Unknown database '{name}'"))
-}
-
 pub fn table_exists(name: &str) -> Error {
     Error::new(ErrorCode::TableExists, format!("Table '{name}' already exists"))
 }

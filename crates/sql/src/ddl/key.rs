@@ -1,11 +1,11 @@
 //! Keys of a draft as indexes: names, parts, prefixes, lengths, order.
 
 use shoal_types::{
-    BaseType, Error, ErrorCode, Index, IndexColumn, IndexMethod, Result, SqlType, Warning, WarningLevel,
+    BaseType, Error, ErrorCode, Index, IndexColumn, IndexId, IndexMethod, Result, SqlType, Warning, WarningLevel,
 };
 
 use super::draft::{DraftKey, DraftKeyKind, NAME_LENGTH_MAX, PRIMARY, TableDraft};
-use super::{build, engine, errors};
+use super::{engine, errors};
 
 /// The primary key among them.
 const KEYS_MAX: usize = 64;
@@ -48,11 +48,25 @@ pub fn sort(keys: &mut [BuiltKey]) {
     keys.sort_by_key(BuiltKey::rank);
 }
 
+/// An index as the draft's keys make them.
+fn index(name: &str, columns: Vec<IndexColumn>, unique: bool, method: IndexMethod) -> Index {
+    Index {
+        id: IndexId(0),
+        name: name.to_owned(),
+        columns,
+        unique,
+        method,
+        invisible: false,
+        comment: String::new(),
+        unique_table: None,
+    }
+}
+
 /// The key of a table that declares none that could store its rows.
 pub fn hidden_key(column: usize) -> BuiltKey {
     let part = IndexColumn { column, prefix_length: 0, descending: false };
     BuiltKey {
-        index: build::index(PRIMARY, vec![part], true, IndexMethod::BTree),
+        index: index(PRIMARY, vec![part], true, IndexMethod::BTree),
         origin: None,
         nullable: false,
         primary: false,
@@ -129,7 +143,7 @@ fn build_key(draft: &TableDraft, key: &DraftKey, name: &str, notes: &mut Vec<War
         return Err(Error::new(ErrorCode::PkIndexCantBeInvisible, "A primary key index cannot be invisible"));
     }
     let method = method(draft, key, notes);
-    let mut index = build::index(name, parts, key.kind != DraftKeyKind::Index, method);
+    let mut index = index(name, parts, key.kind != DraftKeyKind::Index, method);
     index.invisible = key.invisible;
     index.comment = key.comment.clone();
     Ok(BuiltKey { index, origin: key.origin, nullable, primary })

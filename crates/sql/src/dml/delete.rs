@@ -17,7 +17,6 @@ use crate::execute::consumer::Collect;
 use crate::execute::fetch::TableReader;
 use crate::execute::lookup::{Lookup, lookup};
 use crate::execute::memory::Held;
-use crate::execute::query::run_collect;
 use crate::execute::{ExecContext, sleep_if_asked};
 
 /// What a key takes besides its bytes that a join has come to.
@@ -110,7 +109,7 @@ async fn delete_by_key(plan: &DeletePlan, key: &[u8], ctx: &mut ExecContext<'_>)
 pub async fn run_multi(plan: &MultiPlan, found_rows: bool, ctx: &mut ExecContext<'_>) -> Result<Affected> {
     ctx.eval.changes_data = true;
     ctx.eval.ignore_errors = plan.ignore;
-    let Collect { rows, mut held, .. } = run_collect(&plan.query, ctx, None).await?;
+    let Collect { rows, mut held, .. } = ctx.run_collect(&plan.query, None).await?;
     let mut affected = Affected::default();
     for target in &plan.targets {
         let mut seen: HashSet<Vec<u8>> = HashSet::new();

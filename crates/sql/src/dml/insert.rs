@@ -9,7 +9,6 @@ use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 
 use super::row::{RowBuilder, implicit_default};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
-use crate::execute::query::run_collect;
 use crate::execute::{ExecContext, sleep_if_asked};
 
 /// Rows that go to the partitions in one round trip.
@@ -46,7 +45,7 @@ pub async fn insert(plan: &InsertPlan, settings: InsertSettings, ctx: &mut ExecC
         }
         InsertSource::Query(query) => {
             let types: Vec<Collation> = query.columns.iter().map(|column| column.sql_type.collation).collect();
-            let found = run_collect(query, ctx, None).await?;
+            let found = ctx.run_collect(query, None).await?;
             for row in found.rows {
                 run.have_numbers(NUMBERS_PER_QUERY, ctx).await?;
                 run.add_row(row, &types, ctx)?;

@@ -126,7 +126,7 @@ fn file_columns(session: &Session, statement: &LoadData) -> Result<Vec<String>> 
     };
     let name = &statement.table.name.value;
     let catalog = session.server.node.catalog();
-    let table = catalog.table(&database, name).ok_or_else(|| crate::resolve::no_such_table(&database, name))?;
+    let table = catalog.table(&database, name).ok_or_else(|| crate::databases::no_such_table(&database, name))?;
     Ok(table.schema.visible_columns().map(|column| table.schema.columns[column].name.clone()).collect())
 }
 

@@ -6,12 +6,12 @@ use shoal_types::row::RowRef;
 use shoal_types::{Result, Value};
 
 use super::RowFinder;
+use crate::execute::ExecContext;
 use crate::execute::fetch::TableReader;
 use crate::execute::memory::{Held, row_bytes};
 use crate::execute::set_operation::evaluate_limit;
 use crate::execute::sort::compare_rows;
 use crate::execute::sort_in_turns::sort_in_turns;
-use crate::execute::{ExecContext, query};
 
 /// The stored bytes of rows, and what they take.
 pub struct FoundRows {
@@ -80,5 +80,5 @@ pub async fn constant_parameters(
     if constants.is_empty() {
         return Ok(None);
     }
-    query::run_constants(constants, ctx).await.map(Some)
+    ctx.run_constants(constants).await.map(Some)
 }

@@ -15,7 +15,6 @@ use super::batch::KeptRows;
 use super::fetch::read_all;
 use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
 use super::memory::{Held, row_bytes};
-use super::query::run_collect;
 use super::{ExecContext, HashMap, RowBatch};
 use crate::plan::{Input, JoinKind, JoinStep, TableInput};
 
@@ -96,7 +95,7 @@ pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<Ke
     match &step.input {
         Input::Table(input) => read_all(input, &step.columns, ctx).await,
         Input::Derived(plan) => {
-            let mut found = run_collect(plan, ctx, None).await?;
+            let mut found = ctx.run_collect(plan, None).await?;
             let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
             for mut row in std::mem::take(&mut found.rows) {
                 if kept.row_count().is_multiple_of(ROWS_PER_CHECK) {
@@ -114,7 +113,7 @@ pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<Ke
         }
         Input::Virtual(table) => {
             let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
-            for row in ctx.virtual_rows.rows(*table).await? {
+            for row in ctx.virtual_rows.rows(*table) {
                 kept.push(|target| {
                     for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
                         *place = row[column].clone();

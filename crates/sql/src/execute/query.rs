@@ -1,4 +1,6 @@
 //! Running a whole query: its constant subqueries first, then its body.
+//!
+//! Queries stand in queries: whoever meets one in a plan runs it by the methods of [`ExecContext`] here.
 
 use shoal_types::{Result, Value};
 
@@ -7,73 +9,59 @@ use super::subquery::scalar;
 use super::{ExecContext, LocalFuture, RowConsumer};
 use crate::plan::{ConstantSubquery, QueryBody, QueryPlan};
 
-/// Runs a query into a consumer.
-pub fn run_query<'a>(
-    plan: &'a QueryPlan,
-    ctx: &'a mut ExecContext<'_>,
-    consumer: &'a mut dyn RowConsumer,
-) -> LocalFuture<'a, Result<()>> {
-    Box::pin(async move {
-        if plan.constants.is_empty() {
-            return run_body(plan, ctx, consumer).await;
-        }
-        let parameters = run_constants(&plan.constants, ctx).await?;
-        ctx.with_parameters(&parameters, async |inner| run_body(plan, inner, consumer).await).await
-    })
-}
-
-/// The present parameters with the results of these subqueries in their slots.
-pub async fn run_constants(constants: &[ConstantSubquery], ctx: &mut ExecContext<'_>) -> Result<Vec<Value>> {
-    let mut parameters = ctx.eval.parameters.to_vec();
-    for constant in constants {
-        let limit = if constant.exists { 1 } else { 2 };
-        let run = async |inner: &mut ExecContext<'_>| run_collect(&constant.plan, inner, Some(limit)).await;
-        let mut rows = ctx.with_parameters(&parameters, run).await?;
-        let value = if constant.exists { Value::from(!rows.rows.is_empty()) } else { scalar(&mut rows.rows)? };
-        set_slot(&mut parameters, constant.slot, value);
-    }
-    Ok(parameters)
-}
-
-fn set_slot(parameters: &mut Vec<Value>, slot: usize, value: Value) {
-    if parameters.len() <= slot {
-        parameters.resize(slot + 1, Value::Null);
-    }
-    parameters[slot] = value;
-}
-
-async fn run_body(plan: &QueryPlan, ctx: &mut ExecContext<'_>, consumer: &mut dyn RowConsumer) -> Result<()> {
-    match &plan.body {
-        QueryBody::Block(block) => super::block::run_block(block, ctx, consumer).await,
-        QueryBody::SetOperation(operation) => super::set_operation::run(operation, ctx, consumer).await,
-    }
-}
-
-/// Runs a query into memory; at most `limit` rows.
-pub async fn run_collect(plan: &QueryPlan, ctx: &mut ExecContext<'_>, limit: Option<usize>) -> Result<Collect> {
-    let mut rows = Collect { limit, ..Collect::new(ctx.memory) };
-    run_query(plan, ctx, &mut rows).await?;
-    Ok(rows)
-}
-
-/// The same with some parameter slots set.
-pub async fn run_collect_with(
-    plan: &QueryPlan,
-    bindings: Vec<(usize, Value)>,
-    ctx: &mut ExecContext<'_>,
-    limit: Option<usize>,
-) -> Result<Collect> {
-    if bindings.is_empty() {
-        return run_collect(plan, ctx, limit).await;
-    }
-    let mut parameters = ctx.eval.parameters.to_vec();
-    for (slot, value) in bindings {
-        set_slot(&mut parameters, slot, value);
-    }
-    ctx.with_parameters(&parameters, async |inner| run_collect(plan, inner, limit).await).await
-}
-
 impl ExecContext<'_> {
+    /// Runs a query into a consumer.
+    pub fn run_query<'a>(
+        &'a mut self,
+        plan: &'a QueryPlan,
+        consumer: &'a mut dyn RowConsumer,
+    ) -> LocalFuture<'a, Result<()>> {
+        Box::pin(async move {
+            if plan.constants.is_empty() {
+                return run_body(plan, self, consumer).await;
+            }
+            let parameters = self.run_constants(&plan.constants).await?;
+            self.with_parameters(&parameters, async |inner| run_body(plan, inner, consumer).await).await
+        })
+    }
+
+    /// The present parameters with the results of these subqueries in their slots.
+    pub async fn run_constants(&mut self, constants: &[ConstantSubquery]) -> Result<Vec<Value>> {
+        let mut parameters = self.eval.parameters.to_vec();
+        for constant in constants {
+            let limit = if constant.exists { 1 } else { 2 };
+            let run = async |inner: &mut ExecContext<'_>| inner.run_collect(&constant.plan, Some(limit)).await;
+            let mut rows = self.with_parameters(&parameters, run).await?;
+            let value = if constant.exists { Value::from(!rows.rows.is_empty()) } else { scalar(&mut rows.rows)? };
+            set_slot(&mut parameters, constant.slot, value);
+        }
+        Ok(parameters)
+    }
+
+    /// Runs a query into memory; at most `limit` rows.
+    pub async fn run_collect(&mut self, plan: &QueryPlan, limit: Option<usize>) -> Result<Collect> {
+        let mut rows = Collect { limit, ..Collect::new(self.memory) };
+        self.run_query(plan, &mut rows).await?;
+        Ok(rows)
+    }
+
+    /// The same with some parameter slots set.
+    pub async fn run_collect_with(
+        &mut self,
+        plan: &QueryPlan,
+        bindings: Vec<(usize, Value)>,
+        limit: Option<usize>,
+    ) -> Result<Collect> {
+        if bindings.is_empty() {
+            return self.run_collect(plan, limit).await;
+        }
+        let mut parameters = self.eval.parameters.to_vec();
+        for (slot, value) in bindings {
+            set_slot(&mut parameters, slot, value);
+        }
+        self.with_parameters(&parameters, async |inner| inner.run_collect(plan, limit).await).await
+    }
+
     /// Runs something with other parameters; warnings and everything else carry over.
     pub async fn with_parameters<T>(
         &mut self,
@@ -104,5 +92,19 @@ impl ExecContext<'_> {
         self.eval.warnings.append(warnings);
         self.eval.is_sleep_interrupted = is_sleep_interrupted;
         result
+    }
+}
+
+fn set_slot(parameters: &mut Vec<Value>, slot: usize, value: Value) {
+    if parameters.len() <= slot {
+        parameters.resize(slot + 1, Value::Null);
+    }
+    parameters[slot] = value;
+}
+
+async fn run_body(plan: &QueryPlan, ctx: &mut ExecContext<'_>, consumer: &mut dyn RowConsumer) -> Result<()> {
+    match &plan.body {
+        QueryBody::Block(block) => super::block::run_block(block, ctx, consumer).await,
+        QueryBody::SetOperation(operation) => super::set_operation::run(operation, ctx, consumer).await,
     }
 }

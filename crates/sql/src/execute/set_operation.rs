@@ -9,7 +9,6 @@ use super::consumer::Collect;
 use super::key_set::KeySet;
 use super::memory::StatementMemory;
 use super::output::Output;
-use super::query::run_query;
 use super::subquery::key_of;
 use super::{ExecContext, Flow, HashMap, RowConsumer, limit_value};
 use crate::plan::{Limit, SetOperation, SetOperator};
@@ -75,7 +74,7 @@ async fn collect(plan: &SetOperation, ctx: &mut ExecContext<'_>) -> Result<Colle
 
 async fn term(query: &crate::plan::QueryPlan, types: &[SqlType], ctx: &mut ExecContext<'_>) -> Result<Collect> {
     let mut found = Collect::new(ctx.memory);
-    run_query(query, ctx, &mut found).await?;
+    ctx.run_query(query, &mut found).await?;
     for rows in found.rows.chunks_mut(ROWS_PER_CHECK) {
         ctx.check_between_batches().await?;
         for row in rows {

@@ -11,7 +11,6 @@ use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 use super::consumer::Collect;
 use super::key_set::KeySet;
 use super::memory::{Held, StatementMemory};
-use super::query::run_collect_with;
 use super::{ExecContext, HashMap, RowBatch};
 use crate::plan::{SubqueryColumn, SubqueryKind};
 
@@ -103,7 +102,7 @@ async fn run(column: &SubqueryColumn, bindings: Vec<(usize, Value)>, ctx: &mut E
         SubqueryKind::Exists => Some(1),
         _ => None,
     };
-    let mut found = run_collect_with(&column.plan, bindings, ctx, limit).await?;
+    let mut found = ctx.run_collect_with(&column.plan, bindings, limit).await?;
     Ok(match &column.kind {
         SubqueryKind::Exists => Found::Value(Value::from(!found.rows.is_empty())),
         SubqueryKind::Scalar => Found::Value(scalar(&mut found.rows)?),

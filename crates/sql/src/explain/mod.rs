@@ -16,7 +16,6 @@ use shoal_expr::EvalContext;
 use shoal_parser::ast::{self, ExplainTarget, Statement};
 use shoal_types::{Decimal, Error, ErrorCode, Result, SqlType, Value, WarningLevel};
 
-use crate::execute::query::run_query;
 use crate::execute::{Flow, RowConsumer};
 use crate::frontend::{ResultColumn, ResultSink};
 use crate::information_schema::types_of;
@@ -173,7 +172,7 @@ async fn analyze(session: &mut Session, statement: &Statement, plan: &Plan) -> R
     session.begin_statement(false, true)?;
     let started = Instant::now();
     let mut count = Count::default();
-    let outcome = session.with_context(&[], false, async |ctx| run_query(query, ctx, &mut count).await).await;
+    let outcome = session.with_context(&[], false, async |ctx| ctx.run_query(query, &mut count).await).await;
     let elapsed = started.elapsed();
     match outcome {
         Ok(()) if !session.explicit_transaction => session.commit_statement(true).await?,

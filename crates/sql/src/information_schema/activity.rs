@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError};
 use shoal_cluster::{TlsRequirement, User};
 use shoal_types::Value;
 
+use super::CATALOG;
 use super::cell::{row, yes_no};
-use super::objects::CATALOG;
 use super::{Rows, status};
 use crate::account::Privileges;
 use crate::session::SessionShared;
@@ -22,11 +22,6 @@ pub(crate) struct Process {
     pub seconds: u64,
     pub state: &'static str,
     pub text: Option<Vec<u8>>,
-}
-
-/// Whether a session is at work on a statement.
-pub(super) fn is_running(session: &SessionShared) -> bool {
-    session.activity.lock().unwrap_or_else(PoisonError::into_inner).command != "Sleep"
 }
 
 /// Sessions in sight: one's own account's, or all with the PROCESS privilege.

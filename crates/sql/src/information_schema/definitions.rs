@@ -5,9 +5,6 @@ use shoal_types::{BaseType, Collation, SqlType, Value};
 use super::{Rows, activity, keys, objects, server_tables};
 use crate::frontend::{ColumnFlags, ResultColumn};
 
-/// Databases whose tables are virtual, in the order of their names.
-pub const DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema"];
-
 /// One virtual table.
 pub struct Definition {
     pub database: &'static str,

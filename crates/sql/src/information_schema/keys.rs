@@ -2,9 +2,9 @@
 
 use shoal_types::{Index, IndexMethod, TableSchema, Value};
 
+use super::CATALOG;
 use super::Rows;
 use super::cell::{row, yes_no};
-use super::objects::CATALOG;
 
 /// The indexes that users have declared.
 fn declared(schema: &TableSchema) -> impl Iterator<Item = &Index> {

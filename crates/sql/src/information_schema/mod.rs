@@ -23,7 +23,6 @@ use std::sync::{Arc, OnceLock};
 
 use shoal_types::{Error, ErrorCode, Result, Value};
 
-use crate::execute::LocalFuture;
 use crate::frontend::ResultColumn;
 use crate::server::Server;
 use crate::session::SessionShared;
@@ -31,12 +30,16 @@ use crate::variables::SessionVariables;
 
 pub(crate) use activity::{Process, processes};
 pub(crate) use cell::{Cell, row};
-pub use definitions::DATABASES;
 pub(crate) use definitions::types_of;
 use definitions::{DEFINITIONS, Definition};
 pub(crate) use keys::statistics_of;
 pub(crate) use objects::{columns_of, columns_of_virtual, next_auto_increment, table_row, virtual_table_row};
 pub(crate) use visibility::Viewer;
+
+/// Databases whose tables are virtual, in the order of their names.
+pub const DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema"];
+/// The catalog of everything.
+const CATALOG: &str = "def";
 
 /// A virtual table: its position in the list of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,7 +47,7 @@ pub struct VirtualTable(pub u16);
 
 /// Makes the rows of virtual tables.
 pub trait VirtualSource {
-    fn rows(&self, table: VirtualTable) -> LocalFuture<'_, Result<Vec<Vec<Value>>>>;
+    fn rows(&self, table: VirtualTable) -> Vec<Vec<Value>>;
 }
 
 /// The virtual database of this name in the case that it is shown in.
@@ -65,7 +68,7 @@ pub fn virtual_table(database: &str, name: &str) -> Result<Option<VirtualTable>>
         let message = format!("Unknown table '{}' in information_schema", name.to_uppercase());
         return Err(Error::new(ErrorCode::UnknownTable, message));
     }
-    Err(crate::resolve::no_such_table(database, name))
+    Err(crate::databases::no_such_table(database, name))
 }
 
 fn definition(table: VirtualTable) -> &'static Definition {
@@ -134,8 +137,8 @@ impl<'a> Rows<'a> {
 }
 
 impl VirtualSource for Rows<'_> {
-    fn rows(&self, table: VirtualTable) -> LocalFuture<'_, Result<Vec<Vec<Value>>>> {
-        Box::pin(async move { Ok(self.make(table)) })
+    fn rows(&self, table: VirtualTable) -> Vec<Vec<Value>> {
+        self.make(table)
     }
 }
 

@@ -9,10 +9,7 @@ use shoal_types::{Collation, TableId, TableSchema, Value};
 
 use super::cell::{row, yes_no};
 use super::column::{ColumnFacts, column_facts, type_facts};
-use super::{DATABASES, Rows, all_tables, database_name, table_name};
-
-/// The catalog of everything.
-pub(super) const CATALOG: &str = "def";
+use super::{CATALOG, DATABASES, Rows, all_tables, database_name, table_name};
 
 /// (name, collation) of every database in sight, virtual ones included, in the order of their names. `mysql` is not listed:
 /// it is a view of the dictionary, and a dump of all databases must not try to carry it elsewhere.

@@ -23,7 +23,7 @@ pub(crate) fn list(rows: &Rows<'_>, global: bool) -> Vec<(String, String)> {
 fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
     let server = rows.server;
     let sessions = server.all_sessions();
-    let running = sessions.iter().filter(|session| super::activity::is_running(session)).count();
+    let running = sessions.iter().filter(|session| session.is_running()).count();
     let uptime = server.uptime_s().to_string();
     let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed).to_string();
     let tables = server.node.catalog().databases.values().map(|database| database.tables.len()).sum::<usize>();

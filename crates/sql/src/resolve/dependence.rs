@@ -10,17 +10,10 @@ use shoal_expr::Expr;
 use shoal_expr::analysis::{as_column_equality, as_column_pair, conjuncts};
 
 use super::from::JoinTree;
-use super::scope::{AGGREGATE_BASE, SUBQUERY_BASE, Scope, ScopeTable};
+use super::scope::{AGGREGATE_BASE, Dependence, SUBQUERY_BASE, Scope, ScopeTable};
 
 /// Positions of columns inside derived tables begin here.
 const INSIDE_BASE: usize = 3 << 24;
-
-/// If all of `needs` have one value, so have `columns`.
-#[derive(Clone, Debug)]
-pub struct Dependence {
-    pub columns: Vec<usize>,
-    pub needs: Vec<usize>,
-}
 
 /// What the result of a query is computed from.
 pub struct ResultRows<'a> {

@@ -7,21 +7,12 @@ use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::aggregate::GroupRewriter;
-use super::dependence::{self, Dependence, ResultRows};
-use super::names::{NamedItem, reads_aggregate};
-use super::scope::{AGGREGATE_BASE, SUBQUERY_BASE};
-use super::select::BlockParts;
+use super::dependence::{self, ResultRows};
+use super::names::reads_aggregate;
+use super::scope::{AGGREGATE_BASE, Dependence, NamedItem, SUBQUERY_BASE};
+use super::select::{BlockParts, GroupKeys};
 use super::{BlockState, Clause, Resolver};
 use crate::plan::{Aggregation, SubqueryColumn, SubqueryKind};
-
-/// The items of GROUP BY.
-#[derive(Default)]
-pub struct GroupKeys {
-    /// As the select list and HAVING say them.
-    pub named: Vec<Expr>,
-    /// As they are evaluated, for each row.
-    pub evaluated: Vec<Expr>,
-}
 
 impl Resolver<'_> {
     /// Errors: 1056, an item is an aggregate; those of names.

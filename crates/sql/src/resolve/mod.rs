@@ -21,10 +21,10 @@ use shoal_expr::{BuildContext, Expr};
 use shoal_parser::ast::{Ident, ObjectName};
 use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 
+use crate::databases;
 use crate::information_schema::{self, VirtualTable};
 use crate::plan::QueryPlan;
-use dependence::Dependence;
-use scope::Scope;
+use scope::{Dependence, Scope};
 
 /// Limits the nesting of subqueries, so that planning and running them cannot exhaust the stack.
 pub const SUBQUERY_DEPTH_MAX: usize = 63;
@@ -197,9 +197,9 @@ impl<'a> Resolver<'a> {
     /// A base table by name. Errors: 1046, 1146.
     pub fn base_table(&mut self, name: &ObjectName) -> Result<Arc<Table>> {
         let database = self.database_of(name)?;
-        crate::ddl::database::check_exists(self.environment.catalog, database)?;
+        databases::check_exists(self.environment.catalog, database)?;
         let Some(table) = self.environment.catalog.table(database, &name.name.value) else {
-            return Err(no_such_table(database, &name.name.value));
+            return Err(databases::no_such_table(database, &name.name.value));
         };
         self.tables_used.push(Arc::clone(table));
         Ok(Arc::clone(table))
@@ -244,8 +244,4 @@ pub struct ResolvedQuery {
     pub outer: Vec<(usize, Expr)>,
     /// What determines what in its result; empty where nobody asks.
     pub dependences: Vec<Dependence>,
-}
-
-pub fn no_such_table(database: &str, name: &str) -> Error {
-    Error::new(ErrorCode::NoSuchTable, format!("Table '{database}.{name}' doesn't exist"))
 }

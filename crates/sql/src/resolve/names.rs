@@ -13,7 +13,7 @@ use shoal_expr::Expr;
 use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result};
 
-use super::scope::{AGGREGATE_BASE, Scope};
+use super::scope::{AGGREGATE_BASE, ColumnPath, NamedItem, Scope};
 use super::{Clause, Resolver};
 
 /// A column name as written.
@@ -48,24 +48,6 @@ impl<'n> Wanted<'n> {
     fn unknown(&self, clause: Clause) -> Error {
         Error::new(ErrorCode::BadField, format!("Unknown column '{}' in '{}'", self.text(), clause.text()))
     }
-}
-
-/// An item of the select list or of GROUP BY, as names may mean it.
-#[derive(Clone, Debug)]
-pub struct NamedItem {
-    /// Its alias, or what it is called without one.
-    pub name: String,
-    /// The column that it is, if it is nothing else.
-    pub column: Option<ColumnPath>,
-    /// None: a later item of the select list that is being resolved.
-    pub expression: Option<Expr>,
-}
-
-#[derive(Clone, Debug)]
-pub struct ColumnPath {
-    pub database: String,
-    pub table: String,
-    pub column: String,
 }
 
 impl NamedItem {

@@ -11,9 +11,6 @@ use shoal_expr::{Coercibility, Expr};
 use shoal_types::schema::HIDDEN_KEY_COLUMN;
 use shoal_types::{Error, ErrorCode, Result, SqlType};
 
-use super::dependence::Dependence;
-use super::names::NamedItem;
-
 /// Virtual positions of subquery results begin here.
 pub const SUBQUERY_BASE: usize = 1 << 24;
 /// Virtual positions of aggregates begin here.
@@ -50,6 +47,31 @@ pub struct ScopeColumn {
     /// Hidden by NATURAL or USING: `*` and unqualified names mean the other side's column.
     pub merged: bool,
     pub flags: crate::frontend::ColumnFlags,
+}
+
+/// If all of `needs` have one value, so have `columns`.
+#[derive(Clone, Debug)]
+pub struct Dependence {
+    pub columns: Vec<usize>,
+    pub needs: Vec<usize>,
+}
+
+/// An item of the select list or of GROUP BY, as names may mean it.
+#[derive(Clone, Debug)]
+pub struct NamedItem {
+    /// Its alias, or what it is called without one.
+    pub name: String,
+    /// The column that it is, if it is nothing else.
+    pub column: Option<ColumnPath>,
+    /// None: a later item of the select list that is being resolved.
+    pub expression: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ColumnPath {
+    pub database: String,
+    pub table: String,
+    pub column: String,
 }
 
 /// One level of name resolution.

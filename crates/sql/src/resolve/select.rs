@@ -6,11 +6,9 @@ use shoal_expr::{Expr, build};
 use shoal_parser::ast::{self, SelectItem};
 use shoal_types::{Error, ErrorCode, Result};
 
-use super::dependence::Dependence;
 use super::from::From;
-use super::grouping::GroupKeys;
-use super::names::{ColumnPath, NamedItem, reads_aggregate};
-use super::scope::{Found, Scope};
+use super::names::reads_aggregate;
+use super::scope::{ColumnPath, Dependence, Found, NamedItem, Scope};
 use super::{BlockState, Clause, CommonTable, ResolvedQuery, Resolver};
 use crate::frontend::{ColumnFlags, ResultColumn};
 use crate::plan::{self, Block, QueryBody, QueryPlan, SortKey};
@@ -420,6 +418,15 @@ fn item_column(scope: &Scope, expression: &Expr, is_column: bool, name: String) 
             ..ResultColumn::default()
         },
     }
+}
+
+/// The items of GROUP BY.
+#[derive(Default)]
+pub struct GroupKeys {
+    /// As the select list and HAVING say them.
+    pub named: Vec<Expr>,
+    /// As they are evaluated, for each row.
+    pub evaluated: Vec<Expr>,
 }
 
 /// A block whose clauses are resolved.

@@ -155,7 +155,7 @@ impl FrontendSession for Session {
     async fn change_user(&mut self, info: ConnectInfo) -> Result<()> {
         let catalog = self.server.node.catalog();
         if let Some(database) = &info.database {
-            crate::ddl::database::check_exists(&catalog, database)?;
+            crate::databases::check_exists(&catalog, database)?;
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
         self.account_slot = None;

@@ -8,8 +8,10 @@ pub mod interrupt;
 pub mod plans;
 pub mod prepared;
 pub mod run;
+mod shared;
 pub mod state;
 pub mod statement;
+pub mod statistics;
 #[cfg(test)]
 mod tests;
 pub mod tracking;
@@ -32,36 +34,16 @@ use crate::client_text;
 use crate::counters::{Counter, Counters};
 use crate::dml::InsertSource;
 use crate::execute::memory::{Held, StatementMemory};
-use crate::frontend::{ConnectInfo, ResultSink, Summary, TlsSession};
+use crate::frontend::{ConnectInfo, ResultSink, Summary};
 use crate::resolve::{ResolveEnvironment, Statistics, SystemVariables};
 use crate::server::Server;
 use crate::variables::SessionVariables;
 pub use interrupt::Interrupt;
 use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
+pub use shared::{Activity, SessionShared};
 use state::SessionState;
+use statistics::NodeStatistics;
 use tracking::Tracker;
-
-/// What others may see of a session, and how they reach it.
-pub struct SessionShared {
-    pub id: u32,
-    pub user: String,
-    pub host: String,
-    pub tls: Option<TlsSession>,
-    /// Name and level.
-    pub compression: Option<(&'static str, u8)>,
-    pub database: Mutex<Option<String>>,
-    pub interrupt: Interrupt,
-    pub counters: Counters,
-    pub activity: Mutex<Activity>,
-}
-
-/// The running statement, for SHOW PROCESSLIST.
-pub struct Activity {
-    pub command: &'static str,
-    pub since: Instant,
-    pub text: Vec<u8>,
-    pub state: &'static str,
-}
 
 /// Bytes of a statement that the processlist keeps.
 const ACTIVITY_TEXT_MAX: usize = 65_536;
@@ -129,7 +111,7 @@ impl Session {
     pub fn open(server: Arc<Server>, info: ConnectInfo) -> Result<Session> {
         let catalog = server.node.catalog();
         if let Some(database) = &info.database {
-            crate::ddl::database::check_exists(&catalog, database)?;
+            crate::databases::check_exists(&catalog, database)?;
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
         let account_slot = server.admit_account(&catalog, &account)?;
@@ -437,7 +419,7 @@ impl Session {
     ) -> Result<Plan> {
         let catalog = self.server.node.catalog();
         let variables = self.variable_reader();
-        let statistics = run::NodeStatistics(&self.transaction);
+        let statistics = NodeStatistics(&self.transaction);
         let environment = self.environment(&catalog, &variables, &statistics, types);
         plans::make(statement, parameter_count, &environment)
     }
@@ -465,7 +447,7 @@ impl Session {
     async fn plan_bulk_insert(&self, insert: &ast::Insert, rows: &[Vec<ast::Expr>]) -> Result<Plan> {
         let catalog = self.server.node.catalog();
         let variables = self.variable_reader();
-        let statistics = run::NodeStatistics(&self.transaction);
+        let statistics = NodeStatistics(&self.transaction);
         let environment = self.environment(&catalog, &variables, &statistics, Some(&[]));
         self.shared.interrupt.start_statement(0);
         Box::pin(plans::make_bulk_insert(insert, rows, &environment, &self.shared.interrupt)).await

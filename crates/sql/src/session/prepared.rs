@@ -12,7 +12,6 @@ use crate::client_text;
 use crate::counters::Counter;
 use crate::dml::Affected;
 use crate::execute::memory::Held;
-use crate::execute::query::run_query;
 use crate::frontend::{Prepared, ResultColumn, ResultSink};
 
 /// max_prepared_stmt_count, for one session.
@@ -157,7 +156,7 @@ impl Session {
         let outcome = self
             .with_context(parameters, false, async |ctx| {
                 ctx.survives_kill_in_sleep = query.reads_no_rows();
-                run_query(query, ctx, &mut rows).await
+                ctx.run_query(query, &mut rows).await
             })
             .await;
         if let Err(error) = outcome {

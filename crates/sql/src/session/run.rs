@@ -1,13 +1,10 @@
 //! Running plans.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 
-use shoal_cluster::Table;
 use shoal_expr::{EvalContext, NoRow, Warnings};
 use shoal_parser::LiteralText;
-use shoal_txn::Transaction;
 use shoal_txn::new_row::AutoIncrementSettings;
 use shoal_types::{Decimal, Error, ErrorCode, Result, Value};
 
@@ -20,20 +17,9 @@ use crate::dml::insert::InsertSettings;
 use crate::dml::{Affected, delete, insert, rows, update};
 use crate::execute::consumer::{Collect, ToSink};
 use crate::execute::memory::Held;
-use crate::execute::query::run_query;
 use crate::execute::{ExecContext, RowConsumer};
 use crate::frontend::{ResultColumn, ResultSink, Summary};
 use crate::plan::QueryPlan;
-use crate::resolve::Statistics;
-
-/// Row counts from the partitions.
-pub struct NodeStatistics<'a>(pub &'a Transaction);
-
-impl Statistics for NodeStatistics<'_> {
-    fn row_count(&self, table: &Arc<Table>) -> u64 {
-        self.0.row_count(table)
-    }
-}
 
 /// A literal of the digest as a value, of the kind that the resolver makes of it. `None`: hexadecimal and bit literals, which
 /// are numbers or strings by their surroundings and so no parameters.
@@ -213,7 +199,7 @@ impl Session {
                 let found = self
                     .with_context(parameters, false, async |ctx| {
                         ctx.survives_kill_in_sleep = query.reads_no_rows();
-                        run_query(query, ctx, &mut consumer).await?;
+                        ctx.run_query(query, &mut consumer).await?;
                         consumer.inner.begin()?;
                         Ok(ctx.found_rows)
                     })
@@ -292,7 +278,7 @@ impl Session {
     /// Runs a query into memory.
     pub async fn collect(&mut self, query: &QueryPlan, parameters: &[Value]) -> Result<Vec<Vec<Value>>> {
         let mut rows = Collect::new(&self.memory);
-        self.with_context(parameters, false, async |ctx| run_query(query, ctx, &mut rows).await).await?;
+        self.with_context(parameters, false, async |ctx| ctx.run_query(query, &mut rows).await).await?;
         Ok(rows.rows)
     }
 

@@ -4,11 +4,22 @@ use shoal_parser::ast::{self, Statement};
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::Session;
+use crate::account;
 use crate::counters::Counter;
 use crate::dml::Affected;
 use crate::frontend::ResultSink;
+use crate::read_only;
 
 impl Session {
+    /// Before a statement that changes rows, definitions or accounts. Errors: 1290.
+    #[inline]
+    pub fn check_writable(&self) -> Result<()> {
+        match self.server.read_only.refuses(|| account::has_global(self, read_only::EXEMPT)) {
+            true => Err(self.server.read_only.refusal()),
+            false => Ok(()),
+        }
+    }
+
     /// Runs a statement and sends its result.
     pub async fn run_statement<S: ResultSink>(
         &mut self,
@@ -181,7 +192,7 @@ impl Session {
     /// USE.
     pub fn use_database(&mut self, name: &str) -> Result<()> {
         let catalog = self.server.node.catalog();
-        crate::ddl::database::check_exists(&catalog, name)?;
+        crate::databases::check_exists(&catalog, name)?;
         crate::account::check_database(self, name)?;
         self.state.database = Some(name.to_owned());
         self.variables.collation_database =
@@ -258,7 +269,7 @@ impl Session {
                     (None, None) => return Err(Error::new(ErrorCode::NoDb, "No database selected")),
                 };
                 if self.server.node.catalog().table(&database, &name.name.value).is_none() {
-                    return Err(crate::resolve::no_such_table(&database, &name.name.value));
+                    return Err(crate::databases::no_such_table(&database, &name.name.value));
                 }
             }
         }

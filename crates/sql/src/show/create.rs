@@ -46,7 +46,7 @@ fn database(session: &Session, name: &str, if_not_exists: bool) -> Result<Listin
     let (name, collation) = match information_schema::virtual_database(name) {
         Some(fixed) => (fixed, Collation::UTF8MB3_GENERAL_CI),
         None => {
-            crate::ddl::database::check_exists(&catalog, name)?;
+            crate::databases::check_exists(&catalog, name)?;
             account::check_database(session, name)?;
             (name, catalog.database(name).map_or(Collation::UTF8MB4_0900_AI_CI, |database| database.collation))
         }

@@ -9,7 +9,7 @@ use crate::information_schema::types_of;
 use crate::resolve::scope::ScopeTable;
 use crate::resolve::{Clause, ResolveEnvironment, Resolver};
 use crate::session::Session;
-use crate::session::run::NodeStatistics;
+use crate::session::statistics::NodeStatistics;
 
 /// A result that is not planned.
 #[derive(Debug, Default)]

@@ -12,7 +12,6 @@ use shoal_types::{Error, Result, Value};
 use super::Listing;
 use super::objects::{Found, find_named};
 use crate::account::{self, Privileges};
-use crate::execute::query::run_query;
 use crate::execute::{Flow, RowConsumer};
 use crate::frontend::{ResultColumn, ResultSink};
 use crate::information_schema::{row, types_of};
@@ -187,7 +186,7 @@ async fn read_table(session: &mut Session, name: &ObjectName, items: &str, hint:
     account::check_plan(session, &plan)?;
     let mut summed = Summed::default();
     if let PlanKind::Select { query, .. } | PlanKind::PointSelect { query, .. } = &plan.kind {
-        session.with_context(&[], false, async |ctx| run_query(query, ctx, &mut summed).await).await?;
+        session.with_context(&[], false, async |ctx| ctx.run_query(query, &mut summed).await).await?;
     }
     Ok(summed)
 }

@@ -35,7 +35,7 @@ fn database_of(session: &Session, schema: Option<&Ident>) -> Result<String> {
     if let Some(fixed) = information_schema::virtual_database(&name) {
         return Ok(fixed.to_owned());
     }
-    crate::ddl::database::check_exists(&session.server.node.catalog(), &name)?;
+    crate::databases::check_exists(&session.server.node.catalog(), &name)?;
     account::check_database(session, &name)?;
     Ok(name)
 }
@@ -55,7 +55,7 @@ pub fn find(session: &Session, database: &str, name: &str) -> Result<Found> {
     }
     let catalog = session.server.node.catalog();
     let Some(table) = catalog.table(database, name) else {
-        return Err(crate::resolve::no_such_table(database, name));
+        return Err(crate::databases::no_such_table(database, name));
     };
     if !account::may_see_table(session, database, name) {
         let (user, host) = (&session.state.account.0, &session.shared.host);

@@ -91,6 +91,8 @@ pub(crate) struct WorkHead {
     pub snapshot: Timestamp,
     pub own_writes_before: SavepointMark,
     pub lock_wait_ms: u32,
+    /// How long ago the transaction joined its first partition, in milliseconds; 0: it has joined none.
+    pub joined_for_ms: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,6 +214,7 @@ pub(crate) fn put_work<'w>(
     put_u64(out, head.snapshot.0);
     put_u32(out, head.own_writes_before.0);
     put_u32(out, head.lock_wait_ms);
+    put_u32(out, head.joined_for_ms);
     put_list(out, tables, |out, (table, version)| {
         put_u32(out, table);
         put_u32(out, version);
@@ -438,6 +441,7 @@ impl<'a> Work<'a> {
             snapshot: Timestamp(reader.u64()?),
             own_writes_before: SavepointMark(reader.u32()?),
             lock_wait_ms: reader.u32()?,
+            joined_for_ms: reader.u32()?,
         };
         Ok(Work { head, tables: reader.list()?, writes: reader.list()?, then: Then::read(reader)? })
     }

@@ -15,6 +15,7 @@ fn head() -> WorkHead {
         snapshot: Timestamp(99),
         own_writes_before: SavepointMark(1),
         lock_wait_ms: 50_000,
+        joined_for_ms: 17,
     }
 }
 

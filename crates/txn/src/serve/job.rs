@@ -167,7 +167,7 @@ impl Job {
         if self.term == 0
             && head.term == 0
             && head.transaction.is_some()
-            && turn.node.is_handed_over(head.partition)
+            && turn.node.is_handed_over(head.partition, || u64::from(head.joined_for_ms))
         {
             return Err(Refusal::NotLeader);
         }

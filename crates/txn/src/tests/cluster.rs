@@ -130,6 +130,40 @@ fn both_nodes_see_what_either_has_committed() {
     });
 }
 
+/// First batches that had been asked for together were asked for again when one of them had no leader, and shown twice.
+#[test]
+fn a_scan_shows_every_row_once_whichever_of_its_requests_finds_no_leader() {
+    let cluster = Cluster::new();
+    run(async {
+        let table = cluster.create(Shape::IndexedK).await;
+        let ids: Vec<i64> = (0..3000).collect();
+        support::load(&cluster.nodes[0], &table, ids.iter().map(|&id| (id, Some(id)))).await;
+        for (index, ordered) in [(0, false), (0, true), (1, false), (1, true)] {
+            for broken in 0..12 {
+                let mut transaction = cluster.begun(0);
+                let calls = cluster.network.calls();
+                cluster.network.break_call(broken, Fault::NotSent);
+                let request = scan_all(&table, index, ordered, support::SNAPSHOT);
+                let mut shown: Vec<i64> = rows_of(&mut transaction, request)
+                    .await
+                    .map_or(Vec::new(), |rows| rows.iter().map(|row| row.0).collect());
+                shown.sort_unstable();
+                // A scan that has begun in a partition does not begin again there.
+                let is_given_up = shown.is_empty() && broken > 2;
+                assert!(
+                    shown == ids || is_given_up,
+                    "index {index}, ordered {ordered}, call {broken}: {} rows",
+                    shown.len()
+                );
+                assert!(cluster.network.calls() > calls);
+                transaction.rollback();
+            }
+            cluster.network.heal();
+        }
+        cluster.assert_idle();
+    });
+}
+
 #[test]
 fn a_snapshot_is_the_same_on_both_nodes_whatever_is_committed_after_it() {
     let cluster = Cluster::new();

@@ -67,7 +67,7 @@ impl Decimal {
     pub(crate) fn from_parts(magnitude: &[u8; 32], scale: u8, negative: bool) -> Option<Decimal> {
         let mut limbs = [0; 4];
         for (limb, chunk) in limbs.iter_mut().zip(magnitude.chunks_exact(8)) {
-            *limb = crate::row::little_endian_word(chunk);
+            *limb = crate::bytes::little_endian_word(chunk);
         }
         let is_bounded = wide::compare(&limbs, &POWERS_OF_TEN[MAX_DIGITS as usize]) == Ordering::Less;
         (is_bounded && scale <= WORK_SCALE).then(|| Decimal::with_sign(limbs, scale, negative))

@@ -329,7 +329,7 @@ fn append_container<'v>(
 }
 
 fn word_at(bytes: &[u8], at: usize, width: usize) -> usize {
-    bytes.get(at..at + width).map_or(0, |word| crate::row::little_endian_word(word) as usize)
+    bytes.get(at..at + width).map_or(0, |word| crate::bytes::little_endian_word(word) as usize)
 }
 
 impl<'a> JsonRef<'a> {
@@ -362,7 +362,7 @@ impl<'a> JsonRef<'a> {
 
     /// The value, when it is a scalar; for containers only what they are.
     pub fn item(&self) -> JsonItem<'a> {
-        let word = |width: usize| crate::row::little_endian_word(&self.bytes[..width.min(self.bytes.len())]);
+        let word = |width: usize| crate::bytes::little_endian_word(&self.bytes[..width.min(self.bytes.len())]);
         match self.kind {
             SMALL_OBJECT | LARGE_OBJECT => JsonItem::Object,
             SMALL_ARRAY | LARGE_ARRAY => JsonItem::Array,
@@ -533,7 +533,7 @@ fn read_opaque(bytes: &[u8]) -> JsonItem<'_> {
         return JsonItem::Null;
     };
     let payload = read_string(rest);
-    let packed = crate::row::little_endian_word(payload);
+    let packed = crate::bytes::little_endian_word(payload);
     let moment = DateTime { packed, fsp: 6 };
     match field_type {
         FIELD_TYPE_DECIMAL => match *payload {

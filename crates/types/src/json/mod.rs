@@ -6,7 +6,7 @@
 //! Bytes from a damaged file read as some document, never as a panic.
 //!
 //! `binary` writes and reads the layout, `parse` reads text, `text` prints, `path` and `find` are path expressions,
-//! `compare` orders and matches documents, `tree` changes them.
+//! `compare` orders and matches documents, `tree` changes them (`value`).
 
 mod binary;
 mod compare;
@@ -15,6 +15,7 @@ mod parse;
 mod path;
 mod text;
 mod tree;
+mod value;
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ pub use binary::JsonItem;
 pub use parse::JsonSyntaxError;
 pub use path::{ArrayIndex, JsonPath, JsonPathError, PathLeg};
 pub use text::{append_quoted, unquote};
-pub use tree::JsonValue;
+pub use value::JsonValue;
 
 use crate::error::{Error, ErrorCode};
 

@@ -1,29 +1,8 @@
-//! A document as a tree, for building and changing.
+//! Building documents as trees, and changing them.
 
 use super::binary::{FIELD_TYPE_BIT, compare_keys};
-use super::{JsonPath, PathLeg};
+use super::{JsonPath, JsonValue, PathLeg};
 use crate::value::Value;
-use crate::{Date, DateTime, Decimal, Time};
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum JsonValue {
-    Null,
-    Bool(bool),
-    Int(i64),
-    UInt(u64),
-    Double(f64),
-    Decimal(Decimal),
-    String(Vec<u8>),
-    Array(Vec<JsonValue>),
-    /// Sorted by length of the key, then by its bytes; keys are unique. Use `JsonValue::object` to build one.
-    Object(Vec<(Vec<u8>, JsonValue)>),
-    Date(Date),
-    Time(Time),
-    DateTime(DateTime),
-    Timestamp(DateTime),
-    /// A value of another MySQL type: the type's protocol number and its bytes.
-    Opaque(u8, Vec<u8>),
-}
 
 /// What a change does at the end of its path.
 #[derive(Clone, Copy, PartialEq, Eq)]

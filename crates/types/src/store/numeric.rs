@@ -23,7 +23,7 @@ pub(crate) fn integer_bounds(sql_type: &SqlType) -> (i128, i128) {
 /// A string as columns of numbers read it, anything else as usual.
 fn rounded_integer(value: &Value) -> Converted<i128> {
     match value {
-        Value::Str(text) => number::parse_integer_rounded(text),
+        Value::Str(text) => parse_integer_rounded(text),
         other => other.to_integer(),
     }
 }
@@ -170,5 +170,50 @@ impl Store<'_> {
             return self.truncated(stored);
         }
         Ok((stored, None))
+    }
+}
+
+/// The integer nearest to the number that a text begins with, as columns take it ('1.9' is 2, '1e3' is 1000; halves
+/// are rounded away from zero). Clamped to -2^63 .. 2^64-1.
+fn parse_integer_rounded(text: &[u8]) -> Converted<i128> {
+    let prefix = number::NumberPrefix::of(text);
+    if prefix.fraction.is_empty() && prefix.exponent == 0 {
+        let mut result = number::parse_integer(prefix.text);
+        result.truncated = !prefix.is_whole;
+        return result;
+    }
+    let (least, greatest) = (i128::from(i64::MIN), i128::from(u64::MAX));
+    Decimal::parse(text).and_then(|decimal| {
+        let rounded = decimal.scale() > 0 && decimal.round(0) != decimal;
+        let clamp_to = if decimal.is_negative() { least } else { greatest };
+        match decimal.to_i128() {
+            Some(number) if (least..=greatest).contains(&number) => {
+                Converted { rounded, ..Converted::exact(number) }
+            }
+            _ => Converted::clamped(clamp_to),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_with_fractions_are_rounded_to_integers() {
+        assert_eq!(parse_integer_rounded(b"1.5").value, 2);
+        assert_eq!(parse_integer_rounded(b"-1.5").value, -2);
+        assert_eq!(parse_integer_rounded(b"1e3"), Converted::exact(1000));
+        assert_eq!(parse_integer_rounded(b"12x"), Converted::truncated(12));
+        assert!(parse_integer_rounded(b"1e30").out_of_range);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_as_some_integer(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let _ = parse_integer_rounded(&bytes);
+        }
     }
 }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use shoal_mysql::server::WorkerStart;
 use shoal_mysql::{Listeners, Options, Server, bind_tcp, start};
 
 use fake::{Fake, State};
@@ -32,13 +33,18 @@ impl Running {
     }
 
     pub fn with(state: State) -> Running {
+        Running::with_workers(state, None)
+    }
+
+    /// `on_worker_start`: what else lives on the workers' threads.
+    pub fn with_workers(state: State, on_worker_start: Option<WorkerStart>) -> Running {
         let fake = Arc::new(Fake::new(state));
         let tcp = bind_tcp(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
         let port = tcp.local_addr().expect("bound").port();
         let socket = std::env::temp_dir().join(format!("shoal-mysql-{}-{port}.sock", std::process::id()));
         let unix = UnixListener::bind(&socket).expect("a free path");
         let listeners = Listeners { tcp: vec![tcp], unix: vec![unix] };
-        let options = Options { workers: 2, ..Options::default() };
+        let options = Options { workers: 2, on_worker_start, ..Options::default() };
         let server = start(Arc::clone(&fake), listeners, options).expect("threads");
         Running { fake, port, socket, server: Some(server) }
     }

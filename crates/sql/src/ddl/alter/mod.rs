@@ -22,9 +22,9 @@ use super::publish::{self, HiddenTable};
 use super::{defaults, errors, lock};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
+use crate::databases::{self, no_such_table};
 use crate::dml::Affected;
 use crate::dml::load::insert_settings;
-use crate::resolve::no_such_table;
 use crate::session::Session;
 use way::Way;
 
@@ -140,7 +140,7 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     let schema = &table.schema;
     let catalog = session.server.node.catalog();
     let Some(database) = catalog.database(&schema.database) else {
-        return Err(errors::no_such_database(&schema.database));
+        return Err(databases::no_such_database(&schema.database));
     };
     let context = super::context(session, database.collation);
     let mut notes = Vec::new();
@@ -303,7 +303,7 @@ async fn by_copy(
 
 /// The name that the table is about to have is its own or nobody's. Errors: 1049, 1050.
 fn check_target(catalog: &shoal_cluster::Catalog, table: &Table, name: &TableName) -> Result<()> {
-    super::database::check_exists(catalog, &name.0)?;
+    databases::check_exists(catalog, &name.0)?;
     match catalog.table(&name.0, &name.1) {
         Some(other) if other.id() != table.id() => Err(errors::table_exists(&name.1)),
         _ => Ok(()),

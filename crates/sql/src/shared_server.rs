@@ -1,0 +1,96 @@
+//! The server as protocols use it.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use shoal_types::{Error, ErrorCode, Result};
+
+use crate::frontend::{Account, Compressions, ConnectInfo, Frontend};
+use crate::server::{Server, VERSION};
+use crate::session::Session;
+
+/// The server as interfaces hold it.
+#[derive(Clone)]
+pub struct SharedServer(pub Arc<Server>);
+
+impl Frontend for SharedServer {
+    type Session = Session;
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn account(&self, user: &str, host: &str) -> Option<Account> {
+        crate::account::find(&self.0.node.catalog(), user, host)
+    }
+
+    async fn connect(&self, info: ConnectInfo) -> Result<Session> {
+        Session::open(Arc::clone(&self.0), info)
+    }
+
+    fn next_connection_id(&self) -> u32 {
+        self.0.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn admit(&self) -> Result<()> {
+        let limit = self.0.globals.read().unwrap_or_else(PoisonError::into_inner).max_connections();
+        let admitted = self.0.admitted.fetch_add(1, Ordering::AcqRel);
+        if u64::from(admitted) >= limit {
+            self.0.admitted.fetch_sub(1, Ordering::AcqRel);
+            return Err(Error::new(ErrorCode::ConCount, "Too many connections"));
+        }
+        Ok(())
+    }
+
+    fn release(&self) {
+        self.0.admitted.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    fn max_allowed_packet(&self) -> usize {
+        self.0.globals.read().unwrap_or_else(PoisonError::into_inner).max_allowed_packet()
+    }
+
+    fn connect_timeout_s(&self) -> u64 {
+        self.0.globals.read().unwrap_or_else(PoisonError::into_inner).connect_timeout_s()
+    }
+
+    fn count_encrypted_connect(&self, is_resumed: bool) {
+        self.0.encrypted_connects.fetch_add(1, Ordering::Relaxed);
+        self.0.resumed_connects.fetch_add(u64::from(is_resumed), Ordering::Relaxed);
+    }
+
+    fn requires_secure_transport(&self) -> bool {
+        self.0.global_text("require_secure_transport") == "ON"
+    }
+
+    fn compressions(&self) -> Compressions {
+        let permitted = self.0.global_text("protocol_compression_algorithms");
+        let permits = |name: &str| permitted.split(',').any(|one| one == name);
+        Compressions { zlib: permits("zlib"), zstd: permits("zstd"), uncompressed: permits("uncompressed") }
+    }
+
+    fn count_traffic(&self, received: u64, sent: u64) {
+        self.0.traffic_received.fetch_add(received, Ordering::Relaxed);
+        self.0.traffic_sent.fetch_add(sent, Ordering::Relaxed);
+    }
+
+    fn before_sleep(&self) {
+        self.0.node.flush_before_sleep();
+    }
+
+    fn fall_asleep(&self) {
+        self.0.node.fall_asleep();
+    }
+
+    fn release_memory(&self, seen: u64) -> u64 {
+        self.0.node.release_memory(seen)
+    }
+
+    fn wake(&self) {
+        self.0.node.wake();
+    }
+
+    fn count_aborted_connect(&self) {
+        self.0.aborted_connects.fetch_add(1, Ordering::Relaxed);
+    }
+}
