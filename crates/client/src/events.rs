@@ -12,6 +12,7 @@ use crate::table::Table;
 /// What happened to the tables that are followed.
 #[derive(Clone, Debug)]
 pub enum Event {
+    /// A row was changed.
     Change(Change),
     /// Every change that was committed up to here has come; those of one transaction have the same timestamp. It rises ten times
     /// a second while there are changes anywhere.
@@ -19,7 +20,9 @@ pub enum Event {
     /// Changes may be missing, after this timestamp and before this event: read the tables again. It comes when the stream was read
     /// too slowly, or when a leader was lost together with all who had its log in memory. What follows is whole again.
     Gap {
+        /// Everything that was committed up to here has come.
         after: Timestamp,
+        /// Why they cannot be told.
         reason: Gap,
     },
     /// The table has a new definition, by which rows are shown from now on.
@@ -32,7 +35,9 @@ pub enum Event {
 /// A committed change of a row.
 #[derive(Clone, Debug)]
 pub struct Change {
+    /// Its definition is the one by which `row` is stored.
     pub table: Table,
+    /// Whether the row was inserted, updated or deleted.
     pub kind: ChangeKind,
     /// The row as it is afterwards. Of one that was deleted the columns of its primary key.
     pub row: Row,

@@ -10,30 +10,40 @@ use crate::table::{column, stored};
 /// A condition on a row. A comparison with NULL is unknown, as in SQL; rows pass for which the whole is true.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter {
+    /// A column by its name, compared with a constant under the column's collation. Unknown if the column is NULL.
     Compare(String, Comparison, Value),
+    /// The column with this name is NULL.
     IsNull(String),
+    /// All of them; true if there are none.
     And(Vec<Filter>),
+    /// Any of them; false if there are none.
     Or(Vec<Filter>),
+    /// True where the condition is false; unknown stays unknown.
     Not(Box<Filter>),
 }
 
 impl Filter {
+    /// The column equals the value; NULL equals nothing.
     pub fn equal(column: &str, value: impl Into<Value>) -> Filter {
         Filter::Compare(column.to_owned(), Comparison::Equal, value.into())
     }
 
+    /// The column is less than the value.
     pub fn less(column: &str, value: impl Into<Value>) -> Filter {
         Filter::Compare(column.to_owned(), Comparison::Less, value.into())
     }
 
+    /// The column is greater than the value.
     pub fn greater(column: &str, value: impl Into<Value>) -> Filter {
         Filter::Compare(column.to_owned(), Comparison::Greater, value.into())
     }
 
+    /// Both conditions.
     pub fn and(self, other: Filter) -> Filter {
         Filter::And(vec![self, other])
     }
 
+    /// One of the conditions, or both.
     pub fn or(self, other: Filter) -> Filter {
         Filter::Or(vec![self, other])
     }

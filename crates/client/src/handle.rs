@@ -35,6 +35,7 @@ type Operation = Box<dyn for<'t> FnOnce(&'t mut Transaction) -> LocalFuture<'t, 
 /// The operations that a client has, as transactions of their own, and an open transaction as well; `run` gives them the transaction.
 macro_rules! operations {
     ($run:ident, $($reference:tt)+) => {
+        /// The rows that a scan finds, all at once.
         pub async fn scan($($reference)+ self, table: &Table, scan: Scan) -> Result<Vec<Row>> {
             let table = table.clone();
             self.$run(move |transaction| Box::pin(async move { transaction.scan_all(&table, &scan).await })).await
@@ -63,6 +64,8 @@ macro_rules! operations {
             .await
         }
 
+        /// Changes the rows with these primary keys, and counts those that were there and fulfilled the update's
+        /// condition.
         pub async fn update_many(
             $($reference)+ self,
             table: &Table,
@@ -76,6 +79,7 @@ macro_rules! operations {
             .await
         }
 
+        /// The same by the keys of a unique index.
         pub async fn update_unique_many(
             $($reference)+ self,
             table: &Table,
@@ -90,11 +94,13 @@ macro_rules! operations {
             .await
         }
 
+        /// Deletes the rows with these primary keys, and counts those that were there.
         pub async fn delete_many($($reference)+ self, table: &Table, keys: Vec<Vec<Value>>) -> Result<u64> {
             let table = table.clone();
             self.$run(move |transaction| Box::pin(async move { transaction.delete_many(&table, &keys).await })).await
         }
 
+        /// The same by the keys of a unique index.
         pub async fn delete_unique_many(
             $($reference)+ self,
             table: &Table,
@@ -163,6 +169,7 @@ impl Client {
         Ok(Client { inner: Arc::new(inner) })
     }
 
+    /// A table by the names of its database and its own. An error if there is none.
     pub fn table(&self, database: &str, name: &str) -> Result<Table> {
         self.inner.core.table(database, name)
     }
@@ -244,11 +251,13 @@ impl Client {
         &self.inner.queues[turn % self.inner.queues.len()]
     }
 
+    /// The row with this primary key, in its newest committed version.
     pub async fn get(&self, table: &Table, key: Vec<Value>) -> Result<Option<Row>> {
         let table = table.clone();
         self.run(move |session| async move { session.get(&table, &key).await }).await
     }
 
+    /// The rows with these primary keys, in the keys' order: one round trip. `None` where there is no row.
     pub async fn get_many(&self, table: &Table, keys: Vec<Vec<Value>>) -> Result<Vec<Option<Row>>> {
         let table = table.clone();
         self.run(move |session| async move { session.get_many(&table, &keys).await }).await
@@ -299,6 +308,7 @@ impl ClientTransaction {
         answered.await.map_err(|_| closed().with_outcome(Outcome::NotCommitted))?
     }
 
+    /// The row with this primary key. As [`Transaction::get`].
     pub async fn get(&mut self, table: &Table, key: Vec<Value>, mode: ReadMode) -> Result<Option<Row>> {
         let table = table.clone();
         self.run(move |transaction| Box::pin(async move { transaction.get(&table, &key, mode).await })).await

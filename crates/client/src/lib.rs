@@ -30,6 +30,8 @@
 //!
 //! It does not know SQL: columns whose defaults or values are expressions cannot be written here, and say so.
 
+#![warn(missing_docs)]
+
 mod blob;
 mod blob_stream;
 mod core;

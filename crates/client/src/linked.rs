@@ -26,6 +26,7 @@ pub type Tuple = Vec<Option<Row>>;
 pub enum Key {
     /// A column of an earlier operation's row; the first one's number is 0. NULL finds nothing.
     Column(usize, String),
+    /// A constant, the same for all rows of the earlier operations.
     Value(Value),
 }
 
@@ -35,6 +36,7 @@ impl Key {
         Key::Column(operation, name.to_owned())
     }
 
+    /// A constant.
     pub fn value(value: impl Into<Value>) -> Key {
         Key::Value(value.into())
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use shoal_cluster::Transporter;
 
+/// How a client reaches the cluster. The defaults suit a program that runs beside other work.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The best way to nodes of the same host; to others it is always TCP.

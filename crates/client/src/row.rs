@@ -22,10 +22,12 @@ impl Shape {
         Shape { names: definitions.map(|one| one.name.clone()).collect(), layout: RowLayout::new(types) }
     }
 
+    /// The columns' names, in the order of the row's values.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
+    /// The columns' types, in the order of [`Shape::names`].
     pub fn types(&self) -> &[SqlType] {
         self.layout.types()
     }
@@ -66,6 +68,7 @@ impl Row {
         self.value(self.shape.position(name)?)
     }
 
+    /// All values, in the columns' order. TIMESTAMP values are in UTC.
     pub fn values(&self) -> Vec<Value> {
         self.as_ref().values(&TimeZone::UTC)
     }

@@ -29,6 +29,7 @@ pub struct Scan {
 }
 
 impl Scan {
+    /// All rows, in no order.
     pub fn new() -> Scan {
         Scan::default()
     }
@@ -85,6 +86,7 @@ impl Scan {
         self
     }
 
+    /// No more rows than this many.
     pub fn limit(mut self, rows: u64) -> Scan {
         self.limit = Some(rows);
         self

@@ -46,10 +46,12 @@ impl Table {
         })
     }
 
+    /// Without the database.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// Of the table, by its name.
     pub fn database(&self) -> &str {
         &self.database
     }

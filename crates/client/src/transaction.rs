@@ -524,10 +524,12 @@ impl Transaction {
         self.inner.commit().await
     }
 
+    /// Takes back all writes and gives back all locks. It does not wait for the other nodes.
     pub fn rollback(mut self) {
         self.inner.rollback();
     }
 
+    /// A point that [`Transaction::rollback_to`] goes back to.
     pub fn savepoint(&mut self) -> Savepoint {
         self.inner.savepoint()
     }

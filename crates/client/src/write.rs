@@ -19,10 +19,12 @@ pub struct Update {
 }
 
 impl Update {
+    /// An update that changes nothing yet.
     pub fn new() -> Update {
         Update::default()
     }
 
+    /// Sets a column to a value, which must be of its type and fit.
     pub fn set(mut self, column: &str, value: impl Into<Value>) -> Update {
         self.sets.push((column.to_owned(), value.into()));
         self

@@ -3,6 +3,8 @@
 //! The folders are layers, from the top: `node`, `management`, `dictionary`, `replication`, then `storage` and `membership` side by side,
 //! `base`. Each knows those beneath it and none above, which `layers` checks. ARCHITECTURE.md has a picture of them.
 
+#![warn(missing_docs)]
+
 mod base;
 mod dictionary;
 #[cfg(test)]

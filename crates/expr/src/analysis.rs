@@ -11,24 +11,33 @@ use crate::operator::{Comparator, CompareOperator};
 pub enum ColumnCondition<'a> {
     /// `column operator constant`.
     Compare {
+        /// With the column on its left side, whatever was written.
         operator: CompareOperator,
+        /// Without columns of the row.
         constant: &'a Expr,
     },
     /// `column BETWEEN low AND high`.
     Between {
+        /// Inclusive.
         low: &'a Expr,
+        /// Inclusive.
         high: &'a Expr,
     },
     /// `column IN (constants)`.
     In {
+        /// In the order in which they were written.
         constants: &'a [Expr],
     },
+    /// `column IS NULL`.
     IsNull,
+    /// `column IS NOT NULL`.
     IsNotNull,
     /// `column LIKE pattern` with a constant pattern: every match begins with `prefix`; it is all of the match if
     /// `is_whole`.
     LikePrefix {
+        /// In the column's character set, without escapes.
         prefix: Vec<u8>,
+        /// The pattern has no wildcards.
         is_whole: bool,
     },
 }
@@ -36,7 +45,9 @@ pub enum ColumnCondition<'a> {
 /// A column and the condition on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnConstraint<'a> {
+    /// Position in the input row.
     pub column: usize,
+    /// What must be true of it.
     pub condition: ColumnCondition<'a>,
 }
 

@@ -7,12 +7,14 @@ use crate::context::{EvalContext, Settings};
 /// What the rules of construction depend on besides the operands.
 #[derive(Clone, Debug)]
 pub struct BuildContext<'a> {
+    /// Of the session when the statement is resolved.
     pub settings: Settings,
     /// The default database, named in error 1305.
     pub database: Option<&'a str>,
 }
 
 impl<'a> BuildContext<'a> {
+    /// Without a current database.
     pub fn new(settings: Settings) -> BuildContext<'a> {
         BuildContext { settings, database: None }
     }

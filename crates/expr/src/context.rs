@@ -16,13 +16,21 @@ use crate::regexp::RegexCache;
 pub struct SqlMode {
     /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES.
     pub strict: bool,
+    /// ERROR_FOR_DIVISION_BY_ZERO
     pub error_for_division_by_zero: bool,
+    /// NO_ZERO_DATE
     pub no_zero_date: bool,
+    /// NO_ZERO_IN_DATE
     pub no_zero_in_date: bool,
+    /// ALLOW_INVALID_DATES
     pub allow_invalid_dates: bool,
+    /// NO_UNSIGNED_SUBTRACTION
     pub no_unsigned_subtraction: bool,
+    /// NO_BACKSLASH_ESCAPES
     pub no_backslash_escapes: bool,
+    /// PAD_CHAR_TO_FULL_LENGTH
     pub pad_char_to_full_length: bool,
+    /// TIME_TRUNCATE_FRACTIONAL
     pub time_truncate_fractional: bool,
 }
 
@@ -46,12 +54,19 @@ impl Default for SqlMode {
 /// System variables that evaluation reads; fixed for one statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
+    /// The parts of it that change results.
     pub sql_mode: SqlMode,
+    /// Digits that a division adds to its dividend's scale.
     pub div_precision_increment: u8,
+    /// Bytes.
     pub group_concat_max_len: usize,
+    /// Bytes: string functions yield NULL and a warning rather than more.
     pub max_allowed_packet: usize,
+    /// WEEK's second argument where it is left out, 0 to 7.
     pub default_week_format: u8,
+    /// In which the client sends statements.
     pub character_set_client: Charset,
+    /// Of literals, and of texts made from numbers.
     pub collation_connection: Collation,
 }
 
@@ -89,6 +104,7 @@ impl Warnings {
         Warnings { list: Vec::new(), count: 0, limit }
     }
 
+    /// Counts a condition, and keeps it if there is room. The message is made only if it is kept.
     pub fn push(&mut self, level: WarningLevel, code: ErrorCode, message: impl FnOnce() -> String) {
         self.count += 1;
         if self.list.len() < self.limit {
@@ -103,6 +119,7 @@ impl Warnings {
         self.list.extend(other.list.into_iter().take(room));
     }
 
+    /// The conditions that were kept, oldest first.
     pub fn list(&self) -> &[Warning] {
         &self.list
     }
@@ -117,6 +134,7 @@ impl Warnings {
         self.limit.saturating_sub(self.list.len())
     }
 
+    /// Forgets all conditions; the limit stays.
     pub fn clear(&mut self) {
         self.list.clear();
         self.count = 0;
@@ -127,22 +145,29 @@ impl Warnings {
 pub trait SessionValues {
     /// The value and type of a user variable; `None` if it was never set. Names are without `@`.
     fn user_variable(&self, name: &str) -> Option<(Value, SqlType)>;
+    /// Names are without `@`.
     fn set_user_variable(&mut self, name: &str, value: Value, sql_type: SqlType);
+    /// CONNECTION_ID().
     fn connection_id(&self) -> u32;
+    /// DATABASE(); `None` if none was chosen.
     fn database(&self) -> Option<&str>;
     /// The account that was checked: `user@host` for CURRENT_USER().
     fn current_user(&self) -> String;
     /// The name the client gave and its host: USER().
     fn session_user(&self) -> String;
+    /// VERSION().
     fn version(&self) -> &str;
+    /// LAST_INSERT_ID().
     fn last_insert_id(&self) -> u64;
     /// LAST_INSERT_ID(expr).
     fn set_last_insert_id(&mut self, id: u64);
     /// ROW_COUNT() of the previous statement.
     fn row_count(&self) -> i64;
+    /// FOUND_ROWS().
     fn found_rows(&self) -> u64;
     /// The two words of the session's RAND() generator, which RAND() advances.
     fn random_state(&mut self) -> &mut RandomState;
+    /// Fills `out` with bytes that nobody can foretell: RANDOM_BYTES() and others.
     fn random_bytes(&mut self, out: &mut [u8]);
     /// The clock at this moment, microseconds since 1970 UTC: SYSDATE(), UUID().
     fn clock_micros(&self) -> i64;
@@ -158,6 +183,7 @@ pub trait UserLocks {
     fn get(&mut self, name: &str, timeout: Duration) -> Option<bool>;
     /// `Some(true)` released, `Some(false)` held by another, `None` does not exist.
     fn release(&mut self, name: &str) -> Option<bool>;
+    /// RELEASE_ALL_LOCKS(): how many were released.
     fn release_all(&mut self) -> u64;
     /// The connection that holds it.
     fn holder(&self, name: &str) -> Option<u32>;
@@ -166,7 +192,9 @@ pub trait UserLocks {
 /// A user-level lock that somebody else holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockRequest {
+    /// Checked and in lower case.
     pub name: String,
+    /// How long the caller is ready to wait.
     pub timeout: Duration,
 }
 
@@ -239,15 +267,19 @@ impl RandomState {
 /// Everything evaluation needs besides the row. One per execution of a statement (RAND(seed) and compiled patterns
 /// keep state in it).
 pub struct EvalContext<'a> {
+    /// Values of the expressions' parameter slots, by their index.
     pub parameters: &'a [Value],
+    /// The session's time zone.
     pub zone: &'a TimeZone,
     /// The statement's time, microseconds since 1970 UTC: NOW() and its kin.
     pub now_micros: i64,
+    /// As they were when the statement began.
     pub settings: Settings,
     /// The statement changes data, so strict mode makes errors of some warnings ...
     pub changes_data: bool,
     /// ... unless it said IGNORE.
     pub ignore_errors: bool,
+    /// Conditions that evaluation has raised so far.
     pub warnings: Warnings,
     /// Absent at data nodes; functions that need it then fail.
     pub session: Option<&'a mut dyn SessionValues>,
@@ -257,6 +289,7 @@ pub struct EvalContext<'a> {
     pub is_sleep_interrupted: bool,
     /// GET_LOCK() failed because it has to wait for this; an executor that can wait there does, and tries again.
     pub pending_lock: Option<LockRequest>,
+    /// What calls on user-level locks have yielded, should the expression be evaluated again.
     pub lock_calls: LockCalls,
     pub(crate) random: HashMap<usize, RandomState>,
     pub(crate) patterns: RegexCache,
@@ -266,6 +299,7 @@ pub struct EvalContext<'a> {
 }
 
 impl<'a> EvalContext<'a> {
+    /// Of a statement that reads, without a session and without warnings.
     pub fn new(
         parameters: &'a [Value],
         zone: &'a TimeZone,
@@ -292,6 +326,7 @@ impl<'a> EvalContext<'a> {
         }
     }
 
+    /// Adds the session, for functions that need it.
     pub fn with_session(mut self, session: &'a mut dyn SessionValues) -> EvalContext<'a> {
         self.session = Some(session);
         self
@@ -351,6 +386,7 @@ impl<'a> EvalContext<'a> {
         self.changes_data && !self.ignore_errors && self.settings.sql_mode.strict
     }
 
+    /// Raises a condition of level Warning, which never ends the statement.
     pub fn warn(&mut self, code: ErrorCode, message: impl FnOnce() -> String) {
         self.warnings.push(WarningLevel::Warning, code, message);
     }

@@ -25,25 +25,37 @@ pub const MAX_DEPTH: u16 = 400;
 /// A typed expression. Cheap to move; cloning copies the calls but shares big constant data.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
+    /// A constant of the statement.
     Literal(Box<Literal>),
     /// A value of `EvalContext::parameters`: a `?`, an outer query's column or a subquery's result.
     Parameter(Box<Parameter>),
+    /// A column of the input row.
     Column(Box<ColumnRef>),
+    /// An operator or function with its arguments.
     Call(Box<Call>),
 }
 
+/// A constant with its type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Literal {
+    /// Of the type, or NULL.
     pub value: Value,
+    /// What the value is taken to be.
     pub sql_type: SqlType,
+    /// Texts are coercible, numbers weaker, NULL the weakest.
     pub coercibility: Coercibility,
 }
 
+/// A slot of `EvalContext::parameters`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
+    /// Position in `EvalContext::parameters`.
     pub index: usize,
+    /// What its values are taken to be.
     pub sql_type: SqlType,
+    /// Its value may be NULL.
     pub nullable: bool,
+    /// Of what the slot stands for.
     pub coercibility: Coercibility,
     /// The type is a guess until the parameter meets another operand, whose type it then takes.
     pub untyped: bool,
@@ -52,8 +64,11 @@ pub struct Parameter {
 /// A column of the input row.
 #[derive(Clone, Debug)]
 pub struct ColumnRef {
+    /// In the input row.
     pub position: usize,
+    /// The column's declared type.
     pub sql_type: SqlType,
+    /// Its value may be NULL, by its declaration or as the inner side of an outer join.
     pub nullable: bool,
     /// For messages only: `` `db`.`table`.`column` `` or an alias.
     pub name: Arc<str>,
@@ -68,10 +83,15 @@ impl PartialEq for ColumnRef {
 /// An operator or function with its arguments.
 #[derive(Clone, Debug)]
 pub struct Call {
+    /// What is done.
     pub operation: Operation,
+    /// In the order that the operation says.
     pub arguments: Vec<Expr>,
+    /// Of the result.
     pub sql_type: SqlType,
+    /// The result may be NULL.
     pub nullable: bool,
+    /// Of the result, where it meets other texts.
     pub coercibility: Coercibility,
     /// The collation that the arguments share, where it matters.
     pub collation: Collation,
@@ -99,11 +119,13 @@ pub(crate) enum CallData {
 }
 
 impl Expr {
+    /// A constant whose coercibility follows from its value and type.
     pub fn literal(value: Value, sql_type: SqlType) -> Expr {
         let coercibility = coercibility_of_literal(&value, &sql_type);
         Expr::Literal(Box::new(Literal { value, sql_type, coercibility }))
     }
 
+    /// The literal NULL.
     pub fn null() -> Expr {
         Expr::literal(Value::Null, SqlType::null())
     }
@@ -168,6 +190,7 @@ impl Expr {
         Expr::Parameter(Box::new(Parameter { index, sql_type, nullable, coercibility, untyped: false }))
     }
 
+    /// Of the values that it yields.
     pub fn sql_type(&self) -> &SqlType {
         match self {
             Expr::Literal(literal) => &literal.sql_type,
@@ -177,6 +200,7 @@ impl Expr {
         }
     }
 
+    /// It may yield NULL.
     pub fn nullable(&self) -> bool {
         match self {
             Expr::Literal(literal) => literal.value.is_null(),
@@ -186,6 +210,7 @@ impl Expr {
         }
     }
 
+    /// How strongly its collation counts where it meets other texts.
     pub fn coercibility(&self) -> Coercibility {
         match self {
             Expr::Literal(literal) => literal.coercibility,
@@ -195,10 +220,12 @@ impl Expr {
         }
     }
 
+    /// It is a constant, and NULL.
     pub fn is_null_literal(&self) -> bool {
         matches!(self, Expr::Literal(literal) if literal.value.is_null())
     }
 
+    /// The value of a bare constant.
     pub fn as_literal(&self) -> Option<&Value> {
         match self {
             Expr::Literal(literal) => Some(&literal.value),
@@ -214,6 +241,7 @@ impl Expr {
         }
     }
 
+    /// Of a call; empty for everything else.
     pub fn arguments(&self) -> &[Expr] {
         match self {
             Expr::Call(call) => &call.arguments,
@@ -245,45 +273,66 @@ impl Expr {
 pub enum Operation {
     /// Two or more arguments.
     And,
+    /// Two or more arguments.
     Or,
+    /// Two arguments.
     Xor,
+    /// One argument.
     Not,
+    /// Two arguments, compared as the comparator says.
     Compare(CompareOperator, Comparator),
     /// value, low, high.
     Between {
+        /// NOT BETWEEN.
         negated: bool,
+        /// For value and low.
         low: Comparator,
+        /// For value and high.
         high: Comparator,
     },
     /// value, candidates. One comparator a candidate.
     In {
+        /// NOT IN.
         negated: bool,
+        /// In the candidates' order.
         comparators: Arc<[Comparator]>,
     },
+    /// IS [NOT] NULL.
     IsNull {
+        /// IS NOT NULL.
         negated: bool,
     },
     /// IS [NOT] TRUE and IS [NOT] FALSE.
     IsTruth {
+        /// TRUE rather than FALSE.
         truth: bool,
+        /// IS NOT.
         negated: bool,
     },
     /// text, pattern, and perhaps an escape.
     Like {
+        /// NOT LIKE.
         negated: bool,
+        /// Under which characters are the same.
         collation: Collation,
     },
+    /// Two arguments, computed in this kind of number.
     Arithmetic(ArithmeticOperator, NumberClass),
+    /// Minus.
     Negate(NumberClass),
+    /// Two arguments, as unsigned integers of 64 bits or as binary strings.
     Bits(BitOperator),
+    /// `~`
     BitNot,
     /// condition, result, condition, result, ..., else.
     Case,
     /// operand, candidate, result, candidate, result, ..., else. One comparator a candidate.
     CaseOf(Arc<[Comparator]>),
+    /// condition, yes, no.
     If,
     /// IFNULL and COALESCE.
     Coalesce,
+    /// NULLIF: the first argument, or NULL if both are equal.
     NullIf(Comparator),
     /// The argument as the call's type. Implicit conversions between branches of CASE and the like.
     Convert {
@@ -294,14 +343,20 @@ pub enum Operation {
     Collate,
     /// Temporal value, amount.
     AddInterval {
+        /// Of the amount.
         unit: IntervalUnit,
+        /// DATE_SUB rather than DATE_ADD.
         subtract: bool,
     },
+    /// EXTRACT(unit FROM argument).
     Extract(IntervalUnit),
     /// TIMESTAMPDIFF.
     TimestampDifference(IntervalUnit),
+    /// `@name`, without arguments.
     UserVariable(Arc<str>),
+    /// `@name := argument`.
     AssignVariable(Arc<str>),
+    /// A function of the registry.
     Function(&'static Function),
 }
 
@@ -341,6 +396,7 @@ impl Operation {
         )
     }
 
+    /// It fails where there is no session: at data nodes.
     pub fn needs_session(&self) -> bool {
         match self {
             Operation::UserVariable(_) | Operation::AssignVariable(_) => true,
@@ -357,8 +413,11 @@ pub(crate) type EvaluateFunction = fn(&Call, &mut [Value], &mut EvalContext<'_>)
 pub struct Function {
     /// In upper case.
     pub name: &'static str,
+    /// Fewer are error 1582.
     pub arguments_min: usize,
+    /// More are error 1582.
     pub arguments_max: usize,
+    /// What its result depends on besides its arguments.
     pub dependence: Dependence,
     /// Needs a session.
     pub session: bool,

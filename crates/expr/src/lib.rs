@@ -8,6 +8,8 @@
 //!
 //! This crate does not know the syntax tree, tables, transactions or sockets.
 
+#![warn(missing_docs)]
+
 mod aggregate;
 pub mod analysis;
 mod arithmetic;

@@ -5,6 +5,7 @@ use shoal_types::{Collation, Comparison};
 /// What a function's result depends on besides its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dependence {
+    /// The same arguments always give the same result.
     Nothing,
     /// The statement's clock, zone or session: the same for all rows.
     Statement,
@@ -12,14 +13,22 @@ pub enum Dependence {
     Volatile,
 }
 
+/// Comparisons of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CompareOperator {
+    /// `=`
     Equal,
+    /// `<=>`: as `=`, but two NULLs are equal and NULL equals nothing else.
     NullSafeEqual,
+    /// `<>`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
 }
 
@@ -67,6 +76,7 @@ impl CompareOperator {
         self.comparison().holds(ordering)
     }
 
+    /// As it is written in SQL.
     pub fn symbol(self) -> &'static str {
         match self {
             CompareOperator::Equal => "=",
@@ -83,27 +93,41 @@ impl CompareOperator {
 /// As what two operands are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparator {
+    /// As integers of 64 bits, each with its own sign.
     Integer,
+    /// As exact numbers.
     Decimal,
+    /// As binary floating-point numbers.
     Double,
+    /// As texts under this collation.
     Text(Collation),
     /// Dates and datetimes, as datetimes.
     DateTime,
+    /// As durations.
     Time,
+    /// By JSON's own order of types and values.
     Json,
 }
 
+/// Operators that compute with numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArithmeticOperator {
+    /// `+`
     Add,
+    /// `-`
     Subtract,
+    /// `*`
     Multiply,
+    /// `/`: never an integer division.
     Divide,
+    /// `DIV`
     IntegerDivide,
+    /// `%`
     Modulo,
 }
 
 impl ArithmeticOperator {
+    /// As it is written in SQL.
     pub fn symbol(self) -> &'static str {
         match self {
             ArithmeticOperator::Add => "+",
@@ -116,16 +140,23 @@ impl ArithmeticOperator {
     }
 }
 
+/// Operators on bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitOperator {
+    /// `&`
     And,
+    /// `|`
     Or,
+    /// `^`
     Xor,
+    /// `<<`
     ShiftLeft,
+    /// `>>`
     ShiftRight,
 }
 
 impl BitOperator {
+    /// As it is written in SQL.
     pub fn symbol(self) -> &'static str {
         match self {
             BitOperator::And => "&",
@@ -140,7 +171,10 @@ impl BitOperator {
 /// In which kind of number arithmetic is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumberClass {
+    /// 64 bits, signed or not; an overflow is error 1690.
     Integer,
+    /// Exact, with a scale.
     Decimal,
+    /// Binary floating point.
     Double,
 }

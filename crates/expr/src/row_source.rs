@@ -10,6 +10,7 @@ pub trait RowSource {
     /// The column as a value; timestamps are shown in `zone`.
     fn value(&self, column: usize, zone: &TimeZone) -> Value;
 
+    /// The column is NULL, or past the row's end.
     fn is_null(&self, column: usize) -> bool;
 
     /// The bits of a non-NULL column of the integer types (TINYINT to BIGINT), sign-extended; `None` if the row
@@ -146,8 +147,11 @@ impl RowSource for NoRow {
 /// Two rows side by side: columns below `split` come from `left`, the others from `right`.
 #[derive(Clone, Copy, Debug)]
 pub struct JoinedRow<'a, L: ?Sized, R: ?Sized> {
+    /// Columns from 0 to `split`.
     pub left: &'a L,
+    /// Columns from `split` on.
     pub right: &'a R,
+    /// How many columns `left` has.
     pub split: usize,
 }
 

@@ -10,6 +10,8 @@
 //! - `parameters`, `result`: values in and out.
 //! - `packet`, `stream`, `encryption`, `compression`, `worker`: bytes, sockets, and what a worker's connections share.
 
+#![warn(missing_docs)]
+
 mod auth;
 mod commands;
 mod compression;

@@ -43,17 +43,21 @@ const BLOCKING_THREADS: usize = 2;
 /// Where the server listens.
 #[derive(Debug, Default)]
 pub struct Listeners {
+    /// Bound and listening. The acceptor's thread takes connections and hands them to the workers.
     pub tcp: Vec<TcpListener>,
+    /// Unix sockets, as those in `tcp`.
     pub unix: Vec<UnixListener>,
 }
 
 /// Called on each worker's thread, inside its runtime, before the first connection: to spawn what else lives there.
 pub type WorkerStart = Arc<dyn Fn(usize) + Send + Sync>;
 
+/// How a server runs.
 #[derive(Clone, Default)]
 pub struct Options {
     /// Worker threads; 0 is one a core.
     pub workers: usize,
+    /// Called once on each worker's thread, with the worker's number.
     pub on_worker_start: Option<WorkerStart>,
     /// How long a busy worker looks for more to do before it sleeps.
     pub spin: Duration,
@@ -92,11 +96,13 @@ impl ReservedAddress {
         Ok(ReservedAddress(socket))
     }
 
+    /// With the port that the system has chosen, if port 0 was asked for.
     pub fn address(&self) -> io::Result<SocketAddr> {
         let address = self.0.local_addr()?;
         address.as_socket().ok_or_else(|| io::Error::other("not an internet address"))
     }
 
+    /// Lets clients connect from now on.
     pub fn listen(self) -> io::Result<TcpListener> {
         self.0.listen(LISTEN_BACKLOG)?;
         Ok(self.0.into())

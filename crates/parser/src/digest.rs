@@ -31,6 +31,7 @@ pub struct LiteralToken {
 /// The value of a literal, borrowed from the source where it stands there as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiteralText<'a> {
+    /// Digits alone, of a number that fits.
     Integer(u64),
     /// Digits with an optional point; also integers beyond `u64`.
     Decimal(&'a str),
@@ -38,7 +39,9 @@ pub enum LiteralText<'a> {
     Float(&'a str),
     /// A string without its escapes; its introducer, if any, is part of the digest.
     String(Cow<'a, [u8]>),
+    /// The bytes of `X'..'` or `0x..`.
     Hex(Vec<u8>),
+    /// The bytes of `B'..'` or `0b..`.
     Bit(Vec<u8>),
 }
 
@@ -48,6 +51,7 @@ impl LiteralToken {
         self.token.start as usize
     }
 
+    /// Byte offset behind the literal.
     pub fn end(&self) -> usize {
         self.token.end as usize
     }
@@ -91,6 +95,7 @@ fn integer_value(digits: &[u8]) -> Option<u64> {
     ascii(digits).parse().ok()
 }
 
+/// What tells apart statements that need different plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest {
     /// Of the normalised token stream and the SQL mode.
@@ -100,6 +105,7 @@ pub struct Digest {
     pub cacheable: bool,
     /// Where the statement starts and ends (without the semicolon).
     pub start: usize,
+    /// Byte offset behind the statement's last token.
     pub end: usize,
     /// Where the next statement starts, if there is one.
     pub next: Option<usize>,

@@ -5,6 +5,7 @@ use std::fmt;
 /// Bytes of the statement quoted in an error.
 pub const NEAR_BYTES_MAX: usize = 80;
 
+/// What kind of text has been refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParseErrorKind {
     /// The grammar does not go on with what stands at `offset`.
@@ -17,8 +18,10 @@ pub enum ParseErrorKind {
     InvalidName,
 }
 
+/// Why a text is no statement, and where that was noticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
+    /// Decides the error number and SQLSTATE.
     pub kind: ParseErrorKind,
     /// Byte offset of the first token that does not fit.
     pub offset: usize,
@@ -29,6 +32,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
+    /// At a byte offset of the source; one past its end is the end.
     pub fn new(kind: ParseErrorKind, source: &[u8], offset: usize) -> ParseError {
         let offset = offset.min(source.len());
         let newlines = memchr::memchr_iter(b'\n', &source[..offset]).count();
@@ -56,6 +60,7 @@ impl ParseError {
         }
     }
 
+    /// Five characters: 42000 for what the grammar refuses.
     pub fn sqlstate(&self) -> &'static str {
         match self.kind {
             ParseErrorKind::Syntax | ParseErrorKind::EmptyQuery => "42000",

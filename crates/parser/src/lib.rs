@@ -8,6 +8,10 @@
 //! - `digest`: the key of the plan cache and a statement's literals, in one pass of the lexer, without the parser.
 //! - `normalise`, `display`, `quote`: text for people and for SHOW CREATE TABLE.
 
+#![warn(missing_docs)]
+
+// Its nodes are named after the clauses of MySQL's grammar, and its fields after their parts.
+#[allow(missing_docs)]
 pub mod ast;
 mod digest;
 mod display;

@@ -7,6 +7,7 @@ use std::ops::BitOr;
 pub struct ParserMode(u8);
 
 impl ParserMode {
+    /// MySQL's default, as far as the parser is concerned.
     pub const NONE: ParserMode = ParserMode(0);
     /// `"` quotes identifiers, not strings.
     pub const ANSI_QUOTES: ParserMode = ParserMode(1);
@@ -19,14 +20,17 @@ impl ParserMode {
     /// `NOT` binds like `!`.
     pub const HIGH_NOT_PRECEDENCE: ParserMode = ParserMode(16);
 
+    /// All bits of `other` are set.
     pub const fn contains(self, other: ParserMode) -> bool {
         self.0 & other.0 == other.0
     }
 
+    /// The bits of both.
     pub const fn with(self, other: ParserMode) -> ParserMode {
         ParserMode(self.0 | other.0)
     }
 
+    /// One bit a mode, for keys of plans.
     pub const fn bits(self) -> u8 {
         self.0
     }

@@ -4,6 +4,8 @@
 //! knows nothing of packets. Results flow through [`ResultSink`] so that a stored row becomes wire bytes in one
 //! step, without a value in between.
 
+#![warn(missing_docs)]
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
@@ -15,36 +17,53 @@ use shoal_types::{Charset, Collation, Error, Result, SqlType, TimeZone, Value};
 /// One column of a result, as the protocol's column definition wants it.
 #[derive(Clone, Debug, Default)]
 pub struct ResultColumn {
+    /// Empty for expressions.
     pub database: String,
     /// Alias, then real name; empty for expressions.
     pub table: String,
+    /// The name behind the alias; empty for expressions.
     pub original_table: String,
+    /// The alias, or the name, or the expression's text.
     pub name: String,
+    /// The column's own name; empty for expressions.
     pub original_name: String,
+    /// The protocol's type, length and decimals follow from it.
     pub sql_type: SqlType,
+    /// What does not follow from the type.
     pub flags: ColumnFlags,
 }
 
 /// Column flags that do not follow from the type (unsigned, zerofill, binary, blob, enum, set do).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ColumnFlags {
+    /// NOT_NULL_FLAG.
     pub not_null: bool,
+    /// PRI_KEY_FLAG.
     pub primary_key: bool,
+    /// UNIQUE_KEY_FLAG.
     pub unique_key: bool,
     /// First column of a non-unique index.
     pub multiple_key: bool,
+    /// AUTO_INCREMENT_FLAG.
     pub auto_increment: bool,
+    /// NO_DEFAULT_VALUE_FLAG.
     pub no_default: bool,
+    /// ON_UPDATE_NOW_FLAG.
     pub on_update_now: bool,
 }
 
 /// The end of one statement.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
+    /// Rows that were changed or, with CLIENT_FOUND_ROWS, matched.
     pub affected_rows: u64,
+    /// The first AUTO_INCREMENT value that the statement has generated; 0: none.
     pub last_insert_id: u64,
+    /// Conditions that SHOW WARNINGS lists.
     pub warnings: u16,
+    /// SERVER_STATUS_IN_TRANS.
     pub in_transaction: bool,
+    /// SERVER_STATUS_AUTOCOMMIT.
     pub autocommit: bool,
     /// Clients double quotes in the literals that they write, and leave backslashes alone.
     pub no_backslash_escapes: bool,
@@ -52,6 +71,7 @@ pub struct Summary {
     pub info: String,
     /// Another result of the same query follows.
     pub more_results: bool,
+    /// SERVER_QUERY_NO_INDEX_USED.
     pub no_index_used: bool,
     /// The running transaction may not write.
     pub in_read_only_transaction: bool,
@@ -77,7 +97,9 @@ pub struct Tracked {
 /// How rows are to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
+    /// Every value as text: COM_QUERY.
     Text,
+    /// Numbers and dates in binary form: COM_STMT_EXECUTE.
     Binary,
 }
 
@@ -86,19 +108,25 @@ pub enum RowFormat {
 /// Order: `columns`, rows, `finish`, for a result with rows; `finish` alone for one without. `error` may come at any
 /// point and ends the query.
 pub trait ResultSink {
+    /// Begins a result with rows.
     fn columns(&mut self, columns: &[ResultColumn]) -> Result<()>;
+    /// A row of computed values, one a column.
     fn row(&mut self, values: &[Value]) -> Result<()>;
     /// A stored row, of which the columns at `projection` are sent; timestamps are shown in `zone`.
     fn stored_row(&mut self, row: RowRef<'_>, projection: &[usize], zone: &TimeZone) -> Result<()>;
+    /// Ends one result.
     fn finish(&mut self, summary: &Summary) -> Result<()>;
+    /// Ends the query with an error packet.
     fn error(&mut self, error: &Error);
     /// Bytes waiting to be sent: the executor calls `flush` when there are many.
     fn buffered_bytes(&self) -> usize;
+    /// Sends what is buffered, and waits for the client to take it. Errors: the client is gone.
     #[allow(async_fn_in_trait)]
     async fn flush(&mut self) -> Result<()>;
     /// LOAD DATA LOCAL: asks the client for a file; chunks follow until `None`.
     #[allow(async_fn_in_trait)]
     async fn request_local_file(&mut self, name: &[u8]) -> Result<()>;
+    /// The next piece of the file; `None`: its end.
     #[allow(async_fn_in_trait)]
     async fn local_file_chunk(&mut self) -> Result<Option<Vec<u8>>>;
 }
@@ -106,20 +134,29 @@ pub trait ResultSink {
 /// What a client said of itself when it connected, after authentication.
 #[derive(Clone, Debug)]
 pub struct ConnectInfo {
+    /// From [`Frontend::next_connection_id`].
     pub connection_id: u32,
+    /// The name the client gave; the account that it matches may have another.
     pub user: String,
     /// Peer host, without the port.
     pub host: String,
+    /// The default database, if the client named one.
     pub database: Option<String>,
+    /// Of the handshake: character_set_client and its kin follow from it.
     pub collation: Collation,
-    /// CLIENT_FOUND_ROWS, CLIENT_MULTI_STATEMENTS, CLIENT_LOCAL_FILES, CLIENT_IGNORE_SPACE, CLIENT_INTERACTIVE.
+    /// CLIENT_FOUND_ROWS: matched rows are counted, not changed ones.
     pub found_rows: bool,
+    /// CLIENT_MULTI_STATEMENTS.
     pub multi_statements: bool,
+    /// CLIENT_LOCAL_FILES: LOAD DATA LOCAL is possible.
     pub local_files: bool,
+    /// CLIENT_IGNORE_SPACE.
     pub ignore_space: bool,
+    /// CLIENT_INTERACTIVE: interactive_timeout takes the place of wait_timeout.
     pub interactive: bool,
     /// CLIENT_SESSION_TRACK.
     pub session_track: bool,
+    /// Connection attributes: name and value.
     pub attributes: Vec<(String, String)>,
     /// `None`: the connection is not encrypted.
     pub tls: Option<TlsSession>,
@@ -130,7 +167,9 @@ pub struct ConnectInfo {
 /// How a server lets packets be compressed.
 #[derive(Clone, Copy, Debug)]
 pub struct Compressions {
+    /// With zlib.
     pub zlib: bool,
+    /// With zstd.
     pub zstd: bool,
     /// Clients may do without.
     pub uncompressed: bool,
@@ -150,34 +189,44 @@ pub struct TlsSession {
 /// An account as authentication needs it.
 #[derive(Clone, Debug)]
 pub struct Account {
+    /// Empty: the anonymous account.
     pub user: String,
+    /// As in the account's name: an address or a pattern.
     pub host: String,
     /// `mysql_native_password` or `caching_sha2_password`.
     pub plugin: String,
     /// mysql_native_password: `*` and 40 hex digits; caching_sha2_password: `$A$005$` salt and digest; empty = no
     /// password.
     pub authentication_string: Vec<u8>,
+    /// ACCOUNT LOCK: nobody gets in.
     pub locked: bool,
+    /// What the account insists on: REQUIRE.
     pub tls: TlsRequirement,
     /// The password before this one, in the same form, which is good as well; empty: there is none.
     pub old_authentication_string: Vec<u8>,
+    /// What too many wrong passwords do.
     pub lockout: Lockout,
 }
 
 /// A prepared statement's shape.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
+    /// Unique in the session.
     pub statement_id: u32,
+    /// One for every `?`.
     pub parameters: Vec<ResultColumn>,
     /// Empty for statements without a result.
     pub columns: Vec<ResultColumn>,
+    /// Raised while the statement was prepared.
     pub warnings: u16,
 }
 
 /// The server as a protocol server sees it: one per process.
 pub trait Frontend: 'static {
+    /// What `connect` opens.
     type Session: FrontendSession;
 
+    /// The version in the greeting and in VERSION().
     fn version(&self) -> &str;
     /// The account that `user` connecting from `host` is checked against, if there is one.
     fn account(&self, user: &str, host: &str) -> Option<Account>;
@@ -188,8 +237,11 @@ pub trait Frontend: 'static {
     fn next_connection_id(&self) -> u32;
     /// Counts a connection that is being made; `Err` (1040) when `max_connections` is reached. Undone by `release`.
     fn admit(&self) -> Result<()>;
+    /// The reverse of `admit`, when the connection is over.
     fn release(&self);
+    /// Bytes of the longest packet that is taken before a session has its own limit.
     fn max_allowed_packet(&self) -> usize;
+    /// Seconds that a client may take for the handshake.
     fn connect_timeout_s(&self) -> u64;
     /// Bytes received and sent, for SHOW STATUS.
     fn count_traffic(&self, received: u64, sent: u64);
@@ -235,6 +287,7 @@ impl KillSignal {
         }
     }
 
+    /// For good: a killed connection does not come back.
     pub fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Acquire)
     }
@@ -256,6 +309,7 @@ pub trait FrontendSession {
     async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()>;
     /// The protocol server is about to keep so many bytes of one packet; 0: it keeps none any more. Errors: there is no memory for them (1041).
     fn hold_packet(&mut self, bytes: usize) -> Result<()>;
+    /// Parses and resolves one statement, and keeps it until `close_statement`.
     async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared>;
     /// Runs a prepared statement. `cursor`: keep the result for `fetch` instead of sending rows: `columns` and `finish`
     /// only. A session that sends rows all the same has declined the cursor.
@@ -269,14 +323,21 @@ pub trait FrontendSession {
     /// Sends up to `rows` rows of an open cursor: `columns` (which the protocol server does not send again), rows, `finish`.
     /// The protocol server tells the client that the last row was sent when fewer than `rows` came.
     async fn fetch<S: ResultSink>(&mut self, statement_id: u32, rows: u32, sink: &mut S) -> Result<()>;
+    /// COM_STMT_RESET: closes its cursor. Errors: no such statement.
     fn reset_statement(&mut self, statement_id: u32) -> Result<()>;
+    /// COM_STMT_CLOSE: an unknown id is ignored, as nobody waits for an answer.
     fn close_statement(&mut self, statement_id: u32);
+    /// How many `?` the statement has; `None`: no such statement.
     fn parameter_count(&self, statement_id: u32) -> Option<usize>;
+    /// COM_INIT_DB. Errors: unknown database (1049), access denied (1044).
     async fn change_database(&mut self, database: &str) -> Result<()>;
-    /// COM_FIELD_LIST, COM_STATISTICS, COM_PROCESS_KILL, COM_SET_OPTION.
+    /// COM_FIELD_LIST: the columns of a table whose names match the pattern.
     async fn list_fields<S: ResultSink>(&mut self, table: &str, pattern: &str, sink: &mut S) -> Result<()>;
+    /// COM_STATISTICS: one line for people.
     fn statistics(&self) -> String;
+    /// COM_PROCESS_KILL. Errors: no such connection (1094), not allowed (1095).
     async fn kill(&mut self, connection_id: u32) -> Result<()>;
+    /// COM_SET_OPTION.
     fn set_multi_statements(&mut self, on: bool);
     /// COM_RESET_CONNECTION: rolls back and resets session state, keeping user and connection.
     async fn reset(&mut self) -> Result<()>;
@@ -291,9 +352,11 @@ pub trait FrontendSession {
     /// Set by KILL CONNECTION from any thread (shutdown and wait_timeout are the protocol server's). The protocol server then drops what the
     /// session is doing at its next await point and calls `close`; the same happens when the client goes away.
     fn kill_signal(&self) -> Arc<KillSignal>;
+    /// Seconds that the session may be idle before it is closed.
     fn wait_timeout_s(&self) -> u64;
     /// A transaction is open that has locked or written something.
     fn may_hold_locks(&self) -> bool;
+    /// Bytes of the longest packet that the session takes.
     fn max_allowed_packet(&self) -> usize;
     /// How the texts among a prepared statement's parameters are converted: from character_set_client, to
     /// character_set_connection.

@@ -28,6 +28,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const REPLY_BYTES_MIN: usize = 16 << 10;
 const REPLY_BYTES_MAX: usize = 1 << 20;
 
+/// How much a follower lets be on its way to it.
 #[derive(Clone, Copy, Debug)]
 pub struct FollowOptions {
     /// About so many bytes of changes are on their way or wait to be taken, over all partitions. A single transaction with more
@@ -46,13 +47,36 @@ impl Default for FollowOptions {
 pub enum Followed {
     /// A row was changed. The changes of each row come in their order; `row` is the row as it is afterwards, or the primary key's
     /// columns of one that is gone.
-    Change { table: TableId, kind: ChangeKind, transaction: TransactionId, timestamp: Timestamp, row: Vec<u8> },
+    Change {
+        /// One of those that are followed.
+        table: TableId,
+        /// Whether the row was inserted, updated or deleted.
+        kind: ChangeKind,
+        /// Changes of one transaction have the same.
+        transaction: TransactionId,
+        /// When it was committed.
+        timestamp: Timestamp,
+        /// Encoded by the table's layout.
+        row: Vec<u8>,
+    },
     /// Everything that was committed up to here has been told.
     Complete(Timestamp),
     /// What one partition committed after `after` and before this was told may be missing.
-    Gap { partition: u32, after: Timestamp, reason: Gap },
+    Gap {
+        /// Where changes are missing.
+        partition: u32,
+        /// Everything that was committed up to here has been told.
+        after: Timestamp,
+        /// Why they cannot be told.
+        reason: Gap,
+    },
     /// The table has a new definition; its rows are stored as before.
-    Altered { table: TableId, version: u32 },
+    Altered {
+        /// The same id as before.
+        table: TableId,
+        /// Of its schema.
+        version: u32,
+    },
     /// The table is gone, in all partitions: no more changes of it will come.
     Dropped(TableId),
 }

@@ -17,6 +17,8 @@
 //! - `follow`: committed changes of tables, from all partitions' leaders.
 //! - `pulse`: snapshots and horizons over all nodes.
 
+#![warn(missing_docs)]
+
 mod api;
 mod at_partition;
 mod cluster_service;

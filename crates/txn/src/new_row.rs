@@ -17,6 +17,7 @@ const ENTRY_CHARS_MAX: usize = 64;
 pub enum OmittedValue {
     /// What [`Numbering::fill`] gives NULL: the column is AUTO_INCREMENT or the hidden key.
     Number,
+    /// The column's DEFAULT, NULL, or the type's implicit default.
     Constant(Value),
     /// The present time, with the column's fractional digits.
     Now,

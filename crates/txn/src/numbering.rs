@@ -14,12 +14,15 @@ use shoal_types::{BaseType, Error, ErrorCode, Result, SqlType, Value};
 /// What is said about generated values.
 #[derive(Clone, Copy, Debug)]
 pub struct AutoIncrementSettings {
+    /// auto_increment_increment; 0 is taken as 1.
     pub increment: u64,
+    /// auto_increment_offset; 0 is taken as 1.
     pub offset: u64,
     /// NO_AUTO_VALUE_ON_ZERO is off.
     pub zero_means_next: bool,
     /// SET insert_id: the value to generate first.
     pub forced: Option<u64>,
+    /// What happens when the column's type has no further value.
     pub at_end: AtEnd,
 }
 
@@ -68,6 +71,7 @@ impl Drop for Reserved {
 }
 
 impl<'t> Numbering<'t> {
+    /// For the rows of one statement.
     pub fn new(table: &'t Table, settings: AutoIncrementSettings) -> Numbering<'t> {
         let settings = AutoIncrementSettings {
             increment: settings.increment.max(1),

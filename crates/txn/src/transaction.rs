@@ -25,6 +25,7 @@ const ESTIMATE_PARTITIONS: usize = 8;
 
 /// A session's transaction; reused for one transaction after the other.
 pub struct Transaction {
+    /// Work since they were last taken; over all transactions of the session.
     pub counters: TransactionCounters,
     pub(crate) node: Arc<Node>,
     pub(crate) waiter: Waiter,
@@ -81,6 +82,7 @@ impl Transaction {
         }
     }
 
+    /// Where the session is connected.
     pub fn node(&self) -> &Arc<Node> {
         &self.node
     }
@@ -106,6 +108,7 @@ impl Transaction {
         self.reads_newest = reads_newest;
     }
 
+    /// Of the transaction that is open, or of the next one.
     pub fn isolation(&self) -> Isolation {
         self.isolation
     }
@@ -151,14 +154,17 @@ impl Transaction {
         self.node.note_turn(self.waiter.session());
     }
 
+    /// A transaction is open.
     pub fn is_active(&self) -> bool {
         self.active
     }
 
+    /// Something was staged that COMMIT would make durable.
     pub fn has_writes(&self) -> bool {
         self.participants.has_writes()
     }
 
+    /// `None` as long as nothing was locked or written.
     pub fn id(&self) -> Option<TransactionId> {
         self.id
     }
@@ -199,6 +205,7 @@ impl Transaction {
         Ok(())
     }
 
+    /// For waits on rows from now on, each by itself: error 1205 when it is over.
     pub fn set_lock_wait_timeout(&mut self, timeout: Duration) {
         self.lock_wait_timeout = timeout;
     }
@@ -274,6 +281,7 @@ impl Transaction {
         }
     }
 
+    /// Marks what was written so far, for `rollback_to`.
     pub fn savepoint(&mut self) -> Savepoint {
         Savepoint(self.participants.mark())
     }
@@ -507,6 +515,7 @@ impl Transaction {
         self.node.router().partition_of(partition_key)
     }
 
+    /// Of the cluster, without the dictionary's.
     pub fn partition_count(&self) -> u32 {
         self.node.partition_count()
     }

@@ -26,16 +26,20 @@ use crate::write_remote::{BYTES_PER_FRAME, ROWS_PER_FRAME};
 /// One write of a batch. Rows are encoded by the table's layout, keys are memcomparable.
 #[derive(Clone, Debug)]
 pub enum RowWrite {
+    /// An error if the primary key or a unique key is there.
     Insert(Vec<u8>),
     /// Inserts the row, or puts it in place of the one that has its primary key.
     Put(Vec<u8>),
     /// Skipped if there is no row with the key that fulfils the condition. No column of a unique index or the primary key changes.
     Change {
+        /// Memcomparable.
         primary_key: Vec<u8>,
+        /// What becomes of the row, and under which condition.
         change: RowChange,
     },
     /// Skipped if there is no row.
     Delete {
+        /// Memcomparable.
         primary_key: Vec<u8>,
     },
 }

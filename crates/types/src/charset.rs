@@ -9,10 +9,15 @@ use std::borrow::Cow;
 /// A character set that text can be stored in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Charset {
+    /// Bytes that are no characters; collations do not apply.
     Binary,
+    /// Seven bits; bytes from 0x80 on are invalid.
     Ascii,
+    /// Windows code page 1252, one byte a character.
     Latin1,
+    /// UTF-8 of up to three bytes a character: the Basic Multilingual Plane.
     Utf8mb3,
+    /// UTF-8 of up to four bytes a character: all of Unicode.
     Utf8mb4,
 }
 
@@ -29,6 +34,7 @@ pub struct Symbol {
 }
 
 impl Symbol {
+    /// False: a byte that begins no valid character.
     pub fn is_valid(self) -> bool {
         self.code < INVALID_BYTE_BASE
     }
@@ -42,6 +48,7 @@ impl Symbol {
 /// What a text became in another character set.
 #[derive(Clone, Debug)]
 pub struct Conversion<'a> {
+    /// The text in the target set; borrowed if its bytes are the same there.
     pub bytes: Cow<'a, [u8]>,
     /// Some character does not exist in the target set and became `?`.
     pub lossy: bool,
@@ -58,6 +65,7 @@ impl Conversion<'_> {
 }
 
 impl Charset {
+    /// Every character set, in the order of their names.
     pub const ALL: [Charset; 5] =
         [Charset::Ascii, Charset::Binary, Charset::Latin1, Charset::Utf8mb3, Charset::Utf8mb4];
 
@@ -67,6 +75,7 @@ impl Charset {
         Charset::ALL.into_iter().find(|charset| charset.name().eq_ignore_ascii_case(name))
     }
 
+    /// As in SQL: `utf8mb4`, `latin1`, `binary` and so on.
     pub fn name(self) -> &'static str {
         match self {
             Charset::Binary => "binary",
@@ -96,6 +105,7 @@ impl Charset {
         }
     }
 
+    /// Either of the UTF-8 sets.
     pub fn is_unicode(self) -> bool {
         matches!(self, Charset::Utf8mb3 | Charset::Utf8mb4)
     }
@@ -117,10 +127,12 @@ impl Charset {
         }
     }
 
+    /// The text's characters one after the other; an invalid byte counts as one.
     pub fn symbols(self, text: &[u8]) -> Symbols<'_> {
         Symbols { charset: self, rest: text }
     }
 
+    /// How many symbols the text has; an invalid byte counts as one.
     pub fn char_count(self, text: &[u8]) -> usize {
         if self.is_single_byte() || text.is_ascii() {
             return text.len();
@@ -161,6 +173,7 @@ impl Charset {
         }
     }
 
+    /// No byte of the text is invalid in this set.
     pub fn is_well_formed(self, text: &[u8]) -> bool {
         self.well_formed_length(text) == text.len()
     }

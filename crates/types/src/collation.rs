@@ -61,24 +61,43 @@ enum Method {
 }
 
 impl Collation {
+    /// The default of latin1.
     pub const LATIN1_SWEDISH_CI: Collation = Collation(8);
+    /// The default of ascii.
     pub const ASCII_GENERAL_CI: Collation = Collation(11);
+    /// The default of utf8mb3.
     pub const UTF8MB3_GENERAL_CI: Collation = Collation(33);
+    /// Simple case folding, character by character; trailing spaces do not count.
     pub const UTF8MB4_GENERAL_CI: Collation = Collation(45);
+    /// By code point; trailing spaces do not count.
     pub const UTF8MB4_BIN: Collation = Collation(46);
+    /// By byte; trailing spaces do not count.
     pub const LATIN1_BIN: Collation = Collation(47);
+    /// Multilingual latin1, case-insensitive.
     pub const LATIN1_GENERAL_CI: Collation = Collation(48);
+    /// Multilingual latin1, case-sensitive.
     pub const LATIN1_GENERAL_CS: Collation = Collation(49);
+    /// Bytes: every byte counts, trailing spaces too.
     pub const BINARY: Collation = Collation(63);
+    /// By byte; trailing spaces do not count.
     pub const ASCII_BIN: Collation = Collation(65);
+    /// By code point; trailing spaces do not count.
     pub const UTF8MB3_BIN: Collation = Collation(83);
+    /// The Unicode Collation Algorithm with the weights of UCA 4.0.0.
     pub const UTF8MB3_UNICODE_CI: Collation = Collation(192);
+    /// The Unicode Collation Algorithm with the weights of UCA 5.2.0.
     pub const UTF8MB3_UNICODE_520_CI: Collation = Collation(214);
+    /// The Unicode Collation Algorithm with the weights of UCA 4.0.0.
     pub const UTF8MB4_UNICODE_CI: Collation = Collation(224);
+    /// The Unicode Collation Algorithm with the weights of UCA 5.2.0.
     pub const UTF8MB4_UNICODE_520_CI: Collation = Collation(246);
+    /// The default of utf8mb4: UCA 9.0.0, neither accents nor case count. Trailing spaces count.
     pub const UTF8MB4_0900_AI_CI: Collation = Collation(255);
+    /// UCA 9.0.0; accents and case count.
     pub const UTF8MB4_0900_AS_CS: Collation = Collation(278);
+    /// UCA 9.0.0; accents count, case does not.
     pub const UTF8MB4_0900_AS_CI: Collation = Collation(305);
+    /// By code point; trailing spaces count.
     pub const UTF8MB4_0900_BIN: Collation = Collation(309);
 
     /// Every collation that can be used, in the order of the ids (the rows of SHOW COLLATION).
@@ -118,10 +137,12 @@ impl Collation {
         ))
     }
 
+    /// MySQL's number of the collation, as the protocol and information_schema have it.
     pub fn id(self) -> u16 {
         self.0
     }
 
+    /// As in SQL, such as `utf8mb4_0900_ai_ci`.
     pub fn name(self) -> &'static str {
         catalogue::entry_by_id(self.0).map_or("binary", |entry| entry.name)
     }
@@ -198,6 +219,7 @@ impl Collation {
         })
     }
 
+    /// The order of two texts, which are in this collation's character set.
     pub fn compare(self, left: &[u8], right: &[u8]) -> Ordering {
         match self.method() {
             Some(Method::Uca900(strength)) => uca::compare(&UCA_900, strength, left, right),
@@ -209,6 +231,7 @@ impl Collation {
         }
     }
 
+    /// As [`Collation::compare`] has it; texts of different bytes may be equal.
     pub fn equal(self, left: &[u8], right: &[u8]) -> bool {
         self.compare(left, right) == Ordering::Equal
     }

@@ -56,6 +56,7 @@ impl Value {
         }
     }
 
+    /// The value as a text without a column's format: see `append_text`.
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         self.append_text(&mut text);
@@ -151,6 +152,7 @@ impl Value {
         }
     }
 
+    /// As in arithmetic with doubles; NULL is 0.
     pub fn to_f64(&self) -> Converted<f64> {
         match self {
             Value::Null => Converted::exact(0.0),
@@ -280,6 +282,7 @@ impl Value {
         }
     }
 
+    /// As a TIME; `None` for NULL and for what is no time.
     pub fn to_time(&self) -> Converted<Option<Time>> {
         match self {
             Value::Null => Converted::exact(None),

@@ -25,7 +25,10 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transient {
     /// Another replica leads the partition: this node's, as far as is known there.
-    NotLeader { leader: Option<NodeId> },
+    NotLeader {
+        /// Where to ask next; `None` while nobody is known to lead.
+        leader: Option<NodeId>,
+    },
     /// The replica leads, but may not serve now: its lease has run out, or its term is just beginning.
     NotServing,
     /// The leader is handing the partition over to another node.
@@ -47,6 +50,7 @@ struct ErrorBody {
     is_spoilt: bool,
 }
 
+/// What most functions here return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -89,6 +93,7 @@ impl Error {
         self
     }
 
+    /// Says what became of the statement's writes; they are not committed unless it is said.
     pub fn with_outcome(mut self, outcome: Outcome) -> Error {
         self.0.outcome = outcome;
         self
@@ -100,26 +105,32 @@ impl Error {
         self
     }
 
+    /// MySQL's error number.
     pub fn errno(&self) -> u16 {
         self.0.errno
     }
 
+    /// The error has this code's number.
     pub fn is(&self, code: ErrorCode) -> bool {
         self.0.errno == code.errno()
     }
 
+    /// Five characters, such as `42S02`.
     pub fn sqlstate(&self) -> &[u8; 5] {
         &self.0.sqlstate
     }
 
+    /// The text for the user; it names no error number.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
+    /// What became of the statement's writes.
     pub fn outcome(&self) -> Outcome {
         self.0.outcome
     }
 
+    /// The whole transaction is gone, not the statement alone.
     pub fn rolls_back_transaction(&self) -> bool {
         self.0.rolls_back_transaction
     }

@@ -51,6 +51,7 @@ impl TransactionId {
 impl Timestamp {
     /// Later than every timestamp that is ever given out: "the newest committed version".
     pub const MAX: Timestamp = Timestamp(u64::MAX);
+    /// Before every timestamp that is ever given out.
     pub const ZERO: Timestamp = Timestamp(0);
 }
 

@@ -18,20 +18,27 @@ use crate::{Error, Result};
 /// The parts of one key, with all that encoding needs.
 #[derive(Clone, Debug, Default)]
 pub struct KeySpec {
+    /// In the order in which the key compares them.
     pub parts: Vec<KeyPart>,
 }
 
+/// One column of a key, as its encoding needs it.
 #[derive(Clone, Debug)]
 pub struct KeyPart {
     /// Position of the column in the row.
     pub column: usize,
+    /// The column's, with its collation.
     pub sql_type: SqlType,
+    /// A byte before the part tells NULL (lowest) from a value.
     pub nullable: bool,
+    /// As in [`crate::IndexColumn`]: 0 is the whole column.
     pub prefix_length: u32,
+    /// The part's bytes are inverted, so that greater values come first.
     pub descending: bool,
 }
 
 impl KeySpec {
+    /// The key of an index's rows: all its columns, in their order.
     pub fn of_index(schema: &TableSchema, index: &Index) -> KeySpec {
         let part = |part: &crate::schema::IndexColumn| KeyPart {
             column: part.column,
@@ -113,6 +120,8 @@ impl KeyPart {
         append_raw(&bits.to_le_bytes()[..width], &self.sql_type, 0, out);
     }
 
+    /// Appends one value as this part of a key. TIMESTAMP values are in `zone`. Values that do not fit the type are
+    /// errors, as is JSON, which no key holds.
     pub fn append_value(&self, value: &Value, zone: &TimeZone, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         if value.is_null() {

@@ -3,6 +3,8 @@
 //! Every node and every interface (SQL, HandlerSocket, native client) shares these definitions, so a value means the
 //! same thing wherever it is looked at. Nothing here knows of tables at rest, sockets, sessions or the clock.
 
+#![warn(missing_docs)]
+
 mod bytes;
 pub mod charset;
 pub mod codec;

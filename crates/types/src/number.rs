@@ -9,6 +9,7 @@ use std::io::Write;
 /// What became of a value that was converted to another type: the nearest value, and what was lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Converted<T> {
+    /// The nearest value of the target type.
     pub value: T,
     /// The text was not wholly a value of the target type (MySQL's warning 1292, error 1366).
     pub truncated: bool,
@@ -55,6 +56,7 @@ impl<T> Converted<T> {
         }
     }
 
+    /// Nothing was lost.
     pub fn is_exact(&self) -> bool {
         !(self.truncated || self.out_of_range || self.rounded)
     }
@@ -171,6 +173,7 @@ pub fn parse_u64(text: &[u8]) -> Converted<u64> {
     parse_integer(text).and_then(integer_to_u64)
 }
 
+/// Clamped to the range of i64.
 pub fn integer_to_i64(number: i128) -> Converted<i64> {
     match i64::try_from(number) {
         Ok(number) => Converted::exact(number),
@@ -178,6 +181,7 @@ pub fn integer_to_i64(number: i128) -> Converted<i64> {
     }
 }
 
+/// Clamped to the range of u64.
 pub fn integer_to_u64(number: i128) -> Converted<u64> {
     match u64::try_from(number) {
         Ok(number) => Converted::exact(number),
@@ -204,6 +208,7 @@ const DIGIT_PAIRS: [u8; 200] = {
     pairs
 };
 
+/// Appends the number in decimal digits.
 pub fn append_i64(number: i64, out: &mut Vec<u8>) {
     if number < 0 {
         out.push(b'-');
@@ -211,6 +216,7 @@ pub fn append_i64(number: i64, out: &mut Vec<u8>) {
     append_u64(number.unsigned_abs(), out);
 }
 
+/// Appends the number in decimal digits.
 pub fn append_u64(mut number: u64, out: &mut Vec<u8>) {
     let mut buffer = [0u8; 20];
     let mut start = buffer.len();

@@ -12,11 +12,14 @@ use sha2::{Digest, Sha256};
 
 use crate::{Error, ErrorCode, Result};
 
+/// The plugin of accounts from before MySQL 8; proofs are SHA-1.
 pub const NATIVE_PASSWORD: &str = "mysql_native_password";
+/// MySQL 8's plugin; proofs are SHA-256, of a password that the server has cached or gets in full.
 pub const CACHING_SHA2_PASSWORD: &str = "caching_sha2_password";
 /// The plugin of accounts that name none, and the one that the server's greeting proposes.
 pub const DEFAULT_PLUGIN: &str = CACHING_SHA2_PASSWORD;
 
+/// Bytes of the salt in an account's stored password.
 pub const SALT_SIZE: usize = 20;
 const SHA1_SIZE: usize = 20;
 const SHA256_SIZE: usize = 32;
@@ -125,6 +128,7 @@ pub fn verify_native(authentication_string: &[u8], challenge: &[u8], answer: &[u
 /// What the server caches of a password that was proven in full: SHA256(SHA256(password)).
 pub type FastDigest = [u8; SHA256_SIZE];
 
+/// What [`FastDigest`] is of a password.
 pub fn fast_digest(password: &[u8]) -> FastDigest {
     Sha256::digest(Sha256::digest(password)).into()
 }

@@ -70,6 +70,7 @@ fn label_count(sql_type: &SqlType) -> usize {
 }
 
 impl RowLayout {
+    /// Of rows with columns of these types, in their order.
     pub fn new(types: Vec<SqlType>) -> RowLayout {
         let fixed_offset = 1 + types.len().div_ceil(8);
         let mut offset = fixed_offset;
@@ -91,14 +92,18 @@ impl RowLayout {
         RowLayout { types, slots, fixed_offset, ends_offset: offset, variable_count }
     }
 
+    /// Of the columns, in their order.
     pub fn types(&self) -> &[SqlType] {
         &self.types
     }
 
+    /// With hidden columns.
     pub fn column_count(&self) -> usize {
         self.types.len()
     }
 
+    /// Reads bytes as a row of this layout. They must have been encoded by it: nothing is
+    /// verified here. [`RowLayout::checked_row`] takes bytes of any origin.
     pub fn row<'a>(&'a self, bytes: &'a [u8]) -> RowRef<'a> {
         RowRef { layout: self, bytes }
     }
@@ -329,14 +334,17 @@ pub struct RowRef<'a> {
 }
 
 impl<'a> RowRef<'a> {
+    /// As the row is stored.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
+    /// By which the row is read.
     pub fn layout(&self) -> &'a RowLayout {
         self.layout
     }
 
+    /// The column holds NULL.
     pub fn is_null(&self, column: usize) -> bool {
         self.bytes[1 + column / 8] & (1 << (column % 8)) != 0
     }
@@ -382,6 +390,7 @@ impl<'a> RowRef<'a> {
         decode_column(self.raw(column), &self.layout.types[column], zone)
     }
 
+    /// All columns, decoded; TIMESTAMP values in `zone`.
     pub fn values(&self, zone: &TimeZone) -> Vec<Value> {
         (0..self.layout.types.len()).map(|column| self.value(column, zone)).collect()
     }

@@ -7,33 +7,42 @@ use crate::{Collation, IndexId, TableId};
 /// A table, or the hidden table behind a global unique index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableSchema {
+    /// Never reused in a cluster.
     pub id: TableId,
     /// Raised by every change of this table's definition.
     pub version: u32,
+    /// Of the table, by its name.
     pub database: String,
+    /// Without the database.
     pub name: String,
+    /// In their order in rows; a hidden key comes last.
     pub columns: Vec<Column>,
     /// `indexes[0]` is the primary key. A table declared without one gets the hidden column
     /// [`HIDDEN_KEY_COLUMN`] as its last column and primary key.
     pub indexes: Vec<Index>,
     /// Columns whose values choose the partition; a subset of the primary key's columns, in key order.
     pub partition_columns: Vec<usize>,
+    /// Of CREATE TABLE, behind the column list.
     pub options: TableOptions,
 }
 
 /// The name of the hidden BIGINT UNSIGNED key of a table that was declared without a primary key.
 pub const HIDDEN_KEY_COLUMN: &str = "$PK";
 
+/// What CREATE TABLE says behind the column list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableOptions {
     /// The engine's name as the user wrote it, for SHOW CREATE TABLE; all map to the memory store.
     pub engine: String,
+    /// The default of columns that name none.
     pub collation: Collation,
+    /// COMMENT; empty if there is none.
     pub comment: String,
     /// The next AUTO_INCREMENT value that the definition asked for (at least 1).
     pub auto_increment: u64,
     /// `PARTITION BY KEY (...)` was written; `partitions` is the PARTITIONS clause, 0 if none.
     pub partitioned_by_key: bool,
+    /// The PARTITIONS clause; 0 if there is none.
     pub partitions: u32,
     /// ROW_FORMAT, MAX_ROWS and other options that are kept and shown but have no effect: name, value.
     pub other: Vec<(String, String)>,
@@ -57,16 +66,24 @@ impl TableOptions {
     }
 }
 
+/// A column, as it was declared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
+    /// As it was written; names are compared without regard to case.
     pub name: String,
+    /// With length, sign, collation and labels.
     pub sql_type: SqlType,
+    /// Not NOT NULL, and not part of the primary key.
     pub nullable: bool,
+    /// What a new row gets that leaves the column out.
     pub default: ColumnDefault,
+    /// A new row gets the next number. At most one column of a table has it.
     pub auto_increment: bool,
     /// ON UPDATE CURRENT_TIMESTAMP.
     pub on_update_now: bool,
+    /// COMMENT; empty if there is none.
     pub comment: String,
+    /// INVISIBLE: `SELECT *` leaves it out.
     pub invisible: bool,
     /// Not nameable by users at all: the hidden key.
     pub hidden: bool,
@@ -92,6 +109,7 @@ impl Column {
     }
 }
 
+/// What a column gets in a new row that leaves it out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnDefault {
     /// No DEFAULT clause: NULL for a nullable column, an error (1364) or the implicit default otherwise.
@@ -104,6 +122,7 @@ pub enum ColumnDefault {
     Expression(String),
 }
 
+/// How an index finds rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexMethod {
     /// Only a hash index: equality on the whole key.
@@ -112,16 +131,22 @@ pub enum IndexMethod {
     BTree,
 }
 
+/// An index, the primary key among them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Index {
     /// Never reused within a table; 0 is the primary key.
     pub id: IndexId,
     /// "PRIMARY" for the primary key.
     pub name: String,
+    /// In the order of the key.
     pub columns: Vec<IndexColumn>,
+    /// No two rows have the same key; NULL is equal to nothing. Always so for the primary key.
     pub unique: bool,
+    /// USING HASH or BTREE.
     pub method: IndexMethod,
+    /// INVISIBLE: the optimizer does not choose it; it is kept up to date all the same.
     pub invisible: bool,
+    /// COMMENT; empty if there is none.
     pub comment: String,
     /// The hidden table that keeps a unique secondary index globally unique.
     pub unique_table: Option<TableId>,
@@ -150,16 +175,19 @@ impl Index {
     }
 }
 
+/// A column of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexColumn {
     /// Position in `TableSchema::columns`.
     pub column: usize,
     /// Characters (bytes for binary strings) of a prefix key part; 0 = the whole column.
     pub prefix_length: u32,
+    /// DESC: greater values come first.
     pub descending: bool,
 }
 
 impl TableSchema {
+    /// The first index; every table has one.
     pub fn primary_key(&self) -> &Index {
         &self.indexes[0]
     }
@@ -169,6 +197,7 @@ impl TableSchema {
         self.columns.iter().position(|column| !column.hidden && column.name.eq_ignore_ascii_case(name))
     }
 
+    /// An index by its name, without regard to case.
     pub fn index_by_name(&self, name: &str) -> Option<&Index> {
         self.indexes.iter().find(|index| index.name.eq_ignore_ascii_case(name))
     }
@@ -178,6 +207,7 @@ impl TableSchema {
         self.columns.last().is_some_and(|column| column.hidden)
     }
 
+    /// Position of the AUTO_INCREMENT column in `columns`.
     pub fn auto_increment_column(&self) -> Option<usize> {
         self.columns.iter().position(|column| column.auto_increment)
     }

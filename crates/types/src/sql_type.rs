@@ -7,28 +7,49 @@ use crate::collation::Collation;
 /// Storage and arithmetic class. Sizes and signs live in [`SqlType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BaseType {
+    /// The type of the literal NULL; no column has it.
     Null,
+    /// One byte.
     TinyInt,
+    /// Two bytes.
     SmallInt,
+    /// Three bytes.
     MediumInt,
+    /// Four bytes.
     Int,
+    /// Eight bytes.
     BigInt,
+    /// Four bytes, binary.
     Float,
+    /// Eight bytes, binary.
     Double,
+    /// Exact: `length` digits, `decimals` of them after the point.
     Decimal,
+    /// 1 to 64 bits.
     Bit,
+    /// 0, or 1901 to 2155.
     Year,
+    /// Day, month and year.
     Date,
+    /// A signed duration, -838:59:59 to 838:59:59.
     Time,
+    /// Date and time of day, without a zone.
     DateTime,
+    /// A moment: stored in UTC, shown in the session's zone.
     Timestamp,
+    /// CHAR and BINARY: of fixed length.
     Char,
+    /// VARCHAR and VARBINARY: up to `length`.
     VarChar,
     /// TINYTEXT to LONGTEXT, and with the binary collation TINYBLOB to LONGBLOB; `length` tells them apart.
     Text,
+    /// One of `labels`.
     Enum,
+    /// Any of up to 64 `labels`.
     Set,
+    /// A document in binary form.
     Json,
+    /// Bytes of a geometry.
     Geometry,
 }
 
@@ -40,8 +61,11 @@ pub const DECIMALS_NOT_FIXED: u8 = 31;
 /// BINARY, VARBINARY and the BLOB family are CHAR, VARCHAR and TEXT with `Collation::BINARY`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SqlType {
+    /// The class; the other fields refine it.
     pub base: BaseType,
+    /// UNSIGNED.
     pub unsigned: bool,
+    /// ZEROFILL; such a column is unsigned as well.
     pub zerofill: bool,
     /// Characters for strings (bytes for binary ones and for TEXT/BLOB columns), bits for BIT, total digits
     /// for DECIMAL, display width for other numbers.
@@ -56,6 +80,7 @@ pub struct SqlType {
 }
 
 impl SqlType {
+    /// The class alone: signed, of no length, binary.
     pub fn new(base: BaseType) -> SqlType {
         SqlType {
             base,
@@ -68,6 +93,7 @@ impl SqlType {
         }
     }
 
+    /// The type of the literal NULL.
     pub fn null() -> SqlType {
         SqlType::new(BaseType::Null)
     }
@@ -77,6 +103,7 @@ impl SqlType {
         SqlType { unsigned, length: if unsigned { 20 } else { 21 }, ..SqlType::new(BaseType::BigInt) }
     }
 
+    /// DOUBLE without a fixed number of decimals: the type of floating-point expressions.
     pub fn double() -> SqlType {
         SqlType { length: 23, decimals: DECIMALS_NOT_FIXED, ..SqlType::new(BaseType::Double) }
     }
@@ -91,10 +118,12 @@ impl SqlType {
         SqlType { length, collation, ..SqlType::new(BaseType::VarChar) }
     }
 
+    /// DATETIME with `fsp` fractional digits.
     pub fn datetime(fsp: u8) -> SqlType {
         SqlType { decimals: fsp, ..SqlType::new(BaseType::DateTime) }
     }
 
+    /// CHAR, VARCHAR, TEXT and their binary kin, ENUM and SET.
     pub fn is_string(&self) -> bool {
         matches!(self.base, BaseType::Char | BaseType::VarChar | BaseType::Text | BaseType::Enum | BaseType::Set)
     }
@@ -119,10 +148,12 @@ impl SqlType {
         )
     }
 
+    /// Integers, YEAR and BIT, FLOAT, DOUBLE and DECIMAL.
     pub fn is_numeric(&self) -> bool {
         self.is_integer() || matches!(self.base, BaseType::Float | BaseType::Double | BaseType::Decimal)
     }
 
+    /// DATE, TIME, DATETIME and TIMESTAMP; not YEAR.
     pub fn is_temporal(&self) -> bool {
         matches!(self.base, BaseType::Date | BaseType::Time | BaseType::DateTime | BaseType::Timestamp)
     }

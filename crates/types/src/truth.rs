@@ -6,12 +6,18 @@ use std::cmp::Ordering;
 /// How two values are compared, neither of which is NULL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Comparison {
+    /// `=`
     #[default]
     Equal,
+    /// `<>`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
 }
 

@@ -8,16 +8,24 @@ use crate::{Date, DateTime, Decimal, Json, Time};
 /// character set of a string belong to the type of the expression that yielded it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
+    /// SQL's NULL: no value.
     #[default]
     Null,
+    /// Of signed integer types.
     Int(i64),
+    /// Of unsigned integer types.
     UInt(u64),
+    /// Of FLOAT columns.
     Float(f32),
+    /// Of DOUBLE columns, and of floating-point expressions.
     Double(f64),
+    /// With its own scale.
     Decimal(Decimal),
     /// Characters in the character set of the expression's collation, or bytes.
     Str(Vec<u8>),
+    /// Day, month and year.
     Date(Date),
+    /// A signed duration with its fractional digits.
     Time(Time),
     /// DATETIME, and TIMESTAMP already turned into the session's time zone.
     DateTime(DateTime),
@@ -25,15 +33,20 @@ pub enum Value {
     Year(u16),
     /// The bits and the declared width (1 to 64).
     Bit(u64, u8),
+    /// One label of an ENUM column.
     Enum(EnumValue),
+    /// Any labels of a SET column.
     Set(SetValue),
+    /// A document in binary form.
     Json(Json),
 }
 
 /// An ENUM value: its 1-based index (0 is the error value '') and the labels of its type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnumValue {
+    /// 1-based; 0 is the error value ''.
     pub index: u16,
+    /// Of the type, in the type's character set.
     pub labels: Arc<[Box<[u8]>]>,
 }
 
@@ -50,7 +63,9 @@ impl EnumValue {
 /// A SET value: one bit a member, the first member lowest, and the labels of its type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetValue {
+    /// Bit 0 is the first label.
     pub bits: u64,
+    /// Of the type, in the type's character set.
     pub labels: Arc<[Box<[u8]>]>,
 }
 
@@ -71,6 +86,7 @@ impl SetValue {
 }
 
 impl Value {
+    /// SQL's NULL. A JSON `null` is not.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
@@ -85,6 +101,7 @@ impl Value {
         }
     }
 
+    /// A text, in whatever character set its expression has.
     pub fn str(text: impl Into<Vec<u8>>) -> Value {
         Value::Str(text.into())
     }

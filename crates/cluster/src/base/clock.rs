@@ -32,6 +32,7 @@ fn check_believable(seen: Timestamp) -> Result<()> {
     Err(Error::unknown(message).as_spoilt())
 }
 
+/// The clock that dates commits; see the head of this module.
 #[derive(Debug, Default)]
 pub struct HybridClock {
     last: AtomicU64,

@@ -22,21 +22,30 @@ const READ_BACK_BYTES: u64 = 64 << 10;
 const TIME_FORMAT: &str = "%Y-%m-%d %H:%M:%S";
 const SOURCE: &str = "[MgmtSrvr]";
 
+/// How grave an event is, as NDB's cluster log grades it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum Severity {
+    /// For who looks into the software itself.
     Debug = 0,
+    /// As it should be.
     Info = 1,
+    /// Something to look at before it becomes an error.
     Warning = 2,
+    /// Something did not work.
     Error = 3,
+    /// Something that keeps a node from its work.
     Critical = 4,
+    /// To be put right at once.
     Alert = 5,
 }
 
 impl Severity {
+    /// The least grave first.
     pub const ALL: [Severity; 6] =
         [Severity::Debug, Severity::Info, Severity::Warning, Severity::Error, Severity::Critical, Severity::Alert];
 
+    /// As it stands in the log and in CLUSTERLOG's filter.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Debug => "DEBUG",
@@ -60,17 +69,22 @@ pub struct Event {
     /// Microseconds since 1970, by the clock of the node that saw it.
     #[prost(uint64, tag = "1")]
     pub at_us: u64,
+    /// The id of the node that saw it.
     #[prost(uint32, tag = "2")]
     pub node: u32,
+    /// A [`Severity`]'s number.
     #[prost(enumeration = "Severity", tag = "3")]
     pub severity: i32,
+    /// A word or two on what it concerns.
     #[prost(string, tag = "4")]
     pub category: String,
+    /// One line for people.
     #[prost(string, tag = "5")]
     pub text: String,
 }
 
 impl Event {
+    /// Who saw it.
     pub fn node_id(&self) -> NodeId {
         NodeId(self.node)
     }

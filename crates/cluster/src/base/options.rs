@@ -34,6 +34,7 @@ pub enum FlushBy {
 /// Settings of a node. Those that are fixed when the data directory is created say so.
 #[derive(Clone)]
 pub struct NodeOptions {
+    /// Made if it is not there. One process at a time has it.
     pub data_dir: PathBuf,
     /// How long to wait for another process to leave the directory.
     pub lock_timeout: Duration,
@@ -45,10 +46,13 @@ pub struct NodeOptions {
     pub data_nodes_of_host: u32,
     /// When a commit is acknowledged.
     pub durability: Durability,
+    /// Which thread syncs the log.
     pub flush_by: FlushBy,
     /// How often a `Replicated` log is synced.
     pub global_checkpoint_interval: Duration,
+    /// Size of the log's files.
     pub log_segment_bytes: u64,
+    /// Size of the first one, which small databases never fill.
     pub first_log_segment_bytes: u64,
     /// A checkpoint is written when the log has grown by so much since the last one.
     pub checkpoint_log_bytes: u64,
@@ -58,6 +62,7 @@ pub struct NodeOptions {
     pub spin: Duration,
     /// Threads that read checkpoints and log back.
     pub recovery_threads: usize,
+    /// The disk, or what tests put in its place.
     pub file_system: Arc<dyn FileSystem>,
     /// The node of a cluster keeps neither rows nor a directory: nothing of it is there when it starts again.
     pub keeps_nothing: bool,
@@ -75,6 +80,7 @@ pub struct NodeOptions {
 }
 
 impl NodeOptions {
+    /// A database of its own in this directory, with the default of everything else.
     pub fn new(data_dir: impl Into<PathBuf>) -> NodeOptions {
         NodeOptions {
             data_dir: data_dir.into(),
@@ -128,6 +134,8 @@ impl std::fmt::Debug for NodeOptions {
 /// How far recovery has come. `total_bytes` is what lies on disk; not all of it need be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryProgress {
+    /// Read so far.
     pub done_bytes: u64,
+    /// To be read, at most.
     pub total_bytes: u64,
 }

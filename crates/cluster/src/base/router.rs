@@ -4,6 +4,7 @@
 
 use shoal_types::{Error, HASH_BUCKETS, Result, hash_bucket};
 
+/// The map from partition keys to partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Router {
     partition_of_bucket: Box<[u16]>,
@@ -31,10 +32,12 @@ impl Router {
         Ok(Router { partition_of_bucket, partitions })
     }
 
+    /// For [`Router::from_stored`]: the partition of each bucket.
     pub fn stored(&self) -> Vec<u32> {
         self.partition_of_bucket.iter().map(|&partition| u32::from(partition)).collect()
     }
 
+    /// One more than the greatest partition number.
     pub fn partition_count(&self) -> u32 {
         self.partitions
     }

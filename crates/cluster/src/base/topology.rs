@@ -11,8 +11,11 @@ use shoal_types::{NodeId, PartitionId, Result};
 /// What a node is for; any mix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
+    /// It keeps the dictionary, with the other management nodes, and takes management clients.
     pub management: bool,
+    /// It keeps rows.
     pub data: bool,
+    /// It takes SQL clients.
     pub sql: bool,
 }
 
@@ -27,6 +30,7 @@ impl Roles {
         self.sql || self == Roles::default()
     }
 
+    /// The reverse of [`Roles::bits`]; other bits do not count.
     pub fn from_bits(bits: u8) -> Roles {
         Roles { management: bits & 1 != 0, data: bits & 2 != 0, sql: bits & 4 != 0 }
     }
@@ -44,7 +48,9 @@ impl std::fmt::Display for Roles {
 /// One node as the configuration has it.
 #[derive(Clone, Debug)]
 pub struct NodeEntry {
+    /// The number in the configuration.
     pub id: NodeId,
+    /// None at all is a slot for native clients (`[api]`).
     pub roles: Roles,
     /// Where other nodes reach it, `HOST:PORT`. Nodes that only ask others have none.
     pub address: Option<String>,
@@ -65,6 +71,7 @@ impl Placement {
         self.replicas.iter().chain(&self.witness).map(|node| u64::from(node.0)).collect()
     }
 
+    /// It votes in the partition's group: with rows or as the witness.
     pub fn has(&self, node: NodeId) -> bool {
         self.replicas.contains(&node) || self.witness == Some(node)
     }
@@ -73,8 +80,11 @@ impl Placement {
 /// What a node of a cluster is told.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
+    /// Nodes of clusters with other names are refused.
     pub name: String,
+    /// This node.
     pub me: NodeId,
+    /// All nodes of the configuration, this one included.
     pub nodes: Vec<NodeEntry>,
     /// One for every partition.
     pub placements: Vec<Placement>,
@@ -82,6 +92,7 @@ pub struct ClusterOptions {
     pub config_hash: u64,
     /// Heartbeats, elections and leases.
     pub timing: Timing,
+    /// How often nodes show each other a sign of life.
     pub heartbeat: Duration,
     /// Links between two nodes.
     pub lanes: u16,
@@ -101,6 +112,7 @@ pub fn timing(heartbeat_ms: u64, election_ms: u64) -> Result<Timing> {
 }
 
 impl ClusterOptions {
+    /// Partitions with tables; the dictionary's is not counted.
     pub fn partition_count(&self) -> u32 {
         self.placements.len() as u32
     }
@@ -118,14 +130,17 @@ impl ClusterOptions {
         }
     }
 
+    /// In the configuration's order: the voters of the meta partition.
     pub fn management_nodes(&self) -> Vec<NodeId> {
         self.nodes.iter().filter(|node| node.roles.management).map(|node| node.id).collect()
     }
 
+    /// This node's.
     pub fn roles(&self) -> Roles {
         self.node(self.me).map_or_else(Roles::default, |node| node.roles)
     }
 
+    /// `None`: the configuration has no node with this id.
     pub fn node(&self, id: NodeId) -> Option<&NodeEntry> {
         self.nodes.iter().find(|node| node.id == id)
     }

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 /// Bits of a token that name the slot; the others number its waits.
 const SLOT_BITS: u32 = 24;
 
+/// What the waiters of a node wait on. Tokens name a slot and one wait on it; a signal that comes too late hits nobody.
 #[derive(Default)]
 pub struct WaitSlots {
     slots: RwLock<Vec<Arc<Slot>>>,
@@ -53,6 +54,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl WaitSlots {
+    /// A waiter of its own for the caller; its slot is used again after it.
     pub fn waiter(self: &Arc<Self>) -> Waiter {
         let reused = lock(&self.free).pop();
         let (index, slot) = match reused {
@@ -129,6 +131,7 @@ impl Waiter {
         self.token
     }
 
+    /// All signals have come.
     pub fn is_done(&self) -> bool {
         lock(&self.slot.state).left == 0
     }
@@ -166,6 +169,7 @@ impl Waiter {
         ended(has_come);
     }
 
+    /// Until all signals have come. False: one of them said that the thing is lost.
     pub async fn wait(&self) -> bool {
         std::future::poll_fn(|context| self.poll(context)).await
     }

@@ -15,7 +15,9 @@ use crate::dictionary::table_map::{ById, ByName, TableMap};
 pub struct Catalog {
     /// Raised by every change.
     pub version: u64,
+    /// By name.
     pub databases: BTreeMap<String, Arc<Database>>,
+    /// Hidden tables too.
     pub tables_by_id: TableMap<ById>,
     /// By (user, host).
     pub users: BTreeMap<(String, String), Arc<User>>,
@@ -29,9 +31,12 @@ pub struct Catalog {
     pub(crate) touched: Vec<TableId>,
 }
 
+/// A database (schema) and its tables.
 #[derive(Clone, Debug)]
 pub struct Database {
+    /// Names of databases are case-sensitive.
     pub name: String,
+    /// The default of tables that name none.
     pub collation: Collation,
     /// Hidden tables of unique indexes are not in here, only in `tables_by_id`.
     pub tables: TableMap<ByName>,
@@ -40,17 +45,25 @@ pub struct Database {
 /// An account with its privileges.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct User {
+    /// Empty: the anonymous account.
     pub user: String,
+    /// A pattern with `%` and `_`, or an address.
     pub host: String,
+    /// `caching_sha2_password` or `mysql_native_password`.
     pub plugin: String,
+    /// As the plugin keeps passwords; empty: no password.
     pub authentication_string: Vec<u8>,
+    /// ACCOUNT LOCK: nobody gets in.
     pub locked: bool,
+    /// REQUIRE.
     pub tls: TlsRequirement,
     /// The password before this one, which is good as well (RETAIN CURRENT PASSWORD); empty: there is none.
     pub old_authentication_string: Vec<u8>,
+    /// What too many wrong passwords do.
     pub lockout: Lockout,
     /// Connections at a time, and connects in an hour, at each node; 0: no limit of the account's own.
     pub connections_max: u32,
+    /// MAX_CONNECTIONS_PER_HOUR.
     pub connects_per_hour_max: u32,
     /// (database or empty for all, table or empty for all, privilege bits), see the SQL layer.
     pub grants: Vec<(String, String, u64)>,
@@ -59,6 +72,7 @@ pub struct User {
 /// What an account insists on before its clients are let in: REQUIRE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TlsRequirement {
+    /// REQUIRE NONE: TLS is not needed.
     #[default]
     None,
     /// REQUIRE SSL.
@@ -66,7 +80,14 @@ pub enum TlsRequirement {
     /// A certificate of the client's that the server's authority has signed.
     X509,
     /// Such a certificate with these names, in OpenSSL's form, and this cipher; what is empty is not asked for.
-    Specified { subject: String, issuer: String, cipher: String },
+    Specified {
+        /// Whose certificate it is.
+        subject: String,
+        /// Who has signed it.
+        issuer: String,
+        /// Name of the cipher suite.
+        cipher: String,
+    },
 }
 
 /// When wrong passwords lock an account: FAILED_LOGIN_ATTEMPTS and PASSWORD_LOCK_TIME. Both must be given.
@@ -87,6 +108,7 @@ impl Default for Lockout {
 }
 
 impl Lockout {
+    /// Wrong passwords can lock the account.
     pub fn is_on(self) -> bool {
         self.attempts > 0 && self.days != Some(0)
     }
@@ -103,41 +125,57 @@ pub struct Hold {
 /// One step of a dictionary change; a DDL statement is a list of them that takes effect as one.
 #[derive(Clone, Debug)]
 pub enum Change {
+    /// Creates the database, or changes its defaults.
     PutDatabase {
+        /// Without quotes.
         name: String,
+        /// The default of its tables.
         collation: Collation,
     },
+    /// Drops the database with its tables.
     DropDatabase {
+        /// Without quotes.
         name: String,
     },
     /// Creates the table and its fragments, or replaces the definition of the table with this id. What the fragments must do for
     /// that, as building or dropping indexes, follows from the difference between the two definitions.
     PutTable(TableSchema),
+    /// Drops the table with its rows.
     DropTable(TableId),
     /// Nobody uses the table but this definition, until the table is put anew, dropped or freed.
     HoldTable(TableId, Hold),
+    /// The reverse of `HoldTable`.
     FreeTable(TableId),
+    /// Creates the account, or puts this in its place.
     PutUser(User),
+    /// Drops the account.
     DropUser {
+        /// As in [`User`].
         user: String,
+        /// As in [`User`].
         host: String,
     },
     /// Global system variables that were set with SET PERSIST.
     PutVariable {
+        /// In lower case.
         name: String,
+        /// `None`: not set any more.
         value: Option<String>,
     },
 }
 
 impl Catalog {
+    /// By its name, in the case in which it was created.
     pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
         self.databases.get(name)
     }
 
+    /// By names. Hidden tables are not found.
     pub fn table(&self, database: &str, name: &str) -> Option<&Arc<Table>> {
         self.databases.get(database)?.tables.get(name)
     }
 
+    /// Hidden tables too.
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
         self.tables_by_id.get(&id)
     }

@@ -39,6 +39,7 @@ struct Block {
 }
 
 impl Sequence {
+    /// A sequence that gives out `next` first.
     pub fn new(next: u64) -> Sequence {
         Sequence {
             next: AtomicU64::new(next),

@@ -15,7 +15,9 @@ use crate::storage::sequencer::LoggedSequence;
 /// one notice by the catalog's version.
 #[derive(Debug)]
 pub struct Table {
+    /// As it is in the dictionary.
     pub schema: TableSchema,
+    /// Of the schema's columns, hidden ones included.
     pub layout: RowLayout,
     /// The key of every index in `schema.indexes`, the primary key first.
     pub keys: Vec<KeySpec>,
@@ -30,6 +32,7 @@ pub struct Table {
     pub global_unique: Vec<usize>,
     /// Rows take values from the sequence.
     pub uses_sequence: bool,
+    /// What statements hold while they use the table; shared by all versions of it.
     pub metadata_lock: Arc<MetadataLock>,
     /// There is a newer version of the definition, or the table is gone.
     stale: AtomicBool,
@@ -59,6 +62,7 @@ enum PartLength {
 }
 
 impl Table {
+    /// Derives from the schema what statements would compute over and over.
     pub fn new(schema: TableSchema, next_auto_increment: Arc<Sequence>) -> Table {
         let layout = RowLayout::new(schema.columns.iter().map(|column| column.sql_type.clone()).collect());
         let keys: Vec<KeySpec> = schema.indexes.iter().map(|index| KeySpec::of_index(&schema, index)).collect();
@@ -113,10 +117,12 @@ impl Table {
         self.stale.store(true, Ordering::Release);
     }
 
+    /// The same for all versions of the table.
     pub fn id(&self) -> TableId {
         self.schema.id
     }
 
+    /// Without the database.
     pub fn name(&self) -> &str {
         &self.schema.name
     }

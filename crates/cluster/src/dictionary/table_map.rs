@@ -18,14 +18,18 @@ const TABLES_PER_CHUNK: usize = 128;
 
 /// What a map's tables are found by.
 pub trait TableKey {
+    /// What a table is looked up by.
     type Key: Ord + ?Sized;
 
+    /// A table's key.
     fn of(table: &Table) -> &Self::Key;
 }
 
+/// The key is the table's id.
 #[derive(Clone, Debug, Default)]
 pub struct ById;
 
+/// The key is the table's name; for the tables of one database.
 #[derive(Clone, Debug, Default)]
 pub struct ByName;
 
@@ -45,6 +49,7 @@ impl TableKey for ByName {
     }
 }
 
+/// Tables in the order of a key. Copies share what has not changed, so a new version of the dictionary is cheap.
 #[derive(Clone, Debug, Default)]
 pub struct TableMap<K> {
     chunks: Vec<Arc<Vec<Arc<Table>>>>,
@@ -53,20 +58,24 @@ pub struct TableMap<K> {
 }
 
 impl<K: TableKey> TableMap<K> {
+    /// How many tables there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// There are no tables.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// The table with this key.
     pub fn get(&self, key: &K::Key) -> Option<&Arc<Table>> {
         let chunk = self.chunks.get(self.chunk_of(key))?;
         let place = search::<K>(chunk, key).ok()?;
         chunk.get(place)
     }
 
+    /// There is a table with this key.
     pub fn contains_key(&self, key: &K::Key) -> bool {
         self.get(key).is_some()
     }
@@ -76,6 +85,7 @@ impl<K: TableKey> TableMap<K> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 
+    /// All keys, ascending.
     pub fn keys(&self) -> impl Iterator<Item = &K::Key> {
         self.values().map(|table| K::of(table))
     }

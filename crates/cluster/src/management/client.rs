@@ -52,6 +52,7 @@ impl ManagementClient {
         })
     }
 
+    /// Of the management node that is connected, `HOST:PORT`.
     pub fn address(&self) -> &str {
         &self.address
     }

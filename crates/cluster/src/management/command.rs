@@ -14,42 +14,63 @@ const LINES_SHOWN: usize = 50;
 pub enum Targets {
     /// The data and SQL nodes; of STATUS and REPORT all nodes.
     All,
+    /// These, whatever their roles.
     Nodes(Vec<NodeId>),
 }
 
+/// A command of the management client, parsed. The words are NDB's `ndb_mgm`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
+    /// SHOW: the nodes of the configuration, and which of them are there.
     Show,
+    /// `id` STATUS.
     Status(Targets),
+    /// `id` START.
     Start(Targets),
     /// `force`: also when a partition is left without a majority.
     Stop {
+        /// Who stops.
         targets: Targets,
+        /// `-f`.
         force: bool,
     },
+    /// `id` RESTART: the next node when the one before has started and caught up.
     Restart {
+        /// Who is restarted.
         targets: Targets,
+        /// As in `Stop`.
         force: bool,
     },
+    /// `id` REPORT MEMORY.
     ReportMemory(Targets),
     /// The newest lines of the cluster log.
     Log(usize),
+    /// CLUSTERLOG ON, OFF, TOGGLE and INFO.
     LogFilter(LogFilter),
+    /// ENTER SINGLE USER MODE: only this node may use the data.
     EnterSingleUser(NodeId),
+    /// EXIT SINGLE USER MODE.
     ExitSingleUser,
+    /// SHUTDOWN: all nodes of the cluster stop.
     Shutdown,
+    /// HELP, perhaps on one command.
     Help(Option<String>),
     /// For the client itself.
     Connect(Option<String>),
+    /// QUIT or EXIT: for the client itself.
     Quit,
 }
 
 /// What CLUSTERLOG ON, OFF, TOGGLE and INFO do with severities; none named: with all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogFilter {
+    /// Write events of these severities.
     On(Vec<Severity>),
+    /// Leave them out.
     Off(Vec<Severity>),
+    /// The reverse of what is set.
     Toggle(Vec<Severity>),
+    /// Show what is set, and change nothing.
     Info,
 }
 

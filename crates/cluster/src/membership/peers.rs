@@ -26,6 +26,7 @@ pub(crate) type Job = Box<dyn FnOnce() -> std::pin::Pin<Box<dyn Future<Output = 
 
 /// The cluster as this node sees it.
 pub struct Membership {
+    /// What this node was told of the cluster when it started.
     pub options: ClusterOptions,
     pub(crate) leaders: Leaders,
     pub(crate) peers: Mutex<HashMap<NodeId, Peer>>,
@@ -45,7 +46,9 @@ pub struct Membership {
 /// Another node, as far as it is known.
 #[derive(Clone, Debug, Default)]
 pub struct Peer {
+    /// As it says; those of the configuration before it has connected.
     pub roles: Roles,
+    /// Tells its process from the one before it; 0: not heard of yet.
     pub incarnation: u64,
     /// It is reached, over a link or through another node.
     pub is_up: bool,
@@ -63,12 +66,15 @@ pub struct Peer {
     /// What it tells of partitions without a leader, and of those of which it is not sure that it knows what it knew before it
     /// started.
     pub(crate) reports: BTreeMap<u32, ReplicaReport>,
+    /// The newest version of the dictionary that it has.
     pub catalog_version: u64,
+    /// It serves: recovery is over.
     pub started: bool,
     /// It has no room for what is written and should lead nothing.
     pub disk_is_full: bool,
     /// Where MySQL clients reach it.
     pub mysql: String,
+    /// Of its software.
     pub version: String,
     /// Why it, or this node, does not want to talk.
     pub refused: Option<String>,
@@ -161,6 +167,7 @@ impl Membership {
         })
     }
 
+    /// `None` until the node has its links.
     pub fn transport(&self) -> Option<&Arc<Transport>> {
         self.transport.get()
     }

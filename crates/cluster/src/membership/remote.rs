@@ -16,7 +16,9 @@ use shoal_types::{Error, ErrorCode, NodeId};
 /// Where a partition's leader is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
+    /// This node leads it.
     Local,
+    /// This one leads it, as far as is known here.
     Remote(NodeId),
     /// Nobody is known to lead it just now.
     Unknown,

@@ -23,6 +23,7 @@ const SHRUNK_BYTES_MIN: u64 = 1 << 20;
 pub struct MemoryUsage {
     /// Rows, old versions and indexes, as they are charged to `DataMemory`.
     pub used_bytes: u64,
+    /// `DataMemory`, or what was found to be free for it.
     pub limit_bytes: u64,
     /// Changes and locks of transactions besides rows, and log entries in the making.
     pub transactions_bytes: u64,

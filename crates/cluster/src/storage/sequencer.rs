@@ -51,6 +51,7 @@ pub(crate) trait LoggedSequence {
 /// A commit that is in the log's memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Appending {
+    /// Durable up to here, the commit is.
     pub end: Lsn,
     /// How many partitions will signal the token.
     pub signals: u32,

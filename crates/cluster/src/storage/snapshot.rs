@@ -11,6 +11,7 @@ use shoal_types::Timestamp;
 
 use crate::base::wait::lock;
 
+/// What readers may see, and which snapshots they hold, so that old versions are kept for them.
 #[derive(Default)]
 pub struct Snapshots {
     /// Every commit up to here is durable, and applied or about to be: readers meet those and wait a moment.
@@ -20,6 +21,7 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
+    /// The newest timestamp that a new snapshot has.
     pub fn visible(&self) -> Timestamp {
         Timestamp(self.visible.load(Ordering::Acquire))
     }
@@ -46,6 +48,7 @@ impl Snapshots {
         self.take()
     }
 
+    /// Gives back what `take` or `take_at` has yielded.
     pub fn release(&self, snapshot: Timestamp) {
         let mut in_use = lock(&self.in_use);
         if let Ok(position) = in_use.binary_search_by_key(&snapshot, |&(timestamp, _)| timestamp) {

@@ -42,6 +42,7 @@ struct Waits {
     blocking: HashMap<TransactionId, Vec<TransactionId>>,
 }
 
+/// Who waits for whom at this node: where deadlocks are found.
 #[derive(Default)]
 pub struct WaitForGraph {
     waits: Mutex<Waits>,
@@ -161,6 +162,7 @@ impl WaitForGraph {
         lock(&self.waits).by_transaction.len()
     }
 
+    /// Nobody waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -49,6 +49,7 @@ enum State {
 }
 
 impl Accumulator {
+    /// Of a group without rows yet.
     pub fn new(aggregate: &Aggregate) -> Accumulator {
         let state = match aggregate.kind {
             AggregateKind::CountRows | AggregateKind::Count => State::Count(0),

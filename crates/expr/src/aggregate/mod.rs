@@ -16,42 +16,63 @@ use shoal_types::SqlType;
 use crate::collate::Coercibility;
 use crate::expr::Expr;
 
+/// Which aggregate function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateKind {
     /// COUNT(*): no arguments.
     CountRows,
+    /// COUNT(expr): rows for which no argument is NULL.
     Count,
+    /// SUM
     Sum,
+    /// AVG
     Average,
+    /// MIN
     Minimum,
+    /// MAX
     Maximum,
+    /// GROUP_CONCAT
     GroupConcat,
+    /// BIT_AND
     BitAnd,
+    /// BIT_OR
     BitOr,
+    /// BIT_XOR
     BitXor,
     /// STD, STDDEV, STDDEV_POP
     DeviationPopulation,
+    /// STDDEV_SAMP
     DeviationSample,
     /// VARIANCE, VAR_POP
     VariancePopulation,
+    /// VAR_SAMP
     VarianceSample,
+    /// ANY_VALUE
     AnyValue,
+    /// JSON_ARRAYAGG
     JsonArray,
+    /// JSON_OBJECTAGG
     JsonObject,
 }
 
 /// A call of an aggregate function. Built by [`Aggregate::new`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
+    /// Which function.
     pub kind: AggregateKind,
+    /// Evaluated for every row of the group; none for COUNT(*).
     pub arguments: Vec<Expr>,
+    /// DISTINCT: equal arguments count once.
     pub distinct: bool,
     /// GROUP_CONCAT's ORDER BY: expression and whether it descends.
     pub order_by: Vec<(Expr, bool)>,
     /// GROUP_CONCAT's, in the result's character set.
     pub separator: Vec<u8>,
+    /// Of the result.
     pub sql_type: SqlType,
+    /// The result may be NULL, for a group without rows say.
     pub nullable: bool,
+    /// Of the result, where it meets other texts.
     pub coercibility: Coercibility,
 }
 

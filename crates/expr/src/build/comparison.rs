@@ -336,6 +336,7 @@ pub fn row_comparison(
     }
 }
 
+/// `(a, b, ...) <=> (c, d, ...)`. Error 1241 for rows of different widths.
 pub fn row_null_safe_equal(left: Vec<Expr>, right: Vec<Expr>, ctx: &BuildContext<'_>) -> Result<Expr> {
     check_columns(left.len(), right.len())?;
     let pairs = left.into_iter().zip(right);

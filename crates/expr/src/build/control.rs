@@ -125,10 +125,12 @@ pub fn if_else(condition: Expr, yes: Expr, no: Expr, ctx: &BuildContext<'_>) -> 
     make_call(Operation::If, arguments, result_of(sql_type, coercibility, nullable), ctx)
 }
 
+/// IFNULL(value, otherwise).
 pub fn if_null(value: Expr, otherwise: Expr, ctx: &BuildContext<'_>) -> Result<Expr> {
     first_not_null(vec![value, otherwise], "ifnull", ctx)
 }
 
+/// COALESCE: the first argument that is not NULL.
 pub fn coalesce(arguments: Vec<Expr>, ctx: &BuildContext<'_>) -> Result<Expr> {
     first_not_null(arguments, "coalesce", ctx)
 }

@@ -11,43 +11,71 @@ use crate::operator::{ArithmeticOperator, BitOperator, CompareOperator};
 /// Operators with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOperator {
+    /// `+`
     Add,
+    /// `-`
     Subtract,
+    /// `*`
     Multiply,
+    /// `/`
     Divide,
     /// DIV
     IntegerDivide,
+    /// `%` and MOD
     Modulo,
+    /// `&`
     BitAnd,
+    /// `|`
     BitOr,
+    /// `^`
     BitXor,
+    /// `<<`
     ShiftLeft,
+    /// `>>`
     ShiftRight,
+    /// `=`
     Equal,
+    /// `<=>`
     NullSafeEqual,
+    /// `<>` and `!=`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
+    /// AND and `&&`
     And,
+    /// OR, and `||` without PIPES_AS_CONCAT
     Or,
+    /// XOR
     Xor,
     /// `||` under PIPES_AS_CONCAT.
     Concat,
+    /// SOUNDS LIKE
     SoundsLike,
 }
 
+/// Operators with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOperator {
+    /// NOT and `!`
     Not,
+    /// `-`
     Minus,
+    /// `+`, which changes nothing.
     Plus,
+    /// `~`
     BitNot,
     /// BINARY expr: the string with the binary collation.
     Binary,
 }
 
+/// Builds a call by MySQL's rules for the operands' types and collations. Errors: operands that do not go together, a
+/// tree that is too deep.
 pub fn binary(operator: BinaryOperator, left: Expr, right: Expr, ctx: &BuildContext<'_>) -> Result<Expr> {
     use BinaryOperator as B;
     match operator {
@@ -80,6 +108,7 @@ pub fn binary(operator: BinaryOperator, left: Expr, right: Expr, ctx: &BuildCont
     }
 }
 
+/// Builds a call by MySQL's rules for the operand's type. Errors as [`binary`].
 pub fn unary(operator: UnaryOperator, operand: Expr, ctx: &BuildContext<'_>) -> Result<Expr> {
     match operator {
         UnaryOperator::Not => not(operand, ctx),

@@ -12,15 +12,20 @@ use crate::expr::{Expr, Operation, Parameter, ResultType};
 /// TRIM's BOTH, LEADING and TRAILING.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrimSide {
+    /// From both ends; also if none is written.
     Both,
+    /// From the beginning.
     Leading,
+    /// From the end.
     Trailing,
 }
 
 /// WEIGHT_STRING(x AS CHAR(n)) or AS BINARY(n).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightStringType {
+    /// Cut or padded with spaces to so many characters.
     Char(u32),
+    /// Cut or padded with zero bytes to so many bytes.
     Binary(u32),
 }
 

@@ -11,8 +11,11 @@ use crate::expr::{Expr, Operation, ResultType};
 /// DATE '..', TIME '..', TIMESTAMP '..'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemporalKind {
+    /// DATE
     Date,
+    /// TIME
     Time,
+    /// TIMESTAMP; the value is a DATETIME.
     Timestamp,
 }
 

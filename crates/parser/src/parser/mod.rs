@@ -54,11 +54,13 @@ pub(crate) type Result<T> = std::result::Result<T, ParseError>;
 /// The first statement of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
+    /// The tree.
     pub statement: Statement,
     /// The number of `?` markers.
     pub parameter_count: u32,
     /// Byte range of the statement in the text, without the semicolon.
     pub start: usize,
+    /// Exclusive.
     pub end: usize,
     /// Where the next statement starts; None when nothing but blanks, comments and semicolons follows.
     pub next: Option<usize>,
@@ -67,14 +69,18 @@ pub struct Parsed {
 /// A statement whose literals can be replaced by those of another statement with the same digest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameterised {
+    /// The tree, whose literals have ordinals.
     pub statement: Statement,
     /// Literals in the digest's list; each `Literal::ordinal` is below this.
     pub literal_count: u32,
     /// Every literal of the list stands in the tree as an expression with its ordinal, and there is no `?`. When false, a value of the list
     /// shaped the tree in another way (a type's length, a JSON path, a temporal literal ..): the plan serves this text alone.
     pub rebindable: bool,
+    /// Byte offset of the statement's first token.
     pub start: usize,
+    /// Exclusive, without the semicolon.
     pub end: usize,
+    /// Where the next statement starts, if there is one.
     pub next: Option<usize>,
 }
 

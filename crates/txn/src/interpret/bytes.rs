@@ -19,12 +19,16 @@ pub const ROW_BYTES_MAX: usize = 60 << 20;
 // The entry of a commit that writes such a row alone.
 const _: () = assert!(ROW_BYTES_MAX + (1 << 20) < shoal_cluster::ENTRY_BYTES_MAX);
 
+/// A change of some bytes of a long value, without the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BytesChange {
+    /// Written behind what is there.
     Append(Vec<u8>),
     /// Written over what is there from a position on.
     WriteAt {
+        /// Bytes from the value's beginning.
         position: u64,
+        /// As many as are written over.
         bytes: Vec<u8>,
     },
     /// Cuts off what is behind this length. NULL and what is shorter stay as they are.

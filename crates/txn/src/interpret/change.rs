@@ -12,16 +12,22 @@ use crate::protocol::{FrameReader, malformed, put_bytes, put_u32, put_u64};
 /// What becomes of a row if it fulfils a condition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowChange {
+    /// `None`: always.
     pub condition: Option<Predicate>,
+    /// Made one after the other.
     pub assignments: Vec<Assignment>,
 }
 
+/// What one column becomes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
+    /// Position in the table's rows.
     pub column: usize,
+    /// What it becomes, or what is added to it.
     pub operand: Operand,
 }
 
+/// The right side of an assignment, evaluated where the row lies.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
     /// The column's stored bytes; `None`: NULL.

@@ -11,18 +11,26 @@ use crate::protocol::{FrameReader, malformed, put_bytes, put_u32};
 /// Conditions within conditions that are taken from another node.
 const DEPTH_MAX: u32 = 32;
 
+/// A condition on a stored row, in SQL's three-valued logic, without SQL's expressions: any node evaluates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Predicate {
     /// A column and a constant of its type, in the bytes that it would have as the only part of a key that is ascending and
     /// NOT NULL: the order of the bytes is the order of the values under the column's collation. Unknown if the column is NULL.
     Compare {
+        /// Position in the table's rows.
         column: usize,
+        /// With the column on its left side.
         comparison: Comparison,
+        /// The constant's key bytes.
         key: Vec<u8>,
     },
+    /// The column at this position is NULL.
     IsNull(usize),
+    /// True if all are; true if there are none.
     And(Vec<Predicate>),
+    /// True if any is; false if there are none.
     Or(Vec<Predicate>),
+    /// Unknown stays unknown.
     Not(Box<Predicate>),
 }
 

@@ -11,6 +11,7 @@ use crate::protocol::{FrameReader, malformed, put_u32};
 /// What of the rows of a scan is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct PushedFilter {
+    /// Rows for which it is true are shown; `None`: all.
     pub condition: Option<Predicate>,
     /// Positions in the table's rows; rows that are shown have these columns, and behind them those that the scan itself needs: see
     /// [`TableScan::shown_columns`](crate::TableScan::shown_columns).

@@ -16,7 +16,9 @@ pub const SLICE_BYTES_MAX: u32 = 1 << 20;
 pub struct ColumnSlice {
     /// Position in the table's rows.
     pub column: usize,
+    /// Bytes from the value's beginning.
     pub offset: u64,
+    /// Bytes; at most [`SLICE_BYTES_MAX`] come at once.
     pub length: u32,
     /// Also wanted: how much of the value, from its beginning, is well formed in its character set.
     pub checks: bool,
@@ -25,8 +27,11 @@ pub struct ColumnSlice {
 /// What a column has there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sliced<B = Vec<u8>> {
+    /// There is no row with the key.
     NoRow,
+    /// There is a row, and the column is NULL.
     Null,
+    /// Bytes of the value.
     Value {
         /// Of the whole value.
         length: u64,

@@ -59,10 +59,12 @@ impl Drop for Listed {
 }
 
 impl Server {
+    /// Of one node; nothing is served until requests are handed to it.
     pub fn new(node: Arc<Node>) -> Arc<Server> {
         Arc::new(Server { node, waiting: Mutex::default(), resolver: Mutex::default() })
     }
 
+    /// Whose partitions are served.
     pub fn node(&self) -> &Arc<Node> {
         &self.node
     }

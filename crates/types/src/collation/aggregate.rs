@@ -42,13 +42,16 @@ impl Coercibility {
 /// What the aggregation of collations needs to know of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StringAttributes {
+    /// Under which the expression's values are compared.
     pub collation: Collation,
+    /// How strongly the expression insists on its collation.
     pub coercibility: Coercibility,
     /// The value cannot hold anything but ASCII (a literal without other bytes, a number, a temporal value).
     pub ascii_only: bool,
 }
 
 impl StringAttributes {
+    /// Of an expression whose values may hold any character.
     pub fn new(collation: Collation, coercibility: Coercibility) -> StringAttributes {
         StringAttributes { collation, coercibility, ascii_only: false }
     }

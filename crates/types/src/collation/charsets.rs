@@ -18,6 +18,7 @@ impl Charset {
         })
     }
 
+    /// The collation of columns that name this character set and no collation.
     pub fn default_collation(self) -> Collation {
         match self {
             Charset::Binary => Collation::BINARY,

@@ -6,6 +6,7 @@ use super::wide::{self, Double, MAX_DIGITS, Wide};
 use super::{Decimal, WORK_SCALE};
 
 impl Decimal {
+    /// The exact sum, with the greater scale of the two. `None`: it has too many digits.
     pub fn checked_add(&self, other: &Decimal) -> Option<Decimal> {
         if self.scale == other.scale
             && let (Some(first), Some(second)) = (self.unscaled(), other.unscaled())
@@ -24,6 +25,7 @@ impl Decimal {
         Some(Decimal::with_sign(limbs, scale, negative))
     }
 
+    /// The exact difference, with the greater scale of the two. `None`: it has too many digits.
     pub fn checked_sub(&self, other: &Decimal) -> Option<Decimal> {
         self.checked_add(&-*other)
     }
@@ -39,6 +41,7 @@ impl Decimal {
         (rescaled(self), rescaled(other), scale)
     }
 
+    /// The product, whose scale is the sum of both as far as there is room for it. `None`: it has too many digits.
     pub fn checked_mul(&self, other: &Decimal) -> Option<Decimal> {
         let negative = self.negative != other.negative;
         let scale = self.scale + other.scale;

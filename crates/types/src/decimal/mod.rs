@@ -41,7 +41,9 @@ pub struct Decimal {
 }
 
 impl Decimal {
+    /// Zero, with no digits after the point.
     pub const ZERO: Decimal = Decimal { limbs: [0; 4], scale: 0, negative: false };
+    /// One, with no digits after the point.
     pub const ONE: Decimal = Decimal { limbs: [1, 0, 0, 0], scale: 0, negative: false };
 
     /// `unscaled / 10^scale`; the scale is at most [`WORK_SCALE`].
@@ -138,10 +140,12 @@ impl Decimal {
         Decimal::parse(&text)
     }
 
+    /// Zero of any scale.
     pub fn is_zero(&self) -> bool {
         self.limbs == [0; 4]
     }
 
+    /// Less than zero.
     pub fn is_negative(&self) -> bool {
         self.negative
     }
@@ -202,14 +206,17 @@ impl Decimal {
         self.adjust(scale, Rounding::Down)
     }
 
+    /// The smallest whole number that is not less.
     pub fn ceiling(&self) -> Decimal {
         self.adjust(0, if self.negative { Rounding::Down } else { Rounding::Up })
     }
 
+    /// The greatest whole number that is not greater.
     pub fn floor(&self) -> Decimal {
         self.adjust(0, if self.negative { Rounding::Up } else { Rounding::Down })
     }
 
+    /// Without its sign; the scale stays.
     pub fn abs(&self) -> Decimal {
         Decimal { negative: false, ..*self }
     }

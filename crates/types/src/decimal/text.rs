@@ -37,6 +37,7 @@ impl Decimal {
         }
     }
 
+    /// As SQL shows it: all digits of the scale, and a minus sign for negative numbers.
     pub fn append_text(&self, out: &mut Vec<u8>) {
         let mut buffer = [b'0'; 80];
         let mut start = buffer.len();

@@ -6,7 +6,10 @@ macro_rules! error_codes {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
         pub enum ErrorCode {
-            $($name = $errno,)*
+            $(
+                #[doc = concat!("Errno ", stringify!($errno), ".")]
+                $name = $errno,
+            )*
         }
 
         impl ErrorCode {
@@ -18,6 +21,7 @@ macro_rules! error_codes {
                 }
             }
 
+            /// The class of the error for clients that know SQL's standard: five characters.
             pub fn sqlstate(self) -> &'static [u8; 5] {
                 match self {
                     $(ErrorCode::$name => $state,)*
@@ -28,6 +32,7 @@ macro_rules! error_codes {
 }
 
 impl ErrorCode {
+    /// MySQL's error number.
     pub fn errno(self) -> u16 {
         self as u16
     }

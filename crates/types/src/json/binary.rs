@@ -57,18 +57,31 @@ pub(super) fn compare_keys(first: &[u8], second: &[u8]) -> std::cmp::Ordering {
 /// A value of a document as it is read; containers are looked into through their [`JsonRef`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum JsonItem<'a> {
+    /// The JSON literal `null`, which is not SQL's NULL.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A number without a fraction that fits i64.
     Int(i64),
+    /// A number without a fraction that fits u64 and not i64.
     UInt(u64),
+    /// Any other number of a JSON text.
     Double(f64),
+    /// From an SQL DECIMAL.
     Decimal(Decimal),
+    /// UTF-8, without quotes and escapes.
     String(&'a [u8]),
+    /// Its elements are read through the [`JsonRef`].
     Array,
+    /// Its members are read through the [`JsonRef`].
     Object,
+    /// From an SQL DATE.
     Date(Date),
+    /// From an SQL TIME.
     Time(Time),
+    /// From an SQL DATETIME.
     DateTime(DateTime),
+    /// From an SQL TIMESTAMP.
     Timestamp(DateTime),
     /// A value of another MySQL type: the type's protocol number and its bytes.
     Opaque(u8, &'a [u8]),
@@ -339,6 +352,7 @@ impl<'a> JsonRef<'a> {
         bytes.split_first().map_or(JsonRef::NULL, |(&kind, bytes)| JsonRef { kind, bytes })
     }
 
+    /// What JSON_TYPE says of it.
     pub fn kind(&self) -> JsonKind {
         match self.kind {
             SMALL_OBJECT | LARGE_OBJECT => JsonKind::Object,
@@ -492,6 +506,7 @@ impl<'a> JsonRef<'a> {
         &self.bytes[..size.min(self.bytes.len())]
     }
 
+    /// The value with all that is in it, as a tree of its own.
     pub fn to_tree(&self) -> JsonValue {
         self.tree_within(DEPTH_MAX + 1)
     }

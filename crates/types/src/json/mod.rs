@@ -46,19 +46,33 @@ pub struct JsonRef<'a> {
 /// What JSON_TYPE tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JsonKind {
+    /// `NULL`: the JSON literal.
     Null,
+    /// `BOOLEAN`.
     Boolean,
+    /// `INTEGER`.
     Integer,
+    /// `UNSIGNED INTEGER`.
     UnsignedInteger,
+    /// `DOUBLE`.
     Double,
+    /// `DECIMAL`.
     Decimal,
+    /// `STRING`.
     String,
+    /// `ARRAY`.
     Array,
+    /// `OBJECT`.
     Object,
+    /// `DATE`.
     Date,
+    /// `TIME`.
     Time,
+    /// `DATETIME`.
     DateTime,
+    /// `TIMESTAMP`, a DATETIME to JSON_TYPE.
     Timestamp,
+    /// A value of another MySQL type: `BLOB`, `BIT`, `OPAQUE` and others.
     Opaque,
 }
 
@@ -68,6 +82,7 @@ impl Json {
         Json(bytes)
     }
 
+    /// The binary form, as columns store it and [`Json::from_bytes`] takes it.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -77,6 +92,7 @@ impl Json {
         JsonValue::parse(text).map(|tree| Json::from_tree(&tree))
     }
 
+    /// Encodes a tree, which is not nested too deep: see [`Json::checked_from_tree`].
     pub fn from_tree(tree: &JsonValue) -> Json {
         let mut bytes = Vec::new();
         binary::append_document(tree, &mut bytes);
@@ -94,14 +110,17 @@ impl Json {
         Ok(Json::from_tree(tree))
     }
 
+    /// The outermost value, read in place.
     pub fn root(&self) -> JsonRef<'_> {
         JsonRef::of_document(&self.0)
     }
 
+    /// The whole document, decoded.
     pub fn to_tree(&self) -> JsonValue {
         self.root().to_tree()
     }
 
+    /// The document as JSON text, in MySQL's format.
     pub fn append_text(&self, out: &mut Vec<u8>) {
         self.root().append_text(out)
     }
@@ -169,14 +188,17 @@ impl<'a> JsonRef<'a> {
         (0..count).filter_map(move |index| container.member_of(index, count))
     }
 
+    /// The value is an array.
     pub fn is_array(&self) -> bool {
         self.kind() == JsonKind::Array
     }
 
+    /// The value is an object.
     pub fn is_object(&self) -> bool {
         self.kind() == JsonKind::Object
     }
 
+    /// Neither an array nor an object.
     pub fn is_scalar(&self) -> bool {
         !self.is_array() && !self.is_object()
     }

@@ -8,7 +8,9 @@ use super::{DEPTH_MAX, JsonValue};
 /// Why a text is not JSON: MySQL's wording and the byte at which it was noticed (errno 3140).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonSyntaxError {
+    /// MySQL's wording of what is wrong there.
     pub message: &'static str,
+    /// Bytes from the text's beginning.
     pub position: usize,
     /// Nested more than 100 deep (errno 3157).
     pub too_deep: bool,

@@ -7,11 +7,15 @@ use crate::number::append_u64;
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathLeg {
+    /// `.name`: the member with this key.
     Member(Vec<u8>),
+    /// `.*`: all members of an object.
     AnyMember,
+    /// `[n]`: one element of an array; of a value that is no array, `[0]` is the value itself.
     Element(ArrayIndex),
     /// `[from to to]`, both ends included.
     Range(ArrayIndex, ArrayIndex),
+    /// `[*]`: all elements of an array.
     AnyElement,
     /// `**`: the value and everything in it.
     AnyDepth,
@@ -20,7 +24,9 @@ pub enum PathLeg {
 /// `[n]`, `[last]` or `[last-n]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayIndex {
+    /// Counted from 0, or back from the last element.
     pub index: u32,
+    /// `last` was written.
     pub from_last: bool,
 }
 
@@ -32,18 +38,22 @@ impl ArrayIndex {
     }
 }
 
+/// A JSON path: `$` and the legs behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonPath {
+    /// Taken one after the other from the document's root; none is `$`, the root itself.
     pub legs: Vec<PathLeg>,
 }
 
 /// Errno 3143: the character position around which the path stopped making sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonPathError {
+    /// In the path's text.
     pub position: usize,
 }
 
 impl JsonPath {
+    /// Parses a path such as `$.a[0]`; blanks between legs are allowed.
     pub fn parse(text: &[u8]) -> Result<JsonPath, JsonPathError> {
         /// More legs than the deepest document has levels match nothing.
         const LEGS_MAX: usize = 1000;

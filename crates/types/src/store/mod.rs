@@ -22,16 +22,22 @@ use crate::value::Value;
 /// What SHOW WARNINGS lists beside errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarningLevel {
+    /// For information: nothing is wrong with the result.
     Note,
+    /// A value was changed to fit.
     Warning,
+    /// The statement failed with this.
     Error,
 }
 
 /// A condition that did not end the statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
+    /// The first column of SHOW WARNINGS.
     pub level: WarningLevel,
+    /// Its number is the second column.
     pub code: ErrorCode,
+    /// The third column.
     pub message: String,
 }
 
@@ -42,13 +48,16 @@ pub struct StoreOptions {
     pub strict: bool,
     /// INSERT IGNORE and UPDATE IGNORE: errors become warnings even in strict mode.
     pub ignore: bool,
+    /// Of the session, for conversions between temporal types.
     pub temporal: TemporalContext,
 }
 
 /// Where a value goes: its type, and the names for messages.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreTarget<'a> {
+    /// The column's declared type.
     pub sql_type: &'a SqlType,
+    /// The column's name.
     pub column: &'a str,
     /// 1-based row of the statement.
     pub row: u64,

@@ -14,6 +14,7 @@ pub(crate) fn full_year(two_digits: u32) -> u32 {
     two_digits + if two_digits < CENTURY_PIVOT { 2000 } else { 1900 }
 }
 
+/// 365 or 366, by the Gregorian calendar. Year 0 has 365, as in MySQL.
 pub fn days_in_year(year: u32) -> u32 {
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0));
     365 + u32::from(is_leap)

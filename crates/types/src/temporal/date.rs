@@ -5,7 +5,9 @@ use super::{Date, DateRules, DateTime, TemporalContext};
 use crate::number::{Converted, append_padded};
 
 impl Date {
+    /// '0000-00-00'.
     pub const ZERO: Date = Date(0);
+    /// 9999-12-31.
     pub const MAX: Date = Date(9999 << 9 | 12 << 5 | 31);
 
     /// `None` when the date does not exist or the rules refuse it. Zero months and days are taken unless the rules say
@@ -28,18 +30,22 @@ impl Date {
         Date(year << 9 | month << 5 | day)
     }
 
+    /// 0 to 9999.
     pub fn year(self) -> u32 {
         self.0 >> 9
     }
 
+    /// 0 to 12.
     pub fn month(self) -> u32 {
         self.0 >> 5 & 15
     }
 
+    /// 0 to 31.
     pub fn day(self) -> u32 {
         self.0 & 31
     }
 
+    /// It is '0000-00-00'. Dates with only a zero month or day are not.
     pub fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -10,6 +10,7 @@ use crate::Decimal;
 use crate::number::{Converted, append_padded};
 
 impl DateTime {
+    /// '0000-00-00 00:00:00'.
     pub const ZERO: DateTime = DateTime { packed: 0, fsp: 0 };
     /// 9999-12-31 23:59:59.999999.
     pub const MAX: DateTime =
@@ -40,39 +41,48 @@ impl DateTime {
         Some(DateTime::from_date(date, seconds * 1_000_000 + u64::from(micros), fsp))
     }
 
+    /// Without the time of day.
     pub fn date(self) -> Date {
         let months = (self.packed >> 46) as u32;
         Date::pack(months / 13, months % 13, self.day())
     }
 
+    /// 0 to 9999.
     pub fn year(self) -> u32 {
         (self.packed >> 46) as u32 / 13
     }
 
+    /// 0 to 12.
     pub fn month(self) -> u32 {
         (self.packed >> 46) as u32 % 13
     }
 
+    /// 0 to 31.
     pub fn day(self) -> u32 {
         (self.packed >> 41 & 31) as u32
     }
 
+    /// 0 to 23.
     pub fn hour(self) -> u32 {
         (self.packed >> 36 & 31) as u32
     }
 
+    /// 0 to 59.
     pub fn minute(self) -> u32 {
         (self.packed >> 30 & 63) as u32
     }
 
+    /// 0 to 59.
     pub fn second(self) -> u32 {
         (self.packed >> 24 & 63) as u32
     }
 
+    /// 0 to 999,999.
     pub fn microsecond(self) -> u32 {
         (self.packed & 0xff_ffff) as u32
     }
 
+    /// It is '0000-00-00 00:00:00'.
     pub fn is_zero(self) -> bool {
         self.packed == 0
     }
@@ -118,6 +128,7 @@ impl DateTime {
         DateTime::from_micros_since_year_zero(self.micros_since_year_zero() - fraction + rounded, fsp)
     }
 
+    /// Cut to `fsp` fractional digits (at most 6), towards zero.
     pub fn truncate(self, fsp: u8) -> DateTime {
         let digit = micros_per_digit(fsp) as u32;
         let fraction = self.microsecond() / digit * digit;
@@ -142,6 +153,7 @@ impl DateTime {
         Decimal::new(i128::from(self.to_whole_number()) * i128::from(power) + i128::from(fraction), fsp)
     }
 
+    /// YYYYMMDDHHMMSS.ffffff, as near as a double comes.
     pub fn to_f64(self) -> f64 {
         self.to_whole_number() as f64 + f64::from(self.microsecond()) / 1e6
     }

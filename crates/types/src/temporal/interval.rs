@@ -6,33 +6,56 @@ use crate::value::Value;
 /// The units of INTERVAL, EXTRACT and TIMESTAMPDIFF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IntervalUnit {
+    /// One number of microseconds.
     Microsecond,
+    /// Seconds, which may have a fraction.
     Second,
+    /// Minutes.
     Minute,
+    /// Hours.
     Hour,
+    /// Days.
     Day,
+    /// Seven days.
     Week,
+    /// Months.
     Month,
+    /// Three months.
     Quarter,
+    /// Twelve months.
     Year,
+    /// `'SECONDS.MICROSECONDS'`.
     SecondMicrosecond,
+    /// `'MINUTES:SECONDS.MICROSECONDS'`.
     MinuteMicrosecond,
+    /// `'MINUTES:SECONDS'`.
     MinuteSecond,
+    /// `'HOURS:MINUTES:SECONDS.MICROSECONDS'`.
     HourMicrosecond,
+    /// `'HOURS:MINUTES:SECONDS'`.
     HourSecond,
+    /// `'HOURS:MINUTES'`.
     HourMinute,
+    /// `'DAYS HOURS:MINUTES:SECONDS.MICROSECONDS'`.
     DayMicrosecond,
+    /// `'DAYS HOURS:MINUTES:SECONDS'`.
     DaySecond,
+    /// `'DAYS HOURS:MINUTES'`.
     DayMinute,
+    /// `'DAYS HOURS'`.
     DayHour,
+    /// `'YEARS-MONTHS'`.
     YearMonth,
 }
 
 /// An amount of time: months, and microseconds for everything shorter. Both have the same sign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
+    /// The sign of both amounts.
     pub negative: bool,
+    /// Years and quarters are counted in months.
     pub months: u64,
+    /// Weeks, days and everything shorter, in microseconds.
     pub micros: u64,
 }
 
@@ -137,6 +160,7 @@ impl Interval {
         Some(Interval::of(micros < 0, u64::try_from(micros.unsigned_abs()).ok()?, false))
     }
 
+    /// The same amount in the other direction.
     pub fn negated(self) -> Interval {
         Interval { negative: !self.negative, ..self }
     }

@@ -34,7 +34,9 @@ pub struct Date(pub u32);
 /// Signed microseconds, -838:59:59 to 838:59:59, and the fractional digits to show.
 #[derive(Clone, Copy, Debug)]
 pub struct Time {
+    /// Negative for times below zero.
     pub micros: i64,
+    /// Fractional digits to show, 0 to 6.
     pub fsp: u8,
 }
 
@@ -42,7 +44,9 @@ pub struct Time {
 /// and the fractional digits to show. Ordered by `packed` alone.
 #[derive(Clone, Copy, Debug)]
 pub struct DateTime {
+    /// As above: order of the number is order of the moments.
     pub packed: u64,
+    /// Fractional digits to show, 0 to 6.
     pub fsp: u8,
 }
 
@@ -60,7 +64,9 @@ pub struct DateRules {
 /// What conversions between temporal types need to know of the session.
 #[derive(Clone, Debug)]
 pub struct TemporalContext {
+    /// From the session's sql_mode.
     pub rules: DateRules,
+    /// The session's time zone.
     pub zone: TimeZone,
     /// The statement's current date in `zone`: a TIME becomes a DATETIME of this day.
     pub today: Date,

@@ -6,6 +6,7 @@ use crate::Decimal;
 use crate::number::{Converted, append_padded, append_u64};
 
 impl Time {
+    /// 00:00:00.
     pub const ZERO: Time = Time { micros: 0, fsp: 0 };
     /// 838:59:59.
     pub const MAX_MICROS: i64 = (838 * 3600 + 59 * 60 + 59) * 1_000_000;
@@ -37,18 +38,22 @@ impl Time {
         Time::from_micros(if negative { -total } else { total }, fsp)
     }
 
+    /// Below zero.
     pub fn is_negative(self) -> bool {
         self.micros < 0
     }
 
+    /// 0 to 838, without the sign.
     pub fn hours(self) -> u32 {
         (self.micros.unsigned_abs() / 3_600_000_000) as u32
     }
 
+    /// 0 to 59, without the sign.
     pub fn minutes(self) -> u32 {
         (self.micros.unsigned_abs() / 60_000_000 % 60) as u32
     }
 
+    /// 0 to 59, without the sign.
     pub fn seconds(self) -> u32 {
         (self.micros.unsigned_abs() / 1_000_000 % 60) as u32
     }
@@ -65,6 +70,7 @@ impl Time {
         Time::from_micros((self.micros.saturating_add(half)) / digit * digit, fsp).value
     }
 
+    /// Cut to `fsp` fractional digits (at most 6), towards zero.
     pub fn truncate(self, fsp: u8) -> Time {
         let digit = micros_per_digit(fsp);
         Time { micros: self.micros / digit * digit, fsp: fsp.min(FSP_MAX) }
@@ -99,6 +105,7 @@ impl Time {
         Decimal::new(i128::from(self.to_whole_number()) * i128::from(power) + i128::from(fraction), fsp)
     }
 
+    /// HHMMSS.ffffff, signed, as near as a double comes.
     pub fn to_f64(self) -> f64 {
         let fraction = f64::from(self.subsecond_micros()) / 1e6;
         self.to_whole_number() as f64 + if self.is_negative() { -fraction } else { fraction }

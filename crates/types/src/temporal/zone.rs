@@ -60,6 +60,7 @@ fn parse_setting(text: &str) -> Option<i32> {
 }
 
 impl TimeZone {
+    /// Coordinated Universal Time, in which TIMESTAMP columns are stored.
     pub const UTC: TimeZone = TimeZone { kind: Kind::Utc };
 
     /// 'SYSTEM', 'UTC', '+05:30' or a name of the tz database, without regard to case.
