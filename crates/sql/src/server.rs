@@ -11,6 +11,7 @@ use shoal_types::{Error, ErrorCode, Result};
 use crate::account::bootstrap;
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
+use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
 use crate::session::SessionShared;
 use crate::user_locks::UserLockTable;
@@ -33,6 +34,7 @@ pub struct Server {
     /// Counts of sessions that have ended.
     pub past: Mutex<Vec<u64>>,
     pub read_only: ReadOnly,
+    pub query_logs: QueryLogs,
     pub user_locks: Arc<UserLockTable>,
     pub traffic_received: AtomicU64,
     pub traffic_sent: AtomicU64,
@@ -53,6 +55,7 @@ impl Server {
         Arc::new(Server {
             node,
             read_only: ReadOnly::of(&globals),
+            query_logs: QueryLogs::default(),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
@@ -72,10 +75,11 @@ impl Server {
         })
     }
 
-    /// What @@port and @@datadir say.
+    /// What @@port and @@datadir say. The query logs begin.
     pub fn set_listening(&self, port: u16, data_dir: &std::path::Path) {
         let directory = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
         let _ = self.listening.set((port, directory.display().to_string()));
+        self.query_logs.start(port, &directory, &self.globals.read().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// What ALTER INSTANCE RELOAD TLS does; without it there is no TLS.

@@ -22,6 +22,7 @@ mod lifecycle;
 mod locking_reads;
 mod memory;
 mod protocol;
+mod query_logs;
 mod read_only;
 mod rough;
 mod show_objects;

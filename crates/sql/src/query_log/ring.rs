@@ -1,0 +1,54 @@
+//! The newest entries of a log, in memory.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Entries that a ring keeps, and bytes of their texts.
+const ENTRIES_MAX: usize = 10_000;
+const TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// Entries, oldest first, and the bytes of each one's text.
+pub struct Ring<T>(Mutex<(VecDeque<(Arc<T>, usize)>, usize)>);
+
+impl<T> Default for Ring<T> {
+    fn default() -> Ring<T> {
+        Ring(Mutex::default())
+    }
+}
+
+impl<T> Ring<T> {
+    /// Adds an entry; the oldest ones go. One that is larger than the ring is not kept.
+    pub fn push(&self, entry: &Arc<T>, bytes: usize) {
+        if bytes > TEXT_BYTES_MAX {
+            return;
+        }
+        let mut ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (entries, sum) = &mut *ring;
+        entries.push_back((Arc::clone(entry), bytes));
+        *sum += bytes;
+        while entries.len() > ENTRIES_MAX || *sum > TEXT_BYTES_MAX {
+            let Some((_, oldest)) = entries.pop_front() else { break };
+            *sum -= oldest;
+        }
+    }
+
+    pub fn entries(&self) -> Vec<Arc<T>> {
+        let ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.0.iter().map(|(entry, _)| Arc::clone(entry)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_entries_go() {
+        let ring = Ring::default();
+        for number in 0..9 {
+            ring.push(&Arc::new(number), 1 << 20);
+        }
+        ring.push(&Arc::new(9), TEXT_BYTES_MAX + 1);
+        assert_eq!(ring.entries().iter().map(|entry| **entry).collect::<Vec<i32>>(), [5, 6, 7, 8]);
+    }
+}
