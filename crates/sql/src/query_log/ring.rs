@@ -7,12 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 const ENTRIES_MAX: usize = 10_000;
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
-/// Entries, oldest first, and the bytes of each one's text.
-pub struct Ring<T>(Mutex<(VecDeque<(Arc<T>, usize)>, usize)>);
+/// The newest entries.
+pub struct Ring<T>(Mutex<Kept<T>>);
+
+struct Kept<T> {
+    /// Oldest first, with the bytes of each one's text.
+    entries: VecDeque<(Arc<T>, usize)>,
+    text_bytes: usize,
+}
 
 impl<T> Default for Ring<T> {
     fn default() -> Ring<T> {
-        Ring(Mutex::default())
+        Ring(Mutex::new(Kept { entries: VecDeque::new(), text_bytes: 0 }))
     }
 }
 
@@ -22,19 +28,18 @@ impl<T> Ring<T> {
         if bytes > TEXT_BYTES_MAX {
             return;
         }
-        let mut ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (entries, sum) = &mut *ring;
-        entries.push_back((Arc::clone(entry), bytes));
-        *sum += bytes;
-        while entries.len() > ENTRIES_MAX || *sum > TEXT_BYTES_MAX {
-            let Some((_, oldest)) = entries.pop_front() else { break };
-            *sum -= oldest;
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.entries.push_back((Arc::clone(entry), bytes));
+        kept.text_bytes += bytes;
+        while kept.entries.len() > ENTRIES_MAX || kept.text_bytes > TEXT_BYTES_MAX {
+            let Some((_, oldest)) = kept.entries.pop_front() else { break };
+            kept.text_bytes -= oldest;
         }
     }
 
     pub fn entries(&self) -> Vec<Arc<T>> {
-        let ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        ring.0.iter().map(|(entry, _)| Arc::clone(entry)).collect()
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.entries.iter().map(|(entry, _)| Arc::clone(entry)).collect()
     }
 }
 
