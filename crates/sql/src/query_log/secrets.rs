@@ -1,7 +1,7 @@
 //! Statements as logs may show them: passwords are `<secret>`.
 //!
 //! Works on the text, so that nothing else of a statement changes, and that a statement which the parser refuses cannot give
-//! anything away either. Only statements that can name a password are read through: CREATE and ALTER USER, GRANT, SET, PREPARE.
+//! anything away either. Only statements that can name a password are read through.
 
 use std::borrow::Cow;
 
@@ -20,9 +20,9 @@ enum Kind {
 enum Rule {
     /// Nothing has been read of it yet.
     Begins,
-    /// CREATE or ALTER was read: USER may follow.
+    /// CREATE or ALTER was read: USER or SERVER may follow.
     Defines,
-    /// CREATE USER, ALTER USER, GRANT: what follows BY, AS, REPLACE.
+    /// CREATE USER, ALTER USER, GRANT, and what names accounts of other servers: what follows BY, AS, REPLACE, USING and PASSWORD.
     Account,
     /// SET: all behind PASSWORD; else texts that hold statements with passwords.
     Set,
@@ -69,17 +69,18 @@ pub fn without_secrets(text: &[u8], backslashes: bool) -> Cow<'_, [u8]> {
             Rule::Begins => {
                 rule = match () {
                     () if is("CREATE") || is("ALTER") => Rule::Defines,
-                    () if is("GRANT") => Rule::Account,
+                    () if is("GRANT") || is("CHANGE") || is("START") || is("CLONE") => Rule::Account,
                     () if is("SET") => Rule::Set,
                     () if is("PREPARE") => Rule::Prepare,
                     () if matches!(kind, Kind::Sign(_)) => Rule::Begins,
                     () => Rule::Nothing,
                 }
             }
-            Rule::Defines => rule = if is("USER") { Rule::Account } else { Rule::Nothing },
+            Rule::Defines => rule = if is("USER") || is("SERVER") { Rule::Account } else { Rule::Nothing },
             // The introducer of a literal, as in _utf8'text', changes nothing.
-            Rule::Account if !token.starts_with(b"_") => {
-                wants_secret = is("BY") || is("AS") || is("REPLACE");
+            Rule::Account if !token.starts_with(b"_") && kind != Kind::Sign(b'=') => {
+                let names_password = kind == Kind::Word && ends_with_password(token);
+                wants_secret = is("BY") || is("AS") || is("REPLACE") || is("USING") || names_password;
             }
             Rule::Set if is("PASSWORD") => rule = Rule::Password,
             Rule::Password => wants_secret |= kind == Kind::Sign(b'=') || is("TO"),
@@ -91,6 +92,12 @@ pub fn without_secrets(text: &[u8], backslashes: bool) -> Cow<'_, [u8]> {
     }
     shown.extend_from_slice(&text[kept_to..]);
     Cow::Owned(shown)
+}
+
+/// PASSWORD, SOURCE_PASSWORD and their like.
+fn ends_with_password(word: &[u8]) -> bool {
+    let suffix = b"PASSWORD";
+    word.len() >= suffix.len() && word[word.len() - suffix.len()..].eq_ignore_ascii_case(suffix)
 }
 
 /// A number that a password's hash may be written as.
@@ -225,6 +232,14 @@ mod tests {
             ("SELECT 1; SET PASSWORD='pw'; SELECT 'a'", "SELECT 1; SET PASSWORD=<secret>; SELECT 'a'"),
             ("PREPARE s FROM 'CREATE USER a IDENTIFIED BY \"pw\"'", "PREPARE s FROM <secret>"),
             ("SET @q = 'alter user a identified by \"pw\"'", "SET @q = <secret>"),
+            (
+                "CHANGE REPLICATION SOURCE TO SOURCE_USER='u', SOURCE_PASSWORD = 'pw'",
+                "CHANGE REPLICATION SOURCE TO SOURCE_USER='u', SOURCE_PASSWORD = <secret>",
+            ),
+            (
+                "CREATE SERVER s OPTIONS (USER 'u', PASSWORD 'pw')",
+                "CREATE SERVER s OPTIONS (USER 'u', PASSWORD <secret>)",
+            ),
             ("ALTER USER a IDENTIFIED BY 'never ends", "ALTER USER a IDENTIFIED BY <secret>"),
         ] {
             assert_eq!(shown(text), expected);
