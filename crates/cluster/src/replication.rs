@@ -24,8 +24,9 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use shoal_log::Lsn;
 use shoal_partition::Millis;
-use shoal_replication::{Agreements, Unsent};
+use shoal_replication::{Agreements, OnDisk, Unsent};
 use shoal_types::{NodeId, Timestamp, TransactionId};
 
 use crate::base::clock::{micros_of, since_boot, wall_micros};
@@ -46,6 +47,7 @@ struct ReplicaCell {
     /// may have shown.
     serving_term: AtomicU64,
     unsent: Mutex<Unsent>,
+    on_disk: Mutex<OnDisk<Lsn>>,
     /// The lane by which its messages go.
     lane: AtomicU32,
     leading: Leading,
@@ -56,6 +58,7 @@ impl ReplicaCell {
         ReplicaCell {
             serving_term: AtomicU64::new(0),
             unsent: Mutex::default(),
+            on_disk: Mutex::default(),
             lane: AtomicU32::new(partition),
             leading: Leading::new(replicas),
         }
@@ -120,7 +123,7 @@ impl Replication {
             remote: OnceLock::new(),
             peers: KnownOfPeers::default(),
             operations: OnceLock::new(),
-            next_transaction: AtomicU64::new(first_transaction_id(storage.visible())),
+            next_transaction: AtomicU64::new(first_transaction_id(storage.clock().latest())),
             initialised: AtomicBool::new(initialised),
             noted_whole: AtomicBool::new(false),
             asking: Mutex::default(),

@@ -101,7 +101,7 @@ impl Storage {
     pub(crate) fn new(parts: StorageParts) -> Storage {
         let StorageParts { options, log, checkpoints, router, partitions, budget, identity, meta_index, handle } =
             parts;
-        let newest = partitions.iter().map(Partition::newest_timestamp).max().unwrap_or(Timestamp::ZERO);
+        let recovered = shoal_replication::recovered(partitions.iter());
         let cluster = options.cluster.as_ref();
         let is_hosted =
             |partition: u32| cluster.is_none_or(|cluster| cluster.placement(partition).has(cluster.me));
@@ -112,12 +112,12 @@ impl Storage {
         let cells = partitions.into_iter().enumerate();
         let cells = cells.map(|(number, partition)| PartitionCell::new(partition, is_hosted(number as u32)));
         let snapshots = Snapshots::default();
-        snapshots.set_visible(newest);
+        snapshots.set_visible(recovered.visible);
         Storage {
             partitions: cells.collect(),
             router,
-            clock: Arc::new(HybridClock::starting_after(newest)),
-            row_ids: RowIds::starting_after(newest),
+            clock: Arc::new(HybridClock::starting_after(recovered.clock)),
+            row_ids: RowIds::starting_after(recovered.clock),
             sequencer: Mutex::new(Sequencer::after(meta_index)),
             inline_flushes: InlineFlushes::default(),
             snapshots,

@@ -44,6 +44,8 @@ pub struct NodeConfig {
     pub mysql_address: Option<String>,
     /// Its listeners for HandlerSocket.
     pub handlersocket: HandlerSocketConfig,
+    /// Its variables for TLS with clients, those that are given: name and value.
+    pub tls: Vec<(&'static str, String)>,
     /// This node's own directory. Two nodes of one host never share it.
     pub data_dir: PathBuf,
     /// Bytes for rows and indexes; `None`: a share of the host's memory, see [`ClusterConfig::data_nodes_beside`].

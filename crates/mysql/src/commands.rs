@@ -195,11 +195,7 @@ async fn query_text<S: FrontendSession>(sql: &[u8], session: &mut S, context: &m
 async fn init_database<S: FrontendSession>(name: &[u8], session: &mut S, context: &mut CommandContext<'_>) {
     let database = String::from_utf8_lossy(name);
     match session.change_database(&database).await {
-        Ok(()) => {
-            let changed_database = Some(database.into_owned());
-            let summary = Summary { changed_database, ..session.status() };
-            write_ok(&summary, context.capabilities, context.output);
-        }
+        Ok(()) => write_ok(&session.concluding_status(), context.capabilities, context.output),
         Err(error) => context.refuse(&Refusal::from(error)),
     }
 }

@@ -19,7 +19,7 @@ use crate::commands::{self, CommandContext, Scratch};
 use crate::constants::{Capabilities, command};
 use crate::handshake::Challenge;
 use crate::login::{Identity, LoginServices, LoginWire, change_user, log_in};
-use crate::packet::{PacketReader, PacketWriter};
+use crate::packet::{PacketError, PacketReader, PacketWriter};
 use crate::refusal::Refusal;
 use crate::result::{NET_TIMEOUT_S, flush};
 use crate::stream::Stream;
@@ -95,6 +95,7 @@ pub async fn serve<F: Frontend>(
         is_local: peer.is_local,
         capabilities: Capabilities::default(),
         challenge: Challenge::default(),
+        compression: None,
     };
     let mut connection = Connection {
         services,
@@ -146,6 +147,12 @@ impl<F: Frontend> Connection<F> {
     async fn run_commands(&mut self, session: &mut F::Session) -> Result<(), End> {
         let signal = session.kill_signal();
         signal.register(self.registration.waker());
+        self.send(&signal).await?;
+        if let Some(method) = self.identity.compression {
+            // What answered the login went out as it is.
+            self.stream.compress(method, Rc::clone(self.registration.worker().codecs()));
+            self.input.takes_any_sequence = true;
+        }
         loop {
             self.send(&signal).await?;
             let packet = self.next_command(session, &signal).await?;
@@ -179,6 +186,7 @@ impl<F: Frontend> Connection<F> {
         // Clients take an error that comes unasked when it bears the number before the one they expect.
         output.sequence = 0;
         registration.set_deadline(session.wait_timeout_s());
+        stream.expect_command(limit);
         poll_fn(|context| {
             loop {
                 if worker.stopping() != Stopping::No {
@@ -200,7 +208,7 @@ impl<F: Frontend> Connection<F> {
                 if !input.has_buffer() {
                     worker.lend_input(input);
                 }
-                let bytes = input.bytes_for_room();
+                let bytes = input.bytes_for_room() + stream.held_bytes();
                 if bytes > LARGE_PACKET_BYTES {
                     if let Err(error) = session.hold_packet(bytes) {
                         output.sequence = input.sequence.wrapping_add(1);
@@ -208,11 +216,15 @@ impl<F: Frontend> Connection<F> {
                     }
                     input.room();
                     // The buffer has been copied, and the old one is gone: that is less.
-                    let kept = input.bytes_for_room();
+                    let kept = input.bytes_for_room() + stream.held_bytes();
                     let _ = session.hold_packet(if kept > LARGE_PACKET_BYTES { kept } else { 0 });
                 }
                 match stream.poll_read(context, input.room()) {
-                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(End::Silent)),
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(End::Silent)),
+                    Poll::Ready(Err(error)) => {
+                        let packet = error.get_ref().and_then(|inner| inner.downcast_ref::<PacketError>());
+                        return Poll::Ready(Err(packet.map_or(End::Silent, |&error| End::Refused(error.into()))));
+                    }
                     Poll::Ready(Ok(count)) => {
                         worker.count_received(count);
                         input.received(count);

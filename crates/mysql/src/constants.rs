@@ -11,6 +11,7 @@ impl Capabilities {
     pub const FOUND_ROWS: Capabilities = Capabilities(1 << 1);
     pub const LONG_FLAG: Capabilities = Capabilities(1 << 2);
     pub const CONNECT_WITH_DB: Capabilities = Capabilities(1 << 3);
+    pub const COMPRESS: Capabilities = Capabilities(1 << 5);
     pub const ODBC: Capabilities = Capabilities(1 << 6);
     pub const LOCAL_FILES: Capabilities = Capabilities(1 << 7);
     pub const IGNORE_SPACE: Capabilities = Capabilities(1 << 8);
@@ -28,9 +29,10 @@ impl Capabilities {
     pub const PLUGIN_AUTH_LENENC: Capabilities = Capabilities(1 << 21);
     pub const SESSION_TRACK: Capabilities = Capabilities(1 << 23);
     pub const DEPRECATE_EOF: Capabilities = Capabilities(1 << 24);
+    pub const ZSTD_COMPRESSION: Capabilities = Capabilities(1 << 26);
     pub const QUERY_ATTRIBUTES: Capabilities = Capabilities(1 << 27);
 
-    /// What this server offers. LONG_PASSWORD tells MariaDB's clients that there are no MariaDB extensions.
+    /// What this server always offers. LONG_PASSWORD tells MariaDB's clients that there are no MariaDB extensions.
     pub const SERVER: Capabilities = Capabilities(
         Self::LONG_PASSWORD.0
             | Self::FOUND_ROWS.0
@@ -103,6 +105,7 @@ pub mod status {
     pub const CURSOR_EXISTS: u16 = 1 << 6;
     pub const LAST_ROW_SENT: u16 = 1 << 7;
     pub const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
+    pub const IN_READ_ONLY_TRANSACTION: u16 = 1 << 13;
     pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
 }
 

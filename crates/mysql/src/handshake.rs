@@ -16,6 +16,8 @@ const PROTOCOL_VERSION: u8 = 10;
 const TLS_REQUEST_SIZE: usize = 32;
 /// utf8mb4_0900_ai_ci.
 const DEFAULT_COLLATION: u8 = 255;
+/// Of a client that does not say.
+const ZSTD_LEVEL_DEFAULT: u8 = 3;
 const FIRST_CHALLENGE_PART: usize = 8;
 
 /// `offered`: what this server can do.
@@ -72,21 +74,23 @@ pub struct HandshakeResponse {
     /// What both sides can do.
     pub capabilities: Capabilities,
     pub introduction: Introduction,
+    /// For ZSTD_COMPRESSION: the level that the client compresses at.
+    pub zstd_level: u8,
 }
 
 impl HandshakeResponse {
-    /// `is_tls`: the client has asked for TLS, and this came through it.
-    pub fn parse(payload: &[u8], is_tls: bool) -> Result<HandshakeResponse, Refusal> {
-        Self::parse_fields(payload, is_tls).map_err(|Malformed| Refusal::bad_handshake())
+    /// `offered`: what the greeting has said. `is_tls`: the client has asked for TLS, and this came through it.
+    pub fn parse(payload: &[u8], offered: Capabilities, is_tls: bool) -> Result<HandshakeResponse, Refusal> {
+        Self::parse_fields(payload, offered, is_tls).map_err(|Malformed| Refusal::bad_handshake())
     }
 
-    fn parse_fields(payload: &[u8], is_tls: bool) -> Result<HandshakeResponse, Malformed> {
+    fn parse_fields(payload: &[u8], offered: Capabilities, is_tls: bool) -> Result<HandshakeResponse, Malformed> {
         let mut fields = Payload::new(payload);
         let claimed = Capabilities(fields.u32()?);
         if !claimed.has(Capabilities::PROTOCOL_41) || (claimed.has(Capabilities::SSL) && !is_tls) {
             return Err(Malformed);
         }
-        let capabilities = claimed.common(Capabilities::SERVER);
+        let capabilities = claimed.common(offered);
         let _packet_size_max = fields.u32()?;
         let collation = u16::from(fields.u8()?);
         fields.take(23)?;
@@ -111,7 +115,9 @@ impl HandshakeResponse {
             plugin: plugin(&mut fields, capabilities),
             attributes: attributes(&mut fields, capabilities)?,
         };
-        Ok(HandshakeResponse { capabilities, introduction })
+        let has_level = claimed.has(Capabilities::ZSTD_COMPRESSION) && !fields.is_empty();
+        let zstd_level = if has_level { fields.u8()? } else { ZSTD_LEVEL_DEFAULT };
+        Ok(HandshakeResponse { capabilities, introduction, zstd_level })
     }
 }
 
@@ -191,7 +197,9 @@ mod tests {
         append_length_bytes(&mut pairs, b"libmysql");
         let mut tail = b"ann\0\x03xyzshop\0mysql_native_password\0".to_vec();
         append_length_bytes(&mut tail, &pairs);
-        let response = HandshakeResponse::parse(&response(Capabilities(!(1 << 11)), &tail), false).unwrap();
+        let response =
+            HandshakeResponse::parse(&response(Capabilities(!(1 << 11)), &tail), Capabilities::SERVER, false)
+                .unwrap();
         assert_eq!(response.capabilities, Capabilities::SERVER);
         let expected = Introduction {
             user: "ann".into(),
@@ -207,7 +215,8 @@ mod tests {
     #[test]
     fn a_client_without_plugins_means_the_native_one() {
         let claimed = Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION;
-        let response = HandshakeResponse::parse(&response(claimed, b"ann\0\0"), false).unwrap();
+        let response =
+            HandshakeResponse::parse(&response(claimed, b"ann\0\0"), Capabilities::SERVER, false).unwrap();
         assert_eq!(response.introduction.plugin, NATIVE_PASSWORD);
         assert_eq!(response.introduction.database, None);
     }
@@ -215,7 +224,8 @@ mod tests {
     #[test]
     fn the_old_protocol_and_an_answer_in_clear_that_speaks_of_tls_are_bad_handshakes() {
         for claimed in [Capabilities::SECURE_CONNECTION, Capabilities::PROTOCOL_41 | Capabilities::SSL] {
-            let refusal = HandshakeResponse::parse(&response(claimed, b"ann\0\0"), false).unwrap_err();
+            let refusal =
+                HandshakeResponse::parse(&response(claimed, b"ann\0\0"), Capabilities::SERVER, false).unwrap_err();
             assert_eq!(refusal.errno, 1043);
         }
     }
@@ -225,9 +235,9 @@ mod tests {
         fn truncated_and_random_responses_never_panic(tail: Vec<u8>, claimed: u32, cut in 0usize..100) {
             let claimed = Capabilities(claimed & !(1 << 11)) | Capabilities::PROTOCOL_41;
             let bytes = response(claimed, &tail);
-            let _ = HandshakeResponse::parse(&bytes, false);
+            let _ = HandshakeResponse::parse(&bytes, Capabilities(u32::MAX), false);
             let _ = is_tls_request(&bytes);
-            let _ = HandshakeResponse::parse(&bytes[..cut.min(bytes.len())], true);
+            let _ = HandshakeResponse::parse(&bytes[..cut.min(bytes.len())], Capabilities(u32::MAX), true);
             let _ = Introduction::parse_change_user(&tail, claimed);
         }
     }

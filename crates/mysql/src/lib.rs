@@ -8,12 +8,11 @@
 //! - `connection`, `login`, `commands`: one client's life.
 //! - `handshake`, `auth`: who a client is.
 //! - `parameters`, `result`: values in and out.
-//! - `packet`, `stream`, `encryption`, `worker`: bytes, sockets, and what a worker's connections share.
-//!
-//! The compressed protocol is not offered.
+//! - `packet`, `stream`, `encryption`, `compression`, `worker`: bytes, sockets, and what a worker's connections share.
 
 mod auth;
 mod commands;
+mod compression;
 mod connection;
 mod constants;
 mod encryption;

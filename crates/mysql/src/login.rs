@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use shoal_sql::frontend::{Account, ConnectInfo, Frontend, FrontendSession};
+use shoal_sql::frontend::{Account, Compressions, ConnectInfo, Frontend, FrontendSession, TlsSession};
 use shoal_types::Collation;
 
 use crate::auth::{Authenticator, Exchange, LoginError, fresh_challenge};
+use crate::compression::{Algorithm, Method};
 use crate::constants::Capabilities;
 use crate::handshake::{Challenge, HandshakeResponse, Introduction, is_tls_request, write_greeting};
 use crate::packet::{PacketReader, PacketWriter};
@@ -41,6 +42,8 @@ pub struct Identity {
     pub is_local: bool,
     pub capabilities: Capabilities,
     pub challenge: Challenge,
+    /// What is compressed after the login.
+    pub compression: Option<Method>,
 }
 
 /// The wire, lent for the time of a login.
@@ -60,10 +63,17 @@ pub async fn log_in<F: Frontend>(
 ) -> Result<F::Session, LoginError> {
     identity.challenge = fresh_challenge()?;
     let version = services.frontend.version();
-    let offered = match services.tls {
-        Some(_) => Capabilities::SERVER | Capabilities::SSL,
-        None => Capabilities::SERVER,
-    };
+    let compressions = services.frontend.compressions();
+    let mut offered = Capabilities::SERVER;
+    for (is_offered, capability) in [
+        (services.tls.is_some(), Capabilities::SSL),
+        (compressions.zlib, Capabilities::COMPRESS),
+        (compressions.zstd, Capabilities::ZSTD_COMPRESSION),
+    ] {
+        if is_offered {
+            offered = offered | capability;
+        }
+    }
     write_greeting(version, identity.connection_id, &identity.challenge, offered, wire.output);
     let mut exchange = exchange(services, wire, identity);
     let mut packet = exchange.next_packet().await?;
@@ -76,23 +86,45 @@ pub async fn log_in<F: Frontend>(
         // What the client has sent behind its request is TLS or nothing: it is never read as a packet.
         let received = exchange.input.take_rest();
         exchange.stream.encrypt(session, &received).await?;
-        services.frontend.count_encrypted_connect();
+        services.frontend.count_encrypted_connect(exchange.stream.tls().is_some_and(|tls| tls.is_resumed));
+        if let Some(warning) = tls.expiry_warning() {
+            eprintln!("mysql: {warning}");
+        }
         is_tls = true;
         packet = exchange.next_packet().await?;
     }
-    let response = HandshakeResponse::parse(&packet, is_tls)?;
+    let response = HandshakeResponse::parse(&packet, offered, is_tls)?;
     if services.frontend.requires_secure_transport() && !exchange.stream.is_secure() {
         return Err(Refusal::secure_transport_required().into());
     }
     exchange.capabilities = response.capabilities;
     identity.capabilities = response.capabilities;
+    identity.compression = compression(&response, &compressions)?;
     let introduction = response.introduction;
     let frontend = &*services.frontend;
     let account = exchange.authenticate(frontend, &introduction, &identity.host, false).await?;
-    let cipher = exchange.stream.cipher();
-    let session = frontend.connect(connect_info(introduction, account, identity, cipher)).await?;
+    let tls = exchange.stream.tls();
+    let session = frontend.connect(connect_info(introduction, account, identity, tls)).await?;
     finish(&session, identity, exchange.output);
     Ok(session)
+}
+
+/// How packets are compressed between this client and a server that permits `permitted`; zlib where both would do, as in MySQL.
+fn compression(response: &HandshakeResponse, permitted: &Compressions) -> Result<Option<Method>, Refusal> {
+    /// What MySQL says of zlib, whose level it does not choose.
+    const ZLIB_LEVEL: u8 = 6;
+    const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=22;
+    if response.capabilities.has(Capabilities::COMPRESS) {
+        return Ok(Some(Method { algorithm: Algorithm::Zlib, level: ZLIB_LEVEL }));
+    }
+    if response.capabilities.has(Capabilities::ZSTD_COMPRESSION) {
+        let (algorithm, level) = (Algorithm::Zstd, response.zstd_level);
+        if !ZSTD_LEVELS.contains(&level) {
+            return Err(Refusal::wrong_compression_level(algorithm.name()));
+        }
+        return Ok(Some(Method { algorithm, level }));
+    }
+    if permitted.uncompressed { Ok(None) } else { Err(Refusal::wrong_compression_algorithm("uncompressed")) }
 }
 
 /// COM_CHANGE_USER: asks the client for a new proof and hands the session to the new user.
@@ -110,8 +142,8 @@ pub async fn change_user<F: Frontend>(
     }
     let mut exchange = exchange(services, wire, identity);
     let account = exchange.authenticate(&*services.frontend, &introduction, &identity.host, must_ask).await?;
-    let cipher = exchange.stream.cipher();
-    session.change_user(connect_info(introduction, account, identity, cipher)).await?;
+    let tls = exchange.stream.tls();
+    session.change_user(connect_info(introduction, account, identity, tls)).await?;
     finish(session, identity, exchange.output);
     Ok(())
 }
@@ -137,7 +169,7 @@ fn connect_info(
     introduction: Introduction,
     account: Account,
     identity: &Identity,
-    cipher: Option<(&'static str, String)>,
+    tls: Option<TlsSession>,
 ) -> ConnectInfo {
     let capabilities = identity.capabilities;
     ConnectInfo {
@@ -150,8 +182,10 @@ fn connect_info(
         multi_statements: capabilities.has(Capabilities::MULTI_STATEMENTS),
         local_files: capabilities.has(Capabilities::LOCAL_FILES),
         ignore_space: capabilities.has(Capabilities::IGNORE_SPACE),
+        session_track: capabilities.has(Capabilities::SESSION_TRACK),
         interactive: capabilities.has(Capabilities::INTERACTIVE),
         attributes: introduction.attributes,
-        cipher,
+        tls,
+        compression: identity.compression.map(|method| (method.algorithm.name(), method.level)),
     }
 }

@@ -2,6 +2,7 @@
 
 use shoal_types::{Error, ErrorCode};
 
+use crate::auth::Locked;
 use crate::constants::Capabilities;
 use crate::packet::{Malformed, PacketError, PacketWriter};
 
@@ -37,6 +38,22 @@ impl Refusal {
         )
     }
 
+    /// Errno 3955: wrong passwords have locked the account.
+    pub fn account_blocked(user: &str, host: &str, locked: &Locked) -> Refusal {
+        let (days, remaining) = match locked.days {
+            Some((days, remaining)) => (days.to_string(), remaining.to_string()),
+            None => ("unlimited".to_owned(), "unlimited".to_owned()),
+        };
+        let attempts = locked.attempts;
+        Refusal::of(
+            ErrorCode::AccountBlockedByPasswordLock,
+            format!(
+                "Access denied for user '{user}'@'{host}'. Account is blocked for {days} day(s) ({remaining} day(s) \
+                 remaining) due to {attempts} consecutive failed logins."
+            ),
+        )
+    }
+
     /// The account's method needs a client that can be asked to change its own.
     pub fn old_client() -> Refusal {
         Refusal::of(
@@ -49,6 +66,18 @@ impl Refusal {
         Refusal::of(
             ErrorCode::SecureTransportRequired,
             "Connections using insecure transport are prohibited while --require_secure_transport=ON.",
+        )
+    }
+
+    /// Errno 3922: the server's protocol_compression_algorithms has none that the client takes.
+    pub fn wrong_compression_algorithm(name: &str) -> Refusal {
+        Refusal::of(ErrorCode::WrongCompressionAlgorithmClient, format!("Invalid compression algorithm '{name}'."))
+    }
+
+    pub fn wrong_compression_level(name: &str) -> Refusal {
+        Refusal::of(
+            ErrorCode::WrongCompressionLevelClient,
+            format!("Invalid compression level for algorithm '{name}'."),
         )
     }
 
@@ -159,11 +188,11 @@ impl From<Malformed> for Refusal {
 
 impl From<PacketError> for Refusal {
     fn from(error: PacketError) -> Refusal {
-        match error {
-            PacketError::OutOfOrder => Refusal::of(ErrorCode::NetPacketsOutOfOrder, "Got packets out of order"),
-            PacketError::TooLarge => {
-                Refusal::of(ErrorCode::NetPacketTooLarge, "Got a packet bigger than 'max_allowed_packet' bytes")
-            }
-        }
+        let code = match error {
+            PacketError::OutOfOrder => ErrorCode::NetPacketsOutOfOrder,
+            PacketError::TooLarge => ErrorCode::NetPacketTooLarge,
+            PacketError::Spoilt => ErrorCode::NetUncompressError,
+        };
+        Refusal::of(code, error.to_string())
     }
 }

@@ -59,6 +59,8 @@ pub struct Options {
     pub spin: Duration,
     /// Offers TLS.
     pub tls: Option<Arc<shoal_tls::Acceptor>>,
+    /// Hides passwords where there is no TLS.
+    pub password_key: shoal_tls::PasswordKey,
 }
 
 /// A running server.
@@ -126,7 +128,11 @@ where
         count => count,
     };
     let (stopping, _) = watch::channel(Stopping::No);
-    let services = LoginServices { frontend, authenticator: Arc::new(Authenticator::default()), tls: options.tls };
+    let services = LoginServices {
+        frontend,
+        authenticator: Arc::new(Authenticator::new(options.password_key)),
+        tls: options.tls,
+    };
     let mut senders = Vec::with_capacity(count);
     let mut workers = Vec::with_capacity(count);
     for number in 0..count {

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use crate::compression::Codecs;
 use crate::packet::{PacketReader, PacketWriter};
 
 /// Length of a tick. Deadlines are kept to a tick.
@@ -42,6 +43,7 @@ pub struct Worker {
     lock_holders: Cell<u32>,
     input_buffers: RefCell<Vec<Vec<u8>>>,
     output_buffers: RefCell<Vec<Vec<u8>>>,
+    codecs: Rc<Codecs>,
     received: Cell<u64>,
     sent: Cell<u64>,
 }
@@ -73,6 +75,7 @@ impl Worker {
             lock_holders: Cell::new(0),
             input_buffers: RefCell::default(),
             output_buffers: RefCell::default(),
+            codecs: Rc::default(),
             received: Cell::new(0),
             sent: Cell::new(0),
         })
@@ -136,6 +139,11 @@ impl Worker {
 
     pub fn take_back_output(&self, writer: &mut PacketWriter) {
         keep(&self.output_buffers, writer.take_buffer());
+    }
+
+    /// What connections compress with.
+    pub fn codecs(&self) -> &Rc<Codecs> {
+        &self.codecs
     }
 
     pub fn count_received(&self, bytes: usize) {

@@ -12,7 +12,10 @@
 //!   cannot be taken back. So the end of the newest log becomes part of the agreement, and an amnesiac that holds less votes
 //!   only for those that do not.
 //!
-//! An agreement stays true for the incarnations that it names, so it is passed on to those who could not reach it themselves.
+//! An agreement stays true for the incarnations that it names, so it is passed on to those who could not reach it themselves. They may
+//! have gone on by then, under a leader that those who knew it have elected: that the witness's log was worth nothing is true of the
+//! log that ended where the agreement says, and of no later one.
+//!
 //! New data directories make an agreement among themselves alone, which is how a cluster begins: where somebody
 //! remembers, what they have lost is for people to decide on.
 
@@ -61,9 +64,20 @@ pub struct Agreement {
     pub incarnations: Vec<Incarnation>,
     /// The end of the newest log among them.
     pub newest: LogEnd,
+    /// Where the witness's log ended, if it goes on from rows that nobody has: it is worth nothing.
+    pub worthless: Option<LogEnd>,
 }
 
 impl Agreement {
+    /// It was reached by later processes of the same nodes: what was agreed on before is over.
+    pub fn overtakes(&self, other: &Agreement) -> bool {
+        let life_before =
+            |node: u64| other.incarnations.iter().find(|life| life.0 == node).map_or(0, |life| life.1);
+        let mut lives = self.incarnations.iter();
+        lives.clone().all(|&(node, life)| life >= life_before(node))
+            && lives.any(|&(node, life)| life > life_before(node))
+    }
+
     /// Whether there is one, from what a replica knows: its own report, and those of all other voters.
     pub fn of(
         me: Incarnation,
@@ -88,12 +102,14 @@ impl Agreement {
         let with_rows = all().filter(|&((node, _), _)| Some(node) != witness);
         let mut newest = with_rows.map(|(_, report)| report.end).max()?;
         // A witness's log is worth something if it goes on from one with rows.
-        if let Some((_, report)) = all().find(|&((node, _), _)| Some(node) == witness)
-            && report.start <= newest.index
-        {
-            newest = newest.max(report.end);
+        let mut worthless = None;
+        if let Some((_, report)) = all().find(|&((node, _), _)| Some(node) == witness) {
+            match report.start <= newest.index {
+                true => newest = newest.max(report.end),
+                false => worthless = Some(report.end),
+            }
         }
-        Some(Agreement { incarnations, newest })
+        Some(Agreement { incarnations, newest, worthless })
     }
 }
 
@@ -130,7 +146,11 @@ mod tests {
                 .unwrap();
         assert_eq!(
             agreement,
-            Agreement { incarnations: INCARNATIONS.to_vec(), newest: LogEnd { term: 1, index: 7 } }
+            Agreement {
+                incarnations: INCARNATIONS.to_vec(),
+                newest: LogEnd { term: 1, index: 7 },
+                worthless: None
+            }
         );
     }
 
@@ -157,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_witness_counts_if_its_log_goes_on_from_one_with_rows() {
-        let newest = |start| {
+        let agreed = |start| {
             let own = report(0, (1, 5), &[]);
             let other = report(0, (2, 4), &[INCARNATIONS[0], INCARNATIONS[2]]);
             let witness = report(start, (2, 9), &[INCARNATIONS[0], INCARNATIONS[1]]);
@@ -167,10 +187,23 @@ mod tests {
                 &[(INCARNATIONS[1], &other), (INCARNATIONS[2], &witness)],
                 Some(3),
             )
-            .unwrap()
-            .newest
+            .map(|agreement| (agreement.newest, agreement.worthless))
         };
-        assert_eq!(newest(4), LogEnd { term: 2, index: 9 });
-        assert_eq!(newest(5), LogEnd { term: 2, index: 4 });
+        let (data, of_witness) = (LogEnd { term: 2, index: 4 }, LogEnd { term: 2, index: 9 });
+        assert_eq!(agreed(4), Some((of_witness, None)));
+        assert_eq!(agreed(5), Some((data, Some(of_witness))));
+    }
+
+    #[test]
+    fn an_agreement_of_later_processes_overtakes_one_of_theirs_before() {
+        let of = |lives: [u64; 3]| Agreement {
+            incarnations: (1..).zip(lives).collect(),
+            newest: LogEnd::default(),
+            worthless: None,
+        };
+        assert!(of([1, 3, 1]).overtakes(&of([1, 2, 1])));
+        assert!(!of([1, 2, 1]).overtakes(&of([1, 2, 1])));
+        assert!(!of([1, 1, 1]).overtakes(&of([1, 2, 1])));
+        assert!(!of([2, 1, 1]).overtakes(&of([1, 2, 1])));
     }
 }

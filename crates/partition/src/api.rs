@@ -245,6 +245,15 @@ pub struct PartitionConfig {
     pub budget: Arc<MemoryBudget>,
 }
 
+/// A leader's term, and an entry of its log up to which everything counts there: [`Partition::disk_mark`].
+///
+/// [`Partition::disk_mark`]: crate::Partition::disk_mark
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskMark {
+    pub(crate) term: u64,
+    pub(crate) index: u64,
+}
+
 /// The default of [`PartitionConfig::tail_bytes_max`].
 pub const TAIL_BYTES_MAX: u64 = 64 << 20;
 

@@ -55,6 +55,17 @@ pub(crate) fn is_of_two_phase(data: &[u8]) -> bool {
     matches!(data.first(), Some(&(PREPARE | DECIDE | HOME_COMMIT)))
 }
 
+/// When an entry commits or prepares, if it does.
+pub(crate) fn timestamp_in(data: &[u8]) -> Option<Timestamp> {
+    let at = match *data.first()? {
+        COMMIT | HOME_COMMIT | COMMIT_OF_PARTS => 9,
+        PREPARE => 13,
+        DECIDE if data.get(9) == Some(&DECIDE_COMMIT) => 10,
+        _ => return None,
+    };
+    data.get(at..)?.first_chunk().map(|bytes| Timestamp(u64::from_le_bytes(*bytes)))
+}
+
 #[derive(Debug, PartialEq)]
 pub(crate) enum DecodedEntry<'a> {
     Empty,

@@ -12,7 +12,7 @@ use raft::eraftpb::{Message, MessageType};
 use shoal_planted::{Bug, is_planted};
 use shoal_types::{Result, TransactionId};
 
-use crate::agreement::{Incarnation, LogEnd, Memory, ReplicaReport};
+use crate::agreement::{Agreement, Incarnation, LogEnd, Memory, ReplicaReport};
 use crate::api::*;
 use crate::decision::Decision;
 use crate::group::ReadKind;
@@ -55,6 +55,18 @@ impl Partition {
     pub fn step_message(&mut self, message: Message) -> Result<()> {
         self.group.step(message)?;
         self.pump()
+    }
+
+    /// Where a leader's log ends as far as it counts here, from memory or from the disk; `None` if nobody has to know what is on the
+    /// disk, because the group has no witness. When everything that was appended to the log by now is durable, the caller gives
+    /// it [back](Partition::note_on_disk).
+    pub fn disk_mark(&self) -> Option<DiskMark> {
+        self.group.disk_mark()
+    }
+
+    /// Everything up to the mark is on this node's disk.
+    pub fn note_on_disk(&mut self, mark: DiskMark) {
+        self.group.note_on_disk(mark);
     }
 
     /// Asks for the index that a linearizable read must see applied; answered in [`Outputs::read_states`], or never:
@@ -149,8 +161,8 @@ impl Partition {
     /// An agreement that names this replica's life has been reached or heard of, for the first time unless the replica is
     /// amnesiac. With the newest log it is like any other from now on; with less it votes for such a log and stays amnesiac until
     /// it has caught up.
-    pub fn forget_amnesia(&mut self, newest: LogEnd) -> Result<()> {
-        if self.group.forget_amnesia(newest, &mut self.outputs)? {
+    pub fn forget_amnesia(&mut self, agreement: &Agreement) -> Result<()> {
+        if self.group.forget_amnesia(agreement, &mut self.outputs)? {
             (self.applied_index, self.applied_term) = (0, 0);
         }
         self.pump()

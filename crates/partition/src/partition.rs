@@ -23,6 +23,7 @@ use shoal_types::{
 
 use crate::api::*;
 use crate::decision::TwoPhase;
+use crate::entry;
 use crate::fragment::{Fragment, FragmentMemory};
 use crate::group::{Decided, Group};
 use crate::installing::Installing;
@@ -72,6 +73,8 @@ pub struct Partition {
     /// The newest timestamp of a commit or PREPARE proposed or applied, and the newest of the commits applied.
     pub(crate) newest: Timestamp,
     pub(crate) applied: Timestamp,
+    /// The newest timestamp in the entries that were read back, applied or not.
+    newest_read_back: Timestamp,
     pub(crate) applied_index: u64,
     pub(crate) applied_term: u64,
     pub(crate) horizon: Timestamp,
@@ -157,6 +160,7 @@ impl Partition {
             parts: BTreeMap::new(),
             abandoned: Vec::new(),
             newest: Timestamp::ZERO,
+            newest_read_back: Timestamp::ZERO,
             applied: Timestamp::ZERO,
             applied_index: 0,
             applied_term: 0,
@@ -195,6 +199,7 @@ impl Partition {
             return Ok(());
         }
         self.group.replay(index, term, data, apply)?;
+        self.newest_read_back = self.newest_read_back.max(entry::timestamp_in(data).unwrap_or_default());
         let again = is_planted(Bug::ApplyTwiceAfterRestart) && index <= self.applied_index;
         if apply || (again && !self.config.is_witness()) {
             let (index, term) = if again { (self.applied_index, self.applied_term) } else { (index, term) };
@@ -314,6 +319,12 @@ impl Partition {
     /// others besides this partition's leader drive must observe it before it ticks for this partition.
     pub fn newest_timestamp(&self) -> Timestamp {
         self.newest
+    }
+
+    /// No entry that a start has found in rows and log is newer, whether it is known to be committed or not. It may be, and somebody
+    /// may have seen it, with all other partitions as of then: a clock goes on after it.
+    pub fn newest_recovered(&self) -> Timestamp {
+        self.newest.max(self.newest_read_back)
     }
 
     /// The newest commit applied here. The latest of all partitions is what a snapshot is taken at.

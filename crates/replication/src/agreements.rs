@@ -30,11 +30,15 @@ impl Agreements {
     /// The replica cannot go on.
     pub fn take(&mut self, id: u32, replica: &mut Partition, agreement: &Agreement) -> Result<bool> {
         // One that was overtaken by a later one is told on for a while.
-        let is_known = self.of(id).is_some_and(|known| known.newest >= agreement.newest);
+        let known = self.of(id);
+        if known.is_some_and(|known| known.overtakes(agreement)) {
+            return Ok(false);
+        }
+        let is_known = known.is_some_and(|known| !agreement.overtakes(known) && known.newest >= agreement.newest);
         if is_known && !replica.is_amnesiac() {
             return Ok(false);
         }
-        replica.forget_amnesia(agreement.newest)?;
+        replica.forget_amnesia(agreement)?;
         self.known.insert(id, agreement.clone());
         Ok(true)
     }

@@ -5,7 +5,8 @@
 //!
 //! - [`settle`]: does what a partition wants done after it was touched, in the one order that is safe; [`Unsent`]: messages that wait for
 //!   the disk
-//! - [`take_records`] and [`replay`]: what a partition wants logged, and the same read back
+//! - [`take_records`] and [`replay`]: what a partition wants logged, and the same read back; [`recovered`]: where clocks go on then
+//! - [`OnDisk`]: what of a leader's log is on its disk
 //! - [`InFlight`]: what the log has and the partitions have not got back; [`Durable`]: what each of them is told
 //! - [`Promises`] and [`ReplicaPlan`]: what a replica may do after a start; [`Agreements`]: how groups go on that have lost too much
 //! - [`begin_checkpoint`]; [`Sending`] and [`Receiving`]: copies for replicas that are too far behind
@@ -22,6 +23,7 @@ mod hand_over;
 mod horizons;
 mod in_flight;
 mod leaders;
+mod on_disk;
 mod plan;
 mod promises;
 mod records;
@@ -36,9 +38,10 @@ pub use hand_over::{HandOver, HandedOver};
 pub use horizons::PeerHorizons;
 pub use in_flight::{Durable, EndedBatch, InFlight};
 pub use leaders::Leaders;
+pub use on_disk::OnDisk;
 pub use plan::ReplicaPlan;
 pub use promises::Promises;
-pub use records::{Batch, LogRecord, replay, take_records};
+pub use records::{Batch, LogRecord, Recovered, recovered, replay, take_records};
 pub use settle::{Host, apply_durable, send_messages, settle, settle_durable};
 pub use standing::{Standing, may_serve};
 pub use unsent::Unsent;

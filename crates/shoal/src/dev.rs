@@ -114,7 +114,8 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let acceptor = tls::prepare(&mut globals, &arguments.data_dir)?;
     let server = Server::new(Arc::clone(&node), globals);
-    tls::let_reload(&server, acceptor.as_ref());
+    tls::attach(&server, acceptor.as_ref());
+    let password_key = tls::password_key(&server, &arguments.data_dir)?;
     server.set_listening(address.port(), &arguments.data_dir);
     runtime.block_on(server.bootstrap()).map_err(|error| error.to_string())?;
     let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
@@ -130,7 +131,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
     let on_worker_start =
         handlersocket_server.clone().map(|server| Arc::new(move |_| server.start_worker()) as WorkerStart);
-    let mysql_options = Options { workers: arguments.workers, spin, on_worker_start, tls: acceptor };
+    let mysql_options = Options { workers: arguments.workers, spin, on_worker_start, tls: acceptor, password_key };
     let mysql_server = start(Arc::new(SharedServer(Arc::clone(&server))), listeners, mysql_options)
         .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
     let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open(' '))?;

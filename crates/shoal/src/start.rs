@@ -16,6 +16,7 @@ use shoal_mysql::server::{Listeners, Options, ReservedAddress, bind_tcp, start_w
 use shoal_sql::server::Server;
 use shoal_sql::shared_server::SharedServer;
 use shoal_sql::variables::Globals;
+use shoal_tls::PasswordKey;
 use shoal_types::{ErrorCode, NodeId};
 
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
@@ -77,6 +78,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     }
     let mut globals = Globals::default();
     handlersocket::configure(&mut globals, &me.handlersocket)?;
+    tls::configure(&mut globals, &me.tls)?;
     for setting in &arguments.settings {
         settings::apply(setting, &mut options, &mut globals)?;
     }
@@ -97,7 +99,9 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     let node = open(options)?;
     let acceptor = if me.roles.sql { tls::prepare(&mut globals, &me.data_dir)? } else { None };
     let server = Server::new(Arc::clone(&node), globals);
-    tls::let_reload(&server, acceptor.as_ref());
+    tls::attach(&server, acceptor.as_ref());
+    let password_key =
+        if me.roles.sql { tls::password_key(&server, &me.data_dir)? } else { PasswordKey::default() };
     let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
     let handlersocket_server = handlersocket.as_ref().map(|running| Arc::clone(&running.server));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -119,7 +123,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
             }
         })
     };
-    let mysql_options = Options { workers, on_worker_start: Some(on_start), spin, tls: acceptor };
+    let mysql_options = Options { workers, on_worker_start: Some(on_start), spin, tls: acceptor, password_key };
     let mut mysql_server = start_workers(Arc::new(SharedServer(Arc::clone(&server))), mysql_options)
         .map_err(|error| format!("cannot start the worker threads: {error}"))?;
     node.start_cluster_thread().map_err(|error| error.message().to_owned())?;

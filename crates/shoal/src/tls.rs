@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use shoal_sql::server::Server;
+use shoal_sql::server::{Server, TlsControl, TlsFacts};
 use shoal_sql::variables::Globals;
-use shoal_tls::{Acceptor, Files, Options, Version};
+use shoal_tls::{Acceptor, Files, Options, PasswordKey, PasswordKeyFiles, Version, cipher_names};
 
 /// What certificates are made for beside the host's name.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -46,9 +46,72 @@ pub fn prepare(globals: &mut Globals, data_dir: &Path) -> Result<Option<Arc<Acce
     Ok(Some(Arc::new(acceptor)))
 }
 
-/// ALTER INSTANCE RELOAD TLS reads the files again.
-pub fn let_reload(server: &Server, acceptor: Option<&Arc<Acceptor>>) {
-    if let Some(acceptor) = acceptor.cloned() {
-        server.set_reload_tls(Box::new(move || acceptor.reload().map_err(|error| error.to_string())));
+/// What config.ini says of TLS becomes the variables' values; `--set` comes later and wins.
+pub fn configure(globals: &mut Globals, settings: &[(&'static str, String)]) -> Result<(), String> {
+    settings
+        .iter()
+        .try_for_each(|(name, text)| globals.set_at_start(name, text).map_err(|error| error.message().to_owned()))
+}
+
+/// What statements ask of the acceptor.
+struct Control(Arc<Acceptor>);
+
+impl TlsControl for Control {
+    fn reload(&self) -> Result<(), String> {
+        self.0.reload().map_err(|error| error.to_string())?;
+        warn_of_expiry(&self.0);
+        Ok(())
     }
+
+    fn facts(&self) -> TlsFacts {
+        let (not_before, not_after) = match self.0.validity() {
+            Some((not_before, not_after)) => (not_before.text(), not_after.text()),
+            None => Default::default(),
+        };
+        let checks_clients = self.0.options().files.ca.is_some();
+        TlsFacts { not_before, not_after, ciphers: cipher_names(), checks_clients }
+    }
+}
+
+fn warn_of_expiry(acceptor: &Acceptor) {
+    if let Some(warning) = acceptor.expiry_warning() {
+        eprintln!("{warning}");
+    }
+}
+
+/// Statements of this server ask the acceptor: ALTER INSTANCE RELOAD TLS, SHOW STATUS.
+pub fn attach(server: &Server, acceptor: Option<&Arc<Acceptor>>) {
+    if let Some(acceptor) = acceptor {
+        warn_of_expiry(acceptor);
+        server.set_tls(Box::new(Control(Arc::clone(acceptor))));
+    }
+}
+
+/// The directory's key for passwords of clients without TLS; read, or made, on a thread of its own, as it takes a while.
+///
+/// # Errors
+/// There is no such thread.
+pub fn password_key(server: &Server, data_dir: &Path) -> Result<PasswordKey, String> {
+    let path = |name: &str| data_dir.join(server.global_text(name));
+    let key = PasswordKey::of_files(PasswordKeyFiles {
+        private: path("caching_sha2_password_private_key_path"),
+        public: path("caching_sha2_password_public_key_path"),
+        may_make: server.global_text("caching_sha2_password_auto_generate_rsa_keys") == "ON",
+    });
+    let prepared = key.clone();
+    let prepare = move || {
+        if let Err(error) = prepared.get() {
+            eprintln!("caching_sha2_password: clients without TLS cannot log in: {error}");
+        }
+    };
+    std::thread::Builder::new()
+        .name("password-key".to_owned())
+        .spawn(prepare)
+        .map_err(|error| format!("cannot start a thread: {error}"))?;
+    let shown = key.clone();
+    server.set_password_key(Box::new(move || {
+        let pem = shown.at_hand().map(|pair| pair.public_pem().to_vec()).unwrap_or_default();
+        String::from_utf8_lossy(&pem).into_owned()
+    }));
+    Ok(key)
 }

@@ -32,6 +32,9 @@ impl Process {
             }
             self.note_leader(env, partition);
             self.have_table(env, partition);
+            if let Some(replica) = self.replicas.get_mut(&partition) {
+                replica.on_disk.pass(&mut replica.partition, || env.disk.end(), || env.disk.durable());
+            }
             self.go_on_handing_over(env, partition);
             self.settle(env, partition);
         }

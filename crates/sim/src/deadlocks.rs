@@ -42,6 +42,8 @@ impl Process {
     /// Ends the waits that a transaction has here.
     fn condemn(&mut self, env: &mut Env<'_>, victim: TransactionId) {
         let waits = self.waiting.iter().filter(|(_, waiting)| waiting.transaction == Some(victim));
+        let me = self.me;
+        env.ctx.tell(|| format!("node {me} ends the waits of {victim:?}, which give way"));
         for token in waits.map(|(&token, _)| token).collect::<Vec<WaitToken>>() {
             self.end_wait(env, token, Reply::Deadlock);
         }

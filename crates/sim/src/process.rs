@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use shoal_partition::*;
 use shoal_replication::{
-    Agreements, Copies, HandOver, InFlight, Leaders, PeerHorizons, ReplicaPlan, Unsent, may_serve, replay,
+    Agreements, Copies, HandOver, InFlight, Leaders, OnDisk, PeerHorizons, Recovered, ReplicaPlan, Unsent,
+    may_serve, recovered, replay,
 };
 use shoal_two_phase::Resolver;
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
@@ -44,6 +45,7 @@ pub struct Env<'a> {
 pub struct Replica {
     pub partition: Partition,
     pub unsent: Unsent,
+    pub on_disk: OnDisk<u64>,
     /// The timestamp of what it has proposed and is about to log.
     pub proposed_at: Timestamp,
     /// The term in which it was last seen to lead with a lease.
@@ -224,8 +226,9 @@ impl Process {
                 }
             }
         }
-        let newest = process.replicas.values().map(|replica| replica.partition.newest_timestamp()).max();
-        (process.clock, process.visible) = (newest.unwrap_or_default(), newest.unwrap_or_default());
+        let replicas = process.replicas.values().map(|replica| &replica.partition);
+        let Recovered { visible, clock } = recovered(replicas);
+        (process.clock, process.visible) = (clock, visible);
         if process.clock.0 > env.wall_us * UNITS_PER_US {
             env.ctx.see(Sight::StartedBehind);
         }
@@ -237,6 +240,7 @@ impl Process {
         let replica = Replica {
             partition,
             unsent: Unsent::default(),
+            on_disk: OnDisk::default(),
             proposed_at: Timestamp::ZERO,
             served_term: 0,
             serving_term: 0,

@@ -1,7 +1,8 @@
 //! Does anybody wait without end? Looks at all nodes at once, as nobody in the cluster can.
 //!
 //! While all nodes run and hear each other and every partition is served, a cycle of waits is broken soon, long before the waits in it
-//! would end by themselves, and somebody's transaction is committed again and again.
+//! would end by themselves, and somebody's transaction is committed again and again. A cycle is its waits: where one is broken, and
+//! whoever gets the row next closes another one with some of the same waits, nothing stays.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +21,8 @@ pub struct Watch {
     looked_at_us: u64,
     /// Nothing has been wrong with nodes and links since.
     calm_since_us: u64,
-    /// Waits that are part of a cycle, and since when.
-    in_cycles: BTreeMap<WaitEdge, u64>,
+    /// Since when each wait is seen.
+    waits: BTreeMap<WaitEdge, u64>,
     commits: usize,
     committed_at_us: u64,
 }
@@ -41,29 +42,26 @@ impl World {
     }
 
     fn watch_cycles(&mut self, now_us: u64) {
-        let edges = self.all_edges();
-        let mut in_cycles = BTreeMap::new();
-        for &edge in &edges {
-            let WaitEdge { waiter, blocker, .. } = edge;
-            let ahead_of =
-                |waiter| edges.iter().filter(move |edge| edge.waiter == waiter).map(|edge| edge.blocker);
-            let leads_back = blocker == waiter
-                || waits_for_itself(waiter, |one, ahead| match one == waiter {
-                    true => ahead.push(blocker),
-                    false => ahead.extend(ahead_of(one)),
-                });
-            if leads_back {
-                let since_us = self.watch.in_cycles.get(&edge).copied().unwrap_or(now_us);
-                in_cycles.insert(edge, since_us);
-            }
-        }
+        let seen = std::mem::take(&mut self.watch.waits);
+        let since = |edge: WaitEdge| (edge, seen.get(&edge).copied().unwrap_or(now_us));
+        self.watch.waits = self.all_edges().into_iter().map(since).collect();
         let calm_since_us = self.watch.calm_since_us;
         let longest_us = CYCLE_US_MAX + self.ctx.knobs.silence_ms * 1000;
         let is_long = |since_us: u64| now_us - since_us.max(calm_since_us) > longest_us;
-        if let Some((edge, _)) = in_cycles.iter().find(|&(_, &since_us)| is_long(since_us)) {
+        let long = self.watch.waits.iter().filter(|&(_, &since_us)| is_long(since_us));
+        let edges: Vec<WaitEdge> = long.map(|(&edge, _)| edge).collect();
+        let in_cycle = edges.iter().find(|&&WaitEdge { waiter, blocker, .. }| {
+            let ahead_of =
+                |waiter| edges.iter().filter(move |edge| edge.waiter == waiter).map(|edge| edge.blocker);
+            blocker == waiter
+                || waits_for_itself(waiter, |one, ahead| match one == waiter {
+                    true => ahead.push(blocker),
+                    false => ahead.extend(ahead_of(one)),
+                })
+        });
+        if let Some(edge) = in_cycle {
             self.ctx.accuse(format!("a deadlock stays: {edge:?} is part of the cycles in {edges:?}"));
         }
-        self.watch.in_cycles = in_cycles;
     }
 
     fn all_edges(&self) -> Vec<WaitEdge> {

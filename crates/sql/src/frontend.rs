@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
+pub use shoal_cluster::{Lockout, TlsRequirement};
 use shoal_types::row::RowRef;
 use shoal_types::{Charset, Collation, Error, Result, SqlType, TimeZone, Value};
 
@@ -52,8 +53,25 @@ pub struct Summary {
     /// Another result of the same query follows.
     pub more_results: bool,
     pub no_index_used: bool,
-    /// SESSION_TRACK: the default database changed to this.
-    pub changed_database: Option<String>,
+    /// The running transaction may not write.
+    pub in_read_only_transaction: bool,
+    /// SESSION_TRACK: what has changed in the session.
+    pub tracked: Option<Box<Tracked>>,
+}
+
+/// What the client is told of changes of its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tracked {
+    /// System variables that have got a value: name and value.
+    pub variables: Vec<(&'static str, String)>,
+    /// The default database is this now.
+    pub schema: Option<String>,
+    /// Something has changed, whatever it is.
+    pub is_changed: bool,
+    /// Eight letters.
+    pub transaction_state: Option<String>,
+    /// The statements that would begin the transaction elsewhere.
+    pub transaction_characteristics: Option<String>,
 }
 
 /// How rows are to be written.
@@ -100,9 +118,33 @@ pub struct ConnectInfo {
     pub local_files: bool,
     pub ignore_space: bool,
     pub interactive: bool,
+    /// CLIENT_SESSION_TRACK.
+    pub session_track: bool,
     pub attributes: Vec<(String, String)>,
-    /// Protocol and cipher of TLS, such as `TLSv1.3` and `TLS_AES_256_GCM_SHA384`; `None` without it.
-    pub cipher: Option<(&'static str, String)>,
+    /// `None`: the connection is not encrypted.
+    pub tls: Option<TlsSession>,
+    /// Name and level of the algorithm that its packets are compressed with, if they are.
+    pub compression: Option<(&'static str, u8)>,
+}
+
+/// How a server lets packets be compressed.
+#[derive(Clone, Copy, Debug)]
+pub struct Compressions {
+    pub zlib: bool,
+    pub zstd: bool,
+    /// Clients may do without.
+    pub uncompressed: bool,
+}
+
+/// A connection's TLS.
+#[derive(Clone, Debug)]
+pub struct TlsSession {
+    /// Such as `TLSv1.3`.
+    pub version: &'static str,
+    /// By OpenSSL's name, such as `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
+    /// It goes on with the keys of an earlier one.
+    pub is_resumed: bool,
 }
 
 /// An account as authentication needs it.
@@ -116,7 +158,10 @@ pub struct Account {
     /// password.
     pub authentication_string: Vec<u8>,
     pub locked: bool,
-    pub require_tls: bool,
+    pub tls: TlsRequirement,
+    /// The password before this one, in the same form, which is good as well; empty: there is none.
+    pub old_authentication_string: Vec<u8>,
+    pub lockout: Lockout,
 }
 
 /// A prepared statement's shape.
@@ -151,10 +196,14 @@ pub trait Frontend: 'static {
     /// The failed logins and half handshakes of SHOW STATUS.
     fn count_aborted_connect(&self);
     /// A TLS handshake was made.
-    fn count_encrypted_connect(&self) {}
+    fn count_encrypted_connect(&self, _is_resumed: bool) {}
     /// The system variable `require_secure_transport`.
     fn requires_secure_transport(&self) -> bool {
         false
+    }
+    /// The system variable `protocol_compression_algorithms`.
+    fn compressions(&self) -> Compressions {
+        Compressions { zlib: true, zstd: true, uncompressed: true }
     }
     /// A thread that serves sessions has nothing to do, and is about to look for more or to sleep.
     fn before_sleep(&self) {}
@@ -237,6 +286,10 @@ pub trait FrontendSession {
     async fn change_user(&mut self, info: ConnectInfo) -> Result<()>;
     /// For packets that the protocol server makes itself: a summary that says nothing but what the session's status flags are.
     fn status(&self) -> Summary;
+    /// The same, with what has changed in the session, for the end of a command.
+    fn concluding_status(&mut self) -> Summary {
+        self.status()
+    }
     /// Set by KILL CONNECTION from any thread (shutdown and wait_timeout are the protocol server's). The protocol server then drops what the
     /// session is doing at its next await point and calls `close`; the same happens when the client goes away.
     fn kill_signal(&self) -> Arc<KillSignal>;

@@ -62,8 +62,10 @@ pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usiz
         local_files: false,
         ignore_space: false,
         interactive: false,
+        session_track: false,
         attributes: Vec::new(),
-        cipher: None,
+        tls: None,
+        compression: None,
     };
     let session = Session::open(Arc::clone(server), info)?;
     let zone = server.time_zone();

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use shoal_cluster::Node;
+use shoal_cluster::{Catalog, Node};
 use shoal_types::{Error, ErrorCode, Result};
 
 use crate::account::bootstrap;
+use crate::account::limits::{AccountSlot, AccountUse};
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
 use crate::query_log::QueryLogs;
@@ -20,8 +21,27 @@ use crate::variables::Globals;
 /// What SHOW VARIABLES LIKE 'version' and the handshake say.
 pub const VERSION: &str = concat!("8.4.0-Shoal-", env!("CARGO_PKG_VERSION"));
 
-/// Reads the files of certificates again, or says why not.
-pub type ReloadTls = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// The public key for passwords, in PEM.
+pub type PublicKey = Box<dyn Fn() -> String + Send + Sync>;
+
+/// The server's side of TLS, as statements ask for it.
+pub trait TlsControl: Send + Sync {
+    /// Reads the files of certificates again, or says why not.
+    fn reload(&self) -> Result<(), String>;
+    fn facts(&self) -> TlsFacts;
+}
+
+/// What status variables tell of it.
+#[derive(Clone, Debug, Default)]
+pub struct TlsFacts {
+    /// From when to when the server's certificate is valid, as OpenSSL prints it.
+    pub not_before: String,
+    pub not_after: String,
+    /// The cipher suites that are offered, with colons between them.
+    pub ciphers: String,
+    /// Clients' certificates are checked.
+    pub checks_clients: bool,
+}
 
 /// Names and values that an interface adds to SHOW STATUS.
 pub type InterfaceStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
@@ -36,12 +56,15 @@ pub struct Server {
     pub read_only: ReadOnly,
     pub query_logs: QueryLogs,
     pub user_locks: Arc<UserLockTable>,
+    pub account_use: Arc<AccountUse>,
     pub traffic_received: AtomicU64,
     pub traffic_sent: AtomicU64,
     pub connections: AtomicU64,
     pub aborted_connects: AtomicU64,
     pub encrypted_connects: AtomicU64,
-    reload_tls: std::sync::OnceLock<ReloadTls>,
+    pub resumed_connects: AtomicU64,
+    tls: std::sync::OnceLock<Box<dyn TlsControl>>,
+    password_key: std::sync::OnceLock<PublicKey>,
     pub max_used_connections: AtomicU32,
     pub(crate) admitted: AtomicU32,
     pub(crate) next_id: AtomicU32,
@@ -60,12 +83,15 @@ impl Server {
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
             user_locks: Arc::default(),
+            account_use: Arc::default(),
             traffic_received: AtomicU64::new(0),
             traffic_sent: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             aborted_connects: AtomicU64::new(0),
             encrypted_connects: AtomicU64::new(0),
-            reload_tls: std::sync::OnceLock::new(),
+            resumed_connects: AtomicU64::new(0),
+            tls: std::sync::OnceLock::new(),
+            password_key: std::sync::OnceLock::new(),
             max_used_connections: AtomicU32::new(0),
             admitted: AtomicU32::new(0),
             next_id: AtomicU32::new(1),
@@ -82,9 +108,22 @@ impl Server {
         self.query_logs.start(port, &directory, &self.globals.read().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// What ALTER INSTANCE RELOAD TLS does; without it there is no TLS.
-    pub fn set_reload_tls(&self, reload: ReloadTls) {
-        let _ = self.reload_tls.set(reload);
+    /// What ALTER INSTANCE RELOAD TLS and status variables ask; without it there is no TLS.
+    pub fn set_tls(&self, tls: Box<dyn TlsControl>) {
+        let _ = self.tls.set(tls);
+    }
+
+    /// Where `Caching_sha2_password_rsa_public_key` comes from.
+    pub fn set_password_key(&self, key: PublicKey) {
+        let _ = self.password_key.set(key);
+    }
+
+    pub(crate) fn public_password_key(&self) -> String {
+        self.password_key.get().map(|key| key()).unwrap_or_default()
+    }
+
+    pub fn tls_facts(&self) -> Option<TlsFacts> {
+        self.tls.get().map(|tls| tls.facts())
     }
 
     /// # Errors
@@ -94,8 +133,8 @@ impl Server {
             let text = format!("Failed to set up SSL because of the following SSL library error: {why}");
             Error::new(ErrorCode::SslLibraryError, text)
         };
-        let reload = self.reload_tls.get().ok_or_else(|| failed("this server was started without TLS"))?;
-        reload().map_err(|why| failed(&why))
+        let tls = self.tls.get().ok_or_else(|| failed("this server was started without TLS"))?;
+        tls.reload().map_err(|why| failed(&why))
     }
 
     pub fn listening(&self) -> Option<&(u16, String)> {
@@ -106,6 +145,13 @@ impl Server {
     pub async fn bootstrap(&self) -> Result<()> {
         let left_behind = publish::left_behind(&self.node).await;
         publish::change(&self.node, |catalog| Ok((bootstrap::bootstrap(catalog, &left_behind), ()))).await
+    }
+
+    /// Counts a connection of the account `key` against its limits. Errors: 1203, 1226.
+    pub fn admit_account(&self, catalog: &Catalog, key: &(String, String)) -> Result<Option<AccountSlot>> {
+        let Some(user) = catalog.users.get(key) else { return Ok(None) };
+        let limit = self.global_text("max_user_connections").parse().unwrap_or(0);
+        self.account_use.admit(user, limit)
     }
 
     pub fn uptime_s(&self) -> u64 {

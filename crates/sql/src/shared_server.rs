@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use shoal_types::{Error, ErrorCode, Result};
 
-use crate::frontend::{Account, ConnectInfo, Frontend};
+use crate::frontend::{Account, Compressions, ConnectInfo, Frontend};
 use crate::server::{Server, VERSION};
 use crate::session::Session;
 
@@ -54,12 +54,19 @@ impl Frontend for SharedServer {
         self.0.globals.read().unwrap_or_else(PoisonError::into_inner).connect_timeout_s()
     }
 
-    fn count_encrypted_connect(&self) {
+    fn count_encrypted_connect(&self, is_resumed: bool) {
         self.0.encrypted_connects.fetch_add(1, Ordering::Relaxed);
+        self.0.resumed_connects.fetch_add(u64::from(is_resumed), Ordering::Relaxed);
     }
 
     fn requires_secure_transport(&self) -> bool {
         self.0.global_text("require_secure_transport") == "ON"
+    }
+
+    fn compressions(&self) -> Compressions {
+        let permitted = self.0.global_text("protocol_compression_algorithms");
+        let permits = |name: &str| permitted.split(',').any(|one| one == name);
+        Compressions { zlib: permits("zlib"), zstd: permits("zstd"), uncompressed: permits("uncompressed") }
     }
 
     fn count_traffic(&self, received: u64, sent: u64) {

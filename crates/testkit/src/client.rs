@@ -21,6 +21,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 pub const CLIENT_FOUND_ROWS: u32 = 1 << 1;
+pub const CLIENT_SESSION_TRACK: u32 = 1 << 23;
 const CLIENT_LONG_PASSWORD: u32 = 1;
 const CLIENT_LONG_FLAG: u32 = 1 << 2;
 const CLIENT_CONNECT_WITH_DB: u32 = 1 << 3;
@@ -39,6 +40,9 @@ pub const SERVER_STATUS_AUTOCOMMIT: u16 = 2;
 pub const SERVER_MORE_RESULTS_EXISTS: u16 = 8;
 pub const SERVER_STATUS_CURSOR_EXISTS: u16 = 64;
 pub const SERVER_STATUS_LAST_ROW_SENT: u16 = 128;
+pub const SERVER_STATUS_NO_BACKSLASH_ESCAPES: u16 = 512;
+pub const SERVER_STATUS_IN_TRANS_READONLY: u16 = 8192;
+pub const SERVER_SESSION_STATE_CHANGED: u16 = 16384;
 
 pub const COM_QUIT: u8 = 0x01;
 pub const COM_INIT_DB: u8 = 0x02;
@@ -138,6 +142,8 @@ pub struct Done {
     pub status: u16,
     pub warnings: u16,
     pub info: String,
+    /// With [`CLIENT_SESSION_TRACK`]: kinds of what has changed in the session, and the texts.
+    pub changes: Vec<(u8, Vec<String>)>,
 }
 
 /// A complete result set.
@@ -412,13 +418,26 @@ fn read_eof(packet: &[u8]) -> Option<(u16, u16)> {
 
 fn read_ok(packet: &[u8]) -> Result<Done> {
     let mut reader = Reader::new(&packet[1..]);
-    Ok(Done {
+    let mut done = Done {
         affected_rows: reader.length()?,
         last_insert_id: reader.length()?,
         status: reader.u16()?,
         warnings: reader.u16()?,
         info: String::from_utf8_lossy(reader.string().unwrap_or_default()).into_owned(),
-    })
+        changes: Vec::new(),
+    };
+    if done.status & SERVER_SESSION_STATE_CHANGED != 0 {
+        let mut changes = Reader::new(reader.string()?);
+        while !changes.is_empty() {
+            let kind = changes.u8()?;
+            let (mut entry, mut texts) = (Reader::new(changes.string()?), Vec::new());
+            while !entry.is_empty() {
+                texts.push(String::from_utf8_lossy(entry.string()?).into_owned());
+            }
+            done.changes.push((kind, texts));
+        }
+    }
+    Ok(done)
 }
 
 fn read_error(packet: &[u8]) -> Error {

@@ -1,7 +1,9 @@
 //! The server's side of TLS: one configuration for all connections, replaced as a whole.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -9,10 +11,15 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{
-    CipherSuite, ProtocolVersion, RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion,
+    CipherSuite, HandshakeKind, ProtocolVersion, RootCertStore, ServerConfig, ServerConnection,
+    SupportedProtocolVersion,
 };
 
-use crate::{Files, Result, TlsError};
+use crate::{CertificateFacts, Files, Moment, Result, TlsError};
+
+/// How long before a certificate's end its operator is told, and how often.
+const WARNING_SECONDS: i64 = 30 * SECONDS_PER_DAY;
+const SECONDS_PER_DAY: i64 = 86_400;
 
 /// A version of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,15 +68,25 @@ pub struct Options {
 /// Makes the server's side of new connections.
 pub struct Acceptor {
     options: Options,
-    config: RwLock<Arc<ServerConfig>>,
+    loaded: RwLock<Loaded>,
+    /// When the operator was last told that the certificate ends soon.
+    warned: AtomicI64,
+}
+
+/// What was made of the files.
+#[derive(Clone)]
+struct Loaded {
+    config: Arc<ServerConfig>,
+    /// When the server's certificate is valid.
+    validity: Option<(Moment, Moment)>,
 }
 
 impl Acceptor {
     /// # Errors
     /// A file that is missing, holds nothing usable, or does not belong to the others.
     pub fn new(options: Options) -> Result<Acceptor> {
-        let config = load(&options)?;
-        Ok(Acceptor { options, config: RwLock::new(config) })
+        let loaded = load(&options)?;
+        Ok(Acceptor { options, loaded: RwLock::new(loaded), warned: AtomicI64::new(0) })
     }
 
     /// Reads the files again, for connections that begin from now on.
@@ -77,8 +94,9 @@ impl Acceptor {
     /// # Errors
     /// As [`Acceptor::new`]; what was there before goes on.
     pub fn reload(&self) -> Result<()> {
-        let config = load(&self.options)?;
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        let loaded = load(&self.options)?;
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = loaded;
+        self.warned.store(0, Ordering::Relaxed);
         Ok(())
     }
 
@@ -87,8 +105,39 @@ impl Acceptor {
     /// # Errors
     /// No random numbers from the system.
     pub fn accept(&self) -> Result<ServerConnection> {
-        let config = Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner));
+        let config = Arc::clone(&self.loaded.read().unwrap_or_else(PoisonError::into_inner).config);
         ServerConnection::new(config).map_err(|error| TlsError(format!("a TLS session cannot begin: {error}")))
+    }
+
+    /// From when to when the server's certificate is valid.
+    pub fn validity(&self) -> Option<(Moment, Moment)> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).validity
+    }
+
+    /// What the operator should hear of a certificate that ends within 30 days or has ended: once a day, however often this is asked.
+    pub fn expiry_warning(&self) -> Option<String> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
+        self.expiry_warning_at(now)
+    }
+
+    fn expiry_warning_at(&self, now: i64) -> Option<String> {
+        let (_, Moment(end)) = self.validity()?;
+        let warned = self.warned.load(Ordering::Relaxed);
+        if end - now > WARNING_SECONDS || now - warned < SECONDS_PER_DAY {
+            return None;
+        }
+        // One of those who ask at the same time tells.
+        self.warned.compare_exchange(warned, now, Ordering::Relaxed, Ordering::Relaxed).ok()?;
+        let cert = self.options.files.cert.display();
+        let when = match (end - now) / SECONDS_PER_DAY {
+            _ if end <= now => "has expired".to_owned(),
+            0 => "expires within a day".to_owned(),
+            days => format!("expires in {days} days"),
+        };
+        let end = Moment(end).text();
+        Some(format!(
+            "{cert}: the server's certificate {when} ({end}); replace it and say ALTER INSTANCE RELOAD TLS"
+        ))
     }
 
     pub fn options(&self) -> &Options {
@@ -96,10 +145,11 @@ impl Acceptor {
     }
 }
 
-fn load(options: &Options) -> Result<Arc<ServerConfig>> {
+fn load(options: &Options) -> Result<Loaded> {
     let Files { ca, cert, key } = &options.files;
     let unusable = |path: &Path, why: &dyn std::fmt::Display| TlsError(format!("{}: {why}", path.display()));
     let chain = certificates(cert)?;
+    let facts = chain.first().and_then(|certificate| CertificateFacts::parse(certificate));
     let key_der = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, &error))?;
     let provider = Arc::new(aws_lc_rs::default_provider());
     let versions: Vec<_> = options.versions.iter().map(|version| version.supported()).collect();
@@ -127,7 +177,8 @@ fn load(options: &Options) -> Result<Arc<ServerConfig>> {
     if let Ok(ticketer) = aws_lc_rs::Ticketer::new() {
         config.ticketer = ticketer;
     }
-    Ok(Arc::new(config))
+    let validity = facts.map(|facts| (facts.not_before, facts.not_after));
+    Ok(Loaded { config: Arc::new(config), validity })
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
@@ -152,6 +203,22 @@ pub fn session_version(session: &ServerConnection) -> &'static str {
 /// Its cipher suite by the name that OpenSSL has for it, as `Ssl_cipher` has it.
 pub fn session_cipher(session: &ServerConnection) -> String {
     session.negotiated_cipher_suite().map(|suite| openssl_name(suite.suite())).unwrap_or_default()
+}
+
+/// The certificate that the client has shown; the authority has signed it, or there would be no session.
+pub fn session_client(session: &ServerConnection) -> Option<CertificateFacts> {
+    session.peer_certificates()?.first().and_then(|certificate| CertificateFacts::parse(certificate))
+}
+
+/// The session goes on with the keys of an earlier one.
+pub fn session_is_resumed(session: &ServerConnection) -> bool {
+    session.handshake_kind() == Some(HandshakeKind::Resumed)
+}
+
+/// The cipher suites that the server takes, as `Ssl_cipher_list` has them.
+pub fn cipher_names() -> String {
+    let suites = aws_lc_rs::DEFAULT_CIPHER_SUITES.iter();
+    suites.map(|suite| openssl_name(suite.suite())).collect::<Vec<_>>().join(":")
 }
 
 fn openssl_name(suite: CipherSuite) -> String {
@@ -228,6 +295,25 @@ mod tests {
         let acceptor = acceptor(directory.path(), "TLSv1.3").unwrap();
         let mut other = client(directory.path(), "elsewhere");
         assert!(meet(&mut acceptor.accept().unwrap(), &mut other).is_err());
+    }
+
+    #[test]
+    fn a_certificate_that_ends_soon_is_told_of_once_a_day() {
+        let directory = tempfile::tempdir().unwrap();
+        let acceptor = acceptor(directory.path(), "TLSv1.3").unwrap();
+        let (_, Moment(end)) = acceptor.validity().unwrap();
+        assert_eq!(acceptor.expiry_warning(), None);
+        assert_eq!(acceptor.expiry_warning_at(end - 31 * SECONDS_PER_DAY), None);
+        let told = acceptor.expiry_warning_at(end - 29 * SECONDS_PER_DAY).unwrap();
+        assert!(
+            told.contains("server-cert.pem") && told.contains("in 29 days") && told.contains("Dec 31"),
+            "{told}"
+        );
+        assert_eq!(acceptor.expiry_warning_at(end - 29 * SECONDS_PER_DAY + 60), None);
+        assert!(acceptor.expiry_warning_at(end - 28 * SECONDS_PER_DAY).is_some());
+        assert!(acceptor.expiry_warning_at(end + 1).is_some_and(|told| told.contains("has expired")));
+        acceptor.reload().unwrap();
+        assert!(acceptor.expiry_warning_at(end + 2).is_some());
     }
 
     #[test]

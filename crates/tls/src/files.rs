@@ -17,8 +17,8 @@ const SERVER_KEY: &str = "server-key.pem";
 const CLIENT: &str = "client-cert.pem";
 const CLIENT_KEY: &str = "client-key.pem";
 /// Nobody but the server's user reads a key.
-const KEY_MODE: u32 = 0o600;
-const CERTIFICATE_MODE: u32 = 0o644;
+pub(crate) const KEY_MODE: u32 = 0o600;
+pub(crate) const CERTIFICATE_MODE: u32 = 0o644;
 
 /// Where a server's certificate, its key, and the authority that clients' certificates must come from are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +53,8 @@ impl Files {
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let authority_cert = authority.self_signed(&authority_key).map_err(failed)?;
-        write(directory, AUTHORITY, &authority_cert.pem(), CERTIFICATE_MODE)?;
-        write(directory, AUTHORITY_KEY, &authority_key.serialize_pem(), KEY_MODE)?;
+        write(&directory.join(AUTHORITY), &authority_cert.pem(), CERTIFICATE_MODE)?;
+        write(&directory.join(AUTHORITY_KEY), &authority_key.serialize_pem(), KEY_MODE)?;
         let issuer = Issuer::from_params(&authority, &authority_key);
         let (server, client) = (ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth);
         let no_names: &[String] = &[];
@@ -69,8 +69,8 @@ impl Files {
             leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
             leaf.extended_key_usages = vec![usage];
             let cert = leaf.signed_by(&key, &issuer).map_err(failed)?;
-            write(directory, key_file, &key.serialize_pem(), KEY_MODE)?;
-            write(directory, cert_file, &cert.pem(), CERTIFICATE_MODE)?;
+            write(&directory.join(key_file), &key.serialize_pem(), KEY_MODE)?;
+            write(&directory.join(cert_file), &cert.pem(), CERTIFICATE_MODE)?;
         }
         Ok(true)
     }
@@ -94,14 +94,17 @@ fn params(name: &str, names: &[String]) -> Result<CertificateParams> {
 const SECONDS_PER_YEAR: u64 = 31_556_952;
 const VALID_YEARS: i32 = 10;
 
-fn write(directory: &Path, name: &str, text: &str, mode: u32) -> Result<()> {
-    let path = directory.join(name);
+/// A file that is there in full or not at all.
+pub(crate) fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".unfinished");
     let written = std::fs::OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(mode)
-        .open(&path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
+        .open(&unfinished)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| std::fs::rename(&unfinished, path));
     written.map_err(|error| TlsError(format!("{}: {error}", path.display())))
 }

@@ -4,13 +4,22 @@
 //!   certificate authority of its own.
 //! - [`Acceptor`]: the server's side of new connections, made again from the files when it is told to.
 //!
+//! - [`CertificateFacts`]: whose a certificate is, and how long it is valid.
+//! - [`PasswordKey`]: the RSA key for passwords of clients without TLS.
+//!
 //! TLS itself is rustls, its cryptography aws-lc-rs. This crate knows no sockets.
 
 mod acceptor;
+mod certificate;
 mod files;
+mod password_key;
 
-pub use acceptor::{Acceptor, Options, Version, session_cipher, session_version};
+pub use acceptor::{
+    Acceptor, Options, Version, cipher_names, session_cipher, session_client, session_is_resumed, session_version,
+};
+pub use certificate::{CertificateFacts, Moment};
 pub use files::Files;
+pub use password_key::{KeyPair, PasswordKey, PasswordKeyFiles};
 pub use rustls::ServerConnection;
 
 /// Why there is no TLS: a sentence that names the file and what to do.

@@ -57,6 +57,8 @@ struct State {
     /// When the process `incarnation` was found to be gone.
     dead_since: Option<Instant>,
     links: usize,
+    /// Links that have ended, with whatever was on its way.
+    links_lost: u64,
     since: Instant,
     last_trouble: Option<String>,
     /// The refusal that the handler was told of; it is told again when it changes.
@@ -146,6 +148,7 @@ impl Peer {
                 incarnation: 0,
                 dead_since: None,
                 links: 0,
+                links_lost: 0,
                 since: Instant::now(),
                 last_trouble: None,
                 refusal: None,
@@ -225,6 +228,7 @@ impl Peer {
         let replaced = lanes[usize::from(link.lane)].replace(Arc::clone(link));
         drop(lanes);
         state.links += usize::from(replaced.is_none());
+        state.links_lost += u64::from(replaced.is_some());
         drop(state);
         if let Some(replaced) = replaced {
             replaced.close("a newer link took its lane");
@@ -252,6 +256,7 @@ impl Peer {
         state.leaving.retain(|link| link.is_read());
         state.leaving.push(Arc::clone(link));
         state.links -= 1;
+        state.links_lost += 1;
         state.last_trouble = Some(reason.to_string());
         if state.links == 0 {
             state.since = Instant::now();

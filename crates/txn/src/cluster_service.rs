@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shoal_cluster::{Node, Operations, Served};
 use shoal_types::NodeId;
@@ -15,8 +15,11 @@ use crate::serve::Server;
 const PULSE_EVERY: Duration = Duration::from_millis(100);
 /// What is in doubt at one look and at the next is asked for.
 const RESOLVE_EVERY: Duration = Duration::from_millis(250);
-/// The locks of a transaction whose coordinator lost its link, and whose leader did not, are held for as long as two looks are apart.
+/// The locks of a transaction that its coordinator has ended without this node's knowledge are held for as long as two looks are apart.
 const ORPHANS_EVERY: Duration = Duration::from_secs(2);
+/// What tells of an end may have been on a link that broke: for a while after that the looks follow closely on each other.
+const ORPHANS_EVERY_AFTER_LOSS: Duration = Duration::from_millis(100);
+const LOSS_LASTS: Duration = Duration::from_secs(1);
 /// While somebody waits for a lock, the nodes are asked so often who waits for whom.
 const DEADLOCKS_EVERY: Duration = Duration::from_millis(25);
 
@@ -50,7 +53,47 @@ pub fn serve_cluster(node: &Arc<Node>) {
         every(DEADLOCKS_EVERY, waiting, async |server| break_cycles_between_nodes(server.node()).await)
     });
     cluster.spawn(move || every(RESOLVE_EVERY, resolving, async |server| server.resolve().await));
-    cluster.spawn(move || every(ORPHANS_EVERY, orphans, async |server| server.end_orphans().await));
+    cluster.spawn(move || end_orphans(orphans));
+}
+
+/// When to look for transactions whose coordinators are gone.
+struct OrphanLooks {
+    links_lost: u64,
+    loss_ends: Instant,
+    next: Instant,
+}
+
+impl OrphanLooks {
+    fn new(now: Instant) -> OrphanLooks {
+        OrphanLooks { links_lost: 0, loss_ends: now, next: now }
+    }
+
+    /// `links_lost`: how many links to other nodes have ended so far.
+    fn is_due(&mut self, links_lost: u64, now: Instant) -> bool {
+        if std::mem::replace(&mut self.links_lost, links_lost) != links_lost {
+            self.loss_ends = now + LOSS_LASTS;
+        }
+        let is_due = now >= self.next || now < self.loss_ends;
+        if is_due {
+            self.next = now + ORPHANS_EVERY;
+        }
+        is_due
+    }
+}
+
+async fn end_orphans(server: Weak<Server>) {
+    let mut looks = OrphanLooks::new(Instant::now());
+    let mut ticks = tokio::time::interval(ORPHANS_EVERY_AFTER_LOSS);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        ticks.tick().await;
+        let Some(server) = server.upgrade() else { return };
+        let links_lost = server.node().cluster().map_or(0, |cluster| cluster.links_lost());
+        if looks.is_due(links_lost, Instant::now()) {
+            // Whoever hangs is asked again the next time.
+            let _ = tokio::time::timeout(ORPHANS_EVERY * 5, server.end_orphans()).await;
+        }
+    }
 }
 
 /// Does something from time to time, as long as the server lives.
@@ -73,5 +116,24 @@ async fn pulses(node: Weak<Node>) {
         let Some(node) = node.upgrade() else { return };
         // A peer that hangs must not hold up the others for long.
         let _ = tokio::time::timeout(PULSE_EVERY * 10, exchange_pulses(&node)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orphans_are_looked_for_more_often_for_a_while_after_a_link_has_ended() {
+        let begin = Instant::now();
+        let mut looks = OrphanLooks::new(begin);
+        let mut times = |links_lost: u64, from_ms: u64, to_ms: u64| {
+            let ticks = (from_ms..to_ms).step_by(100).map(|ms| begin + Duration::from_millis(ms));
+            ticks.filter(|&now| looks.is_due(links_lost, now)).count()
+        };
+        assert_eq!(times(0, 0, 4000), 2);
+        assert_eq!(times(1, 4000, 5000), 10);
+        assert_eq!(times(1, 5000, 9000), 2);
+        assert_eq!(times(3, 9000, 11_000), 10);
     }
 }

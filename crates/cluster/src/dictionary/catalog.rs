@@ -45,9 +45,51 @@ pub struct User {
     pub plugin: String,
     pub authentication_string: Vec<u8>,
     pub locked: bool,
-    pub require_tls: bool,
+    pub tls: TlsRequirement,
+    /// The password before this one, which is good as well (RETAIN CURRENT PASSWORD); empty: there is none.
+    pub old_authentication_string: Vec<u8>,
+    pub lockout: Lockout,
+    /// Connections at a time, and connects in an hour, at each node; 0: no limit of the account's own.
+    pub connections_max: u32,
+    pub connects_per_hour_max: u32,
     /// (database or empty for all, table or empty for all, privilege bits), see the SQL layer.
     pub grants: Vec<(String, String, u64)>,
+}
+
+/// What an account insists on before its clients are let in: REQUIRE.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TlsRequirement {
+    #[default]
+    None,
+    /// REQUIRE SSL.
+    Any,
+    /// A certificate of the client's that the server's authority has signed.
+    X509,
+    /// Such a certificate with these names, in OpenSSL's form, and this cipher; what is empty is not asked for.
+    Specified { subject: String, issuer: String, cipher: String },
+}
+
+/// When wrong passwords lock an account: FAILED_LOGIN_ATTEMPTS and PASSWORD_LOCK_TIME. Both must be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lockout {
+    /// Wrong passwords in a row; 0: they lock nothing.
+    pub attempts: u32,
+    /// For how long; `None`: until somebody unlocks it.
+    pub days: Option<u32>,
+    /// Rises with every statement that unlocks the account.
+    pub unlocks: u32,
+}
+
+impl Default for Lockout {
+    fn default() -> Lockout {
+        Lockout { attempts: 0, days: Some(0), unlocks: 0 }
+    }
+}
+
+impl Lockout {
+    pub fn is_on(self) -> bool {
+        self.attempts > 0 && self.days != Some(0)
+    }
 }
 
 /// Which definition has a table.

@@ -71,10 +71,22 @@ impl Dictionary {
 
     /// In a cluster: no node generates a value any more that statements of this one have stored without generating it.
     pub async fn report_numbers(&self, table: &Table) -> Result<()> {
+        if self.cluster().is_none() {
+            return Ok(());
+        }
         match table.next_auto_increment.load(Ordering::Relaxed) {
             0 | 1 => Ok(()),
             next => self.note_number(table, next - 1).await,
         }
+    }
+
+    /// The value that comes next in the table's sequence; in a cluster no node has given it out, nor any greater one.
+    pub async fn next_number(&self, table: &Table) -> Result<u64> {
+        let sequence = &table.next_auto_increment;
+        if self.cluster().is_some() && table.uses_sequence {
+            self.fetch_numbers(table, 0, sequence.load(Ordering::Relaxed)).await?;
+        }
+        Ok(sequence.load(Ordering::Relaxed).max(1))
     }
 
     async fn fetch_numbers(&self, table: &Table, count: u64, at_least: u64) -> Result<()> {

@@ -13,7 +13,7 @@
 use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
-use crate::dictionary::catalog::{Catalog, Change, Hold, User};
+use crate::dictionary::catalog::{Catalog, Change, Hold, Lockout, TlsRequirement, User};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct StoredMap {
@@ -98,6 +98,37 @@ struct StoredUser {
     require_tls: bool,
     #[prost(message, repeated, tag = "7")]
     grants: Vec<StoredGrant>,
+    #[prost(message, optional, tag = "8")]
+    certificate: Option<StoredCertificateRequirement>,
+    #[prost(bytes, tag = "9")]
+    old_authentication_string: Vec<u8>,
+    #[prost(message, optional, tag = "10")]
+    lockout: Option<StoredLockout>,
+    #[prost(uint32, tag = "11")]
+    connections_max: u32,
+    #[prost(uint32, tag = "12")]
+    connects_per_hour_max: u32,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredLockout {
+    #[prost(uint32, tag = "1")]
+    attempts: u32,
+    #[prost(uint32, optional, tag = "2")]
+    days: Option<u32>,
+    #[prost(uint32, tag = "3")]
+    unlocks: u32,
+}
+
+/// What the client's certificate must be; all empty: any that the authority has signed.
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredCertificateRequirement {
+    #[prost(string, tag = "1")]
+    subject: String,
+    #[prost(string, tag = "2")]
+    issuer: String,
+    #[prost(string, tag = "3")]
+    cipher: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -223,8 +254,24 @@ fn store_user(user: &User) -> StoredUser {
         plugin: user.plugin.clone(),
         authentication_string: user.authentication_string.clone(),
         locked: user.locked,
-        require_tls: user.require_tls,
+        require_tls: user.tls != TlsRequirement::None,
         grants: grants.collect(),
+        old_authentication_string: user.old_authentication_string.clone(),
+        lockout: (user.lockout != Lockout::default()).then(|| {
+            let Lockout { attempts, days, unlocks } = user.lockout;
+            StoredLockout { attempts, days, unlocks }
+        }),
+        connections_max: user.connections_max,
+        connects_per_hour_max: user.connects_per_hour_max,
+        certificate: match &user.tls {
+            TlsRequirement::None | TlsRequirement::Any => None,
+            TlsRequirement::X509 => Some(StoredCertificateRequirement::default()),
+            TlsRequirement::Specified { subject, issuer, cipher } => Some(StoredCertificateRequirement {
+                subject: subject.clone(),
+                issuer: issuer.clone(),
+                cipher: cipher.clone(),
+            }),
+        },
     }
 }
 
@@ -235,7 +282,22 @@ fn read_user(user: StoredUser) -> User {
         plugin: user.plugin,
         authentication_string: user.authentication_string,
         locked: user.locked,
-        require_tls: user.require_tls,
+        tls: match user.certificate {
+            None if user.require_tls => TlsRequirement::Any,
+            None => TlsRequirement::None,
+            Some(certificate) if certificate == StoredCertificateRequirement::default() => TlsRequirement::X509,
+            Some(StoredCertificateRequirement { subject, issuer, cipher }) => {
+                TlsRequirement::Specified { subject, issuer, cipher }
+            }
+        },
+        old_authentication_string: user.old_authentication_string,
+        lockout: user.lockout.map_or(Lockout::default(), |StoredLockout { attempts, days, unlocks }| Lockout {
+            attempts,
+            days,
+            unlocks,
+        }),
+        connections_max: user.connections_max,
+        connects_per_hour_max: user.connects_per_hour_max,
         grants: user.grants.into_iter().map(|grant| (grant.database, grant.table, grant.privileges)).collect(),
     }
 }
@@ -339,6 +401,19 @@ mod tests {
             Change::DropTable(TableId(9)),
             Change::HoldTable(TableId(9), Hold { node: NodeId(2), token: u64::MAX }),
             Change::FreeTable(TableId(9)),
+            Change::PutUser(User {
+                old_authentication_string: vec![7],
+                lockout: Lockout { attempts: 3, days: None, unlocks: 2 },
+                connections_max: 5,
+                connects_per_hour_max: 6,
+                ..user.clone()
+            }),
+            Change::PutUser(User { tls: TlsRequirement::Any, ..user.clone() }),
+            Change::PutUser(User { tls: TlsRequirement::X509, ..user.clone() }),
+            Change::PutUser(User {
+                tls: TlsRequirement::Specified { subject: "s".into(), issuer: "i".into(), cipher: "c".into() },
+                ..user.clone()
+            }),
             Change::PutUser(user),
             Change::DropUser { user: "u".into(), host: "h".into() },
             Change::PutVariable { name: "v".into(), value: None },

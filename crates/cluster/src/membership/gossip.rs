@@ -40,6 +40,17 @@ pub(crate) struct StoredAgreement {
     pub index: u64,
     #[prost(message, repeated, tag = "4")]
     pub incarnations: Vec<NodeIncarnation>,
+    /// `Agreement::worthless`.
+    #[prost(message, optional, tag = "5")]
+    pub worthless: Option<StoredLogEnd>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(crate) struct StoredLogEnd {
+    #[prost(uint64, tag = "1")]
+    pub term: u64,
+    #[prost(uint64, tag = "2")]
+    pub index: u64,
 }
 
 pub(crate) fn stored(incarnations: &[Incarnation]) -> Vec<NodeIncarnation> {
@@ -48,7 +59,16 @@ pub(crate) fn stored(incarnations: &[Incarnation]) -> Vec<NodeIncarnation> {
 
 pub(crate) fn stored_agreement(partition: u32, agreement: &Agreement) -> StoredAgreement {
     let LogEnd { term, index } = agreement.newest;
-    StoredAgreement { partition, term, index, incarnations: stored(&agreement.incarnations) }
+    let worthless = agreement.worthless.map(|LogEnd { term, index }| StoredLogEnd { term, index });
+    StoredAgreement { partition, term, index, incarnations: stored(&agreement.incarnations), worthless }
+}
+
+pub(crate) fn agreement_of(told: &StoredAgreement) -> Agreement {
+    Agreement {
+        incarnations: incarnations(&told.incarnations),
+        newest: LogEnd { term: told.term, index: told.index },
+        worthless: told.worthless.map(|StoredLogEnd { term, index }| LogEnd { term, index }),
+    }
 }
 
 pub(crate) fn report_of(told: &StoredReport) -> ReplicaReport {

@@ -165,6 +165,12 @@ impl Membership {
         self.transport.get()
     }
 
+    /// How many links to other nodes have ended: what was on its way on them may be lost.
+    pub fn links_lost(&self) -> u64 {
+        let states = self.transport().map_or(Vec::new(), |transport| transport.peer_states());
+        states.iter().map(|state| state.links_lost).sum()
+    }
+
     /// The nodes that are connected.
     pub fn peers_up(&self) -> Vec<NodeId> {
         let peers = lock(&self.peers);

@@ -5,11 +5,11 @@
 
 use std::sync::atomic::Ordering;
 
-use shoal_partition::{Agreement, Incarnation, LogEnd, Partition, ReplicaReport};
+use shoal_partition::{Agreement, Incarnation, Partition, ReplicaReport};
 use shoal_replication::concerns;
 
 use crate::base::wait::lock;
-use crate::membership::gossip::{StoredAgreement, incarnations};
+use crate::membership::gossip::{StoredAgreement, agreement_of};
 use crate::membership::peers::Membership;
 use crate::replication::Replication;
 
@@ -79,8 +79,7 @@ impl Replication {
     /// What others have agreed on counts here if it names this very process.
     pub(crate) fn receive_agreements(&self, cluster: &Membership, agreements: &[StoredAgreement]) {
         for told in agreements {
-            let newest = LogEnd { term: told.term, index: told.index };
-            let agreement = Agreement { incarnations: incarnations(&told.incarnations), newest };
+            let agreement = agreement_of(told);
             let is_here = self.hosted().any(|partition| partition == told.partition);
             if is_here && concerns(&agreement, cluster.me()) {
                 self.take_agreement(told.partition, &agreement);

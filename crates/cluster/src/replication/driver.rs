@@ -155,6 +155,8 @@ impl Replication {
                 return;
             }
             self.note_leader(partition, &guard, now);
+            let (end, durable) = (|| self.log().end_lsn(), || self.log().durable_lsn());
+            lock(&self.replicas[partition as usize].on_disk).pass(&mut guard, end, durable);
             self.settle_and_release(partition, guard);
         }
     }

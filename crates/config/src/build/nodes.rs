@@ -22,6 +22,8 @@ const MGM_PORT_DEFAULT: u16 = 1186;
 const SERVER_PORT_DEFAULT: u16 = 2202;
 const MYSQL_PORT_DEFAULT: u16 = 3306;
 
+const TLS_VARIABLES: [&str; 5] = ["ssl_ca", "ssl_cert", "ssl_key", "tls_version", "require_secure_transport"];
+
 /// One node and the sections that describe it, the first of them first.
 struct Draft<'a> {
     sections: &'a Sections,
@@ -205,6 +207,7 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         mysql_port: if draft.roles.sql { Some(draft.port("MySQLPort").unwrap_or(0)) } else { None },
         mysql_address: draft.text("MySQLAddress"),
         handlersocket: if draft.roles.sql { handlersocket(draft) } else { HandlerSocketConfig::default() },
+        tls: if draft.roles.sql { tls(draft) } else { Vec::new() },
         data_dir: PathBuf::from(directory).join(format!("shoal_{id}")),
         // Indexes live in DataMemory; a file that gives them memory of their own means both together.
         data_memory: draft.number("DataMemory").map(|data| data + draft.number("IndexMemory").unwrap_or(0)),
@@ -219,6 +222,11 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         node_group: draft.number("NodeGroup").map(|group| group as u32),
         line: draft.line(),
     }
+}
+
+/// The parameters have the names of the server's variables.
+fn tls(draft: &Draft) -> Vec<(&'static str, String)> {
+    TLS_VARIABLES.iter().filter_map(|&name| Some((name, draft.text(name)?))).collect()
 }
 
 fn handlersocket(draft: &Draft) -> HandlerSocketConfig {

@@ -232,3 +232,16 @@ fn data_nodes_of_one_host_divide_its_memory() {
     );
     assert_eq!([2, 3, 4].map(|id| config.data_nodes_beside(node(&config, id))), [1, 2, 2]);
 }
+
+#[test]
+fn variables_of_tls_are_given_to_nodes_that_serve_clients() {
+    let config = parse(
+        "[ndb_mgmd]\nNodeId=1\nssl_ca=unused.pem\n[ndbd default]\nNoOfReplicas=1\n[ndbd]\nNodeId=2\n\
+         [mysqld default]\nssl_cert=c.pem\nSSL_KEY=k.pem\n[mysqld]\nNodeId=5\n[mysqld]\nNodeId=6\nssl_cert=own.pem\n",
+    );
+    let tls = |id: u32| {
+        let pairs = node(&config, id).tls.iter();
+        pairs.map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!([1, 2, 5, 6].map(tls), ["", "", "ssl_cert=c.pem ssl_key=k.pem", "ssl_cert=own.pem ssl_key=k.pem"]);
+}

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
-use shoal_sql::frontend::{Account, Frontend};
+use shoal_sql::frontend::{Account, Frontend, TlsRequirement, TlsSession};
+use shoal_tls::CertificateFacts;
 use shoal_types::password::{NATIVE_PASSWORD, fast_digest, verify_crypt, verify_fast, verify_native};
 
-use super::rsa_key::RSA_BLOCK_SIZE;
-use super::{Authenticator, decoy};
+use super::{Authenticator, decoy, hash_of};
 use crate::constants::Capabilities;
 use crate::handshake::{Challenge, Introduction, LOGIN_PAYLOAD_SIZE_MAX};
 use crate::packet::{PacketReader, PacketWriter};
@@ -90,15 +91,19 @@ impl Exchange<'_> {
             tokio::time::sleep(delay).await;
         }
         let succeeded = proven && is_known;
+        if is_known && let Some(locked) = self.authenticator.lockouts.record(&account, proven, Instant::now()) {
+            self.authenticator.failures.record(user, host, proven);
+            return Err(Refusal::account_blocked(user, host, &locked).into());
+        }
         self.authenticator.failures.record(user, host, succeeded);
         if !succeeded {
             return Err(Refusal::access_denied(user, host, using_password).into());
         }
+        if !meets(&account.tls, self.stream.tls().as_ref(), || self.stream.client_certificate()) {
+            return Err(Refusal::access_denied(user, host, using_password).into());
+        }
         if account.locked {
             return Err(Refusal::account_locked(user, host).into());
-        }
-        if account.require_tls && self.stream.cipher().is_none() {
-            return Err(Refusal::access_denied(user, host, using_password).into());
         }
         Ok(account)
     }
@@ -106,7 +111,9 @@ impl Exchange<'_> {
     fn check_native(&self, account: &Account, answer: &[u8]) -> bool {
         match account.authentication_string.as_slice() {
             [] => answer.is_empty(),
-            hash => verify_native(hash, &self.challenge, answer),
+            hash => [hash, &account.old_authentication_string]
+                .iter()
+                .any(|hash| !hash.is_empty() && verify_native(hash, &self.challenge, answer)),
         }
     }
 
@@ -119,30 +126,37 @@ impl Exchange<'_> {
         if !using_password || account.authentication_string.is_empty() {
             return Ok(!using_password && account.authentication_string.is_empty());
         }
-        let cached = self.authenticator.fast_digest(account);
-        if cached.is_some_and(|digest| verify_fast(&digest, &self.challenge, answer)) {
+        let is_cached = |is_old| {
+            let digest = self.authenticator.fast_digest(account, is_old);
+            digest.is_some_and(|digest| verify_fast(&digest, &self.challenge, answer))
+        };
+        if is_cached(false) || is_cached(true) {
             self.output.packet(&[MORE_DATA, FAST_PATH_OK]);
             return Ok(true);
         }
         self.output.packet(&[MORE_DATA, FULL_EXCHANGE]);
         let Some(password) = self.receive_password().await? else { return Ok(false) };
-        let hash = account.authentication_string.clone();
+        let hashes = [false, true].map(|is_old| hash_of(account, is_old).to_vec());
         // Thousands of rounds of SHA-256: not on a thread that serves others.
-        let digest =
-            tokio::task::spawn_blocking(move || verify_crypt(&hash, &password).then(|| fast_digest(&password)));
-        let Ok(Some(digest)) = digest.await else { return Ok(false) };
-        self.authenticator.remember(account, digest);
+        let digest = tokio::task::spawn_blocking(move || {
+            let is_right = |hash: &Vec<u8>| !hash.is_empty() && verify_crypt(hash, &password);
+            let which = hashes.iter().position(is_right)?;
+            Some((which == 1, fast_digest(&password)))
+        });
+        let Ok(Some((is_old, digest))) = digest.await else { return Ok(false) };
+        self.authenticator.remember(account, is_old, digest);
         Ok(true)
     }
 
     /// The password itself: encrypted, or in clear through TLS and where nothing leaves the machine.
     async fn receive_password(&mut self) -> Result<Option<Vec<u8>>> {
         let mut packet = self.next_packet().await?;
-        let encrypted =
-            packet == PUBLIC_KEY_REQUEST || !is_clear_password(&packet, self.is_local || self.stream.is_secure());
+        let is_safe = self.is_local || self.stream.is_secure();
+        let key = &self.authenticator.password_key;
+        let encrypted = packet == PUBLIC_KEY_REQUEST || !is_clear_password(&packet, key.block_size(), is_safe);
         if packet == PUBLIC_KEY_REQUEST {
-            let key = self.authenticator.rsa_key.clone();
-            let pem = tokio::task::spawn_blocking(move || key.get().map(|pair| pair.public_pem().to_vec()));
+            let key = key.clone();
+            let pem = tokio::task::spawn_blocking(move || Some(key.get().ok()?.public_pem().to_vec()));
             let Ok(Some(pem)) = pem.await else { return Ok(None) };
             let payload = self.output.begin();
             payload.push(MORE_DATA);
@@ -151,8 +165,8 @@ impl Exchange<'_> {
             packet = self.next_packet().await?;
         }
         if encrypted {
-            let key = self.authenticator.rsa_key.clone();
-            let plain = tokio::task::spawn_blocking(move || key.get().and_then(|pair| pair.decrypt(&packet)));
+            let key = self.authenticator.password_key.clone();
+            let plain = tokio::task::spawn_blocking(move || key.get().ok()?.decrypt(&packet));
             let Ok(Some(mut plain)) = plain.await else { return Ok(None) };
             for (byte, mask) in plain.iter_mut().zip(self.challenge.iter().cycle()) {
                 *byte ^= mask;
@@ -190,10 +204,32 @@ impl Exchange<'_> {
     }
 }
 
+/// Whether a connection with this TLS, and this certificate of the client's, is what the account insists on.
+fn meets(
+    required: &TlsRequirement,
+    tls: Option<&TlsSession>,
+    certificate: impl FnOnce() -> Option<CertificateFacts>,
+) -> bool {
+    let Some(tls) = tls else { return *required == TlsRequirement::None };
+    let is_wanted = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
+    match required {
+        TlsRequirement::None | TlsRequirement::Any => true,
+        TlsRequirement::X509 => certificate().is_some(),
+        TlsRequirement::Specified { subject, issuer, cipher } if subject.is_empty() && issuer.is_empty() => {
+            is_wanted(cipher, &tls.cipher)
+        }
+        TlsRequirement::Specified { subject, issuer, cipher } => certificate().is_some_and(|shown| {
+            is_wanted(cipher, &tls.cipher)
+                && is_wanted(subject, &shown.subject)
+                && is_wanted(issuer, &shown.issuer)
+        }),
+    }
+}
+
 /// Whether the packet is the password in clear, ended by NUL, rather than encrypted for a key that the client had all
 /// along. MariaDB's client sends it so whatever the transport; from another machine and without TLS it is never taken.
-fn is_clear_password(packet: &[u8], is_safe: bool) -> bool {
-    is_safe && packet.len() != RSA_BLOCK_SIZE && packet.last() == Some(&0)
+fn is_clear_password(packet: &[u8], block_size: usize, is_safe: bool) -> bool {
+    is_safe && packet.len() != block_size && packet.last() == Some(&0)
 }
 
 #[cfg(test)]
@@ -201,10 +237,46 @@ mod tests {
     use super::*;
 
     #[test]
+    fn requirements_are_met_by_what_they_name_alone() {
+        let moment = shoal_tls::Moment(0);
+        let shown = CertificateFacts {
+            subject: "/CN=a".into(),
+            issuer: "/CN=ca".into(),
+            not_before: moment,
+            not_after: moment,
+        };
+        let tls = TlsSession { version: "TLSv1.3", cipher: "TLS_X".into(), is_resumed: false };
+        let specified = |subject: &str, issuer: &str, cipher: &str| TlsRequirement::Specified {
+            subject: subject.into(),
+            issuer: issuer.into(),
+            cipher: cipher.into(),
+        };
+        // Without TLS, with it, and with a certificate as well.
+        for (required, expected) in [
+            (TlsRequirement::None, [true, true, true]),
+            (TlsRequirement::Any, [false, true, true]),
+            (TlsRequirement::X509, [false, false, true]),
+            (specified("/CN=a", "", ""), [false, false, true]),
+            (specified("/CN=a", "/CN=ca", "TLS_X"), [false, false, true]),
+            (specified("", "/CN=other", ""), [false, false, false]),
+            (specified("/CN=A", "", ""), [false, false, false]),
+            (specified("", "", "TLS_X"), [false, true, true]),
+            (specified("/CN=a", "", "TLS_Y"), [false, false, false]),
+        ] {
+            let found = [
+                meets(&required, None, || None),
+                meets(&required, Some(&tls), || None),
+                meets(&required, Some(&tls), || Some(shown.clone())),
+            ];
+            assert_eq!(found, expected, "{required:?}");
+        }
+    }
+
+    #[test]
     fn a_password_in_clear_is_taken_from_this_machine_only() {
-        assert!(is_clear_password(b"secret\0", true));
-        assert!(!is_clear_password(b"secret\0", false));
-        assert!(!is_clear_password(b"secret", true));
-        assert!(!is_clear_password(&[0; RSA_BLOCK_SIZE], true));
+        assert!(is_clear_password(b"secret\0", 256, true));
+        assert!(!is_clear_password(b"secret\0", 256, false));
+        assert!(!is_clear_password(b"secret", 256, true));
+        assert!(!is_clear_password(&[0; 256], 256, true));
     }
 }

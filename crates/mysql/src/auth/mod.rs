@@ -6,20 +6,22 @@
 
 mod exchange;
 mod failures;
-mod rsa_key;
+mod lockouts;
 
 pub use exchange::{Exchange, LoginError};
+pub use lockouts::Locked;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use shoal_sql::frontend::Account;
+use shoal_sql::frontend::{Account, Lockout, TlsRequirement};
 use shoal_types::password::{CACHING_SHA2_PASSWORD, FastDigest, make_printable};
 
 use crate::handshake::Challenge;
 use crate::refusal::Refusal;
 use failures::Failures;
-use rsa_key::RsaKey;
+use lockouts::Lockouts;
+use shoal_tls::PasswordKey;
 
 /// Accounts whose fast digest is kept.
 const FAST_DIGESTS_MAX: usize = 10_000;
@@ -27,9 +29,11 @@ const FAST_DIGESTS_MAX: usize = 10_000;
 /// What all connections of a server share for authentication.
 #[derive(Debug, Default)]
 pub struct Authenticator {
-    fast_digests: Mutex<HashMap<(String, String), FastEntry>>,
+    /// By an account's user and host, and the hash of one of its passwords.
+    fast_digests: Mutex<HashMap<(String, String, bool), FastEntry>>,
     failures: Failures,
-    rsa_key: RsaKey,
+    lockouts: Lockouts,
+    password_key: PasswordKey,
 }
 
 /// The digest of a password that was proven in full, and the hash against which.
@@ -40,21 +44,30 @@ struct FastEntry {
 }
 
 impl Authenticator {
-    /// The digest that lets `account` take the fast path, as long as its password has not changed since.
-    fn fast_digest(&self, account: &Account) -> Option<FastDigest> {
-        let digests = self.fast_digests.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = digests.get(&(account.user.clone(), account.host.clone()))?;
-        (entry.authentication_string == account.authentication_string).then_some(entry.digest)
+    pub fn new(password_key: PasswordKey) -> Authenticator {
+        Authenticator { password_key, ..Authenticator::default() }
     }
 
-    fn remember(&self, account: &Account, digest: FastDigest) {
+    /// The digest that lets `account` take the fast path with its password, or the old one, as long as that has not changed since.
+    fn fast_digest(&self, account: &Account, is_old: bool) -> Option<FastDigest> {
+        let digests = self.fast_digests.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = digests.get(&(account.user.clone(), account.host.clone(), is_old))?;
+        (entry.authentication_string == hash_of(account, is_old)).then_some(entry.digest)
+    }
+
+    fn remember(&self, account: &Account, is_old: bool, digest: FastDigest) {
         let mut digests = self.fast_digests.lock().unwrap_or_else(PoisonError::into_inner);
         if digests.len() >= FAST_DIGESTS_MAX {
             digests.clear();
         }
-        let entry = FastEntry { authentication_string: account.authentication_string.clone(), digest };
-        digests.insert((account.user.clone(), account.host.clone()), entry);
+        let entry = FastEntry { authentication_string: hash_of(account, is_old).to_vec(), digest };
+        digests.insert((account.user.clone(), account.host.clone(), is_old), entry);
     }
+}
+
+/// What a password of the account is checked against; empty: there is none.
+fn hash_of(account: &Account, is_old: bool) -> &[u8] {
+    if is_old { &account.old_authentication_string } else { &account.authentication_string }
 }
 
 /// Fresh random bytes for a handshake: neither NUL nor '$' among them.
@@ -74,7 +87,9 @@ fn decoy(user: &str, host: &str) -> Account {
         plugin: CACHING_SHA2_PASSWORD.to_owned(),
         authentication_string: b"$A$005$".to_vec(),
         locked: false,
-        require_tls: false,
+        tls: TlsRequirement::None,
+        old_authentication_string: Vec::new(),
+        lockout: Lockout::default(),
     }
 }
 
@@ -93,10 +108,11 @@ mod tests {
     fn a_changed_password_forgets_the_fast_path() {
         let authenticator = Authenticator::default();
         let mut account = decoy("ann", "%");
-        assert_eq!(authenticator.fast_digest(&account), None);
-        authenticator.remember(&account, [7; 32]);
-        assert_eq!(authenticator.fast_digest(&account), Some([7; 32]));
+        assert_eq!(authenticator.fast_digest(&account, false), None);
+        authenticator.remember(&account, false, [7; 32]);
+        assert_eq!(authenticator.fast_digest(&account, false), Some([7; 32]));
+        assert_eq!(authenticator.fast_digest(&account, true), None);
         account.authentication_string.push(b'x');
-        assert_eq!(authenticator.fast_digest(&account), None);
+        assert_eq!(authenticator.fast_digest(&account, false), None);
     }
 }

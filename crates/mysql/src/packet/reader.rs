@@ -11,7 +11,21 @@ pub enum PacketError {
     OutOfOrder,
     /// Errno 1153: the payload would exceed the limit. Nothing was allocated for it.
     TooLarge,
+    /// Errno 1157: what is compressed does not become what its header says.
+    Spoilt,
 }
+
+impl std::fmt::Display for PacketError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            PacketError::OutOfOrder => "Got packets out of order",
+            PacketError::TooLarge => "Got a packet bigger than 'max_allowed_packet' bytes",
+            PacketError::Spoilt => "Couldn't uncompress communication packet",
+        })
+    }
+}
+
+impl std::error::Error for PacketError {}
 
 /// The input buffer of a connection.
 ///
@@ -25,6 +39,8 @@ pub struct PacketReader {
     joined: usize,
     /// The sequence number that the next packet must carry.
     pub sequence: u8,
+    /// Packets may carry any numbers: they lie in compressed packets, whose numbers count. MySQL's clients give theirs by that.
+    pub takes_any_sequence: bool,
 }
 
 /// The least room that is offered to a read once there is a buffer.
@@ -43,7 +59,10 @@ impl PacketReader {
             };
             let size = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
             if header[3] != self.sequence {
-                return Err(PacketError::OutOfOrder);
+                if !self.takes_any_sequence {
+                    return Err(PacketError::OutOfOrder);
+                }
+                self.sequence = header[3];
             }
             if self.joined + size > limit {
                 return Err(PacketError::TooLarge);

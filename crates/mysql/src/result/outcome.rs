@@ -1,14 +1,18 @@
 //! The packets that end a result: OK and EOF.
 
-use shoal_sql::frontend::Summary;
+use shoal_sql::frontend::{Summary, Tracked};
 
 use crate::constants::{Capabilities, status};
 use crate::packet::{PacketWriter, append_length, append_length_bytes};
 
 const OK: u8 = 0x00;
 const END_OF_ROWS: u8 = 0xfe;
-/// The kind of session-state entry that names the default database.
-const TRACK_SCHEMA: u8 = 0x01;
+/// The kinds of session-state entries.
+const TRACK_VARIABLE: u8 = 0;
+const TRACK_SCHEMA: u8 = 1;
+const TRACK_CHANGE: u8 = 2;
+const TRACK_CHARACTERISTICS: u8 = 4;
+const TRACK_TRANSACTION: u8 = 5;
 
 /// The part of the status flags that belongs to the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +23,7 @@ impl SessionStatus {
         let flags = [
             (summary.in_transaction, status::IN_TRANSACTION),
             (summary.autocommit, status::AUTOCOMMIT),
+            (summary.in_read_only_transaction, status::IN_READ_ONLY_TRANSACTION),
             (summary.no_backslash_escapes, status::NO_BACKSLASH_ESCAPES),
         ];
         SessionStatus(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum())
@@ -40,8 +45,8 @@ pub fn write_ok(summary: &Summary, capabilities: Capabilities, out: &mut PacketW
 /// The end of the rows, in the form that the client understands.
 pub fn write_end_of_rows(summary: &Summary, flags: u16, capabilities: Capabilities, out: &mut PacketWriter) {
     if capabilities.has(Capabilities::DEPRECATE_EOF) {
-        let end =
-            Summary { affected_rows: 0, last_insert_id: 0, warnings: summary.warnings, ..Summary::default() };
+        let tracked = summary.tracked.clone();
+        let end = Summary { warnings: summary.warnings, tracked, ..Summary::default() };
         write_ok_with(END_OF_ROWS, &end, flags, capabilities, out);
     } else {
         write_eof(summary.warnings, flags, out);
@@ -61,9 +66,8 @@ fn write_ok_with(
     capabilities: Capabilities,
     out: &mut PacketWriter,
 ) {
-    let changed_database =
-        summary.changed_database.as_deref().filter(|_| capabilities.has(Capabilities::SESSION_TRACK));
-    if changed_database.is_some() {
+    let tracked = summary.tracked.as_deref().filter(|_| capabilities.has(Capabilities::SESSION_TRACK));
+    if tracked.is_some() {
         flags |= status::SESSION_STATE_CHANGED;
     }
     let payload = out.begin();
@@ -72,15 +76,40 @@ fn write_ok_with(
     append_length(payload, summary.last_insert_id);
     payload.extend_from_slice(&flags.to_le_bytes());
     payload.extend_from_slice(&summary.warnings.to_le_bytes());
-    if changed_database.is_some() || !summary.info.is_empty() {
+    if tracked.is_some() || !summary.info.is_empty() {
         append_length_bytes(payload, summary.info.as_bytes());
     }
-    if let Some(database) = changed_database {
-        let mut entry = Vec::with_capacity(database.len() + 9);
-        append_length_bytes(&mut entry, database.as_bytes());
-        let mut changes = vec![TRACK_SCHEMA];
-        append_length_bytes(&mut changes, &entry);
-        append_length_bytes(payload, &changes);
+    if let Some(tracked) = tracked {
+        append_length_bytes(payload, &state_changes(tracked));
     }
     out.end();
+}
+
+/// Entries of a kind and a length each, in MySQL's order.
+fn state_changes(tracked: &Tracked) -> Vec<u8> {
+    let mut changes = Vec::new();
+    let mut add = |kind: u8, texts: &[&str]| {
+        let mut entry = Vec::new();
+        for text in texts {
+            append_length_bytes(&mut entry, text.as_bytes());
+        }
+        changes.push(kind);
+        append_length_bytes(&mut changes, &entry);
+    };
+    for (name, value) in &tracked.variables {
+        add(TRACK_VARIABLE, &[name, value]);
+    }
+    if let Some(schema) = &tracked.schema {
+        add(TRACK_SCHEMA, &[schema]);
+    }
+    if tracked.is_changed {
+        add(TRACK_CHANGE, &["1"]);
+    }
+    if let Some(state) = &tracked.transaction_state {
+        add(TRACK_TRANSACTION, &[state]);
+    }
+    if let Some(characteristics) = &tracked.transaction_characteristics {
+        add(TRACK_CHARACTERISTICS, &[characteristics]);
+    }
+    changes
 }

@@ -294,6 +294,7 @@ impl ResultSink for Reply<'_> {
         self.flush().await?;
         let mut file = Box::<LocalFile>::default();
         file.reader.sequence = self.parts.output.sequence;
+        file.reader.takes_any_sequence = self.parts.stream.is_compressed();
         self.local_file = Some(file);
         Ok(())
     }

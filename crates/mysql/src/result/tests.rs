@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::constants::{Capabilities, status};
 use crate::packet::PacketWriter;
-use shoal_sql::frontend::Summary;
+use shoal_sql::frontend::{Summary, Tracked};
 use shoal_types::row::RowLayout;
 use shoal_types::temporal::DateRules;
 use shoal_types::value::{EnumValue, SetValue};
@@ -181,7 +181,7 @@ fn the_ends_of_results_are_the_documented_bytes() {
         autocommit: true,
         more_results: true,
         info: "Rows".into(),
-        changed_database: Some("shop".into()),
+        tracked: Some(Box::new(Tracked { schema: Some("shop".into()), ..Tracked::default() })),
         ..Summary::default()
     };
     let written = |capabilities, write: fn(&Summary, Capabilities, &mut PacketWriter)| {

@@ -18,7 +18,7 @@ use shoal_types::Result;
 
 use super::Group;
 use super::read_context::{READ_HEADER_BYTES, ReadKind};
-use crate::agreement::LogEnd;
+use crate::agreement::{Agreement, LogEnd};
 use crate::outputs::Outputs;
 
 impl Group {
@@ -26,27 +26,39 @@ impl Group {
         self.amnesia.is_some()
     }
 
-    /// Nobody has more than this. True if the log has begun anew.
-    pub(crate) fn forget_amnesia(&mut self, newest: LogEnd, outputs: &mut Outputs) -> Result<bool> {
-        if self.leader().is_some() {
+    /// Nobody has more than what was agreed on. True if the log has begun anew.
+    pub(crate) fn forget_amnesia(&mut self, agreement: &Agreement, outputs: &mut Outputs) -> Result<bool> {
+        self.worthless = agreement.worthless.or(self.worthless);
+        let is_worthless = self.is_witness() && !self.is_leader() && agreement.worthless == Some(self.end());
+        if self.leader().is_some() && !is_worthless {
             // Somebody goes on already, and brings this replica up to date.
             return Ok(false);
         }
-        let (index, term) = self.last();
+        if is_worthless {
+            // Nobody has the rows that its log goes on from. What it gives up it lacks from now on, as if it had lost it.
+            self.begin_anew(outputs)?;
+            self.amnesia.get_or_insert_default();
+        }
+        let end = self.end();
         if let Some(amnesia) = &mut self.amnesia {
-            amnesia.newest = amnesia.newest.max(Some(newest));
-            if Some(LogEnd { term, index }) >= amnesia.newest {
+            if end >= amnesia.agree(agreement) {
                 self.amnesia = None;
             }
             // Whoever led before this life is gone as well.
             self.promise.void(INVALID_ID);
         }
-        let is_useless = self.is_witness() && self.tail().start().0 > newest.index;
-        if is_useless {
-            // Nobody has the rows that its log goes on from.
-            self.begin_anew(outputs)?;
-        }
-        Ok(is_useless)
+        Ok(is_worthless)
+    }
+
+    /// The witness has not heard yet that its log is worth nothing: as a leader it could feed nobody, and its log would be another one.
+    pub(super) fn asks_with_a_worthless_log(&self, request: &Message) -> bool {
+        let end = LogEnd { term: request.log_term, index: request.index };
+        self.witness == Some(request.from) && self.worthless == Some(end)
+    }
+
+    fn end(&self) -> LogEnd {
+        let (index, term) = self.last();
+        LogEnd { term, index }
     }
 
     /// Asks again and again, until an answer has come and is fulfilled.

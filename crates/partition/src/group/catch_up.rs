@@ -4,7 +4,7 @@
 //! `tail_bytes_max`: a follower is to lead some day, and a leader's follower may lose what it had not synced. A leader
 //! also keeps what each data replica lacks, within `tail_bytes_max` for one that is away and four times as much for one
 //! that answers; beyond that the replica gets a checkpoint. The witness holds its log for others alone; when that
-//! passes the bound, the older half goes.
+//! passes the bound, the older half goes, as far as a leader has it on its disk.
 //!
 //! A checkpoint is streamed beside Raft's messages. For Raft its installation is a snapshot that has come: the log
 //! begins anew behind it, unless it holds that very entry already.
@@ -60,7 +60,7 @@ impl Group {
         let bound = self.tail_bytes_max;
         // Raft may not know yet that a checkpoint's entries are applied: it wants them persisted first.
         let applied = self.running().map_or(0, |node| node.raft.raft_log.applied);
-        let mut limit = self.pins.iter().fold(applied, |limit, &pin| limit.min(pin));
+        let mut limit = self.pins.iter().fold(self.forgets_up_to(applied), |limit, &pin| limit.min(pin));
         if self.is_witness() {
             if bytes <= bound {
                 return;

@@ -61,6 +61,7 @@ impl Group {
             return Ok(());
         }
         let (kind, from, term) = (message.msg_type, message.from, message.term);
+        self.learn_what_is_on_disk(&mut message);
         if !self.admits(&mut message)? {
             return Ok(());
         }
@@ -129,7 +130,8 @@ impl Group {
         let (tick, promise_ticks) = (self.ticker.count(), self.timing.promise_ticks);
         let (may_campaign, amnesiac, is_witness) =
             (self.may_campaign(), self.amnesia.is_some(), self.is_witness());
-        let withholds = self.amnesia.as_ref().is_some_and(|amnesia| !amnesia.votes_for(message));
+        let withholds = self.amnesia.as_ref().is_some_and(|amnesia| !amnesia.votes_for(message))
+            || self.asks_with_a_worthless_log(message);
         let raft = &self.node()?.raft;
         match message.msg_type {
             _ if asks_for_vote(message) => {

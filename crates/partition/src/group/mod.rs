@@ -28,6 +28,7 @@ use shoal_types::{Error, PartitionId, Result};
 
 use self::amnesia::Amnesia;
 use self::feeding::Feeding;
+use crate::agreement::LogEnd;
 use crate::api::PartitionConfig;
 use crate::lease::{Lease, Promise, stamp};
 use crate::outputs::{HardState, Leadership, LogEntry, LogStart, Outputs};
@@ -74,7 +75,11 @@ pub(crate) struct Group {
     /// Makes the contexts of reads unique.
     reads: u64,
     feeding: Feeding,
+    /// Entries up to this are on the disk of this replica, which leads; or, at the witness, of one that has led.
+    on_disk: u64,
     amnesia: Option<Amnesia>,
+    /// Where the witness's log ended when the replicas agreed that it is worth nothing.
+    worthless: Option<LogEnd>,
     /// Entries behind these are kept for checkpoints under way to other replicas.
     pins: Vec<u64>,
     /// Ticks for which a group of one keeps what it has applied, for those that follow its log.
@@ -135,7 +140,9 @@ impl Group {
             applied_term: 0,
             reads: 0,
             feeding: Feeding::default(),
+            on_disk: 0,
             amnesia: (config.amnesia && !is_planted(Bug::VoteAfterLostTail)).then(Amnesia::default),
+            worthless: None,
             pins: Vec::new(),
             followed_ticks: 0,
             installing: false,
@@ -302,6 +309,7 @@ impl Group {
         let tail = Tail::new(&self.voters, self.witness, hard_state);
         self.phase = Phase::Running(Box::new(self.raft_over(tail, 0)?));
         self.batches_before = self.wanted;
+        (self.restarting_at, self.on_disk) = (None, 0);
         (self.applied_index, self.applied_term) = (0, 0);
         outputs.append.clear();
         outputs.log_start = Some(LogStart { index: 0, term: 0 });
@@ -362,6 +370,10 @@ impl Group {
             self.leading = leading;
             self.lease.clear();
             self.feeding = Feeding::default();
+            if !self.is_witness() {
+                self.on_disk = 0;
+            }
+            let Phase::Running(node) = &mut self.phase else { return };
             // Heartbeats at once, for the lease.
             node.ping();
         }
@@ -431,7 +443,10 @@ impl Group {
     fn send(&mut self, messages: Vec<Message>, after_persist: Vec<Message>, outputs: &mut Outputs) {
         for mut message in messages {
             match message.msg_type {
-                MessageType::MsgHeartbeat => stamp(&mut message, self.ticker.now()),
+                MessageType::MsgHeartbeat => {
+                    stamp(&mut message, self.ticker.now());
+                    self.tell_what_is_on_disk(&mut message);
+                }
                 MessageType::MsgTimeoutNow => self.ceded = self.leading,
                 _ => {}
             }

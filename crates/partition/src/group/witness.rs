@@ -9,15 +9,19 @@
 //! Silence is one of Raft's own states: a follower that is being sent a snapshot gets no entries. The witness is put
 //! into it with a snapshot that never ends.
 //!
+//! What the witness holds may be nowhere else but in the leader's memory, if that counts entries before its disk has them. So
+//! heartbeats tell it what is on the leader's disk, and it forgets nothing before that.
+//!
 //! A witness that leads, because it holds the longest log, takes no proposals, never serves, feeds the data replicas and
 //! hands over to the first that has everything.
 
-use raft::eraftpb::Message;
+use raft::eraftpb::{Message, MessageType};
 use raft::{INVALID_ID, ProgressState};
 use shoal_types::Result;
 
 use super::Group;
 use super::feeding::HEARTBEATS_MISSED_MAX;
+use crate::api::DiskMark;
 
 /// Data replicas that keep up for so many heartbeats do not need the witness.
 const HEARTBEATS_UNTIL_SILENCE: u64 = 2;
@@ -82,6 +86,37 @@ impl Group {
             let heard = self.lease.answered(replica).is_some_and(|heard| now.since(heard) <= patience_ms);
             heard && self.progress(replica).is_some_and(|(matched, _)| matched >= end)
         })
+    }
+
+    pub(crate) fn disk_mark(&self) -> Option<DiskMark> {
+        let node = self.running().filter(|_| self.leading != 0 && self.witness.is_some() && !self.is_witness())?;
+        Some(DiskMark { term: self.leading, index: node.raft.raft_log.persisted })
+    }
+
+    pub(crate) fn note_on_disk(&mut self, mark: DiskMark) {
+        // What was in the log in an earlier term may have been replaced.
+        if mark.term == self.leading && !self.is_witness() {
+            self.on_disk = self.on_disk.max(mark.index);
+        }
+    }
+
+    /// In a heartbeat's index, of which Raft makes no use.
+    pub(super) fn tell_what_is_on_disk(&self, heartbeat: &mut Message) {
+        if self.witness == Some(heartbeat.to) {
+            heartbeat.index = self.on_disk;
+        }
+    }
+
+    pub(super) fn learn_what_is_on_disk(&mut self, message: &mut Message) {
+        if message.msg_type == MessageType::MsgHeartbeat && self.is_witness() && message.term >= self.term() {
+            self.on_disk = self.on_disk.max(std::mem::take(&mut message.index));
+        }
+    }
+
+    /// A leader whose witness is being fed needs no more of its log than this on its disk before it forgets the rest.
+    pub(super) fn forgets_up_to(&self, limit: u64) -> u64 {
+        let is_fed = self.leading != 0 && self.witness.is_some() && !self.feeding.silent;
+        if self.is_witness() || is_fed { limit.min(self.on_disk) } else { limit }
     }
 
     /// From where its log ends, as far as is known.

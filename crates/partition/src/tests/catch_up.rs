@@ -244,8 +244,12 @@ fn a_replica_that_lost_its_tail_does_not_help_to_elect_a_leader_that_lacks_it() 
     assert_eq!(network.at(3).role(), Role::Candidate);
     assert_eq!(network.at(2).role(), Role::Follower);
     // A whole-cluster restart decided outside may accept the loss.
-    network.at(2).forget_amnesia(LogEnd::default()).unwrap();
+    network.at(2).forget_amnesia(&agreement([1; 3], LogEnd::default())).unwrap();
     network.elect();
+}
+
+fn agreement(lives: [u64; 3], newest: LogEnd) -> Agreement {
+    Agreement { incarnations: (1..).zip(lives).collect(), newest, worthless: None }
 }
 
 /// A majority of those with less once elected one of themselves, whose log the replica with more could not follow.
@@ -262,16 +266,41 @@ fn when_all_have_lost_something_the_group_goes_on_from_the_newest_log() {
     let newest = end(&mut network, 1);
     assert!(end(&mut network, 2) < newest && end(&mut network, 3) < newest);
     for replica in [2, 3] {
-        network.at(replica).forget_amnesia(newest).unwrap();
+        network.at(replica).forget_amnesia(&agreement([1; 3], newest)).unwrap();
         assert!(network.at(replica).is_amnesiac());
     }
     network.advance(ELECTION_MS * 3);
     assert_eq!((network.server(), network.at(2).leader(), network.at(3).leader()), (None, None, None));
-    network.at(1).forget_amnesia(newest).unwrap();
+    network.at(1).forget_amnesia(&agreement([1; 3], newest)).unwrap();
     assert!(!network.at(1).is_amnesiac());
     assert_eq!(network.elect(), 1);
     network.advance(HEARTBEAT_MS * 5);
     assert_everywhere(&mut network, &expected(0..10));
+    assert!((1..=3).all(|replica| !network.at(replica).is_amnesiac()));
+}
+
+/// Who had agreed on a log that was lost as well, with another crash, once voted for nobody any more.
+#[test]
+fn what_was_agreed_on_before_the_newest_log_was_lost_as_well_is_over() {
+    let mut network = network(1 << 20);
+    forgetful(&mut network);
+    network.sync_all();
+    network.crash(1);
+    network.crash(3);
+    network.heal();
+    (1..=3).for_each(|replica| network.restart(replica));
+    let LogEnd { term, index } = network.at(1).report(false, Vec::new()).unwrap().end;
+    let lost = agreement([1, 1, 1], LogEnd { term, index: index + 5 });
+    let newest = agreement([2, 1, 1], LogEnd { term, index });
+    for replica in [2, 3] {
+        // The first one is told on for a while.
+        for agreement in [&lost, &newest, &lost] {
+            network.at(replica).forget_amnesia(agreement).unwrap();
+        }
+    }
+    network.at(1).forget_amnesia(&newest).unwrap();
+    assert_eq!(network.elect(), 1);
+    network.advance(HEARTBEAT_MS * 5);
     assert!((1..=3).all(|replica| !network.at(replica).is_amnesiac()));
 }
 

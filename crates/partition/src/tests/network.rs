@@ -35,6 +35,8 @@ pub(crate) struct Site {
     /// What the next sync writes.
     due: usize,
     unsynced: VecDeque<Unsynced>,
+    /// When the disk has so many records, all up to the mark is there.
+    mark: Option<(usize, DiskMark)>,
     /// The blocks of the newest durable checkpoint.
     pub(crate) checkpoint: Vec<Vec<u8>>,
     lives: u64,
@@ -112,7 +114,16 @@ impl Site {
             }
         }
         partition.start().unwrap();
-        self.partition = Some(partition);
+        (self.partition, self.mark) = (Some(partition), None);
+    }
+
+    fn tick(&mut self, now: Millis) {
+        let Some(partition) = self.partition.as_mut() else { return };
+        partition.tick(now).unwrap();
+        if let Some((_, mark)) = self.mark.take_if(|(records, _)| *records <= self.synced) {
+            partition.note_on_disk(mark);
+        }
+        self.mark = self.mark.or(partition.disk_mark().map(|mark| (self.log.len(), mark)));
     }
 
     /// Takes the outputs; true if there were any. Appends what may be sent at once.
@@ -190,6 +201,7 @@ impl Network {
                 synced: 0,
                 due: 0,
                 unsynced: VecDeque::new(),
+                mark: None,
                 checkpoint: Vec::new(),
                 lives: 0,
                 replicated: false,
@@ -308,10 +320,7 @@ impl Network {
             self.now = self.now.plus(tick_ms).min(end);
             let now = self.now;
             for site in self.sites.values_mut().filter(|site| !site.paused) {
-                let now = site.clock(now);
-                if let Some(partition) = site.partition.as_mut() {
-                    partition.tick(now).unwrap();
-                }
+                site.tick(site.clock(now));
             }
             self.deliver_late();
             self.settle();

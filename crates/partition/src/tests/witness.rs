@@ -214,6 +214,114 @@ fn a_witness_that_is_bound_does_not_campaign_for_whoever_asks_with_an_old_term()
     assert_eq!(network.at(WITNESS).role(), Role::Follower);
 }
 
+/// A witness that has a log in which it began behind the others' ends, and has lost track.
+fn amnesiac_witness(network: &mut Network) -> Rows {
+    let (mut rows, leader) = Rows::over(network);
+    assert_eq!(leader, 1);
+    network.advance(HEARTBEAT_MS * 5);
+    network.site(WITNESS).replicated = true;
+    network.crash(WITNESS);
+    network.restart(WITNESS);
+    // It is not told when it has caught up.
+    network.holds = |message| message.msg_type == MessageType::MsgReadIndex;
+    fill(network, &mut rows, 1, 0..60);
+    rows
+}
+
+fn end_of_witness(network: &mut Network) -> LogEnd {
+    network.at(WITNESS).report(false, Vec::new()).unwrap().end
+}
+
+/// Agreements are told again and again. A witness that had gone on under a leader since took its new log for the one that was worth
+/// nothing when the agreement was reached, forgot all that it had acknowledged, and was as good as any other voter.
+#[test]
+fn a_witness_that_hears_of_an_agreement_when_it_has_gone_on_forgets_nothing() {
+    let mut network = network(2000);
+    let mut rows = amnesiac_witness(&mut network);
+    let before = end_of_witness(&mut network);
+    network.isolate(2);
+    fill(&mut network, &mut rows, 1, 60..65);
+    assert!(network.at(WITNESS).first_index() > before.index + 1 && network.at(WITNESS).is_amnesiac());
+    network.isolate(1);
+    while network.at(WITNESS).leader().is_some() {
+        network.advance(HEARTBEAT_MS);
+    }
+    let end = end_of_witness(&mut network);
+    for worthless in [None, Some(before)] {
+        let incarnations = vec![(1, 1), (2, 1), (WITNESS, 2)];
+        let agreement = Agreement { incarnations, newest: before, worthless };
+        network.at(WITNESS).forget_amnesia(&agreement).unwrap();
+        assert_eq!(end_of_witness(&mut network), end);
+    }
+}
+
+/// Having forgotten its log, it once helped to elect a data replica that lacked what the other one had applied.
+#[test]
+fn a_witness_whose_log_is_worth_nothing_begins_anew_and_votes_for_the_newest_log_alone() {
+    for lost_track in [true, false] {
+        let mut network = network(2000);
+        let mut rows = amnesiac_witness(&mut network);
+        network.isolate(2);
+        fill(&mut network, &mut rows, 1, 60..65);
+        if !lost_track {
+            network.release();
+            network.advance(HEARTBEAT_MS * 3);
+        }
+        assert_eq!(network.at(WITNESS).is_amnesiac(), lost_track);
+        network.isolate(1);
+        while network.at(WITNESS).leader().is_some() {
+            network.advance(HEARTBEAT_MS);
+        }
+        let (newest, worthless) = (LogEnd { term: 1, index: 20 }, Some(end_of_witness(&mut network)));
+        let agreement = Agreement { incarnations: vec![(1, 2), (2, 2), (WITNESS, 2)], newest, worthless };
+        network.at(WITNESS).forget_amnesia(&agreement).unwrap();
+        network.settle();
+        assert_eq!(end_of_witness(&mut network), LogEnd::default());
+        let mut answer = |index| {
+            let witness = network.at(WITNESS);
+            let term = witness.term() + 1;
+            let mut request =
+                raft::eraftpb::Message { from: 2, to: WITNESS, index, log_term: 1, term, ..Default::default() };
+            request.set_msg_type(MessageType::MsgRequestPreVote);
+            witness.step_message(request).unwrap();
+            std::mem::take(&mut witness.outputs().messages).iter().any(|message| !message.reject)
+        };
+        assert!(!answer(19));
+        assert!(answer(20));
+    }
+}
+
+/// With the votes of those who had agreed that its log is worth nothing the witness could lead before it heard of that, and did so for
+/// ever; and when it heard of that from the next leader, it kept the log.
+#[test]
+fn a_witness_whose_log_is_worth_nothing_is_not_elected_and_gives_it_up_under_another_leader() {
+    let mut network = network(2000);
+    let mut rows = amnesiac_witness(&mut network);
+    network.isolate(2);
+    fill(&mut network, &mut rows, 1, 60..65);
+    network.advance(ELECTION_MS * 2);
+    let end = end_of_witness(&mut network);
+    let (incarnations, newest) = (vec![(1, 2), (2, 2), (WITNESS, 2)], LogEnd { term: 1, index: 20 });
+    let agreement = Agreement { incarnations, newest, worthless: Some(end) };
+    network.at(2).forget_amnesia(&agreement).unwrap();
+    let mut answers = |index| {
+        let replica = network.at(2);
+        let (term, log_term) = (replica.term() + 1, end.term);
+        let mut request =
+            raft::eraftpb::Message { from: WITNESS, to: 2, index, log_term, term, ..Default::default() };
+        request.set_msg_type(MessageType::MsgRequestPreVote);
+        replica.step_message(request).unwrap();
+        std::mem::take(&mut replica.outputs().messages)
+            .iter()
+            .any(|message| message.to == WITNESS && !message.reject)
+    };
+    assert!(!answers(end.index));
+    assert!(answers(end.index + 1));
+    assert_eq!(network.at(WITNESS).leader(), Some(1));
+    network.at(WITNESS).forget_amnesia(&agreement).unwrap();
+    assert_eq!(end_of_witness(&mut network), LogEnd::default());
+}
+
 #[test]
 fn the_witness_leaves_the_campaign_to_the_data_replicas() {
     let mut network = network(1 << 20);
@@ -245,6 +353,31 @@ fn the_witness_keeps_no_more_than_its_bound_and_remembers_where_it_begins() {
     network.restart(WITNESS);
     assert_eq!((network.at(WITNESS).first_index(), network.at(WITNESS).last_index()), (first, last));
     fill(&mut network, &mut rows, leader, 100..105);
+}
+
+/// It once kept no more than its bound, whatever the leader had on its disk. When that one crashed, what it lacked was nowhere any
+/// more, and the witness, which held the newest log, led for ever and could feed nobody.
+#[test]
+fn the_witness_forgets_nothing_that_the_leader_has_only_in_its_memory() {
+    let mut network = network(2000);
+    let (mut rows, leader) = Rows::over(&mut network);
+    network.sites.values_mut().for_each(|site| site.replicated = true);
+    network.sync_all();
+    network.isolate(2);
+    fill(&mut network, &mut rows, leader, 0..100);
+    assert!(network.at(WITNESS).first_index() < 10);
+    network.crash(leader);
+    network.restart(leader);
+    assert!(network.at(leader).is_amnesiac() && network.at(leader).last_index().0 < 90);
+    network.heal();
+    let leader = network.elect();
+    assert_eq!(all_rows(network.at(leader)).len(), 100);
+    // What is on the disk is needed no longer.
+    network.isolate(if leader == 1 { 2 } else { 1 });
+    network.sync_all();
+    fill(&mut network, &mut rows, leader, 100..105);
+    let first = network.at(WITNESS).first_index();
+    assert!(first > 70, "{first}");
 }
 
 #[test]

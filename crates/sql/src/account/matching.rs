@@ -26,7 +26,9 @@ pub fn find(catalog: &Catalog, user: &str, host: &str) -> Option<frontend::Accou
         plugin: account.plugin.clone(),
         authentication_string: account.authentication_string.clone(),
         locked: account.locked,
-        require_tls: account.require_tls,
+        tls: account.tls.clone(),
+        old_authentication_string: account.old_authentication_string.clone(),
+        lockout: account.lockout,
     })
 }
 

@@ -7,6 +7,7 @@
 pub mod bootstrap;
 mod check;
 mod grant;
+pub mod limits;
 mod matching;
 mod privilege;
 mod user;

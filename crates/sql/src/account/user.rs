@@ -1,9 +1,9 @@
 //! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD.
 
-use shoal_cluster::{Change, User};
+use shoal_cluster::{Change, TlsRequirement, User};
 use shoal_parser::ast::{
-    AccountName, Authentication, AuthenticationSecret, DropAccounts, PasswordOption, SetPassword, TlsRequirement,
-    UserDefinition, UserSpecification,
+    AccountName, Authentication, AuthenticationSecret, DropAccounts, PasswordOption, SetPassword,
+    TlsRequirement as Require, UserDefinition, UserSpecification,
 };
 use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, hash_password, is_well_formed};
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
@@ -98,56 +98,131 @@ fn apply(specification: &UserSpecification, definition: &UserDefinition, user: &
     if definition.comment.is_some() {
         return Err(Error::unsupported("COMMENT and ATTRIBUTE of users"));
     }
-    if let Some((name, _)) = definition.limits.iter().find(|(_, limit)| *limit > 0) {
-        return Err(Error::unsupported(name));
+    for (name, limit) in &definition.limits {
+        let limit = u32::try_from(*limit).unwrap_or(u32::MAX);
+        match name.as_str() {
+            "MAX_CONNECTIONS_PER_HOUR" => user.connects_per_hour_max = limit,
+            "MAX_USER_CONNECTIONS" => user.connections_max = limit,
+            _ if limit == 0 => {}
+            name => return Err(Error::unsupported(name)),
+        }
     }
-    definition.password_options.iter().try_for_each(check_password_option)?;
+    definition.password_options.iter().try_for_each(|option| apply_password_option(option, user))?;
+    if specification.discard_old_password {
+        user.old_authentication_string.clear();
+    }
     if let Some(authentication) = &specification.authentication {
         authenticate(authentication, user)?;
     }
-    match &definition.require {
-        None => {}
-        Some(TlsRequirement::None) => user.require_tls = false,
-        Some(TlsRequirement::Ssl) => user.require_tls = true,
-        Some(TlsRequirement::X509 | TlsRequirement::Specified { .. }) => {
-            return Err(Error::unsupported("REQUIRE of client certificates"));
-        }
+    if let Some(require) = &definition.require {
+        user.tls = tls_requirement(require);
     }
     if let Some(locked) = definition.locked {
         user.locked = locked;
+        user.lockout.unlocks = user.lockout.unlocks.wrapping_add(u32::from(!locked));
     }
     Ok(())
 }
 
+fn tls_requirement(require: &Require) -> TlsRequirement {
+    let text =
+        |bytes: &Option<Vec<u8>>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
+    match require {
+        Require::None => TlsRequirement::None,
+        Require::Ssl => TlsRequirement::Any,
+        Require::X509 => TlsRequirement::X509,
+        Require::Specified { subject, issuer, cipher } => {
+            match (text(subject), text(issuer), text(cipher)) {
+                // Names that are empty ask for nothing but a certificate.
+                (subject, issuer, cipher) if [&subject, &issuer, &cipher].iter().all(|part| part.is_empty()) => {
+                    TlsRequirement::X509
+                }
+                (subject, issuer, cipher) => TlsRequirement::Specified { subject, issuer, cipher },
+            }
+        }
+    }
+}
+
 /// Options that say what is the case anyway are accepted.
-fn check_password_option(option: &PasswordOption) -> Result<()> {
+fn apply_password_option(option: &PasswordOption, user: &mut User) -> Result<()> {
+    let lockout = &mut user.lockout;
     let name = match option {
+        PasswordOption::FailedLoginAttempts(attempts) => {
+            lockout.attempts = lockout_figure("FAILED_LOGIN_ATTEMPTS", *attempts)?;
+            lockout.unlocks = lockout.unlocks.wrapping_add(1);
+            return Ok(());
+        }
+        PasswordOption::LockTimeDays(days) => {
+            lockout.days = days.map(|days| lockout_figure("PASSWORD_LOCK_TIME", days)).transpose()?;
+            lockout.unlocks = lockout.unlocks.wrapping_add(1);
+            return Ok(());
+        }
         PasswordOption::ExpireDefault
         | PasswordOption::ExpireNever
         | PasswordOption::History(None | Some(0))
         | PasswordOption::ReuseIntervalDays(None | Some(0))
-        | PasswordOption::RequireCurrent(None | Some(false))
-        | PasswordOption::FailedLoginAttempts(0)
-        | PasswordOption::LockTimeDays(Some(0)) => return Ok(()),
+        | PasswordOption::RequireCurrent(None | Some(false)) => return Ok(()),
         PasswordOption::ExpireNow | PasswordOption::ExpireIntervalDays(_) => "PASSWORD EXPIRE",
         PasswordOption::History(_) => "PASSWORD HISTORY",
         PasswordOption::ReuseIntervalDays(_) => "PASSWORD REUSE INTERVAL",
         PasswordOption::RequireCurrent(_) => "PASSWORD REQUIRE CURRENT",
-        PasswordOption::FailedLoginAttempts(_) => "FAILED_LOGIN_ATTEMPTS",
-        PasswordOption::LockTimeDays(_) => "PASSWORD_LOCK_TIME",
     };
     Err(Error::unsupported(name))
 }
 
+/// Errors: 1064 beyond what MySQL takes.
+fn lockout_figure(name: &str, figure: u64) -> Result<u32> {
+    const GREATEST: u64 = 32_767;
+    match u32::try_from(figure) {
+        Ok(figure) if u64::from(figure) <= GREATEST => Ok(figure),
+        _ => Err(crate::ddl::errors::syntax(&format!("{name} {figure}"))),
+    }
+}
+
+/// RETAIN CURRENT PASSWORD, before the password changes. Errors: 3894, 3895.
+fn retain_password(user: &mut User, changes_plugin: bool) -> Result<()> {
+    let account = format!("{}'@'{}", user.user, user.host);
+    if user.authentication_string.is_empty() {
+        return Err(Error::new(
+            ErrorCode::SecondPasswordCannotBeEmpty,
+            format!("Empty password can not be retained as second password for user '{account}'."),
+        ));
+    }
+    if changes_plugin {
+        return Err(Error::new(
+            ErrorCode::PasswordCannotBeRetainedOnPluginChange,
+            format!(
+                "Current password can not be retained for user '{account}' because authentication plugin is being changed."
+            ),
+        ));
+    }
+    user.old_authentication_string = user.authentication_string.clone();
+    Ok(())
+}
+
+/// Of two passwords the old one is not kept when the new one is none.
+fn check_retained(user: &User) -> Result<()> {
+    if user.old_authentication_string.is_empty() || !user.authentication_string.is_empty() {
+        return Ok(());
+    }
+    let account = format!("{}'@'{}", user.user, user.host);
+    Err(Error::new(
+        ErrorCode::CurrentPasswordCannotBeRetained,
+        format!("Current password can not be retained for user '{account}' because new password is empty."),
+    ))
+}
+
 fn authenticate(authentication: &Authentication, user: &mut User) -> Result<()> {
+    let changes_plugin = authentication.plugin.as_ref().is_some_and(|plugin| *plugin != user.plugin);
     if authentication.retain_current {
-        return Err(Error::unsupported("RETAIN CURRENT PASSWORD"));
+        retain_password(user, changes_plugin)?;
     }
     if let Some(plugin) = &authentication.plugin {
         check_plugin(plugin)?;
-        if user.plugin != *plugin {
+        if changes_plugin {
             user.plugin = plugin.clone();
             user.authentication_string.clear();
+            user.old_authentication_string.clear();
         }
     }
     match &authentication.secret {
@@ -166,7 +241,7 @@ fn authenticate(authentication: &Authentication, user: &mut User) -> Result<()> 
         }
         Some(AuthenticationSecret::Random) => return Err(Error::unsupported("RANDOM PASSWORD")),
     }
-    Ok(())
+    if authentication.retain_current { check_retained(user) } else { Ok(()) }
 }
 
 pub fn drop(session: &mut Session, accounts: &DropAccounts) -> Result<Vec<Change>> {
@@ -219,9 +294,6 @@ pub fn rename(session: &mut Session, pairs: &[(AccountName, AccountName)]) -> Re
 }
 
 pub fn set_password(session: &mut Session, set: &SetPassword) -> Result<Vec<Change>> {
-    if set.retain_current {
-        return Err(Error::unsupported("RETAIN CURRENT PASSWORD"));
-    }
     let Some(password) = &set.password else { return Err(Error::unsupported("RANDOM PASSWORD")) };
     let key = account_key(session, set.account.as_ref().unwrap_or(&AccountName::CurrentUser))?;
     if key != session.state.account {
@@ -232,7 +304,13 @@ pub fn set_password(session: &mut Session, set: &SetPassword) -> Result<Vec<Chan
         return Err(Error::new(ErrorCode::PasswordNoMatch, "Can't find any matching row in the user table"));
     };
     let mut user = User::clone(user);
+    if set.retain_current {
+        retain_password(&mut user, false)?;
+    }
     user.authentication_string = hash_password(&user.plugin, password)?;
+    if set.retain_current {
+        check_retained(&user)?;
+    }
     Ok(vec![Change::PutUser(user)])
 }
 

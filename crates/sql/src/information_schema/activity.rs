@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use shoal_cluster::User;
+use shoal_cluster::{TlsRequirement, User};
 use shoal_types::Value;
 
 use super::CATALOG;
@@ -180,11 +180,26 @@ const USER_COLUMNS: &[Privileges] = &[
     Privileges::RELOAD,
     Privileges::SHUTDOWN,
     Privileges::PROCESS,
+    Privileges::FILE,
     Privileges::GRANT_OPTION,
-    Privileges::ALTER,
+    Privileges::REFERENCES,
     Privileges::INDEX,
+    Privileges::ALTER,
+    Privileges::SHOW_DATABASES,
     Privileges::SUPER,
+    Privileges::CREATE_TEMPORARY_TABLES,
+    Privileges::LOCK_TABLES,
+    Privileges::EXECUTE,
+    Privileges::REPLICATION_SLAVE,
+    Privileges::REPLICATION_CLIENT,
+    Privileges::CREATE_VIEW,
+    Privileges::SHOW_VIEW,
+    Privileges::CREATE_ROUTINE,
+    Privileges::ALTER_ROUTINE,
     Privileges::CREATE_USER,
+    Privileges::EVENT,
+    Privileges::TRIGGER,
+    Privileges::CREATE_TABLESPACE,
 ];
 
 /// Accounts without what they prove themselves with.
@@ -198,12 +213,29 @@ pub fn mysql_user(rows: &Rows<'_>) -> Vec<Vec<Value>> {
             .fold(Privileges::NONE, |set, (.., bits)| set.with(Privileges(*bits)));
         let mut row = row![&user.host, &user.user];
         row.extend(USER_COLUMNS.iter().map(|privilege| Value::str(letter(global.contains(*privilege)))));
+        let (ssl_type, subject, issuer, cipher) = match &user.tls {
+            TlsRequirement::None => ("", "", "", ""),
+            TlsRequirement::Any => ("ANY", "", "", ""),
+            TlsRequirement::X509 => ("X509", "", "", ""),
+            TlsRequirement::Specified { subject, issuer, cipher } => {
+                ("SPECIFIED", subject.as_str(), issuer.as_str(), cipher.as_str())
+            }
+        };
+        row.extend(row![ssl_type, cipher, issuer, subject]);
+        row.extend(row![0u64, 0u64, u64::from(user.connects_per_hour_max), u64::from(user.connections_max)]);
         row.extend(row![
-            if user.require_tls { "ANY" } else { "" },
             &user.plugin,
             Value::str(if user.authentication_string.is_empty() { "" } else { "<secret>" }),
             "N",
+            Value::Null,
+            Value::Null,
             letter(user.locked),
+            letter(global.contains(Privileges::CREATE_ROLE)),
+            letter(global.contains(Privileges::DROP_ROLE)),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
         ]);
         row
     };

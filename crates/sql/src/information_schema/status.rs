@@ -27,25 +27,64 @@ fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
     let uptime = server.uptime_s().to_string();
     let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed).to_string();
     let tables = server.node.catalog().databases.values().map(|database| database.tables.len()).sum::<usize>();
-    let (tls_version, cipher) = rows.shared.cipher.clone().unwrap_or_default();
-    vec![
+    let (compression, level) = rows.shared.compression.unwrap_or_default();
+    let mut found = vec![
         ("Aborted_connects", read(&server.aborted_connects)),
         ("Bytes_received", read(&server.traffic_received)),
         ("Bytes_sent", read(&server.traffic_sent)),
-        ("Compression", "OFF".to_owned()),
+        ("Caching_sha2_password_rsa_public_key", server.public_password_key()),
+        ("Compression", if rows.shared.compression.is_some() { "ON" } else { "OFF" }.to_owned()),
+        ("Compression_algorithm", compression.to_owned()),
+        ("Compression_level", level.to_string()),
         ("Connections", read(&server.connections)),
         ("Max_used_connections", server.max_used_connections.load(Ordering::Relaxed).to_string()),
         ("Open_tables", tables.to_string()),
         ("Shoal_query_log_lost", server.query_logs.lost().to_string()),
-        ("Ssl_accepts", read(&server.encrypted_connects)),
-        ("Ssl_cipher", cipher),
-        ("Ssl_finished_accepts", read(&server.encrypted_connects)),
-        ("Ssl_version", tls_version.to_owned()),
         ("Threads_connected", sessions.len().to_string()),
         ("Threads_created", read(&server.connections)),
         ("Threads_running", running.to_string()),
         ("Uptime", uptime.clone()),
         ("Uptime_since_flush_status", uptime),
+    ];
+    found.extend(of_tls(rows));
+    found
+}
+
+/// What rustls does not have (renegotiation, a cache of sessions: clients keep their tickets themselves) is zero.
+fn of_tls(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
+    let server = rows.server;
+    let session = rows.shared.tls.as_ref();
+    let accepts = server.encrypted_connects.load(Ordering::Relaxed);
+    let resumed = server.resumed_connects.load(Ordering::Relaxed);
+    let facts = server.tls_facts().unwrap_or_default();
+    let (depth, mode) = if facts.checks_clients { ("18446744073709551615", "5") } else { ("0", "0") };
+    let of_session = |value: &str| if session.is_some() { value.to_owned() } else { "0".to_owned() };
+    let variable = |name| server.global_text(name);
+    let zero = || "0".to_owned();
+    vec![
+        ("Current_tls_ca", variable("ssl_ca")),
+        ("Current_tls_cert", variable("ssl_cert")),
+        ("Current_tls_key", variable("ssl_key")),
+        ("Current_tls_version", variable("tls_version")),
+        ("Ssl_accept_renegotiates", zero()),
+        ("Ssl_accepts", accepts.to_string()),
+        ("Ssl_cipher", session.map(|tls| tls.cipher.clone()).unwrap_or_default()),
+        ("Ssl_cipher_list", if session.is_some() { facts.ciphers } else { String::new() }),
+        ("Ssl_client_connects", zero()),
+        ("Ssl_connect_renegotiates", zero()),
+        ("Ssl_ctx_verify_depth", depth.to_owned()),
+        ("Ssl_ctx_verify_mode", mode.to_owned()),
+        ("Ssl_finished_accepts", accepts.to_string()),
+        ("Ssl_finished_connects", zero()),
+        ("Ssl_server_not_after", facts.not_after),
+        ("Ssl_server_not_before", facts.not_before),
+        ("Ssl_session_cache_hits", resumed.to_string()),
+        ("Ssl_session_cache_misses", (accepts - resumed.min(accepts)).to_string()),
+        ("Ssl_session_cache_mode", "SERVER".to_owned()),
+        ("Ssl_sessions_reused", u8::from(session.is_some_and(|tls| tls.is_resumed)).to_string()),
+        ("Ssl_verify_depth", of_session(depth)),
+        ("Ssl_verify_mode", of_session(mode)),
+        ("Ssl_version", session.map(|tls| tls.version).unwrap_or_default().to_owned()),
     ]
 }
 

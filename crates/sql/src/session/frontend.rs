@@ -8,6 +8,7 @@ use shoal_types::{Charset, Collation, Result, Value};
 use super::Session;
 use super::logged::Ran;
 use super::state::SessionState;
+use super::tracking::Tracker;
 use crate::counters::Counter;
 use crate::execute::memory::Held;
 use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink, Summary};
@@ -162,6 +163,7 @@ impl FrontendSession for Session {
         self.state = SessionState::new(&self.info, self.state.account.clone(), &self.server.user_locks);
         self.state.database = database;
         self.next_transaction = Default::default();
+        self.tracker = Tracker::new(self.info.session_track, &self.variables);
         self.settings_changed();
         Ok(())
     }
@@ -171,9 +173,11 @@ impl FrontendSession for Session {
         if let Some(database) = &info.database {
             crate::databases::check_exists(&catalog, database)?;
         }
+        let account = crate::account::matching(&catalog, &info.user, &info.host);
+        self.account_slot = None;
+        self.account_slot = self.server.admit_account(&catalog, &account)?;
         self.info = info;
         self.reset().await?;
-        let account = crate::account::matching(&catalog, &self.info.user, &self.info.host);
         self.state = SessionState::new(&self.info, account, &self.server.user_locks);
         *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = self.info.database.clone();
         self.log_login("Change user");
@@ -182,6 +186,10 @@ impl FrontendSession for Session {
 
     fn status(&self) -> Summary {
         self.status_summary()
+    }
+
+    fn concluding_status(&mut self) -> Summary {
+        Summary { tracked: self.tracked(), ..self.status_summary() }
     }
 
     fn kill_signal(&self) -> Arc<KillSignal> {

@@ -150,7 +150,7 @@ impl Session {
             return;
         }
         let database = self.info.database.as_deref().unwrap_or_default();
-        let using = match (command, &self.info.cipher) {
+        let using = match (command, &self.info.tls) {
             ("Connect", Some(_)) => " using SSL/TLS",
             ("Connect", None) => " using TCP/IP",
             _ => "",

@@ -15,6 +15,7 @@ pub mod statement;
 pub mod statistics;
 #[cfg(test)]
 mod tests;
+pub mod tracking;
 pub mod transaction;
 
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ use shoal_parser::{Digester, LiteralToken, ParseError, ParseErrorKind, Parsed};
 use shoal_txn::Transaction;
 use shoal_types::{Error, ErrorCode, Outcome, Result, SqlType, Value};
 
+use crate::account::limits::AccountSlot;
 use crate::client_text;
 use crate::counters::{Counter, Counters};
 use crate::dml::InsertSource;
@@ -43,6 +45,7 @@ use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
 pub use shared::{Activity, SessionShared};
 use state::SessionState;
 use statistics::NodeStatistics;
+use tracking::Tracker;
 
 /// Bytes of a statement that the processlist keeps.
 const ACTIVITY_TEXT_MAX: usize = 65_536;
@@ -103,6 +106,10 @@ pub struct Session {
     pub memory: Rc<StatementMemory>,
     /// What the protocol server keeps of a large packet.
     packet_held: Option<Held>,
+    /// What the client is told of changes.
+    pub tracker: Tracker,
+    /// Its place among the connections of an account that has limits.
+    pub(crate) account_slot: Option<AccountSlot>,
 }
 
 impl Session {
@@ -112,11 +119,14 @@ impl Session {
         if let Some(database) = &info.database {
             crate::databases::check_exists(&catalog, database)?;
         }
+        let account = crate::account::matching(&catalog, &info.user, &info.host);
+        let account_slot = server.admit_account(&catalog, &account)?;
         let shared = Arc::new(SessionShared {
             id: info.connection_id,
             user: info.user.clone(),
             host: info.host.clone(),
-            cipher: info.cipher.clone(),
+            tls: info.tls.clone(),
+            compression: info.compression,
             database: Mutex::new(info.database.clone()),
             interrupt: Interrupt::of(&server.node),
             counters: Counters::default(),
@@ -131,11 +141,8 @@ impl Session {
             &server.globals.read().unwrap_or_else(PoisonError::into_inner),
             &info,
         );
-        let state = SessionState::new(
-            &info,
-            crate::account::matching(&catalog, &info.user, &info.host),
-            &server.user_locks,
-        );
+        let state = SessionState::new(&info, account, &server.user_locks);
+        let tracker = Tracker::new(info.session_track, &variables);
         let transaction = Transaction::new(Arc::clone(&server.node));
         let budget = Arc::clone(server.node.memory_budget());
         let memory = StatementMemory::new(Arc::clone(&budget));
@@ -168,6 +175,8 @@ impl Session {
             rows_sent: 0,
             memory,
             packet_held: None,
+            tracker,
+            account_slot,
         };
         session.log_login("Connect");
         Ok(session)
@@ -512,13 +521,14 @@ impl Session {
     }
 
     /// The OK packet's contents after a statement.
-    pub fn summary(&self, affected: u64, last_insert_id: u64, info: String, more: bool) -> Summary {
+    pub fn summary(&mut self, affected: u64, last_insert_id: u64, info: String, more: bool) -> Summary {
         Summary {
             affected_rows: affected,
             last_insert_id,
             warnings: u16::try_from(self.state.warning_count).unwrap_or(u16::MAX),
             info,
             more_results: more,
+            tracked: self.tracked(),
             ..self.status_summary()
         }
     }
@@ -527,6 +537,7 @@ impl Session {
     pub fn status_summary(&self) -> Summary {
         Summary {
             in_transaction: self.in_transaction(),
+            in_read_only_transaction: self.explicit_transaction && self.read_only,
             autocommit: self.variables.autocommit,
             no_backslash_escapes: self.variables.settings.sql_mode.no_backslash_escapes,
             ..Summary::default()

@@ -197,6 +197,7 @@ impl Session {
 
     /// PREPARE name FROM ...
     pub async fn prepare_named(&mut self, prepare: &ast::Prepare) -> Result<Affected> {
+        self.tracker.note_change();
         self.count(Counter::ComPrepareSql);
         self.clear_conditions();
         let text = match &prepare.source {

@@ -79,6 +79,7 @@ impl Session {
                 }
                 match done {
                     Done::Rows => {
+                        self.tracker.note_result();
                         let summary = self.summary(0, 0, String::new(), more);
                         sink.finish(&summary)
                     }
@@ -165,7 +166,7 @@ impl Session {
             self.state.warnings.clear();
             self.state.warning_count = 0;
         }
-        let summary = Summary { more_results: more, ..self.status_summary() };
+        let summary = Summary { more_results: more, tracked: self.tracked(), ..self.status_summary() };
         sink.finish(&summary)
     }
 

@@ -5,14 +5,16 @@ use std::time::Instant;
 
 use super::Interrupt;
 use crate::counters::Counters;
+use crate::frontend::TlsSession;
 
 /// A session as others know it.
 pub struct SessionShared {
     pub id: u32,
     pub user: String,
     pub host: String,
-    /// Protocol and cipher of TLS.
-    pub cipher: Option<(&'static str, String)>,
+    pub tls: Option<TlsSession>,
+    /// Name and level.
+    pub compression: Option<(&'static str, u8)>,
     pub database: Mutex<Option<String>>,
     pub interrupt: Interrupt,
     pub counters: Counters,

@@ -62,9 +62,7 @@ impl Session {
                 self.count(Counter::ComChangeDb);
                 self.use_database(&database.value)?;
                 self.clear_conditions();
-                let mut summary = self.summary(0, 0, String::new(), more);
-                summary.changed_database = Some(database.value.clone());
-                return sink.finish(&summary);
+                Affected::default()
             }
             Statement::Set(assignments) => {
                 self.count(Counter::ComSetOption);
@@ -153,7 +151,9 @@ impl Session {
                 if start.read_only == Some(false) {
                     self.check_writable()?;
                 }
+                let started = self.start_in_words(start.read_only, start.consistent_snapshot);
                 self.begin(start.read_only);
+                self.tracker.begin(started);
                 if start.consistent_snapshot {
                     self.transaction.settle_snapshot().await?;
                 }
@@ -180,7 +180,9 @@ impl Session {
     fn complete(&mut self, completion: &ast::Completion) {
         if completion.chain == Some(true) {
             let read_only = self.read_only;
+            let started = self.start_in_words(Some(read_only), false);
             self.begin(Some(read_only));
+            self.tracker.begin(started);
         }
         if completion.release == Some(true) {
             self.shared.interrupt.connection.kill();
@@ -196,6 +198,7 @@ impl Session {
         self.variables.collation_database =
             catalog.database(name).map_or(self.variables.collation_server, |database| database.collation);
         *self.shared.database.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(name.to_owned());
+        self.tracker.note_schema();
         self.settings_changed();
         Ok(())
     }

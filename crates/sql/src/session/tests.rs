@@ -70,8 +70,10 @@ fn session(server: &Arc<Server>) -> Session {
         local_files: false,
         ignore_space: false,
         interactive: false,
+        session_track: false,
         attributes: Vec::new(),
-        cipher: None,
+        tls: None,
+        compression: None,
     };
     Session::open(Arc::clone(server), info).unwrap()
 }

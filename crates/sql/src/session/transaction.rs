@@ -35,6 +35,9 @@ impl Session {
         if !self.explicit_transaction {
             self.transaction.begin(self.next_transaction.isolation.unwrap_or(self.variables.isolation));
         }
+        if self.tracker.follows_transactions() {
+            self.tracker.note_access(writes, has_tables);
+        }
         let timeout = std::time::Duration::from_secs(self.variables.innodb_lock_wait_timeout_s);
         self.transaction.set_lock_wait_timeout(timeout);
         self.transaction.start_statement();
@@ -64,6 +67,7 @@ impl Session {
         let next = std::mem::take(&mut self.next_transaction);
         self.read_only = read_only.or(next.read_only).unwrap_or(self.variables.transaction_read_only);
         self.transaction.begin(next.isolation.unwrap_or(self.variables.isolation));
+        self.tracker.begin(String::new());
         self.explicit_transaction = true;
         self.savepoints.clear();
     }

@@ -1,6 +1,6 @@
 //! SHOW CREATE and SHOW GRANTS: objects and accounts as the statements that make them.
 
-use shoal_cluster::User;
+use shoal_cluster::{TlsRequirement, User};
 use shoal_parser::ast::{AccountName, ObjectName, ShowCreate};
 use shoal_parser::{quote_identifier, quote_string};
 use shoal_types::{Collation, Error, ErrorCode, Result};
@@ -125,6 +125,20 @@ fn user(session: &Session, name: &AccountName) -> Result<Listing> {
     Ok(listing)
 }
 
+fn require_text(tls: &TlsRequirement) -> String {
+    match tls {
+        TlsRequirement::None => "NONE".to_owned(),
+        TlsRequirement::Any => "SSL".to_owned(),
+        TlsRequirement::X509 => "X509".to_owned(),
+        TlsRequirement::Specified { subject, issuer, cipher } => {
+            let parts = [("SUBJECT", subject), ("ISSUER", issuer), ("CIPHER", cipher)];
+            let given = parts.iter().filter(|(_, text)| !text.is_empty());
+            let quoted = |text: &str| String::from_utf8_lossy(&quote_string(text.as_bytes())).into_owned();
+            given.map(|(word, text)| format!("{word} {}", quoted(text))).collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
 fn create_user_text(user: &User) -> String {
     let secret = match &user.authentication_string[..] {
         b"" => String::new(),
@@ -136,13 +150,31 @@ fn create_user_text(user: &User) -> String {
             format!(" AS 0x{digits}")
         }
     };
+    let limits = [
+        (" MAX_CONNECTIONS_PER_HOUR", user.connects_per_hour_max),
+        (" MAX_USER_CONNECTIONS", user.connections_max),
+    ];
+    let given = limits.iter().filter(|(_, limit)| *limit > 0);
+    let mut limits: String = given.map(|(name, limit)| format!("{name} {limit}")).collect();
+    if !limits.is_empty() {
+        limits.insert_str(0, " WITH");
+    }
+    let mut lockout = String::new();
+    if user.lockout.attempts > 0 {
+        lockout.push_str(&format!(" FAILED_LOGIN_ATTEMPTS {}", user.lockout.attempts));
+    }
+    match user.lockout.days {
+        Some(0) => {}
+        Some(days) => lockout.push_str(&format!(" PASSWORD_LOCK_TIME {days}")),
+        None => lockout.push_str(" PASSWORD_LOCK_TIME UNBOUNDED"),
+    }
     format!(
-        "CREATE USER {}@{} IDENTIFIED WITH '{}'{secret} REQUIRE {} PASSWORD EXPIRE DEFAULT ACCOUNT {} PASSWORD HISTORY \
-         DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
+        "CREATE USER {}@{} IDENTIFIED WITH '{}'{secret} REQUIRE {}{limits} PASSWORD EXPIRE DEFAULT ACCOUNT {} PASSWORD HISTORY \
+         DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT{lockout}",
         quote_identifier(&user.user),
         quote_identifier(&user.host),
         user.plugin,
-        if user.require_tls { "SSL" } else { "NONE" },
+        require_text(&user.tls),
         if user.locked { "LOCK" } else { "UNLOCK" },
     )
 }

@@ -107,7 +107,9 @@ fn as_expression(definition: &Definition, text: &str, collation: shoal_types::Co
         Kind::Integer(..) => Expr::literal(Value::UInt(text.parse().unwrap_or(0)), SqlType::bigint(true)),
         Kind::Real => Expr::literal(Value::Double(text.parse().unwrap_or(0.0)), SqlType::double()),
         Kind::Text if text == "NULL" => Expr::null(),
-        Kind::Word(_) | Kind::Text | Kind::Engine => string_literal(text.as_bytes().to_vec(), collation),
+        Kind::Word(_) | Kind::Words(_) | Kind::Text | Kind::Engine => {
+            string_literal(text.as_bytes().to_vec(), collation)
+        }
     }
 }
 

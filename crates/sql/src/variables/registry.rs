@@ -23,6 +23,8 @@ pub enum Kind {
     Integer(u64, u64),
     /// One of these words; numbers choose by position.
     Word(&'static [&'static str]),
+    /// Some of these words, with commas between them.
+    Words(&'static [&'static str]),
     Text,
     /// A storage engine's name.
     Engine,
@@ -68,6 +70,11 @@ impl Definition {
                 let named = words.iter().find(|word| word.eq_ignore_ascii_case(text));
                 let chosen = named.or_else(|| text.parse::<usize>().ok().and_then(|position| words.get(position)));
                 chosen.map(|word| (*word).to_owned()).ok_or_else(|| self.wrong_value(text))
+            }
+            Kind::Words(words) => {
+                let known = |word: &str| words.iter().find(|known| known.eq_ignore_ascii_case(word)).copied();
+                let chosen: Option<Vec<_>> = text.split(',').map(|word| known(word.trim())).collect();
+                chosen.map(|words| words.join(",")).ok_or_else(|| self.wrong_value(text))
             }
             Kind::Text if self.name == "sql_mode" => Ok(super::sql_mode::SqlModes::parse(text)?.text()),
             Kind::Text if self.name == "log_output" => {
@@ -180,6 +187,10 @@ variables! {
     "big_tables" Both Kind::Switch, "OFF";
     "binlog_format" Both Kind::Word(&["MIXED", "STATEMENT", "ROW"]), "ROW";
     "bulk_insert_buffer_size" Both Kind::Integer(0, U64), "8388608";
+    "caching_sha2_password_auto_generate_rsa_keys" ReadOnly Kind::Switch, "ON";
+    "caching_sha2_password_digest_rounds" ReadOnly Kind::Integer(5000, 4_095_000), "5000";
+    "caching_sha2_password_private_key_path" ReadOnly Kind::Text, "private_key.pem";
+    "caching_sha2_password_public_key_path" ReadOnly Kind::Text, "public_key.pem";
     "character_set_client" Both Kind::Text, "utf8mb4";
     "character_set_connection" Both Kind::Text, "utf8mb4";
     "character_set_database" Both Kind::Text, "utf8mb4";
@@ -230,7 +241,7 @@ variables! {
     "handlersocket_timeout" ReadOnly Kind::Integer(1, 3600), "300";
     "handlersocket_verbose" Global Kind::Integer(0, 10_000), "10";
     "handlersocket_wrlock_timeout" ReadOnly Kind::Integer(0, 3600), "12";
-    "have_compress" ReadOnly Kind::Text, "NO";
+    "have_compress" ReadOnly Kind::Text, "YES";
     "have_openssl" ReadOnly Kind::Text, "DISABLED";
     "have_ssl" ReadOnly Kind::Text, "DISABLED";
     "hostname" ReadOnly Kind::Text, "localhost";
@@ -302,6 +313,7 @@ variables! {
     "pid_file" ReadOnly Kind::Text, "";
     "port" ReadOnly Kind::Integer(0, 65_535), "3306";
     "profiling" Both Kind::Switch, "OFF";
+    "protocol_compression_algorithms" Global Kind::Words(&["zlib", "zstd", "uncompressed"]), "zlib,zstd,uncompressed";
     "protocol_version" ReadOnly Kind::Integer(10, 10), "10";
     "query_alloc_block_size" Both Kind::Integer(1024, U32), "8192";
     "query_cache_size" ReadOnly Kind::Integer(0, U64), "0";
@@ -315,11 +327,11 @@ variables! {
     "secure_file_priv" ReadOnly Kind::Text, "NULL";
     "server_id" Global Kind::Integer(0, U32), "1";
     "server_uuid" ReadOnly Kind::Text, "00000000-0000-0000-0000-000000000001";
-    "session_track_gtids" Both Kind::Text, "OFF";
+    "session_track_gtids" Both Kind::Word(&["OFF", "OWN_GTID", "ALL_GTIDS"]), "OFF";
     "session_track_schema" Both Kind::Switch, "ON";
     "session_track_state_change" Both Kind::Switch, "OFF";
     "session_track_system_variables" Both Kind::Text, "time_zone,autocommit,character_set_client,character_set_results,character_set_connection";
-    "session_track_transaction_info" Both Kind::Text, "OFF";
+    "session_track_transaction_info" Both Kind::Word(&["OFF", "STATE", "CHARACTERISTICS"]), "OFF";
     "show_create_table_verbosity" Both Kind::Switch, "OFF";
     "skip_external_locking" ReadOnly Kind::Switch, "ON";
     "skip_name_resolve" ReadOnly Kind::Switch, "ON";

@@ -12,6 +12,7 @@ use super::registry::{self, Definition, Scope};
 use super::sql_mode::SqlModes;
 use crate::query_log;
 use crate::session::Session;
+use crate::session::tracking::SETTINGS_PREFIX;
 
 /// Runs the assignments of a SET statement in order.
 pub async fn run(session: &mut Session, assignments: &[SetAssignment]) -> Result<()> {
@@ -20,6 +21,7 @@ pub async fn run(session: &mut Session, assignments: &[SetAssignment]) -> Result
             SetAssignment::UserVariable { name, value } => {
                 for (value, sql_type) in session.evaluate(std::slice::from_ref(value)).await? {
                     session.state.set_user_variable(name, value, sql_type);
+                    session.tracker.note_change();
                 }
             }
             SetAssignment::Variable { variable, value } => set_variable(session, variable, value).await?,
@@ -181,6 +183,10 @@ fn assign_session(session: &mut Session, definition: &'static Definition, text: 
         _ => {}
     }
     session.variables.assign(definition, text)?;
+    if definition.name.starts_with(SETTINGS_PREFIX) {
+        session.tracker.configure(&session.variables);
+    }
+    session.tracker.note_variable(definition.name);
     session.settings_changed();
     Ok(())
 }
@@ -223,8 +229,15 @@ fn names(session: &mut Session, charset: Option<&str>, collation: Option<&str>) 
         None => charset.default_collation(),
     };
     session.variables.set_names(collation);
+    note_character_sets(session);
     session.settings_changed();
     Ok(())
+}
+
+fn note_character_sets(session: &mut Session) {
+    for name in ["character_set_client", "character_set_connection", "character_set_results"] {
+        session.tracker.note_variable(name);
+    }
 }
 
 fn character_set(session: &mut Session, charset: Option<&str>) -> Result<()> {
@@ -237,6 +250,7 @@ fn character_set(session: &mut Session, charset: Option<&str>) -> Result<()> {
     session.variables.settings.collation_connection = connection;
     session.variables.texts.insert("collation_connection", connection.name().to_owned());
     session.variables.texts.insert("character_set_connection", connection.charset().name().to_owned());
+    note_character_sets(session);
     session.settings_changed();
     Ok(())
 }

@@ -27,6 +27,43 @@ fn create_table_that_takes_time(client: &mut Client) {
     }
 }
 
+/// A table that was copied had a sequence of its own, which began anew for the other nodes.
+#[test]
+fn numbers_go_on_when_another_node_has_copied_the_table() {
+    let cluster = DevCluster::start(&["--data-nodes", "2", "--sql-nodes", "1"]);
+    let (mut writer, nodes) = (cluster.client(1), cluster.sql_nodes());
+    run(
+        &mut writer,
+        &[
+            "CREATE TABLE numbered (id BIGINT AUTO_INCREMENT PRIMARY KEY, c INT, d INT)",
+            "CREATE TABLE keyless (c INT, d INT)",
+        ],
+    );
+    for (round, alter) in ["DROP COLUMN d", "MODIFY c BIGINT", "ENGINE=InnoDB, FORCE"].into_iter().enumerate() {
+        for table in ["numbered", "keyless"] {
+            run(&mut writer, &[&format!("INSERT INTO {table} (c) VALUES (1),(2),(3),(4),(5)")]);
+            run(&mut cluster.client(2), &[&format!("ALTER TABLE {table} {alter}, ALGORITHM=COPY")]);
+            for &node in &nodes {
+                run(&mut cluster.client(node), &[&format!("INSERT INTO {table} (c) VALUES (6)")]);
+            }
+            let rows = writer.text(&format!("SELECT COUNT(*) FROM {table}")).unwrap();
+            assert_eq!(rows, [(8 * (round + 1)).to_string()], "{alter} of {table}");
+        }
+    }
+    let made_of_others = [
+        "CREATE TABLE selected AS SELECT c FROM keyless",
+        "CREATE TABLE selected_with_id (id INT AUTO_INCREMENT PRIMARY KEY) AS SELECT c FROM keyless",
+        "ALTER TABLE keyless ADD COLUMN id INT AUTO_INCREMENT PRIMARY KEY",
+    ];
+    for (table, definition) in ["selected", "selected_with_id", "keyless"].into_iter().zip(made_of_others) {
+        run(&mut cluster.client(2), &[definition]);
+        for &node in &nodes {
+            run(&mut cluster.client(node), &[&format!("INSERT INTO {table} (c) VALUES (7)")]);
+        }
+        assert_eq!(writer.text(&format!("SELECT COUNT(*) FROM {table}")).unwrap(), ["27"], "{definition}");
+    }
+}
+
 /// Moves something from one row to another; most pairs lie in partitions of two nodes.
 fn transfer(client: &mut Client, number: u64) -> Result<(), Error> {
     let (from, to) = (number % ROWS, (number * 7 + 3) % ROWS);

@@ -1,6 +1,7 @@
 //! Clusters of real processes under faults. Every test has a cluster of its own; they run after the tests of single servers.
 //! `cargo test -p shoal-system-tests --test cluster NAME` runs some.
 
+mod accounts;
 mod bench;
 mod client;
 mod commands;

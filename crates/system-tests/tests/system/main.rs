@@ -1,9 +1,11 @@
 //! The system tests, in one binary so that they share its build. `cargo test -p shoal-system-tests NAME` runs some.
 
 mod abuse;
+mod account_rules;
 mod accounts;
 mod charsets;
 mod clients;
+mod compression;
 mod config;
 mod crash;
 mod ddl_alter;
@@ -25,10 +27,13 @@ mod protocol;
 mod query_logs;
 mod read_only;
 mod rough;
+mod session_tracking;
+mod sha2_password;
 mod show_objects;
 mod sleep;
 mod status;
 mod storage_limits;
 mod tls;
+mod tls_accounts;
 mod user_locks;
 mod whitepaper;

@@ -19,6 +19,8 @@ pub struct PeerState {
     pub is_up: bool,
     /// Links that are up.
     pub links: usize,
+    /// Links that have ended since this process began; what was on its way on them may be lost.
+    pub links_lost: u64,
     /// What the first of them goes through.
     pub transporter: Option<Transporter>,
     /// The peer's process that was last connected; 0 before the first.
@@ -44,6 +46,7 @@ impl Peer {
             address: self.address.clone(),
             is_up: state.links > 0,
             links: state.links,
+            links_lost: state.links_lost,
             transporter,
             incarnation: state.incarnation,
             is_dead: state.dead_since.is_some(),

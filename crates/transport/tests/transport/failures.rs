@@ -118,6 +118,7 @@ fn a_refusal_that_a_process_on_the_way_may_have_made_is_no_proof_of_death() {
     one.recorder.expect(&[Event::Up(2, 200)]);
     drop(middlebox);
     two.recorder.expect(&[Event::Down(1, 100)]);
+    assert_eq!(two.transport.peer_state(NodeId(1)).unwrap().links_lost, 1);
     // Many attempts are refused before one comes through again.
     let refused = Instant::now();
     until("attempts were refused", || refused.elapsed() > Duration::from_millis(200));

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use shoal_sql::frontend::{
-    Account, ColumnFlags, ConnectInfo, Frontend, FrontendSession, KillSignal, Prepared, ResultColumn, ResultSink,
-    Summary,
+    Account, ColumnFlags, ConnectInfo, Frontend, FrontendSession, KillSignal, Lockout, Prepared, ResultColumn,
+    ResultSink, Summary, TlsRequirement, Tracked,
 };
 use shoal_types::password::{CACHING_SHA2_PASSWORD, NATIVE_PASSWORD, hash_password};
 use shoal_types::row::RowLayout;
@@ -93,7 +93,9 @@ fn account(user: &str, plugin: &str, password: &str) -> Account {
         plugin: plugin.into(),
         authentication_string: hash_password(plugin, password.as_bytes()).expect("a known plugin"),
         locked: false,
-        require_tls: false,
+        tls: TlsRequirement::None,
+        old_authentication_string: Vec::new(),
+        lockout: Lockout::default(),
     }
 }
 
@@ -105,6 +107,7 @@ pub struct Session {
     next_statement: u32,
     cursor_rows_left: u32,
     in_transaction: bool,
+    changed_database: Option<String>,
 }
 
 pub fn column(name: &str, sql_type: SqlType) -> ResultColumn {
@@ -155,6 +158,7 @@ impl Frontend for Fake {
             next_statement: 1,
             cursor_rows_left: 0,
             in_transaction: false,
+            changed_database: None,
         })
     }
 
@@ -391,6 +395,7 @@ impl FrontendSession for Session {
     async fn change_database(&mut self, database: &str) -> Result<()> {
         check_database(Some(database))?;
         self.info.database = Some(database.to_owned());
+        self.changed_database = Some(database.to_owned());
         Ok(())
     }
 
@@ -431,6 +436,14 @@ impl FrontendSession for Session {
 
     fn status(&self) -> Summary {
         self.summary()
+    }
+
+    fn concluding_status(&mut self) -> Summary {
+        let schema = self.changed_database.take();
+        Summary {
+            tracked: schema.map(|schema| Box::new(Tracked { schema: Some(schema), ..Tracked::default() })),
+            ..self.summary()
+        }
     }
 
     fn kill_signal(&self) -> Arc<KillSignal> {

@@ -175,7 +175,17 @@ async fn carry_out(
     hold: Option<&TableHold>,
 ) -> Result<Affected> {
     let Prepared { mut built, way, name, auto_increment } = prepared;
-    let counter = next_counter(session, table, auto_increment);
+    let present = match way {
+        Way::Instant | Way::InPlace => table.next_auto_increment.load(Ordering::Relaxed).max(1),
+        // The table gets another sequence, which goes on where this one is.
+        Way::Rebuild | Way::Copy => node.next_number(table).await?,
+    };
+    let counter = match auto_increment {
+        // It can be lowered only where there are no rows.
+        Some(asked) if session.transaction.row_count(table) == 0 => asked,
+        Some(asked) => asked.max(present),
+        None => present,
+    };
     built.schema.options.auto_increment = counter;
     let rows = match way {
         Way::Instant | Way::InPlace => {
@@ -193,16 +203,6 @@ async fn carry_out(
     };
     let info = format!("Records: {rows}  Duplicates: 0  Warnings: {}", session.state.warning_count);
     Ok(Affected { rows, info, ..Affected::default() })
-}
-
-/// The AUTO_INCREMENT value that comes next. It can be lowered only where there are no rows.
-fn next_counter(session: &Session, table: &Arc<Table>, asked: Option<u64>) -> u64 {
-    let present = table.next_auto_increment.load(Ordering::Relaxed).max(1);
-    match asked {
-        Some(asked) if session.transaction.row_count(table) == 0 => asked,
-        Some(asked) => asked.max(present),
-        None => present,
-    }
 }
 
 /// The dictionary changes, and with it indexes within the partitions. New unique indexes have their hidden tables filled first.
@@ -290,6 +290,12 @@ async fn by_copy(
     (schema.database, schema.name) = name.clone();
     let counter = schema.options.auto_increment;
     hidden.table.next_auto_increment.fetch_max(counter, Ordering::Relaxed);
+    if hidden.table.uses_sequence
+        && let Err(error) = node.report_numbers(&hidden.table).await
+    {
+        hidden.discard().await;
+        return Err(error);
+    }
     publish::change(node, |catalog| {
         check_target(catalog, table, &name)?;
         hold.map_or(Ok(()), |hold| hold.check(catalog))?;

@@ -1,0 +1,54 @@
+//! Accounts are the cluster's: what one node is told of them holds at every other.
+
+use shoal_system_tests::cluster::DevCluster;
+use shoal_system_tests::{Client, Error, Login};
+
+fn log_in(cluster: &DevCluster, id: u32, user: &str, password: &str) -> Result<Client, Error> {
+    let (host, port) = cluster.node(id).mysql.expect("the node takes clients");
+    Client::log_in(port, &Login { host, ..Login::user(user, password) })
+}
+
+#[test]
+fn rules_of_an_account_hold_at_every_node() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let mut client = cluster.client(1);
+    let native = "IDENTIFIED WITH mysql_native_password BY";
+    for sql in [
+        format!("CREATE USER tess {native} 'x' REQUIRE SUBJECT '/CN=tess'"),
+        format!("CREATE USER nina {native} 'one' FAILED_LOGIN_ATTEMPTS 2 PASSWORD_LOCK_TIME UNBOUNDED"),
+        format!("CREATE USER nora {native} 'x' WITH MAX_USER_CONNECTIONS 1"),
+        "ALTER USER nina IDENTIFIED BY 'two' RETAIN CURRENT PASSWORD".to_owned(),
+    ] {
+        client.execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let shown = |id: u32| {
+        ["tess", "nina", "nora"]
+            .map(|user| cluster.client(id).text(&format!("SHOW CREATE USER {user}")).unwrap().remove(0))
+    };
+    let expected = shown(1);
+    assert!(
+        expected[0].contains("REQUIRE SUBJECT '/CN=tess'") && expected[1].contains("PASSWORD_LOCK_TIME UNBOUNDED")
+    );
+    let errno = |id: u32, user: &str, password: &str| {
+        log_in(&cluster, id, user, password).err().map_or(0, |error| error.errno())
+    };
+    let holds = |id: u32| {
+        assert_eq!(shown(id), expected, "node {id}");
+        assert_eq!(errno(id, "tess", "x"), 1045, "node {id}: without TLS");
+        assert_eq!(
+            ["one", "two"].map(|password| errno(id, "nina", password)),
+            [0, 0],
+            "node {id}: both passwords"
+        );
+        let _only = log_in(&cluster, id, "nora", "x").unwrap();
+        assert_eq!(errno(id, "nora", "x"), 1226, "node {id}: one connection");
+    };
+    [1, 2].into_iter().for_each(holds);
+    // Wrong passwords are counted by each node, and unlocking is for all.
+    assert_eq!([errno(2, "nina", "no"), errno(2, "nina", "no"), errno(2, "nina", "two")], [1045, 3955, 3955]);
+    assert_eq!(errno(1, "nina", "two"), 0);
+    client.execute("ALTER USER nina ACCOUNT UNLOCK").unwrap();
+    assert_eq!(errno(2, "nina", "two"), 0);
+    cluster.kill_all_and_wait();
+    [1, 2].into_iter().for_each(holds);
+}
