@@ -83,10 +83,16 @@ pub async fn run<S: FrontendSession>(
             answer(reset, session, context);
         }
         command::STMT_SEND_LONG_DATA => send_long_data(body, session, context),
-        command::PING => answer(Ok(()), session, context),
+        command::PING => {
+            session.note_command("Ping");
+            answer(Ok(()), session, context);
+        }
         command::INIT_DB => init_database(body, session, context).await,
         command::FIELD_LIST => return field_list(body, session, context).await,
-        command::STATISTICS => context.output.packet(session.statistics().as_bytes()),
+        command::STATISTICS => {
+            session.note_command("Statistics");
+            context.output.packet(session.statistics().as_bytes());
+        }
         command::PROCESS_INFO => return query_text(b"SHOW PROCESSLIST", session, context).await,
         command::PROCESS_KILL => {
             let killed = match Payload::new(body).u32() {
@@ -97,6 +103,7 @@ pub async fn run<S: FrontendSession>(
         }
         command::SET_OPTION => set_option(body, session, context),
         command::RESET_CONNECTION => {
+            session.note_command("Reset Connection");
             context.scratch.forget_statements();
             let reset = session.reset().await.map_err(Refusal::from);
             answer(reset, session, context);

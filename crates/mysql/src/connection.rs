@@ -166,7 +166,10 @@ impl<F: Frontend> Connection<F> {
             };
             self.output.sequence = self.input.sequence;
             match code {
-                command::QUIT => return Ok(()),
+                command::QUIT => {
+                    session.note_command("Quit");
+                    return Ok(());
+                }
                 command::CHANGE_USER => self.change_user(body, session, &signal).await?,
                 _ => self.run_command(code, body, session, &signal).await?,
             }

@@ -132,7 +132,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let on_worker_start =
         handlersocket_server.clone().map(|server| Arc::new(move |_| server.start_worker()) as WorkerStart);
     let mysql_options = Options { workers: arguments.workers, spin, on_worker_start, tls: acceptor, password_key };
-    let mysql_server = start(Arc::new(SharedServer(server)), listeners, mysql_options)
+    let mysql_server = start(Arc::new(SharedServer(Arc::clone(&server))), listeners, mysql_options)
         .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
     let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open(' '))?;
     announce(address, &hs_ports);
@@ -142,6 +142,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         server.stop(DRAIN_PATIENCE);
     }
     mysql_server.stop(DRAIN_PATIENCE);
+    server.query_logs.stop();
     if let Some(path) = &arguments.mysql_socket {
         let _ = std::fs::remove_file(path);
     }

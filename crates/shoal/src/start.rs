@@ -163,6 +163,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         server.stop(DRAIN_PATIENCE);
     }
     mysql_server.stop(DRAIN_PATIENCE);
+    server.query_logs.stop();
     transport.stop();
     node.close().map_err(|error| error.message().to_owned())?;
     Ok(commanded)

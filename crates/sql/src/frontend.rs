@@ -339,6 +339,8 @@ pub trait FrontendSession {
     async fn kill(&mut self, connection_id: u32) -> Result<()>;
     /// COM_SET_OPTION.
     fn set_multi_statements(&mut self, on: bool);
+    /// A command that the session does not see came: for the general log, by MySQL's name.
+    fn note_command(&self, _command: &'static str) {}
     /// COM_RESET_CONNECTION: rolls back and resets session state, keeping user and connection.
     async fn reset(&mut self) -> Result<()>;
     /// COM_CHANGE_USER after the new user was authenticated.

@@ -3,6 +3,7 @@
 //! - `frontend`: the contract with protocols.
 //! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
+//! - `query_log`: the slow query log and the general log.
 //! - `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
@@ -19,6 +20,7 @@ pub mod frontend;
 pub mod information_schema;
 pub mod interfaces;
 pub mod plan;
+pub mod query_log;
 pub mod read_only;
 pub mod resolve;
 pub mod server;

@@ -12,6 +12,7 @@ use crate::account::bootstrap;
 use crate::account::limits::{AccountSlot, AccountUse};
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
+use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
 use crate::session::SessionShared;
 use crate::user_locks::UserLockTable;
@@ -53,6 +54,7 @@ pub struct Server {
     /// Counts of sessions that have ended.
     pub past: Mutex<Vec<u64>>,
     pub read_only: ReadOnly,
+    pub query_logs: QueryLogs,
     pub user_locks: Arc<UserLockTable>,
     pub account_use: Arc<AccountUse>,
     pub traffic_received: AtomicU64,
@@ -76,6 +78,7 @@ impl Server {
         Arc::new(Server {
             node,
             read_only: ReadOnly::of(&globals),
+            query_logs: QueryLogs::default(),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
@@ -98,10 +101,11 @@ impl Server {
         })
     }
 
-    /// What @@port and @@datadir say.
+    /// What @@port and @@datadir say. The query logs begin.
     pub fn set_listening(&self, port: u16, data_dir: &std::path::Path) {
         let directory = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
         let _ = self.listening.set((port, directory.display().to_string()));
+        self.query_logs.start(port, &directory, &self.globals.read().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// What ALTER INSTANCE RELOAD TLS and status variables ask; without it there is no TLS.

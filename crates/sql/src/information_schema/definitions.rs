@@ -2,7 +2,7 @@
 
 use shoal_types::{BaseType, Collation, SqlType, Value};
 
-use super::{Rows, activity, keys, objects, server_tables};
+use super::{Rows, activity, keys, objects, query_logs, server_tables};
 use crate::frontend::{ColumnFlags, ResultColumn};
 
 /// One virtual table.
@@ -28,7 +28,7 @@ impl Definition {
 
 /// Columns from their short description. Types: `v64` VARCHAR(64), `n64` the same for names that are told apart by case,
 /// `t` TEXT, `m` MEDIUMTEXT, `l` LONGTEXT, `i` INT, `u` INT UNSIGNED, `b` BIGINT, `U` BIGINT UNSIGNED, `d` DATETIME,
-/// `s` TIMESTAMP, `f` DOUBLE, `x` LONGBLOB; a `!` behind means NOT NULL.
+/// `s` TIMESTAMP, `S` TIMESTAMP(6), `T` TIME(6), `f` DOUBLE, `x` LONGBLOB; a `!` behind means NOT NULL.
 pub(crate) fn types_of(text: &str) -> Vec<ResultColumn> {
     text.split(',')
         .filter_map(|item| item.trim().rsplit_once(' '))
@@ -60,6 +60,8 @@ fn column(name: &str, kind: &str) -> ResultColumn {
         "U" => number(BaseType::BigInt, 20, true),
         "d" => SqlType::datetime(0),
         "s" => SqlType::new(BaseType::Timestamp),
+        "S" => SqlType { decimals: 6, ..SqlType::new(BaseType::Timestamp) },
+        "T" => SqlType { decimals: 6, ..SqlType::new(BaseType::Time) },
         _ => SqlType::double(),
     };
     ResultColumn {
@@ -136,6 +138,8 @@ tables! {
     "information_schema" "SESSION_STATUS" activity::session_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "information_schema" "SESSION_VARIABLES" activity::session_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "mysql" "db" activity::mysql_db: "Host v255!, Db n64!, User v32!, Privileges t!";
+    "mysql" "general_log" query_logs::general_log: "event_time S!, user_host m!, thread_id U!, server_id u!, command_type v64!, argument x!";
+    "mysql" "slow_log" query_logs::slow_log: "start_time S!, user_host m!, query_time T!, lock_time T!, rows_sent i!, rows_examined i!, db v512!, last_insert_id i!, insert_id i!, server_id u!, sql_text x!, thread_id U!";
     "mysql" "time_zone_name" none: "Name v64!, Time_zone_id u!";
     "mysql" "user" activity::mysql_user: "Host v255!, User v32!, Select_priv v1!, Insert_priv v1!, Update_priv v1!, Delete_priv v1!, Create_priv v1!, Drop_priv v1!, Reload_priv v1!, Shutdown_priv v1!, Process_priv v1!, File_priv v1!, Grant_priv v1!, References_priv v1!, Index_priv v1!, Alter_priv v1!, Show_db_priv v1!, Super_priv v1!, Create_tmp_table_priv v1!, Lock_tables_priv v1!, Execute_priv v1!, Repl_slave_priv v1!, Repl_client_priv v1!, Create_view_priv v1!, Show_view_priv v1!, Create_routine_priv v1!, Alter_routine_priv v1!, Create_user_priv v1!, Event_priv v1!, Trigger_priv v1!, Create_tablespace_priv v1!, ssl_type v9!, ssl_cipher t!, x509_issuer t!, x509_subject t!, max_questions u!, max_updates u!, max_connections u!, max_user_connections u!, plugin v64!, authentication_string t, password_expired v1!, password_last_changed s, password_lifetime u, account_locked v1!, Create_role_priv v1!, Drop_role_priv v1!, Password_reuse_history u, Password_reuse_time u, Password_require_current v1, User_attributes l";
     "performance_schema" "global_status" activity::global_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";

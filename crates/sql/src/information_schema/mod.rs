@@ -7,6 +7,7 @@
 //! - `definitions`: which tables there are, their columns, and who makes their rows; `cell`: values of rows.
 //! - `visibility`: what the reader may see.
 //! - `column`: a column's metadata in words; `objects`: databases, tables and columns; `keys`: indexes and constraints.
+//! - `query_logs`: `mysql.slow_log` and `mysql.general_log`.
 //! - `server_tables`: character sets, engines, plugins; `activity`: sessions, status, system variables, accounts.
 
 mod activity;
@@ -15,6 +16,7 @@ mod column;
 mod definitions;
 mod keys;
 mod objects;
+mod query_logs;
 mod server_tables;
 pub mod status;
 mod visibility;

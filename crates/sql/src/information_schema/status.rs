@@ -39,6 +39,7 @@ fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
         ("Connections", read(&server.connections)),
         ("Max_used_connections", server.max_used_connections.load(Ordering::Relaxed).to_string()),
         ("Open_tables", tables.to_string()),
+        ("Shoal_query_log_lost", server.query_logs.lost().to_string()),
         ("Threads_connected", sessions.len().to_string()),
         ("Threads_created", read(&server.connections)),
         ("Threads_running", running.to_string()),

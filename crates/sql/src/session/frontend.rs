@@ -1,10 +1,12 @@
 //! The session as protocols use it.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use shoal_types::{Charset, Collation, Result, Value};
 
 use super::Session;
+use super::logged::Ran;
 use super::state::SessionState;
 use super::tracking::Tracker;
 use crate::counters::Counter;
@@ -31,8 +33,9 @@ impl FrontendSession for Session {
         self.count(Counter::ComStmtPrepare);
         self.clear_conditions();
         let prepared = self.prepare_text(sql);
-        if let Err(error) = &prepared {
-            self.fail(error);
+        match &prepared {
+            Ok(prepared) => self.log_command("Prepare", &Ran::Prepared(prepared.statement_id, &[])),
+            Err(error) => self.fail(error),
         }
         prepared
     }
@@ -47,19 +50,24 @@ impl FrontendSession for Session {
         self.count(Counter::Queries);
         self.count(Counter::Questions);
         self.count(Counter::ComStmtExecute);
-        {
+        let began = {
             let text = self.statements.get(&statement_id).map_or(&b""[..], |prepared| &prepared.text);
-            self.begin_activity("Execute", text);
-        }
+            self.begin_activity("Execute", text)
+        };
+        self.begin_measuring();
+        let ran = Ran::Prepared(statement_id, parameters);
+        self.log_command("Execute", &ran);
         let outcome = match self.hold_values(parameters) {
             Ok(_held) => self.run_prepared(statement_id, parameters, cursor, false, sink).await,
             Err(error) => Err(error),
         };
+        let ended = Instant::now();
+        self.end_measuring(ended - began, outcome.as_ref().err(), &ran);
         if let Err(error) = outcome {
             self.fail(&error);
             sink.error(&error);
         }
-        self.end_activity();
+        self.end_activity(ended);
         Ok(())
     }
 
@@ -73,6 +81,7 @@ impl FrontendSession for Session {
 
     fn reset_statement(&mut self, statement_id: u32) -> Result<()> {
         self.count(Counter::ComStmtReset);
+        self.log_command("Reset stmt", &Ran::Prepared(statement_id, &[]));
         match self.statements.get_mut(&statement_id) {
             Some(prepared) => {
                 prepared.cursor = None;
@@ -84,6 +93,7 @@ impl FrontendSession for Session {
 
     fn close_statement(&mut self, statement_id: u32) {
         self.count(Counter::ComStmtClose);
+        self.log_command("Close stmt", &Ran::Text(b""));
         self.statements.remove(&statement_id);
     }
 
@@ -93,10 +103,12 @@ impl FrontendSession for Session {
 
     async fn change_database(&mut self, database: &str) -> Result<()> {
         self.count(Counter::ComChangeDb);
+        self.log_command("Init DB", &Ran::Text(database.as_bytes()));
         self.use_database(database)
     }
 
     async fn list_fields<S: ResultSink>(&mut self, table: &str, pattern: &str, sink: &mut S) -> Result<()> {
+        self.log_command("Field List", &Ran::Text(format!("{table} {pattern}").as_bytes()));
         let columns = crate::show::field_list(self, table, pattern);
         match columns {
             Ok(columns) => {
@@ -135,6 +147,10 @@ impl FrontendSession for Session {
         self.multi_statements = on;
     }
 
+    fn note_command(&self, command: &'static str) {
+        self.log_command(command, &Ran::Text(b""));
+    }
+
     async fn reset(&mut self) -> Result<()> {
         self.rollback();
         self.statements.clear();
@@ -164,6 +180,7 @@ impl FrontendSession for Session {
         self.reset().await?;
         self.state = SessionState::new(&self.info, account, &self.server.user_locks);
         *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = self.info.database.clone();
+        self.log_login("Change user");
         Ok(())
     }
 

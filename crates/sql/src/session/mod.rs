@@ -5,6 +5,7 @@
 
 mod frontend;
 pub mod interrupt;
+mod logged;
 pub mod plans;
 pub mod prepared;
 pub mod run;
@@ -39,6 +40,7 @@ use crate::resolve::{ResolveEnvironment, Statistics, SystemVariables};
 use crate::server::Server;
 use crate::variables::SessionVariables;
 pub use interrupt::Interrupt;
+use logged::Ran;
 use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
 pub use shared::{Activity, SessionShared};
 use state::SessionState;
@@ -96,6 +98,10 @@ pub struct Session {
     again_until: Option<tokio::time::Instant>,
     /// Raised by everything that changes how statements resolve: settings that plans depend on.
     pub settings_version: u64,
+    /// What was counted before the running statement, while the slow query log is on.
+    measured: Option<logged::Shares>,
+    /// Of the running statement.
+    pub rows_sent: u64,
     /// What statements and cursors keep.
     pub memory: Rc<StatementMemory>,
     /// What the protocol server keeps of a large packet.
@@ -141,7 +147,7 @@ impl Session {
         let budget = Arc::clone(server.node.memory_budget());
         let memory = StatementMemory::new(Arc::clone(&budget));
         server.enter(&shared);
-        Ok(Session {
+        let session = Session {
             multi_statements: info.multi_statements,
             tables_locked: false,
             server,
@@ -165,33 +171,40 @@ impl Session {
             is_past_beginning: false,
             again_until: None,
             settings_version: 0,
+            measured: None,
+            rows_sent: 0,
             memory,
             packet_held: None,
             tracker,
             account_slot,
-        })
+        };
+        session.log_login("Connect");
+        Ok(session)
     }
 
     pub fn count(&self, counter: Counter) {
         self.shared.counters.add(counter, 1);
     }
 
-    fn begin_activity(&self, command: &'static str, text: &[u8]) {
+    /// When it began.
+    fn begin_activity(&self, command: &'static str, text: &[u8]) -> Instant {
         self.transaction.note_turn();
+        let now = Instant::now();
         let mut activity = self.shared.activity.lock().unwrap_or_else(PoisonError::into_inner);
         self.shared.interrupt.forget_kill();
         activity.command = command;
-        activity.since = Instant::now();
+        activity.since = now;
         activity.state = "executing";
         activity.text.clear();
         activity.text.extend_from_slice(&text[..text.len().min(ACTIVITY_TEXT_MAX)]);
+        now
     }
 
-    fn end_activity(&self) {
+    fn end_activity(&self, now: Instant) {
         let mut activity = self.shared.activity.lock().unwrap_or_else(PoisonError::into_inner);
         activity.command = "Sleep";
         activity.state = "";
-        activity.since = Instant::now();
+        activity.since = now;
         activity.text.clear();
     }
 
@@ -212,10 +225,17 @@ impl Session {
         // Some clients send the terminator of their string along.
         let sql = sql.strip_suffix(b"\0").unwrap_or(sql);
         let sql = &*client_text::for_parser(sql, &self.variables.settings);
-        self.begin_activity("Query", sql);
+        let mut began = self.begin_activity("Query", sql);
         let mut position = Some(0);
         while let Some(start) = position {
-            match self.run_one(sql, start, sink).await {
+            self.begin_measuring();
+            let outcome = self.run_one(sql, start, sink).await;
+            let ended = Instant::now();
+            let (took, error) = (ended - began, outcome.as_ref().err());
+            let end = outcome.as_ref().ok().copied().flatten().unwrap_or(sql.len());
+            self.end_measuring(took, error, &Ran::Text(&sql[start..end]));
+            began = ended;
+            match outcome {
                 Ok(next) => position = next,
                 Err(error) => {
                     self.fail(&error);
@@ -224,7 +244,7 @@ impl Session {
                 }
             }
         }
-        self.end_activity();
+        self.end_activity(began);
         Ok(())
     }
 
@@ -251,8 +271,7 @@ impl Session {
         self.literals = literals;
         if cacheable {
             let key = PlanKey { digest: digest.hash, settings: self.settings_key() };
-            let more = digest.next.is_some();
-            let outcome = self.run_cacheable(sql, start, key, &parameters, more, sink).await;
+            let outcome = self.run_cacheable(sql, start, key, &parameters, digest.next, sink).await;
             parameters.clear();
             self.parameters = parameters;
             if outcome? {
@@ -280,6 +299,7 @@ impl Session {
             return Err(syntax_error(&shoal_parser::ParseError::new(ParseErrorKind::Syntax, sql, parsed.start)));
         }
         let next = parsed.next;
+        self.log_command("Query", &Ran::Text(&sql[start..next.unwrap_or(sql.len())]));
         let outcome = self.run_parsed(&parsed, next.is_some(), sink).await;
         if bulk_rows(&parsed.statement).is_some() {
             // Nobody waits for that.
@@ -325,14 +345,17 @@ impl Session {
         start: usize,
         key: PlanKey,
         parameters: &[Value],
-        more: bool,
+        next: Option<usize>,
         sink: &mut S,
     ) -> Result<bool> {
+        let more = next.is_some();
+        let text = &sql[start..next.unwrap_or(sql.len())];
         if let Some(plan) = self.plans.get(&key, self.server.node.catalog_version()).cloned() {
             if !temporal_parameters_are_valid(&plan, parameters, &self.variables.time_zone) {
                 return Ok(false);
             }
             self.count(Counter::PlanCacheHits);
+            self.log_command("Query", &Ran::Text(text));
             let outcome = self.run_plan(&plan, parameters, more, sink).await;
             return self.finish_or_retry(outcome).await;
         }
@@ -350,6 +373,7 @@ impl Session {
             return Ok(false);
         }
         self.count(Counter::PlanCacheMisses);
+        self.log_command("Query", &Ran::Text(text));
         let plan = Rc::new(plan);
         if plan.reusable {
             self.plans.put(key, Rc::clone(&plan), parameters.len(), sql.len() - start);

@@ -6,6 +6,7 @@ use shoal_expr::SessionValues;
 use shoal_parser::ast;
 use shoal_types::{Charset, Error, ErrorCode, Result, SqlType, Value};
 
+use super::logged::Ran;
 use super::plans::{self, Cursor, Plan, PreparedStatement};
 use super::{Session, syntax_error};
 use crate::client_text;
@@ -214,6 +215,7 @@ impl Session {
             self.statements.remove(&old);
         }
         let prepared = self.prepare_utf8(&text)?;
+        self.log_command("Prepare", &Ran::Prepared(prepared.statement_id, &[]));
         self.named_statements.insert(name, prepared.statement_id);
         Ok(Affected { info: "Statement prepared".to_owned(), ..Affected::default() })
     }
@@ -235,6 +237,7 @@ impl Session {
             .iter()
             .map(|variable| self.state.user_variable(variable).map_or(Value::Null, |(value, _)| value))
             .collect();
+        self.log_command("Execute", &Ran::Prepared(statement_id, &parameters));
         Box::pin(self.run_prepared(statement_id, &parameters, false, more, sink)).await
     }
 

@@ -159,6 +159,7 @@ impl Session {
         self.next_transaction = NextTransaction::default();
         self.shared.counters.add(crate::counters::Counter::HandlerReadKey, 1);
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
+        self.rows_sent = rows;
         self.state.found_rows = rows;
         self.state.row_count = -1;
         if self.state.warning_count > 0 {
@@ -204,6 +205,7 @@ impl Session {
                         Ok(ctx.found_rows)
                     })
                     .await;
+                self.rows_sent = consumer.inner.rows_sent;
                 self.is_past_beginning |= begun;
                 self.state.found_rows = found?;
                 self.state.row_count = -1;
@@ -335,6 +337,7 @@ impl Session {
         for row in rows {
             sink.row(row)?;
         }
+        self.rows_sent = rows.len() as u64;
         self.state.found_rows = rows.len() as u64;
         self.state.row_count = -1;
         let summary = self.summary(0, 0, String::new(), more);

@@ -82,7 +82,7 @@ impl Session {
             Statement::LockTables(_) | Statement::UnlockTables => self.lock_tables(statement).await?,
             Statement::Flush(_) => {
                 self.clear_conditions();
-                crate::show::flush(self, statement)?;
+                crate::show::flush(self, statement).await?;
                 Affected::default()
             }
             Statement::AlterInstance(what) if what.starts_with("RELOAD TLS") => {

@@ -15,6 +15,7 @@ use crate::account::{self, Privileges};
 use crate::execute::{Flow, RowConsumer};
 use crate::frontend::{ResultColumn, ResultSink};
 use crate::information_schema::{row, types_of};
+use crate::query_log::Log;
 use crate::session::Session;
 use crate::session::plans::PlanKind;
 
@@ -191,8 +192,9 @@ async fn read_table(session: &mut Session, name: &ObjectName, items: &str, hint:
     Ok(summed)
 }
 
-/// FLUSH. What it would write or reread is always in step already; STATUS moves the session's counts to the server's.
-pub fn flush(session: &mut Session, statement: &Statement) -> Result<()> {
+/// FLUSH. What it would write or reread is always in step already, but for the files of the query logs; STATUS moves the session's
+/// counts to the server's.
+pub async fn flush(session: &mut Session, statement: &Statement) -> Result<()> {
     let Statement::Flush(flush) = statement else { return Ok(()) };
     account::require_global(session, Privileges::RELOAD)?;
     for option in &flush.what {
@@ -203,6 +205,12 @@ pub fn flush(session: &mut Session, statement: &Statement) -> Result<()> {
             FlushOption::Tables { for_export: true, .. } => {
                 return Err(Error::unsupported("FLUSH TABLES ... FOR EXPORT"));
             }
+            FlushOption::Logs => {
+                session.server.query_logs.reopen(Log::Slow).await;
+                session.server.query_logs.reopen(Log::General).await;
+            }
+            FlushOption::SlowLogs => session.server.query_logs.reopen(Log::Slow).await,
+            FlushOption::GeneralLogs => session.server.query_logs.reopen(Log::General).await,
             FlushOption::Status => {
                 let counters = &session.shared.counters;
                 let mut past = session.server.past.lock().unwrap_or_else(PoisonError::into_inner);

@@ -42,6 +42,11 @@ pub struct SessionVariables {
     pub max_error_count: usize,
     pub wait_timeout_s: u64,
     pub sql_safe_updates: bool,
+    /// long_query_time.
+    pub long_query_time_micros: u64,
+    pub min_examined_row_limit: u64,
+    /// The general log says nothing of this session.
+    pub sql_log_off: bool,
     pub auto_increment_increment: u64,
     pub auto_increment_offset: u64,
     /// SET insert_id: what the next INSERT generates first.
@@ -74,6 +79,9 @@ impl SessionVariables {
             max_error_count: 1024,
             wait_timeout_s: 28_800,
             sql_safe_updates: false,
+            long_query_time_micros: 10_000_000,
+            min_examined_row_limit: 0,
+            sql_log_off: false,
             auto_increment_increment: 1,
             auto_increment_offset: 1,
             insert_id: None,

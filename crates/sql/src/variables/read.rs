@@ -7,6 +7,7 @@ use shoal_parser::ast::{SystemVariable, VariableScope};
 use shoal_types::{Error, ErrorCode, Result, SqlType, Value};
 
 use super::registry::{self, Definition, Kind, Scope};
+use crate::query_log::Log;
 use crate::resolve::SystemVariables;
 use crate::resolve::expression::string_literal;
 use crate::session::Session;
@@ -30,11 +31,18 @@ impl Session {
         self.server.globals.read().unwrap_or_else(PoisonError::into_inner).text(definition)
     }
 
+    fn log_path(&self, log: Log) -> Option<String> {
+        let globals = self.server.globals.read().unwrap_or_else(PoisonError::into_inner);
+        self.server.query_logs.path(log, &globals).map(|path| path.display().to_string())
+    }
+
     /// Variables whose value is kept elsewhere.
     fn live_text(&self, name: &str, global: bool) -> Option<String> {
         Some(match name {
             "port" => self.server.listening()?.0.to_string(),
             "datadir" => self.server.listening()?.1.clone(),
+            "slow_query_log_file" => self.log_path(Log::Slow)?,
+            "general_log_file" => self.log_path(Log::General)?,
             "warning_count" => self.state.warning_count.to_string(),
             "error_count" => {
                 let is_error = |warning: &&shoal_types::Warning| warning.level == shoal_types::WarningLevel::Error;

@@ -77,12 +77,19 @@ impl Definition {
                 chosen.map(|words| words.join(",")).ok_or_else(|| self.wrong_value(text))
             }
             Kind::Text if self.name == "sql_mode" => Ok(super::sql_mode::SqlModes::parse(text)?.text()),
+            Kind::Text if self.name == "log_output" => {
+                crate::query_log::settings::outputs(text).ok_or_else(|| self.wrong_value(text))
+            }
             Kind::Text => Ok(text.to_owned()),
             Kind::Engine => match engine::canonical(text) {
                 Some(name) => Ok(name.to_owned()),
                 None => Err(engine::unknown(text)),
             },
             Kind::Real => match text.trim().parse::<f64>() {
+                Ok(number) if number.is_nan() => Err(self.wrong_value(text)),
+                Ok(number) if self.name == "long_query_time" => {
+                    Ok(format!("{:.6}", number.clamp(0.0, LONG_QUERY_TIME_MAX_S)))
+                }
                 Ok(number) => Ok(format!("{number:.6}")),
                 Err(_) => Err(self.wrong_value(text)),
             },
@@ -154,6 +161,8 @@ fn distance(left: &str, right: &str) -> usize {
 }
 
 const U32: u64 = u32::MAX as u64;
+/// A year.
+const LONG_QUERY_TIME_MAX_S: f64 = 31_536_000.0;
 const U64: u64 = u64::MAX;
 const DEFAULT_MODES: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
 const ISOLATION: Kind = Kind::Word(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]);
@@ -210,6 +219,7 @@ variables! {
     "flush" Global Kind::Switch, "OFF";
     "foreign_key_checks" Both Kind::Switch, "ON";
     "general_log" Global Kind::Switch, "OFF";
+    "general_log_file" Global Kind::Text, "";
     "group_concat_max_len" Both Kind::Integer(4, U64), "1024";
     "gtid_mode" ReadOnly Kind::Text, "OFF";
     "handlersocket_accept_balance" ReadOnly Kind::Integer(0, 10_000), "0";
@@ -260,6 +270,9 @@ variables! {
     "log_bin" ReadOnly Kind::Switch, "OFF";
     "log_error" ReadOnly Kind::Text, "stderr";
     "log_output" Global Kind::Text, "FILE";
+    "log_queries_not_using_indexes" Global Kind::Switch, "OFF";
+    "log_slow_admin_statements" Global Kind::Switch, "OFF";
+    "log_slow_extra" Global Kind::Switch, "OFF";
     "long_query_time" Both Kind::Real, "10.000000";
     "low_priority_updates" Both Kind::Switch, "OFF";
     "lower_case_file_system" ReadOnly Kind::Switch, "OFF";
@@ -275,6 +288,7 @@ variables! {
     "max_prepared_stmt_count" Global Kind::Integer(0, 4_194_304), "16382";
     "max_sort_length" Both Kind::Integer(4, 8_388_608), "1024";
     "max_user_connections" Both Kind::Integer(0, U32), "0";
+    "min_examined_row_limit" Both Kind::Integer(0, U64), "0";
     "ndb_autoincrement_prefetch_sz" Both Kind::Integer(1, 65_536), "512";
     "ndb_batch_size" Both Kind::Integer(0, U32), "32768";
     "ndb_force_send" Both Kind::Switch, "ON";
@@ -323,6 +337,7 @@ variables! {
     "skip_name_resolve" ReadOnly Kind::Switch, "ON";
     "skip_networking" ReadOnly Kind::Switch, "OFF";
     "slow_query_log" Global Kind::Switch, "OFF";
+    "slow_query_log_file" Global Kind::Text, "";
     "socket" ReadOnly Kind::Text, "";
     "sort_buffer_size" Both Kind::Integer(32_768, U64), "262144";
     "sql_auto_is_null" Both Kind::Switch, "OFF";

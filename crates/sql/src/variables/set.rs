@@ -10,6 +10,7 @@ use shoal_types::{Charset, Collation, Error, ErrorCode, Result, TimeZone, Value}
 use super::SessionVariables;
 use super::registry::{self, Definition, Scope};
 use super::sql_mode::SqlModes;
+use crate::query_log;
 use crate::session::Session;
 use crate::session::tracking::SETTINGS_PREFIX;
 
@@ -111,8 +112,14 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
     if global {
         crate::account::check_admin(session, "SYSTEM_VARIABLES_ADMIN")?;
         check_no_transaction(session, definition.name)?;
+        if query_log::settings::concerns(definition.name) {
+            return query_log_variable(session, definition, &text).await;
+        }
         session.server.globals.write().unwrap_or_else(PoisonError::into_inner).assign(definition, &text)?;
         return global_effect(session, definition.name, &text);
+    }
+    if definition.name == "sql_log_off" {
+        crate::account::check_admin(session, "SYSTEM_VARIABLES_ADMIN")?;
     }
     let committed = definition.name == "autocommit" && !session.variables.autocommit;
     assign_session(session, definition, &text)?;
@@ -120,6 +127,27 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
         session.commit().await?;
     }
     Ok(())
+}
+
+/// SET GLOBAL of what the query logs follow: their files are open before the variable has its value.
+///
+/// # Errors
+/// 1231: the value is none, or the file cannot be written; the error log says why.
+async fn query_log_variable(session: &Session, definition: &'static Definition, text: &str) -> Result<()> {
+    let logs = &session.server.query_logs;
+    let _one_after_another = logs.changing.lock().await;
+    let is_configuration = |text: &str| text.ends_with(".cnf") || text.ends_with(".ini");
+    if definition.name.ends_with("_file") && is_configuration(&text.to_ascii_lowercase()) {
+        return Err(definition.wrong_value(text));
+    }
+    let old = session.server.globals.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut new = old.clone();
+    new.assign(definition, text)?;
+    if let Err(error) = logs.change(&old, &new).await {
+        let refused = definition.wrong_value(text);
+        return Err(Error::new(ErrorCode::WrongValueForVar, format!("{} ({error})", refused.message())));
+    }
+    session.server.globals.write().unwrap_or_else(PoisonError::into_inner).assign(definition, text)
 }
 
 fn default_text(session: &Session, definition: &'static Definition, global: bool) -> String {
@@ -283,6 +311,12 @@ pub fn apply(variables: &mut SessionVariables, name: &str, text: &str) -> Result
         "max_error_count" => variables.max_error_count = number() as usize,
         "wait_timeout" => variables.wait_timeout_s = number(),
         "sql_safe_updates" => variables.sql_safe_updates = on,
+        "long_query_time" => {
+            let seconds: f64 = text.parse().unwrap_or(0.0);
+            variables.long_query_time_micros = (seconds * 1e6).round() as u64;
+        }
+        "min_examined_row_limit" => variables.min_examined_row_limit = number(),
+        "sql_log_off" => variables.sql_log_off = on,
         "auto_increment_increment" => variables.auto_increment_increment = number(),
         "auto_increment_offset" => variables.auto_increment_offset = number(),
         "div_precision_increment" => settings.div_precision_increment = number() as u8,

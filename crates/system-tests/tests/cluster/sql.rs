@@ -142,3 +142,21 @@ fn rows_without_a_primary_key_are_numbered_one_by_one_and_all_kept() {
     }
     assert_eq!(other.text("SELECT COUNT(*), COUNT(DISTINCT n) FROM t").unwrap(), ["203,203"]);
 }
+
+#[test]
+fn every_node_has_query_logs_of_its_own() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(
+        &mut one,
+        &["SET GLOBAL slow_query_log=ON", "SET long_query_time=0", "CREATE TABLE t (id INT PRIMARY KEY)"],
+    );
+    run(&mut other, &["SET long_query_time=0", "INSERT INTO t VALUES (1)", "FLUSH LOGS"]);
+    run(&mut one, &["INSERT INTO t VALUES (2)", "FLUSH LOGS"]);
+    let path = |client: &mut Client| client.text("SELECT @@slow_query_log_file").unwrap().concat();
+    let text = std::fs::read_to_string(path(&mut one)).unwrap();
+    assert!(text.contains("use test;\n") && text.contains("\nINSERT INTO t VALUES (2);\n"), "{text}");
+    assert!(!text.contains("VALUES (1)"), "{text}");
+    assert_ne!(path(&mut one), path(&mut other));
+    assert!(!std::path::Path::new(&path(&mut other)).exists());
+}

@@ -1,0 +1,101 @@
+//! What the system variables say of the logs, as statements look at it: one number.
+
+use std::path::{Path, PathBuf};
+
+use super::writer::Log;
+use crate::variables::Globals;
+
+pub const SLOW: u32 = 1;
+pub const GENERAL: u32 = 2;
+pub const TO_FILE: u32 = 4;
+pub const TO_TABLE: u32 = 8;
+pub const EXTRA: u32 = 16;
+pub const WITHOUT_INDEX: u32 = 32;
+pub const ADMINISTRATIVE: u32 = 64;
+
+/// The global variables that the logs follow.
+const VARIABLES: &[&str] = &[
+    "general_log",
+    "general_log_file",
+    "log_output",
+    "log_queries_not_using_indexes",
+    "log_slow_admin_statements",
+    "log_slow_extra",
+    "slow_query_log",
+    "slow_query_log_file",
+];
+
+/// Whether the logs follow this global variable.
+pub fn concerns(variable: &str) -> bool {
+    VARIABLES.contains(&variable)
+}
+
+/// The settings as bits. A log without an output is off.
+pub fn bits(globals: &Globals) -> u32 {
+    let outputs = globals.named_text("log_output");
+    let goes_to =
+        |output| outputs.split(',').all(|word| word != "NONE") && outputs.split(',').any(|word| word == output);
+    let to = [(goes_to("FILE"), TO_FILE), (goes_to("TABLE"), TO_TABLE)];
+    let outputs = to.iter().filter(|(on, _)| *on).fold(0, |bits, (_, bit)| bits | bit);
+    if outputs == 0 {
+        return 0;
+    }
+    let switches = [
+        ("slow_query_log", SLOW),
+        ("general_log", GENERAL),
+        ("log_slow_extra", EXTRA),
+        ("log_queries_not_using_indexes", WITHOUT_INDEX),
+        ("log_slow_admin_statements", ADMINISTRATIVE),
+    ];
+    switches.iter().filter(|(name, _)| globals.is_on(name)).fold(outputs, |bits, (_, bit)| bits | bit)
+}
+
+/// `log_output` as it is shown: known words, each once, in MySQL's order. `None`: there are others.
+pub fn outputs(text: &str) -> Option<String> {
+    let named: Vec<String> = text.split(',').map(|word| word.trim().to_ascii_uppercase()).collect();
+    let known = ["NONE", "FILE", "TABLE"];
+    if text.trim().is_empty() || !named.iter().all(|word| known.contains(&word.as_str())) {
+        return None;
+    }
+    Some(known.into_iter().filter(|word| named.iter().any(|name| name == word)).collect::<Vec<_>>().join(","))
+}
+
+/// Where a log's file lies: what the variable says, beside the data if that is relative, or MySQL's default name.
+pub fn path(log: Log, said: &str, data_dir: &Path) -> PathBuf {
+    match (log, said) {
+        (Log::Slow, "") => data_dir.join(format!("{}-slow.log", host_name())),
+        (Log::General, "") => data_dir.join(format!("{}.log", host_name())),
+        (_, said) => data_dir.join(said),
+    }
+}
+
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    // MySQL's names end at the first dot.
+    let name = name.trim().split('.').next().unwrap_or_default().replace('/', "_");
+    if name.is_empty() { "shoal".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_lists_of_known_words() {
+        assert_eq!(outputs("table,file").as_deref(), Some("FILE,TABLE"));
+        assert_eq!(outputs("none").as_deref(), Some("NONE"));
+        assert_eq!(outputs("FILE,disk"), None);
+        assert_eq!(outputs(""), None);
+    }
+
+    #[test]
+    fn no_output_is_a_log_that_is_off() {
+        let mut globals = Globals::default();
+        globals.set_at_start("slow_query_log", "ON").unwrap();
+        assert_eq!(bits(&globals), SLOW | TO_FILE);
+        globals.set_at_start("log_output", "NONE,FILE").unwrap();
+        assert_eq!(bits(&globals), 0);
+        globals.set_at_start("log_output", "TABLE").unwrap();
+        assert_eq!(bits(&globals), SLOW | TO_TABLE);
+    }
+}
