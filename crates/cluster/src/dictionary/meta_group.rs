@@ -27,7 +27,7 @@ use crate::dictionary::meta_state::{BeingFilled, WantedToken};
 use crate::dictionary::metadata_lock::ExclusiveTables;
 use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
-use crate::membership::messages::{Ask, ChangeCatalog, ExclusiveTablesOf, LockTokens, ServiceReply};
+use crate::membership::messages::{Ask, CatalogAt, ChangeCatalog, ExclusiveTablesOf, LockTokens, ServiceReply};
 use crate::membership::peers::Membership;
 use crate::membership::requests::{Patience, REQUEST_TIMEOUT, RETRY_AFTER};
 
@@ -313,6 +313,23 @@ impl Dictionary {
         Err(unknown)
     }
 
+    /// Those of the nodes have this version that this node reaches.
+    pub(crate) async fn have_catalog_at(&self, version: u64, nodes: &[NodeId]) -> Result<()> {
+        let (cluster, ..) = self.meta_state()?;
+        for &node in nodes.iter().filter(|&&node| cluster.is_member(node)) {
+            if !cluster.is_up(node) {
+                continue;
+            }
+            let followed = cluster.ask_within(node, Ask::AwaitCatalog(version), FOLLOW_ROUND).await;
+            if let Err(error) = followed
+                && cluster.is_up(node)
+            {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     async fn have_catalog_everywhere(&self, version: u64) -> Result<()> {
         let (cluster, _, partitions) = self.meta_state()?;
         let (keeps_tables, patience) = (self.keeps_tables(), self.patience());
@@ -334,6 +351,12 @@ impl Dictionary {
                     // A native client follows when its program lets it; until then partitions refuse what it plans.
                     Err(_) => behind |= is_member && cluster.is_up(node),
                 }
+            }
+            let unreached: Vec<u32> = cluster.members_down().map(|node| node.0).collect();
+            if !behind && !unreached.is_empty() {
+                // Whom this node has lost sight of may serve others all the same.
+                let ask = Ask::AwaitCatalogAt(CatalogAt { version, nodes: unreached });
+                behind = self.ask_meta_leader(cluster, ask).await.is_err();
             }
             if !behind && covered.iter().all(|&covered| covered) {
                 return Ok(());

@@ -58,9 +58,20 @@ pub(crate) enum Ask {
     /// Tables that statements of the node are filling and nobody else sees yet; in the reply's tokens.
     #[prost(bool, tag = "17")]
     TablesBeingFilled(bool),
+    /// To see to it that nodes which the asker does not reach have a version of the dictionary, if they are reached here.
+    #[prost(message, tag = "18")]
+    AwaitCatalogAt(CatalogAt),
     /// A place in the cluster, for a native client.
     #[prost(bool, tag = "20")]
     Join(bool),
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct CatalogAt {
+    #[prost(uint64, tag = "1")]
+    pub version: u64,
+    #[prost(uint32, repeated, tag = "2")]
+    pub nodes: Vec<u32>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

@@ -83,6 +83,14 @@ impl Membership {
         members.into_iter().chain([self.options.me])
     }
 
+    /// The nodes with a role that this one does not reach.
+    pub(crate) fn members_down(&self) -> impl Iterator<Item = NodeId> + use<> {
+        let up: Vec<NodeId> = self.members_up().collect();
+        let members = self.options.nodes.iter().filter(|node| node.roles != Roles::default()).map(|node| node.id);
+        let down: Vec<NodeId> = members.filter(|node| !up.contains(node)).collect();
+        down.into_iter()
+    }
+
     /// Enough of the partition's nodes are up to choose a leader.
     pub(crate) fn majority_is_up(&self, partition: u32) -> bool {
         let voters = self.options.placement(partition).voters();

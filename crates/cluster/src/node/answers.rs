@@ -80,6 +80,10 @@ impl Node {
                 let partitions = self.have_catalog(version).await?;
                 Ok(ServiceReply { partitions, ..ServiceReply::default() })
             }
+            Ask::AwaitCatalogAt(wanted) => {
+                let nodes: Vec<NodeId> = wanted.nodes.into_iter().map(NodeId).collect();
+                self.have_catalog_at(wanted.version, &nodes).await.map(|()| ServiceReply::default())
+            }
             Ask::Sequence(block) => self.sequence_block(&block).await.map(ServiceReply::value),
             Ask::Checkpoint(piece) => self.take_checkpoint_piece(from, piece).await,
             Ask::Command(command) => self.management_command(command).await.map(ServiceReply::text),

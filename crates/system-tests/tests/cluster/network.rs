@@ -101,3 +101,23 @@ fn connections_that_are_reset_under_load_and_definitions_are_survived() {
     definitions.finish();
     check(&cluster, &workload.finish());
 }
+
+/// Whom the node of a definition had just lost sight of went on without the new table.
+#[test]
+fn definitions_are_awaited_at_nodes_that_only_others_reach() {
+    let Some((network, cluster)) = start() else { return };
+    let (mut definer, mut reader) = (cluster.client(1), cluster.client(4));
+    for round in 0..10 {
+        for (from, to) in [(1, 4), (4, 1)] {
+            network.spoil(from, to, Verdict::Reject);
+        }
+        network.reset(1, 4);
+        for number in 0..10 {
+            let table = format!("seen_{round}_{number}");
+            definer.execute(&format!("CREATE TABLE {table} (id INT PRIMARY KEY)")).unwrap();
+            let columns = reader.text(&format!("SHOW COLUMNS FROM {table}")).unwrap();
+            assert_eq!(columns.len(), 1, "{columns:?}");
+        }
+        network.heal();
+    }
+}
