@@ -7,7 +7,7 @@ use shoal_types::{Error, ErrorCode, Outcome, Result};
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20")]
     pub ask: Option<Ask>,
 }
 
@@ -370,4 +370,21 @@ pub(crate) struct PlacedPartition {
     pub replicas: Vec<u32>,
     #[prost(uint32, optional, tag = "2")]
     pub witness: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+
+    use super::*;
+
+    /// The list of tags lacked a new one: whoever sent it was cut off.
+    #[test]
+    fn the_newest_requests_can_be_read() {
+        let at = CatalogAt { version: 7, nodes: vec![4, 5] };
+        for ask in [Ask::AwaitCatalogAt(at), Ask::TablesBeingFilled(true), Ask::Join(true)] {
+            let service = Service { ask: Some(ask) };
+            assert_eq!(Service::decode(service.encode_to_vec().as_slice()).unwrap(), service);
+        }
+    }
 }
