@@ -2,6 +2,10 @@
 
 CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# Who builds once and never again needs no files for the next build; they are gigabytes.
+ifdef CI
+export CARGO_INCREMENTAL ?= 0
+endif
 # For `make run`: where the data lives and on which port; more options for `shoal dev` in ARGS.
 DATA_DIR ?= shoal-data
 PORT ?= 3306

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
 use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
-use base64::prelude::{BASE64_STANDARD, Engine as _};
+use pem::{EncodeConfig, LineEnding, Pem};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 
@@ -17,7 +17,6 @@ use crate::{Result, TlsError};
 
 /// Bytes of what is encrypted with a key that was made here.
 const BLOCK_SIZE: usize = 2048 / 8;
-const PEM_LINE_SIZE: usize = 64;
 
 /// The shared place of the key.
 #[derive(Clone, Debug, Default)]
@@ -141,12 +140,7 @@ fn pkcs8_of_pkcs1(key: &[u8]) -> Vec<u8> {
 }
 
 fn pem(label: &str, der: &[u8]) -> String {
-    let text = BASE64_STANDARD.encode(der);
-    let lines: Vec<&str> = (0..text.len())
-        .step_by(PEM_LINE_SIZE)
-        .map(|start| &text[start..text.len().min(start + PEM_LINE_SIZE)])
-        .collect();
-    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
+    pem::encode_config(&Pem::new(label, der), EncodeConfig::new().set_line_ending(LineEnding::LF))
 }
 
 #[cfg(test)]
@@ -156,9 +150,7 @@ mod tests {
 
     /// The bytes out of their PEM form.
     fn der(pem: &[u8]) -> Vec<u8> {
-        let text = std::str::from_utf8(pem).unwrap();
-        let body: Vec<u8> = text.lines().filter(|line| !line.starts_with('-')).flat_map(str::bytes).collect();
-        BASE64_STANDARD.decode(body).unwrap()
+        pem::parse(pem).unwrap().into_contents()
     }
 
     fn encrypt(public_pem: &[u8]) -> Vec<u8> {

@@ -50,10 +50,21 @@ pub fn serve_cluster(node: &Arc<Node>) {
     let orphans = resolving.clone();
     let waiting = resolving.clone();
     cluster.spawn(move || {
-        every(DEADLOCKS_EVERY, waiting, async |server| break_cycles_between_nodes(server.node()).await)
+        every(DEADLOCKS_EVERY, DEADLOCKS_EVERY * 5, waiting, async |server| {
+            break_cycles_between_nodes(server.node()).await
+        })
     });
-    cluster.spawn(move || every(RESOLVE_EVERY, resolving, async |server| server.resolve().await));
-    cluster.spawn(move || end_orphans(orphans));
+    cluster
+        .spawn(move || every(RESOLVE_EVERY, RESOLVE_EVERY * 5, resolving, async |server| server.resolve().await));
+    cluster.spawn(move || {
+        let mut looks = OrphanLooks::new(Instant::now());
+        every(ORPHANS_EVERY_AFTER_LOSS, ORPHANS_EVERY * 5, orphans, async move |server| {
+            let links_lost = server.node().cluster().map_or(0, |cluster| cluster.links_lost());
+            if looks.is_due(links_lost, Instant::now()) {
+                server.end_orphans().await;
+            }
+        })
+    });
 }
 
 /// When to look for transactions whose coordinators are gone.
@@ -81,30 +92,20 @@ impl OrphanLooks {
     }
 }
 
-async fn end_orphans(server: Weak<Server>) {
-    let mut looks = OrphanLooks::new(Instant::now());
-    let mut ticks = tokio::time::interval(ORPHANS_EVERY_AFTER_LOSS);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    loop {
-        ticks.tick().await;
-        let Some(server) = server.upgrade() else { return };
-        let links_lost = server.node().cluster().map_or(0, |cluster| cluster.links_lost());
-        if looks.is_due(links_lost, Instant::now()) {
-            // Whoever hangs is asked again the next time.
-            let _ = tokio::time::timeout(ORPHANS_EVERY * 5, server.end_orphans()).await;
-        }
-    }
-}
-
-/// Does something from time to time, as long as the server lives.
-async fn every(period: Duration, server: Weak<Server>, work: impl AsyncFn(&Arc<Server>)) {
+/// Does something from time to time, for `patience` at most each time, as long as the server lives.
+async fn every(
+    period: Duration,
+    patience: Duration,
+    server: Weak<Server>,
+    mut work: impl AsyncFnMut(&Arc<Server>),
+) {
     let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         ticks.tick().await;
         let Some(server) = server.upgrade() else { return };
         // Whoever hangs is asked again the next time.
-        let _ = tokio::time::timeout(period * 5, work(&server)).await;
+        let _ = tokio::time::timeout(patience, work(&server)).await;
     }
 }
 

@@ -239,6 +239,11 @@ impl InPlaceScan {
         Some(answer)
     }
 
+    /// Its first batch has come, with others.
+    fn is_ahead(&self, partition: u32) -> bool {
+        self.ahead.iter().any(|(walk, _)| walk.partition() == partition)
+    }
+
     /// One hold of the present partition, or one request to its leader.
     async fn step(
         &mut self,
@@ -275,7 +280,7 @@ impl InPlaceScan {
     ) -> Result<()> {
         let (mut walks, mut asked) = (Vec::new(), Vec::new());
         for partition in self.partitions.clone() {
-            if self.ahead.iter().any(|(walk, _)| walk.partition() == partition) {
+            if self.is_ahead(partition) {
                 // It has answered, and another one is asked once more.
                 continue;
             }
@@ -296,7 +301,7 @@ impl InPlaceScan {
         }
         let present = self.partitions.start;
         match lost {
-            Some(error) if !self.ahead.iter().any(|(walk, _)| walk.partition() == present) => Err(error),
+            Some(error) if !self.is_ahead(present) => Err(error),
             _ => Ok(()),
         }
     }

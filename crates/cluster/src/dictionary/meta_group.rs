@@ -316,10 +316,7 @@ impl Dictionary {
     /// Those of the nodes have this version that this node reaches.
     pub(crate) async fn have_catalog_at(&self, version: u64, nodes: &[NodeId]) -> Result<()> {
         let (cluster, ..) = self.meta_state()?;
-        for &node in nodes.iter().filter(|&&node| cluster.is_member(node)) {
-            if !cluster.is_up(node) {
-                continue;
-            }
+        for &node in nodes.iter().filter(|&&node| cluster.is_member(node) && cluster.is_up(node)) {
             let followed = cluster.ask_within(node, Ask::AwaitCatalog(version), FOLLOW_ROUND).await;
             if let Err(error) = followed
                 && cluster.is_up(node)

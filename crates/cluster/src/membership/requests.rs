@@ -84,11 +84,9 @@ impl Membership {
     }
 
     /// The nodes with a role that this one does not reach.
-    pub(crate) fn members_down(&self) -> impl Iterator<Item = NodeId> + use<> {
-        let up: Vec<NodeId> = self.members_up().collect();
-        let members = self.options.nodes.iter().filter(|node| node.roles != Roles::default()).map(|node| node.id);
-        let down: Vec<NodeId> = members.filter(|node| !up.contains(node)).collect();
-        down.into_iter()
+    pub(crate) fn members_down(&self) -> impl Iterator<Item = NodeId> {
+        let nodes = self.options.nodes.iter().map(|node| node.id);
+        nodes.filter(|&node| node != self.options.me && self.is_member(node) && !self.is_up(node))
     }
 
     /// Enough of the partition's nodes are up to choose a leader.

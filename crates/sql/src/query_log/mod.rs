@@ -135,24 +135,24 @@ impl QueryLogs {
     }
 
     pub fn slow(&self, entry: SlowEntry) {
-        let entry = Arc::new(entry);
-        let bits = self.bits();
-        if bits & TO_TABLE != 0 {
-            self.slow_rows.push(&entry, entry.text.len());
-        }
-        if bits & TO_FILE != 0 {
-            self.queue.send(Message::Slow(entry));
-        }
+        let bytes = entry.text.len();
+        self.keep(entry, bytes, &self.slow_rows, Message::Slow);
     }
 
     pub fn general(&self, entry: GeneralEntry) {
+        let bytes = entry.text.len();
+        self.keep(entry, bytes, &self.general_rows, Message::General);
+    }
+
+    /// An entry goes where `log_output` says. `bytes`: of its text.
+    fn keep<T>(&self, entry: T, bytes: usize, rows: &Ring<T>, message: impl FnOnce(Arc<T>) -> Message) {
         let entry = Arc::new(entry);
         let bits = self.bits();
         if bits & TO_TABLE != 0 {
-            self.general_rows.push(&entry, entry.text.len());
+            rows.push(&entry, bytes);
         }
         if bits & TO_FILE != 0 {
-            self.queue.send(Message::General(entry));
+            self.queue.send(message(entry));
         }
     }
 

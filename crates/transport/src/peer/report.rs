@@ -69,21 +69,21 @@ impl Peer {
 
     /// One side refused the other.
     pub(crate) fn was_refused(&self, reason: &str) {
-        let mut state = self.state();
-        state.last_trouble = Some(reason.to_string());
-        if state.refusal.as_deref() != Some(reason) {
-            state.refusal = Some(reason.to_string());
-            state.events.push_back(Event::Refused(reason.to_string()));
-        }
+        self.was_turned_away(reason, Event::Refused);
     }
 
     /// The other side takes no link for a while.
     pub(crate) fn was_kept_away(&self, reason: &str) {
+        self.was_turned_away(reason, Event::KeptAway);
+    }
+
+    /// The handler is told when the reason changes.
+    fn was_turned_away(&self, reason: &str, event: fn(String) -> Event) {
         let mut state = self.state();
         state.last_trouble = Some(reason.to_string());
         if state.refusal.as_deref() != Some(reason) {
             state.refusal = Some(reason.to_string());
-            state.events.push_back(Event::KeptAway(reason.to_string()));
+            state.events.push_back(event(reason.to_string()));
         }
     }
 }
