@@ -1,4 +1,12 @@
 //! The statement: one variant for each kind MySQL has.
+//!
+//! The bodies of stored programs, EXPLAIN and SHOW PARSE_TREE hold statements themselves, so those are parts of this module.
+
+mod routine;
+mod show;
+
+pub use routine::*;
+pub use show::*;
 
 use super::*;
 

@@ -1,6 +1,14 @@
 //! Queries: SELECT, VALUES, TABLE, set operations, WITH.
+//!
+//! An expression may hold a query and a query holds expressions and table references, so those are parts of this module.
 
-use super::{Expr, Ident, ObjectName, TableReference, WindowSpecification};
+mod expr;
+mod table;
+
+pub use expr::*;
+pub use table::*;
+
+use super::{Ident, ObjectName, SelectInto};
 
 /// A query expression with what applies to all of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,33 +157,4 @@ pub enum LockWait {
     Wait,
     NoWait,
     SkipLocked,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum SelectInto {
-    Variables(Vec<IntoTarget>),
-    OutFile { path: Vec<u8>, charset: Option<String>, fields: FieldFormat, lines: LineFormat },
-    DumpFile(Vec<u8>),
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum IntoTarget {
-    UserVariable(String),
-    /// A local variable or parameter of a stored program.
-    Local(Ident),
-}
-
-/// FIELDS (or COLUMNS) of LOAD DATA and INTO OUTFILE. None: MySQL's default.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FieldFormat {
-    pub terminated_by: Option<Vec<u8>>,
-    pub enclosed_by: Option<Vec<u8>>,
-    pub optionally_enclosed: bool,
-    pub escaped_by: Option<Vec<u8>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LineFormat {
-    pub starting_by: Option<Vec<u8>>,
-    pub terminated_by: Option<Vec<u8>>,
 }

@@ -1,9 +1,17 @@
 //! Expressions.
 //!
 //! `AND` and `OR` chains are flat lists, so a predicate of ten thousand alternatives is not ten thousand levels deep; every
-//! other nesting is bounded by the parser (`MAX_EXPRESSION_HEIGHT`), so recursion over a tree, dropping it included, is safe.
+//! other nesting is bounded by the parser (`EXPRESSION_HEIGHT_MAX`), so recursion over a tree, dropping it included, is safe.
 
-use super::{DataType, Ident, OrderItem, Query};
+mod window;
+
+pub use window::*;
+
+use super::{OrderItem, Query};
+use crate::ast::{
+    BinaryOperator, ColumnName, DataType, Ident, IntervalUnit, Literal, Quantifier, SystemVariable, TemporalKind,
+    TruthTest, UnaryOperator,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
@@ -155,120 +163,6 @@ pub enum Expr {
     },
 }
 
-/// A constant. `ordinal` is set by `parse_parameterised` alone: the position of this literal in the digest's literal list.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Literal {
-    pub value: LiteralValue,
-    pub ordinal: Option<u32>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum LiteralValue {
-    Null,
-    Boolean(bool),
-    Integer(u64),
-    /// Digits with an optional point; also integers beyond `u64`.
-    Decimal(String),
-    /// The text of a number with an exponent.
-    Float(String),
-    String(StringLiteral),
-    /// The value of `0x..` or `x'..'`, with the introducer it may carry.
-    Hex(BinaryLiteral),
-    /// The value of `0b..` or `b'..'`, left-padded with zero bits to whole bytes.
-    Bit(BinaryLiteral),
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct StringLiteral {
-    /// The bytes after escapes are resolved, in the statement's character set.
-    pub bytes: Vec<u8>,
-    /// `_charset`, without the underscore.
-    pub introducer: Option<String>,
-    /// `N'..'`.
-    pub national: bool,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct BinaryLiteral {
-    pub bytes: Vec<u8>,
-    pub introducer: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnName {
-    pub schema: Option<Ident>,
-    pub table: Option<Ident>,
-    pub column: Ident,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct SystemVariable {
-    /// None for `@@name`: the session's value if there is one, else the global value.
-    pub scope: Option<VariableScope>,
-    /// The part before the dot in `key_cache.key_buffer_size` or `component.variable`.
-    pub component: Option<Ident>,
-    pub name: Ident,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VariableScope {
-    Global,
-    Session,
-    Persist,
-    PersistOnly,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnaryOperator {
-    /// `NOT` and `!`.
-    Not,
-    Minus,
-    Plus,
-    BitNot,
-    /// The `BINARY` operator.
-    Binary,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BinaryOperator {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    IntegerDivide,
-    Modulo,
-    BitAnd,
-    BitOr,
-    BitXor,
-    ShiftLeft,
-    ShiftRight,
-    Equal,
-    NullSafeEqual,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    Xor,
-    /// `||` under PIPES_AS_CONCAT.
-    Concat,
-    SoundsLike,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TruthTest {
-    Null,
-    True,
-    False,
-    Unknown,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantifier {
-    Any,
-    All,
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     pub operand: Option<Expr>,
@@ -302,55 +196,6 @@ pub struct GroupConcat {
     pub separator: Option<Vec<u8>>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct WindowCall {
-    /// An `Expr::Function` or `Expr::GroupConcat`.
-    pub function: Expr,
-    /// `FROM LAST` of NTH_VALUE.
-    pub from_last: bool,
-    /// `IGNORE NULLS`; `RESPECT NULLS` is the default.
-    pub ignore_nulls: bool,
-    pub over: WindowReference,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum WindowReference {
-    Name(Ident),
-    Specification(WindowSpecification),
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct WindowSpecification {
-    pub base: Option<Ident>,
-    pub partition_by: Vec<Expr>,
-    pub order_by: Vec<OrderItem>,
-    pub frame: Option<WindowFrame>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct WindowFrame {
-    pub unit: FrameUnit,
-    pub start: FrameBound,
-    /// Absent: the current row.
-    pub end: Option<FrameBound>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FrameUnit {
-    Rows,
-    Range,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum FrameBound {
-    UnboundedPreceding,
-    UnboundedFollowing,
-    CurrentRow,
-    /// The unit is set for `INTERVAL n unit PRECEDING`.
-    Preceding(Expr, Option<IntervalUnit>),
-    Following(Expr, Option<IntervalUnit>),
-}
-
 /// `CAST(operand AS type)` and `CONVERT(operand, type)`. `SIGNED` and `UNSIGNED` are `BigInt`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cast {
@@ -363,42 +208,10 @@ pub struct Cast {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IntervalUnit {
-    Microsecond,
-    Second,
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Quarter,
-    Year,
-    SecondMicrosecond,
-    MinuteMicrosecond,
-    MinuteSecond,
-    HourMicrosecond,
-    HourSecond,
-    HourMinute,
-    DayMicrosecond,
-    DaySecond,
-    DayMinute,
-    DayHour,
-    YearMonth,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrimSide {
     Both,
     Leading,
     Trailing,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TemporalKind {
-    Date,
-    Time,
-    /// DATETIME and TIMESTAMP.
-    Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -439,59 +252,4 @@ pub enum JsonResponse {
     Null,
     Error,
     Default(Expr),
-}
-
-impl IntervalUnit {
-    /// The keyword of the unit, in upper case.
-    pub fn keyword(self) -> &'static str {
-        match self {
-            IntervalUnit::Microsecond => "MICROSECOND",
-            IntervalUnit::Second => "SECOND",
-            IntervalUnit::Minute => "MINUTE",
-            IntervalUnit::Hour => "HOUR",
-            IntervalUnit::Day => "DAY",
-            IntervalUnit::Week => "WEEK",
-            IntervalUnit::Month => "MONTH",
-            IntervalUnit::Quarter => "QUARTER",
-            IntervalUnit::Year => "YEAR",
-            IntervalUnit::SecondMicrosecond => "SECOND_MICROSECOND",
-            IntervalUnit::MinuteMicrosecond => "MINUTE_MICROSECOND",
-            IntervalUnit::MinuteSecond => "MINUTE_SECOND",
-            IntervalUnit::HourMicrosecond => "HOUR_MICROSECOND",
-            IntervalUnit::HourSecond => "HOUR_SECOND",
-            IntervalUnit::HourMinute => "HOUR_MINUTE",
-            IntervalUnit::DayMicrosecond => "DAY_MICROSECOND",
-            IntervalUnit::DaySecond => "DAY_SECOND",
-            IntervalUnit::DayMinute => "DAY_MINUTE",
-            IntervalUnit::DayHour => "DAY_HOUR",
-            IntervalUnit::YearMonth => "YEAR_MONTH",
-        }
-    }
-
-    pub(crate) fn from_keyword(keyword: &str) -> Option<IntervalUnit> {
-        IntervalUnit::ALL.into_iter().find(|unit| unit.keyword() == keyword)
-    }
-
-    const ALL: [IntervalUnit; 20] = [
-        IntervalUnit::Microsecond,
-        IntervalUnit::Second,
-        IntervalUnit::Minute,
-        IntervalUnit::Hour,
-        IntervalUnit::Day,
-        IntervalUnit::Week,
-        IntervalUnit::Month,
-        IntervalUnit::Quarter,
-        IntervalUnit::Year,
-        IntervalUnit::SecondMicrosecond,
-        IntervalUnit::MinuteMicrosecond,
-        IntervalUnit::MinuteSecond,
-        IntervalUnit::HourMicrosecond,
-        IntervalUnit::HourSecond,
-        IntervalUnit::HourMinute,
-        IntervalUnit::DayMicrosecond,
-        IntervalUnit::DaySecond,
-        IntervalUnit::DayMinute,
-        IntervalUnit::DayHour,
-        IntervalUnit::YearMonth,
-    ];
 }

@@ -1,6 +1,7 @@
 //! Table references of FROM, UPDATE and multi-table DELETE.
 
-use super::{DataType, Expr, Ident, JsonResponse, ObjectName, Query};
+use super::{Expr, JsonResponse, Query};
+use crate::ast::{DataType, Ident, ObjectName};
 
 /// A table with the joins that follow it, applied from left to right.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,7 @@
 //! Stored programs: procedures, functions, triggers, events and the statements inside them.
 
-use super::{
-    AccountName, DataType, Expr, Ident, IntervalUnit, IntoTarget, ObjectName, Query, SqlSecurity, Statement,
-};
+use super::Statement;
+use crate::ast::{AccountName, DataType, Expr, Ident, IntervalUnit, IntoTarget, ObjectName, Query, SqlSecurity};
 
 /// CREATE PROCEDURE and CREATE FUNCTION.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,7 @@
 //! SHOW, DESCRIBE, EXPLAIN.
 
-use super::{AccountName, Expr, Ident, Limit, ObjectName, Statement, VariableScope};
+use super::Statement;
+use crate::ast::{AccountName, Expr, Ident, Limit, ObjectName, VariableScope};
 
 /// LIKE 'pattern' or WHERE condition of a SHOW statement.
 #[derive(Debug, Clone, PartialEq)]

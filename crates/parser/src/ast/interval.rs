@@ -1,0 +1,88 @@
+//! Units of INTERVAL, and the kinds of temporal values.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntervalUnit {
+    Microsecond,
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+    SecondMicrosecond,
+    MinuteMicrosecond,
+    MinuteSecond,
+    HourMicrosecond,
+    HourSecond,
+    HourMinute,
+    DayMicrosecond,
+    DaySecond,
+    DayMinute,
+    DayHour,
+    YearMonth,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemporalKind {
+    Date,
+    Time,
+    /// DATETIME and TIMESTAMP.
+    Timestamp,
+}
+
+impl IntervalUnit {
+    /// The keyword of the unit, in upper case.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            IntervalUnit::Microsecond => "MICROSECOND",
+            IntervalUnit::Second => "SECOND",
+            IntervalUnit::Minute => "MINUTE",
+            IntervalUnit::Hour => "HOUR",
+            IntervalUnit::Day => "DAY",
+            IntervalUnit::Week => "WEEK",
+            IntervalUnit::Month => "MONTH",
+            IntervalUnit::Quarter => "QUARTER",
+            IntervalUnit::Year => "YEAR",
+            IntervalUnit::SecondMicrosecond => "SECOND_MICROSECOND",
+            IntervalUnit::MinuteMicrosecond => "MINUTE_MICROSECOND",
+            IntervalUnit::MinuteSecond => "MINUTE_SECOND",
+            IntervalUnit::HourMicrosecond => "HOUR_MICROSECOND",
+            IntervalUnit::HourSecond => "HOUR_SECOND",
+            IntervalUnit::HourMinute => "HOUR_MINUTE",
+            IntervalUnit::DayMicrosecond => "DAY_MICROSECOND",
+            IntervalUnit::DaySecond => "DAY_SECOND",
+            IntervalUnit::DayMinute => "DAY_MINUTE",
+            IntervalUnit::DayHour => "DAY_HOUR",
+            IntervalUnit::YearMonth => "YEAR_MONTH",
+        }
+    }
+
+    pub(crate) fn from_keyword(keyword: &str) -> Option<IntervalUnit> {
+        IntervalUnit::ALL.into_iter().find(|unit| unit.keyword() == keyword)
+    }
+
+    const ALL: [IntervalUnit; 20] = [
+        IntervalUnit::Microsecond,
+        IntervalUnit::Second,
+        IntervalUnit::Minute,
+        IntervalUnit::Hour,
+        IntervalUnit::Day,
+        IntervalUnit::Week,
+        IntervalUnit::Month,
+        IntervalUnit::Quarter,
+        IntervalUnit::Year,
+        IntervalUnit::SecondMicrosecond,
+        IntervalUnit::MinuteMicrosecond,
+        IntervalUnit::MinuteSecond,
+        IntervalUnit::HourMicrosecond,
+        IntervalUnit::HourSecond,
+        IntervalUnit::HourMinute,
+        IntervalUnit::DayMicrosecond,
+        IntervalUnit::DaySecond,
+        IntervalUnit::DayMinute,
+        IntervalUnit::DayHour,
+        IntervalUnit::YearMonth,
+    ];
+}
