@@ -45,6 +45,16 @@ fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
+/// The names of the items that a text defines at its left edge for others.
+fn defined(text: &str) -> impl Iterator<Item = String> {
+    let kinds = ["struct", "enum", "union", "trait", "type", "fn", "const", "static"];
+    text.lines().filter(|line| line.starts_with("pub")).filter_map(move |line| {
+        let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.find(|word| kinds.contains(word))?;
+        words.find(|word| !kinds.contains(word) && !word.is_empty()).map(str::to_owned)
+    })
+}
+
 /// The paths of a use tree: `a::{b, c::d}` is `a::b` and `a::c::d`.
 fn paths_of(tree: &str, prefix: &[String], paths: &mut Vec<Vec<String>>) {
     let names = |text: &str| -> Vec<String> {
@@ -97,21 +107,37 @@ impl Sources {
     fn read(directory: &Path) -> Sources {
         let mut sources = Sources::default();
         sources.read_folder(directory, &[]);
-        let modules: Vec<Module> = sources.texts.keys().cloned().collect();
-        for module in modules {
+        // What a module shows may be what another one shows, which is known a round later.
+        while sources.read_shown() {}
+        sources
+    }
+
+    /// Reads what modules show of others; whether that is more than was known.
+    fn read_shown(&mut self) -> bool {
+        let mut all_shown = BTreeMap::new();
+        for module in self.texts.keys() {
             let mut paths = Vec::new();
-            for (_, tree) in uses(&sources.texts[&module]).0.iter().filter(|(is_shown, _)| *is_shown) {
+            for (_, tree) in uses(&self.texts[module]).0.iter().filter(|(is_shown, _)| *is_shown) {
                 paths_of(tree, &[], &mut paths);
             }
             let mut shown = BTreeMap::new();
             for path in paths {
-                if let (Some((target, _)), Some(name)) = (sources.resolve(&module, &path), path.last()) {
-                    shown.insert(name.clone(), target);
+                let (Some((target, taken)), Some(name)) = (self.resolve(module, &path), path.last()) else {
+                    continue;
+                };
+                if name == "*" {
+                    shown.extend(self.shown.get(&target).cloned().unwrap_or_default());
+                    shown.extend(defined(&self.texts[&target]).map(|name| (name, target.clone())));
+                } else {
+                    let through = path.get(taken).and_then(|name| self.shown.get(&target)?.get(name)).cloned();
+                    shown.insert(name.clone(), through.unwrap_or(target));
                 }
             }
-            sources.shown.insert(module, shown);
+            all_shown.insert(module.clone(), shown);
         }
-        sources
+        let is_more = self.shown != all_shown;
+        self.shown = all_shown;
+        is_more
     }
 
     fn read_folder(&mut self, folder: &Path, names: &[String]) {
@@ -174,7 +200,13 @@ impl Sources {
         let mut used = BTreeSet::new();
         for path in paths {
             let Some((target, taken)) = self.resolve(module, &path) else { continue };
-            let shown = path.get(taken).and_then(|name| self.shown.get(&target)?.get(name));
+            let shown = self.shown.get(&target);
+            if path.last().is_some_and(|name| name == "*") {
+                let others =
+                    shown.into_iter().flat_map(BTreeMap::values).filter(|other| !other.starts_with(module));
+                used.extend(others.cloned());
+            }
+            let shown = path.get(taken).and_then(|name| shown?.get(name));
             used.insert(shown.cloned().unwrap_or(target));
         }
         used.remove(module);
@@ -238,6 +270,16 @@ fn circles_are_found_directly_around_corners_and_through_what_others_show() {
     let shown =
         [("lib.rs", "mod a;\nmod b;\npub use a::A;"), ("a.rs", "use crate::b::B;"), ("b.rs", "use crate::A;")];
     assert!(has_circle(&shown));
+    let all_shown = [
+        ("lib.rs", "mod a;\nmod b;\npub use a::*;\npub use b::*;"),
+        ("a.rs", "mod inner;\npub use inner::*;\n"),
+        ("a/inner.rs", "use crate::B;\npub struct A;"),
+        ("b.rs", "use crate::A;\n\npub enum B {}"),
+    ];
+    assert!(has_circle(&all_shown));
+    assert!(!has_circle(&all_shown[..3]));
+    let all_used = [all_shown[0], ("a.rs", "use super::*;"), ("b.rs", "use crate::a::A;\npub fn b() {}")];
+    assert!(has_circle(&all_used));
     let tests = [("a.rs", "use crate::b::B;"), ("b.rs", "#[cfg(test)]\nmod tests { use crate::a::A; }")];
     assert!(!has_circle(&tests));
     let tests_elsewhere = [("a.rs", "#[cfg(test)]\nmod tests;\n\nuse crate::b::B;"), ("b.rs", "use crate::a::A;")];
