@@ -1,32 +1,57 @@
 //! Units of INTERVAL, and the kinds of temporal values.
 
+/// The unit of INTERVAL, EXTRACT, TIMESTAMPADD and TIMESTAMPDIFF. An amount of two parts is a text with both, such as
+/// `'1:30'`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntervalUnit {
+    /// `MICROSECOND`.
     Microsecond,
+    /// `SECOND`.
     Second,
+    /// `MINUTE`.
     Minute,
+    /// `HOUR`.
     Hour,
+    /// `DAY`.
     Day,
+    /// `WEEK`.
     Week,
+    /// `MONTH`.
     Month,
+    /// `QUARTER`.
     Quarter,
+    /// `YEAR`.
     Year,
+    /// `SECOND_MICROSECOND`.
     SecondMicrosecond,
+    /// `MINUTE_MICROSECOND`.
     MinuteMicrosecond,
+    /// `MINUTE_SECOND`.
     MinuteSecond,
+    /// `HOUR_MICROSECOND`.
     HourMicrosecond,
+    /// `HOUR_SECOND`.
     HourSecond,
+    /// `HOUR_MINUTE`.
     HourMinute,
+    /// `DAY_MICROSECOND`.
     DayMicrosecond,
+    /// `DAY_SECOND`.
     DaySecond,
+    /// `DAY_MINUTE`.
     DayMinute,
+    /// `DAY_HOUR`.
     DayHour,
+    /// `YEAR_MONTH`.
     YearMonth,
 }
 
+/// What a temporal literal or a format is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemporalKind {
+    /// DATE.
     Date,
+    /// TIME.
     Time,
     /// DATETIME and TIMESTAMP.
     Timestamp,
