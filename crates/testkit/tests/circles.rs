@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 20] = [
+const FREE: [&str; 21] = [
     "bench",
     "client",
     "cluster",
@@ -20,6 +20,7 @@ const FREE: [&str; 20] = [
     "planted",
     "replication",
     "shoal",
+    "sim",
     "sql",
     "testkit",
     "tls",
