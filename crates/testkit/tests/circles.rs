@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 21] = [
+const FREE: [&str; 22] = [
     "bench",
     "client",
     "cluster",
@@ -18,6 +18,7 @@ const FREE: [&str; 21] = [
     "parser",
     "partition",
     "planted",
+    "python",
     "replication",
     "shoal",
     "sim",
