@@ -133,7 +133,9 @@ impl Sources {
                     module.push(stem);
                 }
                 // `lib.rs` and `main.rs` are one module here.
-                self.texts.entry(module).or_default().push_str(&code(&std::fs::read_to_string(&path).unwrap()));
+                let text = self.texts.entry(module).or_default();
+                text.push_str(&code(&std::fs::read_to_string(&path).unwrap()));
+                text.push('\n');
             }
         }
     }
