@@ -208,7 +208,7 @@ pub enum AlterTableAction {
     AnalyzePartitions(PartitionNames),
     /// `CHECK PARTITION names options`.
     CheckPartitions {
-        /// Which.
+        /// The partitions.
         names: PartitionNames,
         /// As those of CHECK TABLE.
         options: Vec<String>,
@@ -219,7 +219,7 @@ pub enum AlterTableAction {
     RebuildPartitions(PartitionNames),
     /// `REPAIR PARTITION names options`.
     RepairPartitions {
-        /// Which.
+        /// The partitions.
         names: PartitionNames,
         /// As those of REPAIR TABLE.
         options: Vec<String>,

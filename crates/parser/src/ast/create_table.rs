@@ -240,7 +240,7 @@ pub enum ReferentialAction {
 pub struct Check {
     /// The constraint's name; `None`: the server makes one.
     pub name: Option<Ident>,
-    /// False for no row of the table.
+    /// A condition that is false for no row of the table.
     pub expr: Expr,
     /// The source between the parentheses.
     pub text: Vec<u8>,

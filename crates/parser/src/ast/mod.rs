@@ -13,7 +13,6 @@
 //! - `dml`, `into`: rows that change, and files with rows.
 //! - `session`, `account`, `admin`, `replication`: the rest.
 
-#[allow(missing_docs)]
 mod account;
 mod admin;
 mod alter_table;

@@ -86,7 +86,7 @@ pub struct With {
 /// `name [(columns)] AS (query)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommonTableExpression {
-    /// The name the query has in the statement.
+    /// The name of the query within the statement.
     pub name: Ident,
     /// Names for the query's columns; empty: its own.
     pub columns: Vec<Ident>,

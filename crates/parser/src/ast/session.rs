@@ -89,7 +89,7 @@ pub struct Completion {
     pub release: Option<bool>,
 }
 
-/// `'global' [, 'branch' [, format]]`: who is meant by an XA statement.
+/// `'global' [, 'branch' [, format]]`: the id of a branch of a global transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XaId {
     /// The part that all branches of a global transaction share.
