@@ -331,7 +331,7 @@ pub struct Match {
     pub columns: Vec<ColumnName>,
     /// What is searched for.
     pub against: Expr,
-    /// How.
+    /// IN BOOLEAN MODE and so on.
     pub mode: MatchMode,
 }
 
