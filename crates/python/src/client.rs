@@ -1,5 +1,6 @@
 //! A client, for both faces.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -190,7 +191,9 @@ impl ClientCore {
 
 /// Joins the cluster.
 #[pyfunction]
-#[pyo3(signature = (addresses, workers, jobs_max, lock_wait_timeout, connect_timeout, spin, transporter))]
+// Python's faces give all of them.
+#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (addresses, workers, jobs_max, lock_wait_timeout, connect_timeout, spin, transporter, tls_search_path))]
 pub fn connect(
     addresses: String,
     workers: usize,
@@ -199,6 +202,7 @@ pub fn connect(
     connect_timeout: Duration,
     spin: Duration,
     transporter: &str,
+    tls_search_path: Option<PathBuf>,
 ) -> PyResult<Operation> {
     let transporter = match transporter {
         "tcp" => Transporter::Tcp,
@@ -209,7 +213,8 @@ pub fn connect(
             return Err(PyValueError::new_err(message));
         }
     };
-    let options = Options { transporter, spin, lock_wait_timeout, connect_timeout, workers, jobs_max };
+    let options =
+        Options { transporter, tls_search_path, spin, lock_wait_timeout, connect_timeout, workers, jobs_max };
     Ok(Operation::new(async move {
         let client = Client::connect(&addresses, options).await?;
         Ok(Answer::Connected(Arc::new(Shared::new(client))))

@@ -9,6 +9,7 @@ mod dev;
 mod dev_cluster;
 mod handlersocket;
 mod mgm;
+mod node_tls;
 mod process;
 mod settings;
 mod start;

@@ -18,9 +18,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::TLS13;
-use rustls::{
-    AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig,
-};
+use rustls::{AlertDescription, CertificateError, ClientConfig, ClientConnection, RootCertStore, ServerConfig};
 
 pub use authority::Authority;
 use authority::file_names;
@@ -102,14 +100,14 @@ impl NodeTls {
         self.current().accept
     }
 
-    /// The session of the side that dials. The other side's certificate has to name `to`, or any node of the cluster.
+    /// The session of the side that dials. The other side has to be a node of the cluster; which one, its certificate says
+    /// ([`identities_of`]).
     ///
     /// # Errors
     /// No random numbers from the system.
-    pub fn dial(&self, to: Option<Identity>) -> Result<ClientConnection> {
-        let name = to.map_or_else(|| ANY_NODE.to_owned(), Identity::dns_name);
+    pub fn dial(&self) -> Result<ClientConnection> {
         let failed = |why: &dyn std::fmt::Display| TlsError(format!("a TLS session cannot begin: {why}"));
-        let name = ServerName::try_from(name).map_err(|error| failed(&error))?;
+        let name = ServerName::try_from(ANY_NODE).map_err(|error| failed(&error))?;
         ClientConnection::new(self.current().dial, name).map_err(|error| failed(&error))
     }
 
@@ -221,10 +219,9 @@ impl NodeFiles {
     }
 }
 
-/// Whom the other side's certificate names. It has been verified, or there would be no session.
-pub fn session_identities(session: &Connection) -> Vec<Identity> {
-    let certificate: Option<&CertificateDer<'_>> = session.peer_certificates().and_then(<[_]>::first);
-    certificate.map(identities).unwrap_or_default()
+/// Whom the certificate names that the other side of a session has shown. It has been verified, or there would be no session.
+pub fn identities_of(shown: &[CertificateDer<'_>]) -> Vec<Identity> {
+    shown.first().map(identities).unwrap_or_default()
 }
 
 /// `node 3`, `nobody of a cluster`.
@@ -235,6 +232,12 @@ pub fn listed(identities: &[Identity]) -> String {
             rest.iter().fold(first.to_string(), |text, identity| format!("{text} and {identity}"))
         }
     }
+}
+
+/// The sides do not go together because of a certificate; other errors are noise, or faults of the network.
+pub fn is_about_certificates(error: &rustls::Error) -> bool {
+    use rustls::Error;
+    matches!(error, Error::InvalidCertificate(_) | Error::NoCertificatesPresented | Error::AlertReceived(_))
 }
 
 /// What is wrong with a certificate, as the end of a sentence that begins with it; of other errors what rustls says.
@@ -252,7 +255,7 @@ pub fn reason(error: &rustls::Error) -> String {
                 format!("is not valid before {}", moment(not_before))
             }
             CertificateError::NotValidForNameContext { presented, .. } => {
-                format!("is for another ({})", presented.join(", "))
+                format!("is not one of a node ({})", presented.join(", "))
             }
             error => format!("cannot be used: {error}"),
         },
@@ -274,7 +277,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
-    use rustls::ServerConnection;
+    use rustls::{Connection, ServerConnection};
 
     use super::*;
     use crate::expiry::SECONDS_PER_DAY;
@@ -295,13 +298,9 @@ mod tests {
     }
 
     /// Lets both sides talk until they are done. Returns the identities that each has seen of the other.
-    fn meet(
-        server: &NodeTls,
-        client: &NodeTls,
-        to: Option<Identity>,
-    ) -> std::result::Result<[Vec<Identity>; 2], [Option<rustls::Error>; 2]> {
+    fn meet(server: &NodeTls, client: &NodeTls) -> std::result::Result<[Vec<Identity>; 2], [Option<String>; 2]> {
         let mut server = Connection::from(ServerConnection::new(server.accept()).unwrap());
-        let mut client = Connection::from(client.dial(to).unwrap());
+        let mut client = Connection::from(client.dial().unwrap());
         let mut errors = [None, None];
         let pass = |from: &mut Connection, to: &mut Connection, error: &mut Option<rustls::Error>| {
             let mut bytes = Vec::new();
@@ -323,8 +322,10 @@ mod tests {
             }
         }
         match errors {
-            [None, None] => Ok([session_identities(&server), session_identities(&client)]),
-            errors => Err(errors),
+            [None, None] => {
+                Ok([&server, &client].map(|session| identities_of(session.peer_certificates().unwrap())))
+            }
+            errors => Err(errors.map(|error| error.as_ref().map(reason))),
         }
     }
 
@@ -333,11 +334,9 @@ mod tests {
         let (one, two) = (Identity::Node(1), Identity::Node(2));
         let directory = cluster(&[one, two, Identity::Client]);
         let [first, second, client] = [one, two, Identity::Client].map(|me| open(directory.path(), me));
-        assert_eq!(meet(&first, &second, Some(one)).unwrap(), [vec![two], vec![one]]);
-        assert_eq!(meet(&first, &client, None).unwrap(), [vec![Identity::Client], vec![one]]);
-        let [_, error] = meet(&first, &second, Some(Identity::Node(3))).unwrap_err();
-        assert!(reason(&error.unwrap()).contains("node-1.shoal.internal"));
-        let [_, error] = meet(&client, &second, None).unwrap_err();
+        assert_eq!(meet(&first, &second).unwrap(), [vec![two], vec![one]]);
+        assert_eq!(meet(&first, &client).unwrap(), [vec![Identity::Client], vec![one]]);
+        let [_, error] = meet(&client, &second).unwrap_err();
         assert!(error.is_some(), "a client's certificate is none of a node");
         for file in ["ca-key.pem", "node-1-key.pem"] {
             let mode = std::fs::metadata(directory.path().join(file)).unwrap().permissions().mode();
@@ -350,8 +349,8 @@ mod tests {
     fn certificates_of_another_cluster_are_refused_by_both_sides() {
         let one = Identity::Node(1);
         let (here, elsewhere) = (cluster(&[one]), cluster(&[one]));
-        let [_, error] = meet(&open(here.path(), one), &open(elsewhere.path(), one), Some(one)).unwrap_err();
-        assert!(reason(&error.unwrap()).contains("is not signed by"));
+        let [_, error] = meet(&open(here.path(), one), &open(elsewhere.path(), one)).unwrap_err();
+        assert!(error.unwrap().contains("is not signed by"));
         // A stranger that has got hold of the authority's certificate.
         let stranger = open(elsewhere.path(), one);
         std::fs::copy(here.path().join("ca.pem"), elsewhere.path().join("ca.pem")).unwrap();
@@ -370,8 +369,8 @@ mod tests {
             .unwrap();
         stranger.loaded.write().unwrap().dial = Arc::new(dial);
         stranger.loaded.write().unwrap().stamps = stranger.files.stamps();
-        let [error, _] = meet(&open(here.path(), one), &stranger, Some(one)).unwrap_err();
-        assert!(reason(&error.unwrap()).contains("is not signed by"));
+        let [error, _] = meet(&open(here.path(), one), &stranger).unwrap_err();
+        assert!(error.unwrap().contains("is not signed by"));
     }
 
     #[test]
@@ -387,13 +386,13 @@ mod tests {
         Authority::of_directory(directory.path(), "reef").unwrap().issue(directory.path(), one, YEAR).unwrap();
         let newer_key = std::fs::read(file("node-1-key.pem")).unwrap();
         std::fs::write(file("node-1-key.pem"), &key).unwrap();
-        assert!(meet(&tls, &other, Some(one)).is_ok(), "with the older certificate");
+        assert!(meet(&tls, &other).is_ok(), "with the older certificate");
         let told = tls.warning().unwrap();
         assert!(told.contains("do not go together") && told.contains("goes on"), "{told}");
         assert_eq!(tls.warning(), None);
         std::fs::write(file("node-1-key.pem"), newer_key).unwrap();
         assert!(tls.take_replaced());
-        assert!(meet(&tls, &other, Some(one)).is_ok());
+        assert!(meet(&tls, &other).is_ok());
         std::fs::copy(file("node-2-cert.pem"), file("node-1-cert.pem")).unwrap();
         let told = tls.warning().unwrap();
         assert!(told.contains("is for node 2, not for node 1"), "{told}");

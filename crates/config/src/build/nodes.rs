@@ -12,7 +12,7 @@ use shoal_types::NodeId;
 use super::threads::threads;
 use super::{Sections, Setting};
 use crate::check::Section;
-use crate::cluster::{HandlerSocketConfig, NodeConfig, Roles, host_key};
+use crate::cluster::{HandlerSocketConfig, NodeConfig, NodeTlsConfig, Roles, host_key};
 use crate::defect::{Findings, nearest};
 use crate::parameters::{NEVER_SLEEPS, SectionKind};
 
@@ -207,6 +207,11 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         mysql_port: if draft.roles.sql { Some(draft.port("MySQLPort").unwrap_or(0)) } else { None },
         mysql_address: draft.text("MySQLAddress"),
         handlersocket: if draft.roles.sql { handlersocket(draft) } else { HandlerSocketConfig::default() },
+        node_tls: NodeTlsConfig {
+            is_required: draft.flag("RequireTls").unwrap_or(false),
+            requires_certificate: draft.flag("RequireCertificate").unwrap_or(false),
+            search_path: draft.text("TlsSearchPath"),
+        },
         tls: if draft.roles.sql { tls(draft) } else { Vec::new() },
         data_dir: PathBuf::from(directory).join(format!("shoal_{id}")),
         // Indexes live in DataMemory; a file that gives them memory of their own means both together.
