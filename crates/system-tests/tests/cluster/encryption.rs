@@ -194,6 +194,8 @@ fn clients_of_the_nodes_port_need_a_certificate_of_the_cluster() {
     let address = management_address(&cluster);
     let shown = mgm(&address, Some(certificates.path()), "SHOW");
     assert!(shown.status.success(), "{}", shown.errors());
+    let links = mgm(&address, Some(certificates.path()), "TLS INFO");
+    says(&links.text(), &["node-3-cert.pem", "Node 1: TLS 1.3", "Node 2: TLS 1.3"]);
     let refused = mgm(&address, None, "SHOW");
     says(&refused.errors(), &["takes clients with TLS only", "--ndb-tls-search-path"]);
     let by_config = shoal(&["mgm", "--config", path(&cluster.config_file()), "-e", "SHOW"]);
