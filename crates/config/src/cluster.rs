@@ -46,7 +46,7 @@ pub struct NodeConfig {
     pub handlersocket: HandlerSocketConfig,
     /// TLS with other nodes.
     pub node_tls: NodeTlsConfig,
-    /// Its variables for TLS with clients, those that are given: name and value.
+    /// Its variables for connections of MySQL clients, those that are given: name and value.
     pub tls: Vec<(&'static str, String)>,
     /// This node's own directory. Two nodes of one host never share it.
     pub data_dir: PathBuf,

@@ -4,6 +4,7 @@
 #![recursion_limit = "256"]
 
 mod allocator;
+mod clients;
 mod config;
 mod dev;
 mod dev_cluster;

@@ -20,7 +20,7 @@ use shoal_tls::PasswordKey;
 use shoal_types::{ErrorCode, NodeId};
 
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
-use crate::{handlersocket, node_tls, settings, system, tls};
+use crate::{clients, handlersocket, node_tls, settings, system, tls};
 
 /// How long the nodes of an earlier supervisor may take to leave their directories.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -106,6 +106,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     let spin = options.spin;
     let node = open(options)?;
     let acceptor = if me.roles.sql { tls::prepare(&mut globals, &me.data_dir)? } else { None };
+    let (proxies, keepalive) = (clients::proxies(&globals)?, clients::keepalive(&globals));
     let server = Server::new(Arc::clone(&node), globals);
     tls::attach(&server, acceptor.as_ref());
     let password_key =
@@ -131,7 +132,15 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
             }
         })
     };
-    let mysql_options = Options { workers, on_worker_start: Some(on_start), spin, tls: acceptor, password_key };
+    let mysql_options = Options {
+        workers,
+        on_worker_start: Some(on_start),
+        spin,
+        tls: acceptor,
+        password_key,
+        proxies,
+        keepalive,
+    };
     let mut mysql_server = start_workers(Arc::new(SharedServer(Arc::clone(&server))), mysql_options)
         .map_err(|error| format!("cannot start the worker threads: {error}"))?;
     node.start_cluster_thread().map_err(|error| error.message().to_owned())?;

@@ -22,7 +22,18 @@ const MGM_PORT_DEFAULT: u16 = 1186;
 const SERVER_PORT_DEFAULT: u16 = 2202;
 const MYSQL_PORT_DEFAULT: u16 = 3306;
 
-const TLS_VARIABLES: [&str; 5] = ["ssl_ca", "ssl_cert", "ssl_key", "tls_version", "require_secure_transport"];
+/// Of servers with clients, by the names that MySQL, or MariaDB, gives them.
+const SERVER_VARIABLES: [&str; 9] = [
+    "ssl_ca",
+    "ssl_cert",
+    "ssl_key",
+    "tls_version",
+    "require_secure_transport",
+    "proxy_protocol_networks",
+    "tcp_keepalive_time",
+    "tcp_keepalive_interval",
+    "tcp_keepalive_probes",
+];
 
 /// One node and the sections that describe it, the first of them first.
 struct Draft<'a> {
@@ -231,7 +242,7 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
 
 /// The parameters have the names of the server's variables.
 fn tls(draft: &Draft) -> Vec<(&'static str, String)> {
-    TLS_VARIABLES.iter().filter_map(|&name| Some((name, draft.text(name)?))).collect()
+    SERVER_VARIABLES.iter().filter_map(|&name| Some((name, draft.text(name)?))).collect()
 }
 
 fn handlersocket(draft: &Draft) -> HandlerSocketConfig {
