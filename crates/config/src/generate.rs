@@ -215,6 +215,7 @@ mod tests {
         let sql_hosts = vec!["s".to_owned()];
         let text = generate(&Plan { tls_directory, sql_hosts, ..plan("a,b", None) }).unwrap();
         let config = ClusterConfig::parse(&text).unwrap();
+        assert!(config.describe().contains("between nodes, over TLS\n"), "{}", config.describe());
         for node in &config.nodes {
             assert!(node.node_tls.is_required && node.node_tls.requires_certificate, "node {}", node.id);
             assert_eq!(node.node_tls.search_path.as_deref(), Some("/etc/shoal/tls"));

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,10 +11,10 @@ use shoal_tls::rustls::pki_types::pem::PemObject;
 use shoal_tls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use shoal_tls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use shoal_tls::{Identity, NodeTls};
-use shoal_transport::{CLIENT, Client, Hello, TransportOptions, Transporter};
+use shoal_transport::{CLIENT, CallError, Client, Hello, TransportOptions, Transporter};
 use shoal_types::NodeId;
 
-use crate::common::{Authority, BYTES, DEADLINE, ECHO, Event, Node, answer, listener, options, peer, until};
+use crate::common::{Authority, BYTES, DEADLINE, ECHO, Event, HOLD, Node, answer, listener, options, peer, until};
 use crate::raw;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -31,6 +32,8 @@ fn encrypted(options: TransportOptions, tls: Option<Arc<NodeTls>>) -> TransportO
 struct Tap {
     address: String,
     seen: Arc<Mutex<Vec<u8>>>,
+    /// Changes a byte of what passes next.
+    spoil: Arc<AtomicBool>,
 }
 
 impl Tap {
@@ -38,17 +41,21 @@ impl Tap {
     fn before(to: String) -> Tap {
         let (socket, address) = listener();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let tap = Tap { address, seen: Arc::clone(&seen) };
+        let spoil = Arc::new(AtomicBool::new(false));
+        let tap = Tap { address, seen: Arc::clone(&seen), spoil: Arc::clone(&spoil) };
         std::thread::spawn(move || {
             for client in socket.incoming().map_while(Result::ok) {
                 let Ok(server) = TcpStream::connect(&to) else { return };
                 let other = (client.try_clone().unwrap(), server.try_clone().unwrap());
                 for (mut from, mut to) in [(client, server), (other.1, other.0)] {
-                    let seen = Arc::clone(&seen);
+                    let (seen, spoil) = (Arc::clone(&seen), Arc::clone(&spoil));
                     std::thread::spawn(move || {
                         let mut bytes = [0; 16 << 10];
                         while let Ok(count @ 1..) = from.read(&mut bytes) {
                             seen.lock().unwrap().extend_from_slice(&bytes[..count]);
+                            if spoil.swap(false, Ordering::Relaxed) {
+                                bytes[count - 1] ^= 1;
+                            }
                             if to.write_all(&bytes[..count]).is_err() {
                                 break;
                             }
@@ -95,6 +102,18 @@ fn nothing_can_be_read_on_the_way() {
         assert_eq!(tap.has_seen(b"SHOL"), !is_encrypted);
         assert_eq!(one.transport.peer_state(NodeId(2)).unwrap().is_encrypted, is_encrypted);
     }
+}
+
+#[test]
+fn what_is_changed_on_the_way_ends_the_link_and_is_not_handled() {
+    let (one, two, tap) = pair_through_tap(true);
+    tap.spoil.store(true, Ordering::Relaxed);
+    // Neither side can tell what has become of it; both begin anew.
+    assert_eq!(answer(two.call(1, HOLD, b"lost")), Err(CallError::LinkLost));
+    until("the link to be back", || answer(two.call(1, ECHO, b"again")).is_ok());
+    // Where what was spoilt was read; the other side has seen an end.
+    let trouble = |node: &Node, other| node.transport.peer_state(NodeId(other)).unwrap().links_lost;
+    assert_eq!((trouble(&one, 2), trouble(&two, 1)), (1, 1));
 }
 
 #[test]
