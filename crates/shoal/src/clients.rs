@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shoal_mysql::{Keepalive, ProxyNetworks};
-use shoal_sql::variables::Globals;
+use shoal_sql::Globals;
 
 /// The variable `proxy_protocol_networks`.
 ///
