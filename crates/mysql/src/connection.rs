@@ -5,6 +5,7 @@
 //! where it stands and the session closed. An idle connection holds no buffers.
 
 use std::future::{Future, poll_fn};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::pin::pin;
 use std::rc::Rc;
@@ -48,6 +49,8 @@ impl<F: Frontend> Drop for Admission<F> {
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub host: String,
+    /// `None`: a Unix socket.
+    pub address: Option<IpAddr>,
     /// A Unix socket or a loopback address.
     pub is_local: bool,
 }
@@ -92,6 +95,7 @@ pub async fn serve<F: Frontend>(
     let identity = Identity {
         connection_id: services.frontend.next_connection_id(),
         host: peer.host,
+        address: peer.address,
         is_local: peer.is_local,
         capabilities: Capabilities::default(),
         challenge: Challenge::default(),

@@ -81,6 +81,11 @@ impl Refusal {
         )
     }
 
+    /// Errno 1130, as MariaDB has it.
+    pub fn proxy_not_allowed(host: &str) -> Refusal {
+        Refusal::of(ErrorCode::HostNotPrivileged, format!("Proxy header is not accepted from {host}"))
+    }
+
     pub fn bad_handshake() -> Refusal {
         Refusal::of(ErrorCode::Handshake, "Bad handshake")
     }

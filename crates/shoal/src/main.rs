@@ -4,11 +4,13 @@
 #![recursion_limit = "256"]
 
 mod allocator;
+mod clients;
 mod config;
 mod dev;
 mod dev_cluster;
 mod handlersocket;
 mod mgm;
+mod node_tls;
 mod process;
 mod settings;
 mod start;

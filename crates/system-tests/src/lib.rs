@@ -18,6 +18,7 @@ pub mod golden;
 pub mod handlersocket;
 mod harness;
 pub mod network;
+pub mod tap;
 pub mod transfer;
 
 pub use disk::{DyingDisk, SmallDisk};

@@ -315,6 +315,7 @@ variables! {
     "profiling" Both Kind::Switch, "OFF";
     "protocol_compression_algorithms" Global Kind::Words(&["zlib", "zstd", "uncompressed"]), "zlib,zstd,uncompressed";
     "protocol_version" ReadOnly Kind::Integer(10, 10), "10";
+    "proxy_protocol_networks" ReadOnly Kind::Text, "";
     "query_alloc_block_size" Both Kind::Integer(1024, U32), "8192";
     "query_cache_size" ReadOnly Kind::Integer(0, U64), "0";
     "query_cache_type" ReadOnly Kind::Text, "OFF";
@@ -359,6 +360,9 @@ variables! {
     "system_time_zone" ReadOnly Kind::Text, "UTC";
     "table_definition_cache" Global Kind::Integer(0, U64), "2000";
     "table_open_cache" Global Kind::Integer(1, U64), "4000";
+    "tcp_keepalive_interval" ReadOnly Kind::Integer(0, 31_536_000), "0";
+    "tcp_keepalive_probes" ReadOnly Kind::Integer(0, 2_147_483_647), "0";
+    "tcp_keepalive_time" ReadOnly Kind::Integer(0, 31_536_000), "0";
     "thread_cache_size" Global Kind::Integer(0, 16_384), "0";
     "thread_handling" ReadOnly Kind::Text, "worker-per-core";
     "time_zone" Both Kind::Text, "SYSTEM";

@@ -24,6 +24,7 @@ mod lifecycle;
 mod locking_reads;
 mod memory;
 mod protocol;
+mod proxy_protocol;
 mod query_logs;
 mod read_only;
 mod rough;
