@@ -153,6 +153,8 @@ pub trait SessionValues {
     fn database(&self) -> Option<&str>;
     /// The account that was checked: `user@host` for CURRENT_USER().
     fn current_user(&self) -> String;
+    /// The active roles, or NONE: CURRENT_ROLE().
+    fn current_role(&self) -> String;
     /// The name the client gave and its host: USER().
     fn session_user(&self) -> String;
     /// VERSION().

@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use shoal_cluster::{Catalog, Node};
 use shoal_types::{Error, ErrorCode, Result};
 
+use crate::account::access::MandatoryRoles;
 use crate::account::bootstrap;
 use crate::account::limits::{AccountSlot, AccountUse};
 use crate::counters::{COUNTER_NAMES, Counters};
@@ -57,6 +58,7 @@ pub struct Server {
     pub query_logs: QueryLogs,
     pub user_locks: Arc<UserLockTable>,
     pub account_use: Arc<AccountUse>,
+    pub mandatory_roles: MandatoryRoles,
     pub traffic_received: AtomicU64,
     pub traffic_sent: AtomicU64,
     pub connections: AtomicU64,
@@ -78,6 +80,7 @@ impl Server {
         Arc::new(Server {
             node,
             read_only: ReadOnly::of(&globals),
+            mandatory_roles: MandatoryRoles::of(&globals),
             query_logs: QueryLogs::default(),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),

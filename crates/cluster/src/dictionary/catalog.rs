@@ -67,6 +67,19 @@ pub struct User {
     pub connects_per_hour_max: u32,
     /// (database or empty for all, table or empty for all, privilege bits), see the SQL layer.
     pub grants: Vec<(String, String, u64)>,
+    /// In the order of their names.
+    pub roles: Vec<GrantedRole>,
+    /// Roles (user, host) that sessions begin with, in the order of their names.
+    pub default_roles: Vec<(String, String)>,
+}
+
+/// A role that an account has been given. Roles are accounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantedRole {
+    /// Name and host.
+    pub role: (String, String),
+    /// WITH ADMIN OPTION: the account may grant it to others.
+    pub with_admin: bool,
 }
 
 /// What an account insists on before its clients are let in: REQUIRE.

@@ -13,7 +13,7 @@
 use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
-use crate::dictionary::catalog::{Catalog, Change, Hold, Lockout, TlsRequirement, User};
+use crate::dictionary::catalog::{Catalog, Change, GrantedRole, Hold, Lockout, TlsRequirement, User};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct StoredMap {
@@ -44,8 +44,8 @@ enum ChangeKind {
     PutTable(Vec<u8>),
     #[prost(uint32, tag = "4")]
     DropTable(u32),
-    #[prost(message, tag = "5")]
-    PutUser(StoredUser),
+    #[prost(message, boxed, tag = "5")]
+    PutUser(Box<StoredUser>),
     #[prost(message, tag = "6")]
     DropUser(StoredUserName),
     #[prost(message, tag = "7")]
@@ -108,6 +108,20 @@ struct StoredUser {
     connections_max: u32,
     #[prost(uint32, tag = "12")]
     connects_per_hour_max: u32,
+    #[prost(message, repeated, tag = "13")]
+    roles: Vec<StoredRole>,
+    #[prost(message, repeated, tag = "14")]
+    default_roles: Vec<StoredUserName>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredRole {
+    #[prost(string, tag = "1")]
+    user: String,
+    #[prost(string, tag = "2")]
+    host: String,
+    #[prost(bool, tag = "3")]
+    with_admin: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -212,7 +226,7 @@ fn store_change(change: &Change) -> StoredChange {
             ChangeKind::HoldTable(StoredHold { table: id.0, node: hold.node.0, token: hold.token })
         }
         Change::FreeTable(id) => ChangeKind::FreeTable(id.0),
-        Change::PutUser(user) => ChangeKind::PutUser(store_user(user)),
+        Change::PutUser(user) => ChangeKind::PutUser(Box::new(store_user(user))),
         Change::DropUser { user, host } => {
             ChangeKind::DropUser(StoredUserName { user: user.clone(), host: host.clone() })
         }
@@ -236,7 +250,7 @@ fn read_change(kind: ChangeKind) -> Result<Change> {
             Change::HoldTable(TableId(held.table), Hold { node: NodeId(held.node), token: held.token })
         }
         ChangeKind::FreeTable(id) => Change::FreeTable(TableId(id)),
-        ChangeKind::PutUser(user) => Change::PutUser(read_user(user)),
+        ChangeKind::PutUser(user) => Change::PutUser(read_user(*user)),
         ChangeKind::DropUser(name) => Change::DropUser { user: name.user, host: name.host },
         ChangeKind::PutVariable(variable) => Change::PutVariable { name: variable.name, value: variable.value },
     })
@@ -263,6 +277,8 @@ fn store_user(user: &User) -> StoredUser {
         }),
         connections_max: user.connections_max,
         connects_per_hour_max: user.connects_per_hour_max,
+        roles: user.roles.iter().map(store_role).collect(),
+        default_roles: user.default_roles.iter().map(store_user_name).collect(),
         certificate: match &user.tls {
             TlsRequirement::None | TlsRequirement::Any => None,
             TlsRequirement::X509 => Some(StoredCertificateRequirement::default()),
@@ -273,6 +289,19 @@ fn store_user(user: &User) -> StoredUser {
             }),
         },
     }
+}
+
+fn store_role(granted: &GrantedRole) -> StoredRole {
+    let (user, host) = granted.role.clone();
+    StoredRole { user, host, with_admin: granted.with_admin }
+}
+
+fn read_role(stored: StoredRole) -> GrantedRole {
+    GrantedRole { role: (stored.user, stored.host), with_admin: stored.with_admin }
+}
+
+fn store_user_name((user, host): &(String, String)) -> StoredUserName {
+    StoredUserName { user: user.clone(), host: host.clone() }
 }
 
 fn read_user(user: StoredUser) -> User {
@@ -299,6 +328,8 @@ fn read_user(user: StoredUser) -> User {
         connections_max: user.connections_max,
         connects_per_hour_max: user.connects_per_hour_max,
         grants: user.grants.into_iter().map(|grant| (grant.database, grant.table, grant.privileges)).collect(),
+        roles: user.roles.into_iter().map(read_role).collect(),
+        default_roles: user.default_roles.into_iter().map(|name| (name.user, name.host)).collect(),
     }
 }
 
@@ -406,6 +437,8 @@ mod tests {
                 lockout: Lockout { attempts: 3, days: None, unlocks: 2 },
                 connections_max: 5,
                 connects_per_hour_max: 6,
+                roles: vec![GrantedRole { role: ("r".into(), "h".into()), with_admin: true }],
+                default_roles: vec![("r".into(), "h".into())],
                 ..user.clone()
             }),
             Change::PutUser(User { tls: TlsRequirement::Any, ..user.clone() }),

@@ -6,6 +6,8 @@ use std::sync::{Arc, Weak};
 use shoal_cluster::{Catalog, Node, Table, User};
 use shoal_types::{Error, ErrorCode, Result};
 
+use super::AccountKey;
+use super::access::{is_granted, with_roles};
 use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
 use crate::dml::{DeletePlan, InsertPlan, RowFinder, UpdatePlan};
@@ -16,9 +18,9 @@ use crate::session::{Session, SessionShared};
 /// Databases that everybody may look into; what they show there depends on their privileges.
 const OPEN_DATABASES: &[&str] = &["information_schema", "performance_schema"];
 
-/// The session's account; `None`: it has been dropped.
-fn account<'c>(session: &Session, catalog: &'c Catalog) -> Option<&'c Arc<User>> {
-    catalog.users.get(&session.state.account)
+/// Looks at the session's account with its active roles; `None`: it has been dropped.
+fn look<T>(session: &Session, catalog: &Catalog, look: impl FnOnce(Option<&User>) -> T) -> T {
+    session.state.access.look(catalog, look)
 }
 
 fn global(user: &User) -> Privileges {
@@ -53,15 +55,25 @@ pub fn of_account(
 ) -> Privileges {
     match catalog.users.get(key) {
         Some(user) if !user.locked && (is_trusted || user.authentication_string.is_empty()) => {
-            on_table(user, database, table)
+            with_default_roles(catalog, user, |user| on_table(user, database, table))
         }
         _ => Privileges::NONE,
     }
 }
 
+/// An account as its sessions begin, for interfaces that have none.
+fn with_default_roles<T>(catalog: &Catalog, user: &User, look: impl FnOnce(&User) -> T) -> T {
+    if user.default_roles.is_empty() {
+        return look(user);
+    }
+    let granted = |role: &&AccountKey| is_granted(user, role, &[]);
+    let roles: Vec<AccountKey> = user.default_roles.iter().filter(granted).cloned().collect();
+    look(&with_roles(catalog, user, &roles))
+}
+
 /// What an account may do with everything; of one that has been dropped, nothing.
 pub fn global_of(catalog: &Catalog, key: &(String, String)) -> Privileges {
-    catalog.users.get(key).map_or(Privileges::NONE, |user| global(user))
+    catalog.users.get(key).map_or(Privileges::NONE, |user| with_default_roles(catalog, user, global))
 }
 
 thread_local! {
@@ -95,7 +107,10 @@ pub fn check_plan(session: &Session, plan: &Plan) -> Result<()> {
 }
 
 fn check_plan_in(catalog: &Catalog, session: &Session, plan: &Plan) -> Result<()> {
-    let user = account(session, catalog);
+    look(session, catalog, |user| check_plan_of(user, session, plan))
+}
+
+fn check_plan_of(user: Option<&User>, session: &Session, plan: &Plan) -> Result<()> {
     if user.is_some_and(|user| global(user).contains(Privileges::DATA)) {
         return Ok(());
     }
@@ -139,7 +154,7 @@ fn insert_privileges(plan: &InsertPlan) -> Privileges {
 /// Finding rows by their contents is reading them.
 fn check_finder(
     session: &Session,
-    user: Option<&Arc<User>>,
+    user: Option<&User>,
     plan: &Plan,
     finder: &RowFinder,
     needed: Privileges,
@@ -153,7 +168,7 @@ fn check_finder(
 /// SELECT on every table but `except`.
 fn check_reads(
     session: &Session,
-    user: Option<&Arc<User>>,
+    user: Option<&User>,
     tables: &[Arc<Table>],
     except: Option<&Arc<Table>>,
 ) -> Result<()> {
@@ -168,13 +183,13 @@ fn check_reads(
     Ok(())
 }
 
-fn check_table(session: &Session, user: Option<&Arc<User>>, table: &Table, needed: Privileges) -> Result<()> {
+fn check_table(session: &Session, user: Option<&User>, table: &Table, needed: Privileges) -> Result<()> {
     check_named(session, user, (&table.schema.database, &table.schema.name), needed)
 }
 
 fn check_named(
     session: &Session,
-    user: Option<&Arc<User>>,
+    user: Option<&User>,
     (database, table): (&str, &str),
     needed: Privileges,
 ) -> Result<()> {
@@ -189,14 +204,14 @@ fn table_denied(session: &Session, missing: Privileges, table: &str) -> Error {
     let message = format!(
         "{} command denied to user '{}'@'{}' for table '{table}'",
         missing.first_name(),
-        session.state.account.0,
+        session.state.access.account.0,
         session.shared.host
     );
     Error::new(ErrorCode::TableAccessDenied, message)
 }
 
 fn database_denied(session: &Session, database: &str) -> Error {
-    let (user, host) = &session.state.account;
+    let (user, host) = &session.state.access.account;
     let message = format!("Access denied for user '{user}'@'{host}' to database '{database}'");
     Error::new(ErrorCode::DbAccessDenied, message)
 }
@@ -204,10 +219,10 @@ fn database_denied(session: &Session, database: &str) -> Error {
 /// What DDL needs: on a table (1142), or on a database when no table is named (1044).
 pub fn require(session: &Session, database: &str, table: Option<&str>, needed: Privileges) -> Result<()> {
     let catalog = session.server.node.catalog();
-    let user = account(session, &catalog);
-    let present = user.map_or(Privileges::NONE, |user| match table {
-        Some(table) => on_table(user, database, table),
-        None => on_database(user, database),
+    let present = look(session, &catalog, |user| match (user, table) {
+        (None, _) => Privileges::NONE,
+        (Some(user), Some(table)) => on_table(user, database, table),
+        (Some(user), None) => on_database(user, database),
     });
     if present.contains(needed) {
         return Ok(());
@@ -220,10 +235,15 @@ pub fn require(session: &Session, database: &str, table: Option<&str>, needed: P
 
 /// One of these privileges on everything. Errors: 1227.
 pub fn require_global(session: &Session, one_of: Privileges) -> Result<()> {
+    let names = || [one_of.names(false), one_of.names(true)].concat().join(", ");
+    if has_global(session, one_of) { Ok(()) } else { require_global_named(session, one_of, &names()) }
+}
+
+/// The same, where MySQL calls it otherwise.
+pub fn require_global_named(session: &Session, one_of: Privileges, names: &str) -> Result<()> {
     if has_global(session, one_of) {
         return Ok(());
     }
-    let names = [one_of.names(false), one_of.names(true)].concat().join(", ");
     let message = format!("Access denied; you need (at least one of) the {names} privilege(s) for this operation");
     Err(Error::new(ErrorCode::SpecificAccessDenied, message))
 }
@@ -236,7 +256,7 @@ pub fn check_admin(session: &Session, privilege: &str) -> Result<()> {
 /// Whether the session's account has one of these privileges on everything.
 pub fn has_global(session: &Session, one_of: Privileges) -> bool {
     let catalog = session.server.node.catalog();
-    account(session, &catalog).is_some_and(|user| global(user).intersects(one_of))
+    look(session, &catalog, |user| user.is_some_and(|user| global(user).intersects(one_of)))
 }
 
 /// USE: some privilege in the database or on a table of it. Errors: 1044.
@@ -250,17 +270,25 @@ pub fn may_see_database(session: &Session, name: &str) -> bool {
         return true;
     }
     let catalog = session.server.node.catalog();
-    let Some(user) = account(session, &catalog) else { return false };
+    look(session, &catalog, |user| user.is_some_and(|user| sees_database(user, name)))
+}
+
+/// Whether an account may know of a database.
+fn sees_database(user: &User, name: &str) -> bool {
     let shows = Privileges::all_at(Level::Database).with(Privileges::SHOW_DATABASES);
     on_database(user, name).intersects(shows)
         || user.grants.iter().any(|(database, _, bits)| database == name && *bits != 0)
 }
 
+/// Whether an account may know of a table.
+fn sees_table(user: &User, database: &str, table: &str) -> bool {
+    on_table(user, database, table).intersects(Privileges::all_at(Level::Table))
+}
+
 /// Whether SHOW TABLES lists it.
 pub fn may_see_table(session: &Session, database: &str, table: &str) -> bool {
     let catalog = session.server.node.catalog();
-    let shows = Privileges::all_at(Level::Table);
-    account(session, &catalog).is_some_and(|user| on_table(user, database, table).intersects(shows))
+    look(session, &catalog, |user| user.is_some_and(|user| sees_table(user, database, table)))
 }
 
 /// KILL: one's own threads, or anybody's with the right privilege. Errors: 1095.

@@ -6,7 +6,7 @@ use shoal_parser::quote_identifier;
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
 use super::check::{on_database, on_table};
-use super::{Level, Privileges, account_key, require_global, shown};
+use super::{Level, Privileges, account_key, require_global};
 use crate::ddl::errors;
 use crate::session::Session;
 
@@ -17,7 +17,7 @@ struct Scope {
     table: String,
 }
 
-pub fn grant(session: &mut Session, statement: &Grant) -> Result<Vec<Change>> {
+pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Result<Vec<Change>> {
     if statement.as_user.is_some() {
         return Err(Error::unsupported("GRANT ... AS"));
     }
@@ -27,14 +27,13 @@ pub fn grant(session: &mut Session, statement: &Grant) -> Result<Vec<Change>> {
     if statement.with_grant_option {
         bits = bits.with(Privileges::GRANT_OPTION);
     }
-    let catalog = session.server.node.catalog();
     if scope.level == Level::Table
         && !bits.contains(Privileges::CREATE)
         && catalog.table(&scope.database, &scope.table).is_none()
     {
         return Err(crate::databases::no_such_table(&scope.database, &scope.table));
     }
-    check_grantor(session, &catalog, &scope, bits)?;
+    check_grantor(session, catalog, &scope, bits)?;
     let mut changes = Vec::new();
     for name in &statement.to {
         let key = account_key(session, name)?;
@@ -44,6 +43,7 @@ pub fn grant(session: &mut Session, statement: &Grant) -> Result<Vec<Change>> {
                 "You are not allowed to create a user with GRANT",
             ));
         };
+        super::role::check_system_user(&session.server, &key, bits)?;
         let mut user = User::clone(user);
         add(&mut user, &scope, bits);
         changes.push(Change::PutUser(user));
@@ -51,8 +51,7 @@ pub fn grant(session: &mut Session, statement: &Grant) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
-pub fn revoke(session: &mut Session, statement: &Revoke) -> Result<Vec<Change>> {
-    let catalog = session.server.node.catalog();
+pub fn revoke(session: &mut Session, catalog: &Catalog, statement: &Revoke) -> Result<Vec<Change>> {
     let everything = statement.what == Grantable::AllAndGrantOption;
     let (scope, bits) = if everything {
         require_global(session, Privileges::CREATE_USER)?;
@@ -61,7 +60,7 @@ pub fn revoke(session: &mut Session, statement: &Revoke) -> Result<Vec<Change>> 
         let (privileges, object, level) = privileges_of(&statement.what, "REVOKE")?;
         let scope = scope_of(session, level)?;
         let bits = bits_of(privileges, object, &scope)?;
-        check_grantor(session, &catalog, &scope, bits)?;
+        check_grantor(session, catalog, &scope, bits)?;
         (Some(scope), bits)
     };
     let mut changes = Vec::new();
@@ -69,11 +68,7 @@ pub fn revoke(session: &mut Session, statement: &Revoke) -> Result<Vec<Change>> 
         let key = account_key(session, name)?;
         let Some(user) = catalog.users.get(&key) else {
             if statement.ignore_unknown_user {
-                session.warn(
-                    WarningLevel::Warning,
-                    ErrorCode::UserDoesNotExist,
-                    format!("Authorization ID {} does not exist.", shown(&key)),
-                );
+                super::user::warn_missing(session, &key);
                 continue;
             }
             return Err(no_such_grant(&key, scope.as_ref()));
@@ -103,8 +98,7 @@ fn privileges_of<'s>(
 ) -> Result<(&'s [Privilege], ObjectType, &'s PrivilegeLevel)> {
     match what {
         Grantable::Privileges { privileges, object, level } => Ok((privileges, *object, level)),
-        Grantable::Roles(_) => Err(Error::unsupported(format!("{statement} of roles"))),
-        Grantable::Proxy(_) => Err(Error::unsupported(format!("{statement} PROXY"))),
+        Grantable::Roles(_) | Grantable::Proxy(_) => Err(Error::unsupported(format!("{statement} PROXY"))),
         Grantable::AllAndGrantOption => Err(errors::syntax("ALL PRIVILEGES, GRANT OPTION")),
     }
 }
@@ -143,13 +137,19 @@ fn bits_of(privileges: &[Privilege], object: ObjectType, scope: &Scope) -> Resul
 
 /// One can give and take what one has, with GRANT OPTION. Errors: 1045, 1044, 1142.
 fn check_grantor(session: &Session, catalog: &Catalog, scope: &Scope, bits: Privileges) -> Result<()> {
-    let (user, host) = &session.state.account;
-    let present =
-        catalog.users.get(&session.state.account).map_or(Privileges::NONE, |account| match scope.level {
-            Level::Table => on_table(account, &scope.database, &scope.table),
-            // For everything the database's name is empty, and no database's grants match that.
-            Level::Global | Level::Database => on_database(account, &scope.database),
-        });
+    let access = &session.state.access;
+    let (user, host) = &access.account;
+    let present = access.look(catalog, |account| match (account, scope.level) {
+        (None, _) => Privileges::NONE,
+        (Some(account), Level::Table) => on_table(account, &scope.database, &scope.table),
+        // For everything the database's name is empty, and no database's grants match that.
+        (Some(account), Level::Global | Level::Database) => on_database(account, &scope.database),
+    });
+    // Accounts that have all privileges may be older than this one.
+    let present = match present.contains(Privileges::SUPER) {
+        true => present.with(Privileges::ROLE_ADMIN),
+        false => present,
+    };
     let needed = bits.with(Privileges::GRANT_OPTION);
     if present.contains(needed) {
         return Ok(());

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use shoal_cluster::User;
 use shoal_types::{Error, ErrorCode, Result};
 
-const HOUR: Duration = Duration::from_secs(3600);
+use super::AccountKey;
 
-type AccountKey = (String, String);
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// Accounts that have connections.
 #[derive(Debug, Default)]

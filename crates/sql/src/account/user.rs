@@ -1,6 +1,6 @@
 //! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD.
 
-use shoal_cluster::{Change, TlsRequirement, User};
+use shoal_cluster::{Catalog, Change, TlsRequirement, User};
 use shoal_parser::ast::{
     AccountName, Authentication, AuthenticationSecret, DropAccounts, PasswordOption, SetPassword,
     TlsRequirement as Require, UserDefinition, UserSpecification,
@@ -8,14 +8,11 @@ use shoal_parser::ast::{
 use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, hash_password, is_well_formed};
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
-use super::{Privileges, account_key, require_global, shown};
+use super::{AccountKey, Privileges, account_key, require_global, role, shown};
 use crate::session::Session;
 
-type AccountKey = (String, String);
-
-pub fn create(session: &mut Session, definition: &UserDefinition) -> Result<Vec<Change>> {
+pub fn create(session: &mut Session, catalog: &Catalog, definition: &UserDefinition) -> Result<Vec<Change>> {
     require_global(session, Privileges::CREATE_USER)?;
-    let catalog = session.server.node.catalog();
     let mut changes = Vec::new();
     let mut present = Vec::new();
     let mut named: Vec<AccountKey> = Vec::new();
@@ -32,6 +29,9 @@ pub fn create(session: &mut Session, definition: &UserDefinition) -> Result<Vec<
             ..User::default()
         };
         apply(specification, definition, &mut user)?;
+        if let Some(roles) = &definition.default_roles {
+            role::give_defaults(session, catalog, &mut user, roles)?;
+        }
         changes.push(Change::PutUser(user));
         named.push(key);
     }
@@ -41,6 +41,11 @@ pub fn create(session: &mut Session, definition: &UserDefinition) -> Result<Vec<
     if !definition.if_clause {
         return Err(failed("CREATE USER", &present));
     }
+    note_present(session, present);
+    Ok(changes)
+}
+
+pub fn note_present(session: &mut Session, present: Vec<AccountKey>) {
     for key in present {
         session.warn(
             WarningLevel::Note,
@@ -48,16 +53,14 @@ pub fn create(session: &mut Session, definition: &UserDefinition) -> Result<Vec<
             format!("Authorization ID {} already exists.", shown(&key)),
         );
     }
-    Ok(changes)
 }
 
-pub fn alter(session: &mut Session, definition: &UserDefinition) -> Result<Vec<Change>> {
-    let catalog = session.server.node.catalog();
+pub fn alter(session: &mut Session, catalog: &Catalog, definition: &UserDefinition) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     let mut missing = Vec::new();
     for specification in &definition.users {
         let key = account_key(session, &specification.account)?;
-        if key != session.state.account || !changes_password_alone(definition) {
+        if key != session.state.access.account || !changes_password_alone(definition) {
             require_global(session, Privileges::CREATE_USER)?;
         }
         let Some(user) = catalog.users.get(&key) else {
@@ -66,6 +69,9 @@ pub fn alter(session: &mut Session, definition: &UserDefinition) -> Result<Vec<C
         };
         let mut user = User::clone(user);
         apply(specification, definition, &mut user)?;
+        if let Some(roles) = &definition.default_roles {
+            user.default_roles = role::default_roles(session, &user, roles)?;
+        }
         changes.push(Change::PutUser(user));
     }
     if missing.is_empty() {
@@ -91,9 +97,6 @@ fn changes_password_alone(definition: &UserDefinition) -> bool {
 fn apply(specification: &UserSpecification, definition: &UserDefinition, user: &mut User) -> Result<()> {
     if !specification.more_factors.is_empty() {
         return Err(Error::unsupported("multi-factor authentication"));
-    }
-    if definition.default_roles.is_some() {
-        return Err(Error::unsupported("DEFAULT ROLE"));
     }
     if definition.comment.is_some() {
         return Err(Error::unsupported("COMMENT and ATTRIBUTE of users"));
@@ -244,32 +247,17 @@ fn authenticate(authentication: &Authentication, user: &mut User) -> Result<()> 
     if authentication.retain_current { check_retained(user) } else { Ok(()) }
 }
 
-pub fn drop(session: &mut Session, accounts: &DropAccounts) -> Result<Vec<Change>> {
+pub fn drop(session: &mut Session, catalog: &Catalog, accounts: &DropAccounts) -> Result<Vec<Change>> {
     require_global(session, Privileges::CREATE_USER)?;
-    let catalog = session.server.node.catalog();
-    let mut changes = Vec::new();
-    let mut missing = Vec::new();
-    for name in &accounts.accounts {
-        let key = account_key(session, name)?;
-        if catalog.users.contains_key(&key) {
-            changes.push(Change::DropUser { user: key.0, host: key.1 });
-        } else {
-            missing.push(key);
-        }
-    }
-    if missing.is_empty() {
-        return Ok(changes);
-    }
-    if !accounts.if_exists {
-        return Err(failed("DROP USER", &missing));
-    }
-    note_missing(session, missing);
-    Ok(changes)
+    role::drop_accounts(session, catalog, accounts, "DROP USER")
 }
 
-pub fn rename(session: &mut Session, pairs: &[(AccountName, AccountName)]) -> Result<Vec<Change>> {
+pub fn rename(
+    session: &mut Session,
+    catalog: &Catalog,
+    pairs: &[(AccountName, AccountName)],
+) -> Result<Vec<Change>> {
     require_global(session, Privileges::CREATE_USER)?;
-    let catalog = session.server.node.catalog();
     let mut users = catalog.users.clone();
     let mut changes = Vec::new();
     let mut wrong = Vec::new();
@@ -279,6 +267,7 @@ pub fn rename(session: &mut Session, pairs: &[(AccountName, AccountName)]) -> Re
             wrong.push(from);
             continue;
         }
+        role::check_renamed(session, catalog, &from)?;
         let Some(user) = users.remove(&from) else {
             wrong.push(from);
             continue;
@@ -293,13 +282,12 @@ pub fn rename(session: &mut Session, pairs: &[(AccountName, AccountName)]) -> Re
     if wrong.is_empty() { Ok(changes) } else { Err(failed("RENAME USER", &wrong)) }
 }
 
-pub fn set_password(session: &mut Session, set: &SetPassword) -> Result<Vec<Change>> {
+pub fn set_password(session: &mut Session, catalog: &Catalog, set: &SetPassword) -> Result<Vec<Change>> {
     let Some(password) = &set.password else { return Err(Error::unsupported("RANDOM PASSWORD")) };
     let key = account_key(session, set.account.as_ref().unwrap_or(&AccountName::CurrentUser))?;
-    if key != session.state.account {
+    if key != session.state.access.account {
         require_global(session, Privileges::CREATE_USER)?;
     }
-    let catalog = session.server.node.catalog();
     let Some(user) = catalog.users.get(&key) else {
         return Err(Error::new(ErrorCode::PasswordNoMatch, "Can't find any matching row in the user table"));
     };
@@ -315,12 +303,12 @@ pub fn set_password(session: &mut Session, set: &SetPassword) -> Result<Vec<Chan
 }
 
 /// "Operation CREATE USER failed for 'a'@'%','b'@'%'".
-fn failed(operation: &str, accounts: &[AccountKey]) -> Error {
+pub fn failed(operation: &str, accounts: &[AccountKey]) -> Error {
     let names: Vec<String> = accounts.iter().map(shown).collect();
     Error::new(ErrorCode::CannotUser, format!("Operation {operation} failed for {}", names.join(",")))
 }
 
-fn note_missing(session: &mut Session, missing: Vec<AccountKey>) {
+pub fn note_missing(session: &mut Session, missing: Vec<AccountKey>) {
     for key in missing {
         session.warn(
             WarningLevel::Note,
@@ -328,4 +316,10 @@ fn note_missing(session: &mut Session, missing: Vec<AccountKey>) {
             format!("Authorization ID {} does not exist.", shown(&key)),
         );
     }
+}
+
+/// REVOKE ... IGNORE UNKNOWN USER.
+pub fn warn_missing(session: &mut Session, key: &AccountKey) {
+    let message = format!("Authorization ID {} does not exist.", shown(key));
+    session.warn(WarningLevel::Warning, ErrorCode::UserDoesNotExist, message);
 }

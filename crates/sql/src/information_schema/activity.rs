@@ -114,11 +114,11 @@ pub fn persisted_variables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 }
 
 /// Accounts in sight: all for those who manage them, else one's own.
-fn accounts(rows: &Rows<'_>) -> Vec<Arc<User>> {
+pub(super) fn accounts(rows: &Rows<'_>) -> Vec<Arc<User>> {
     let viewer = rows.viewer();
     let all = viewer.is_global(Privileges::CREATE_USER.with(Privileges::SELECT));
-    let (user, host) = crate::account::matching(&viewer.catalog, &rows.shared.user, &rows.shared.host);
-    let own = |account: &&Arc<User>| all || account.user == user && account.host == host;
+    let (user, host) = &rows.access.account;
+    let own = |account: &&Arc<User>| all || account.user == *user && account.host == *host;
     viewer.catalog.users.values().filter(own).cloned().collect()
 }
 

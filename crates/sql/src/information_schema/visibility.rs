@@ -5,9 +5,10 @@ use std::sync::Arc;
 use shoal_cluster::{Catalog, Database, Table, User};
 use shoal_types::Collation;
 
+use crate::account::access::Access;
 use crate::account::{Level, Privileges};
 
-/// The dictionary through one account's eyes.
+/// The dictionary through the eyes of one account and its active roles.
 pub(crate) struct Viewer {
     pub catalog: Arc<Catalog>,
     account: Option<Arc<User>>,
@@ -15,8 +16,8 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    pub fn new(catalog: Arc<Catalog>, user: &str, host: &str) -> Viewer {
-        let account = crate::account::find_user(&catalog, user, host).cloned();
+    pub fn new(catalog: Arc<Catalog>, access: &Access) -> Viewer {
+        let account = access.user(&catalog);
         let grants = account.iter().flat_map(|account| account.grants.iter());
         let global = grants
             .filter(|(database, ..)| database.is_empty())

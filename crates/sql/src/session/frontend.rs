@@ -160,7 +160,7 @@ impl FrontendSession for Session {
             &self.info,
         );
         let database = self.state.database.take();
-        self.state = SessionState::new(&self.info, self.state.account.clone(), &self.server.user_locks);
+        self.state = SessionState::new(&self.info, self.state.access.account.clone(), &self.server);
         self.state.database = database;
         self.next_transaction = Default::default();
         self.tracker = Tracker::new(self.info.session_track, &self.variables);
@@ -178,7 +178,7 @@ impl FrontendSession for Session {
         self.account_slot = self.server.admit_account(&catalog, &account)?;
         self.info = info;
         self.reset().await?;
-        self.state = SessionState::new(&self.info, account, &self.server.user_locks);
+        self.state = SessionState::new(&self.info, account, &self.server);
         *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = self.info.database.clone();
         self.log_login("Change user");
         Ok(())

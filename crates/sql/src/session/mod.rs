@@ -141,7 +141,7 @@ impl Session {
             &server.globals.read().unwrap_or_else(PoisonError::into_inner),
             &info,
         );
-        let state = SessionState::new(&info, account, &server.user_locks);
+        let state = SessionState::new(&info, account, &server);
         let tracker = Tracker::new(info.session_track, &variables);
         let transaction = Transaction::new(Arc::clone(&server.node));
         let budget = Arc::clone(server.node.memory_budget());

@@ -292,7 +292,9 @@ impl Session {
         work: impl AsyncFnOnce(&mut ExecContext<'_>) -> Result<T>,
     ) -> Result<T> {
         let now = self.variables.timestamp_micros.unwrap_or_else(|| self.server.clock_micros());
-        let virtual_rows = crate::information_schema::Rows::new(&self.server, &self.shared, &self.variables);
+        let access = &self.state.access;
+        let virtual_rows =
+            crate::information_schema::Rows::new(&self.server, &self.shared, &self.variables, access);
         let mut handlers = HandlerCounters::default();
         let mut eval = EvalContext::new(parameters, &self.variables.time_zone, now, self.variables.settings);
         eval.changes_data = changes_data;

@@ -70,6 +70,12 @@ impl Session {
                 crate::variables::set::run(self, assignments).await?;
                 Affected::default()
             }
+            Statement::SetRole(roles) => {
+                self.clear_conditions();
+                account::role::set(self, roles)?;
+                self.tracker.note_change();
+                Affected::default()
+            }
             Statement::SetTransaction(set) => {
                 self.clear_conditions();
                 crate::variables::set::transaction(self, set)?;
@@ -96,6 +102,9 @@ impl Session {
             | Statement::DropUser(_)
             | Statement::RenameUsers(_)
             | Statement::SetPassword(_)
+            | Statement::CreateRole { .. }
+            | Statement::DropRole(_)
+            | Statement::SetDefaultRole { .. }
             | Statement::Grant(_)
             | Statement::Revoke(_) => {
                 self.check_single_user()?;

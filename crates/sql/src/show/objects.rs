@@ -18,7 +18,7 @@ pub enum Found {
 }
 
 fn rows_of(session: &Session) -> Rows<'_> {
-    Rows::new(&session.server, &session.shared, &session.variables)
+    Rows::new(&session.server, &session.shared, &session.variables, &session.state.access)
 }
 
 /// Errors: 1046, none is selected.
@@ -58,7 +58,7 @@ pub fn find(session: &Session, database: &str, name: &str) -> Result<Found> {
         return Err(crate::databases::no_such_table(database, name));
     };
     if !account::may_see_table(session, database, name) {
-        let (user, host) = (&session.state.account.0, &session.shared.host);
+        let (user, host) = (&session.state.access.account.0, &session.shared.host);
         let message = format!("SELECT command denied to user '{user}'@'{host}' for table '{name}'");
         return Err(Error::new(ErrorCode::TableAccessDenied, message));
     }

@@ -80,6 +80,10 @@ impl Definition {
             Kind::Text if self.name == "log_output" => {
                 crate::query_log::settings::outputs(text).ok_or_else(|| self.wrong_value(text))
             }
+            Kind::Text if self.name == "mandatory_roles" => match crate::account::role::parse_mandatory(text) {
+                Some(_) => Ok(text.to_owned()),
+                None => Err(self.wrong_value(text)),
+            },
             Kind::Text => Ok(text.to_owned()),
             Kind::Engine => match engine::canonical(text) {
                 Some(name) => Ok(name.to_owned()),
@@ -178,6 +182,7 @@ macro_rules! variables {
 }
 
 variables! {
+    "activate_all_roles_on_login" Global Kind::Switch, "OFF";
     "auto_increment_increment" Both Kind::Integer(1, 65_535), "1";
     "auto_increment_offset" Both Kind::Integer(1, 65_535), "1";
     "autocommit" Both Kind::Switch, "ON";
@@ -277,6 +282,7 @@ variables! {
     "low_priority_updates" Both Kind::Switch, "OFF";
     "lower_case_file_system" ReadOnly Kind::Switch, "OFF";
     "lower_case_table_names" ReadOnly Kind::Integer(0, 2), "0";
+    "mandatory_roles" Global Kind::Text, "";
     "max_allowed_packet" Both Kind::Integer(1024, 1 << 30), "67108864";
     "max_connect_errors" Global Kind::Integer(1, U64), "100";
     "max_connections" Global Kind::Integer(1, 100_000), "10000";

@@ -52,3 +52,29 @@ fn rules_of_an_account_hold_at_every_node() {
     cluster.kill_all_and_wait();
     [1, 2].into_iter().for_each(holds);
 }
+
+#[test]
+fn roles_are_the_clusters_and_running_sessions_notice_their_changes_at_every_node() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let mut client = cluster.client(1);
+    for sql in [
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.goods (id INT PRIMARY KEY)",
+        "CREATE ROLE reader, all_readers",
+        "GRANT reader TO all_readers",
+        "CREATE USER nina IDENTIFIED WITH mysql_native_password BY 'x' DEFAULT ROLE all_readers",
+    ] {
+        client.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let mut nina = log_in(&cluster, 2, "nina", "x").unwrap();
+    assert_eq!(nina.text("SELECT CURRENT_ROLE()").unwrap(), ["`all_readers`@`%`"]);
+    let mut errno = || nina.execute("SELECT * FROM shop.goods").err().map_or(0, |error| error.errno());
+    assert_eq!(errno(), 1142);
+    client.execute("GRANT SELECT ON shop.* TO reader").unwrap();
+    assert_eq!(errno(), 0);
+    client.execute("DROP ROLE reader").unwrap();
+    assert_eq!(errno(), 1142);
+    cluster.kill_all_and_wait();
+    let shown = cluster.client(2).text("SHOW GRANTS FOR nina").unwrap();
+    assert_eq!(shown[1], "GRANT `all_readers`@`%` TO `nina`@`%`");
+}

@@ -26,6 +26,7 @@ mod memory;
 mod protocol;
 mod query_logs;
 mod read_only;
+mod roles;
 mod rough;
 mod session_tracking;
 mod sha2_password;
