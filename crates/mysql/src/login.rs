@@ -182,6 +182,7 @@ fn connect_info(
         multi_statements: capabilities.has(Capabilities::MULTI_STATEMENTS),
         local_files: capabilities.has(Capabilities::LOCAL_FILES),
         ignore_space: capabilities.has(Capabilities::IGNORE_SPACE),
+        handles_expired_password: capabilities.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS),
         session_track: capabilities.has(Capabilities::SESSION_TRACK),
         interactive: capabilities.has(Capabilities::INTERACTIVE),
         attributes: introduction.attributes,

@@ -156,6 +156,8 @@ pub struct ConnectInfo {
     pub interactive: bool,
     /// CLIENT_SESSION_TRACK.
     pub session_track: bool,
+    /// CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS: the client can be told to change its password first.
+    pub handles_expired_password: bool,
     /// Connection attributes: name and value.
     pub attributes: Vec<(String, String)>,
     /// `None`: the connection is not encrypted.

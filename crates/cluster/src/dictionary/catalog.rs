@@ -71,6 +71,27 @@ pub struct User {
     pub roles: Vec<GrantedRole>,
     /// Roles (user, host) that sessions begin with, in the order of their names.
     pub default_roles: Vec<(String, String)>,
+    /// When the password must change, and to what.
+    pub password: PasswordRules,
+}
+
+/// When an account's password must change, and to what. `None`: as the variable of the same name says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PasswordRules {
+    /// PASSWORD EXPIRE: it must be changed before anything else is done.
+    pub is_expired: bool,
+    /// Seconds since 1970 when it was given; 0: before that was kept.
+    pub changed_s: u64,
+    /// PASSWORD EXPIRE INTERVAL; 0: NEVER.
+    pub lifetime_days: Option<u32>,
+    /// PASSWORD HISTORY: how many passwords before are not good any more.
+    pub history: Option<u32>,
+    /// PASSWORD REUSE INTERVAL: how long passwords before are not.
+    pub reuse_days: Option<u32>,
+    /// PASSWORD REQUIRE CURRENT: whoever changes it names the one before.
+    pub requires_current: Option<bool>,
+    /// Passwords that may not come again, with this one, newest first: when they were given (as `changed_s`), and as the plugin keeps them.
+    pub former: Vec<(u64, Vec<u8>)>,
 }
 
 /// A role that an account has been given. Roles are accounts.

@@ -13,7 +13,9 @@
 use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
-use crate::dictionary::catalog::{Catalog, Change, GrantedRole, Hold, Lockout, TlsRequirement, User};
+use crate::dictionary::catalog::{
+    Catalog, Change, GrantedRole, Hold, Lockout, PasswordRules, TlsRequirement, User,
+};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct StoredMap {
@@ -112,6 +114,34 @@ struct StoredUser {
     roles: Vec<StoredRole>,
     #[prost(message, repeated, tag = "14")]
     default_roles: Vec<StoredUserName>,
+    #[prost(message, optional, tag = "15")]
+    password: Option<StoredPasswordRules>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredPasswordRules {
+    #[prost(bool, tag = "1")]
+    is_expired: bool,
+    #[prost(uint64, tag = "2")]
+    changed_s: u64,
+    #[prost(uint32, optional, tag = "3")]
+    lifetime_days: Option<u32>,
+    #[prost(uint32, optional, tag = "4")]
+    history: Option<u32>,
+    #[prost(uint32, optional, tag = "5")]
+    reuse_days: Option<u32>,
+    #[prost(bool, optional, tag = "6")]
+    requires_current: Option<bool>,
+    #[prost(message, repeated, tag = "7")]
+    former: Vec<StoredFormerPassword>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredFormerPassword {
+    #[prost(uint64, tag = "1")]
+    given_s: u64,
+    #[prost(bytes, tag = "2")]
+    authentication_string: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -279,6 +309,7 @@ fn store_user(user: &User) -> StoredUser {
         connects_per_hour_max: user.connects_per_hour_max,
         roles: user.roles.iter().map(store_role).collect(),
         default_roles: user.default_roles.iter().map(store_user_name).collect(),
+        password: (user.password != PasswordRules::default()).then(|| store_password_rules(&user.password)),
         certificate: match &user.tls {
             TlsRequirement::None | TlsRequirement::Any => None,
             TlsRequirement::X509 => Some(StoredCertificateRequirement::default()),
@@ -294,6 +325,38 @@ fn store_user(user: &User) -> StoredUser {
 fn store_role(granted: &GrantedRole) -> StoredRole {
     let (user, host) = granted.role.clone();
     StoredRole { user, host, with_admin: granted.with_admin }
+}
+
+fn store_password_rules(rules: &PasswordRules) -> StoredPasswordRules {
+    let PasswordRules { is_expired, changed_s, lifetime_days, history, reuse_days, requires_current, former } =
+        rules;
+    let store = |(given_s, hash): &(u64, Vec<u8>)| StoredFormerPassword {
+        given_s: *given_s,
+        authentication_string: hash.clone(),
+    };
+    StoredPasswordRules {
+        is_expired: *is_expired,
+        changed_s: *changed_s,
+        lifetime_days: *lifetime_days,
+        history: *history,
+        reuse_days: *reuse_days,
+        requires_current: *requires_current,
+        former: former.iter().map(store).collect(),
+    }
+}
+
+fn read_password_rules(stored: StoredPasswordRules) -> PasswordRules {
+    let StoredPasswordRules {
+        is_expired,
+        changed_s,
+        lifetime_days,
+        history,
+        reuse_days,
+        requires_current,
+        former,
+    } = stored;
+    let former = former.into_iter().map(|one| (one.given_s, one.authentication_string)).collect();
+    PasswordRules { is_expired, changed_s, lifetime_days, history, reuse_days, requires_current, former }
 }
 
 fn read_role(stored: StoredRole) -> GrantedRole {
@@ -330,6 +393,7 @@ fn read_user(user: StoredUser) -> User {
         grants: user.grants.into_iter().map(|grant| (grant.database, grant.table, grant.privileges)).collect(),
         roles: user.roles.into_iter().map(read_role).collect(),
         default_roles: user.default_roles.into_iter().map(|name| (name.user, name.host)).collect(),
+        password: user.password.map(read_password_rules).unwrap_or_default(),
     }
 }
 
@@ -439,6 +503,15 @@ mod tests {
                 connects_per_hour_max: 6,
                 roles: vec![GrantedRole { role: ("r".into(), "h".into()), with_admin: true }],
                 default_roles: vec![("r".into(), "h".into())],
+                password: PasswordRules {
+                    is_expired: true,
+                    changed_s: 7,
+                    lifetime_days: Some(0),
+                    history: Some(2),
+                    reuse_days: None,
+                    requires_current: Some(false),
+                    former: vec![(7, vec![1]), (6, vec![2])],
+                },
                 ..user.clone()
             }),
             Change::PutUser(User { tls: TlsRequirement::Any, ..user.clone() }),

@@ -28,6 +28,17 @@ pub(super) const TABLE: &[Function] = &[
         .of_statement()
         .of_session(),
     Function::new(
+        "VALIDATE_PASSWORD_STRENGTH",
+        1,
+        1,
+        |d| d.integer(10),
+        |call, values, ctx| {
+            let password = text(call, values, 0).into_owned();
+            Ok(Value::Int(i64::from(ctx.session()?.password_strength(&password))))
+        },
+    )
+    .of_session(),
+    Function::new(
         "VERSION",
         0,
         0,

@@ -11,6 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use shoal_cluster::{Catalog, GrantedRole, User};
 
+use super::password_policy::Policy;
 use super::{AccountKey, quoted};
 use crate::server::Server;
 use crate::variables::Globals;
@@ -117,6 +118,12 @@ impl Access {
     pub fn current_role(&self) -> String {
         let names: Vec<String> = self.active(&self.server.node.catalog()).iter().map(quoted).collect();
         if names.is_empty() { "NONE".to_owned() } else { names.join(",") }
+    }
+
+    /// VALIDATE_PASSWORD_STRENGTH().
+    pub fn password_strength(&self, user_names: &[&str], password: &[u8]) -> u32 {
+        let policy = Policy::of(&self.server, &self.server.node.catalog());
+        policy.map_or(0, |policy| policy.strength(user_names, password))
     }
 
     /// Looks at the account with what its active roles add; `None`: it has been dropped.

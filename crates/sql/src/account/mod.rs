@@ -10,6 +10,8 @@ mod check;
 mod grant;
 pub mod limits;
 mod matching;
+pub mod password;
+pub mod password_policy;
 mod privilege;
 pub mod role;
 mod user;
@@ -33,11 +35,20 @@ use crate::session::Session;
 /// User and host.
 pub type AccountKey = (String, String);
 
-/// CREATE, ALTER, DROP and RENAME USER, SET PASSWORD, GRANT, REVOKE, CREATE and DROP ROLE, SET DEFAULT ROLE. Nobody else changes an
+/// CREATE, ALTER, DROP and RENAME USER, SET PASSWORD, GRANT, REVOKE, CREATE and DROP ROLE, SET DEFAULT ROLE, and INSTALL and UNINSTALL
+/// COMPONENT of the one that concerns passwords. Nobody else changes an
 /// account between what is read of it here and what is written.
 pub async fn run(session: &mut Session, statement: &Statement) -> Result<()> {
     let node = std::sync::Arc::clone(&session.server.node);
-    publish::change(&node, |catalog| Ok((changes(session, catalog, statement)?, ()))).await
+    session.compared_passwords = password::Compared::ahead_of(session, statement).await;
+    let changed = publish::change(&node, |catalog| Ok((changes(session, catalog, statement)?, ()))).await;
+    session.compared_passwords = password::Compared::default();
+    changed?;
+    if session.must_change_password {
+        let user = node.catalog().users.get(&session.state.access.account).cloned();
+        session.must_change_password = user.is_some_and(|user| password::has_expired(&session.server, &user));
+    }
+    Ok(())
 }
 
 fn changes(session: &mut Session, catalog: &Catalog, statement: &Statement) -> Result<Vec<Change>> {
@@ -50,6 +61,11 @@ fn changes(session: &mut Session, catalog: &Catalog, statement: &Statement) -> R
         Statement::CreateRole { if_not_exists, roles } => role::create(session, catalog, *if_not_exists, roles),
         Statement::DropRole(roles) => role::drop(session, catalog, roles),
         Statement::SetDefaultRole { roles, to } => role::set_default(session, catalog, roles, to),
+        Statement::InstallComponents { urns, set } => match set.is_empty() {
+            true => password_policy::install(session, catalog, urns, true),
+            false => Err(Error::unsupported("INSTALL COMPONENT ... SET")),
+        },
+        Statement::UninstallComponents(urns) => password_policy::install(session, catalog, urns, false),
         Statement::Grant(grant) => match &grant.what {
             Grantable::Roles(roles) => role::grant(session, catalog, grant, roles),
             _ => grant::grant(session, catalog, grant),

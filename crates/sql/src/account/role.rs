@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use shoal_cluster::{Catalog, Change, GrantedRole, User};
+use shoal_cluster::{Catalog, Change, GrantedRole, PasswordRules, User};
 use shoal_parser::ast::{AccountName, DropAccounts, Grant, Revoke, RoleSelection};
 use shoal_types::password::DEFAULT_PLUGIN;
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
@@ -90,6 +90,11 @@ pub fn create(
                 host: key.1.clone(),
                 plugin: DEFAULT_PLUGIN.to_owned(),
                 locked: true,
+                password: PasswordRules {
+                    is_expired: true,
+                    changed_s: super::password::now_s(&session.server),
+                    ..PasswordRules::default()
+                },
                 ..User::default()
             }));
             named.push(key);

@@ -51,8 +51,6 @@ fn refused_name(statement: &Statement) -> Option<&'static str> {
         Statement::LoadIndex(_) => "LOAD INDEX INTO CACHE",
         Statement::InstallPlugin { .. } => "INSTALL PLUGIN",
         Statement::UninstallPlugin(_) => "UNINSTALL PLUGIN",
-        Statement::InstallComponents { .. } => "INSTALL COMPONENT",
-        Statement::UninstallComponents(_) => "UNINSTALL COMPONENT",
         Statement::AlterInstance(_) => "ALTER INSTANCE",
         Statement::Shutdown => "SHUTDOWN",
         Statement::Restart => "RESTART",

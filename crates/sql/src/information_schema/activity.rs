@@ -8,7 +8,7 @@ use shoal_types::Value;
 use super::CATALOG;
 use super::cell::{row, yes_no};
 use super::{Rows, status};
-use crate::account::Privileges;
+use crate::account::{Privileges, password_policy};
 use crate::session::SessionShared;
 use crate::variables::registry::{self, Scope};
 
@@ -110,7 +110,8 @@ fn variables(rows: &Rows<'_>, global: bool) -> Vec<Vec<Value>> {
 
 pub fn persisted_variables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let catalog = rows.server.node.catalog();
-    catalog.variables.iter().map(|(name, value)| row![name, value]).collect()
+    let is_variable = |(name, _): &(&String, &String)| registry::find(name).is_some();
+    catalog.variables.iter().filter(is_variable).map(|(name, value)| row![name, value]).collect()
 }
 
 /// Accounts in sight: all for those who manage them, else one's own.
@@ -226,20 +227,37 @@ pub fn mysql_user(rows: &Rows<'_>) -> Vec<Vec<Value>> {
         row.extend(row![
             &user.plugin,
             Value::str(if user.authentication_string.is_empty() { "" } else { "<secret>" }),
-            "N",
-            Value::Null,
-            Value::Null,
+            letter(user.password.is_expired),
+            rows.moment(user.password.changed_s),
+            user.password.lifetime_days,
             letter(user.locked),
             letter(global.contains(Privileges::CREATE_ROLE)),
             letter(global.contains(Privileges::DROP_ROLE)),
-            Value::Null,
-            Value::Null,
-            Value::Null,
+            user.password.history,
+            user.password.reuse_days,
+            user.password.requires_current.map(letter),
             Value::Null,
         ]);
         row
     };
     accounts(rows).iter().map(make).collect()
+}
+
+/// Passwords that may not come again, without what they are.
+pub fn password_history(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let of = |user: &Arc<User>| -> Vec<Vec<Value>> {
+        let make = |(at, _): &(u64, Vec<u8>)| row![&user.host, &user.user, rows.moment(*at), "<secret>"];
+        user.password.former.iter().map(make).collect()
+    };
+    accounts(rows).iter().flat_map(of).collect()
+}
+
+/// The components that are installed.
+pub fn components(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    match password_policy::is_installed(&rows.server.node.catalog()) {
+        true => vec![row![1u32, 1u32, password_policy::COMPONENT]],
+        false => Vec::new(),
+    }
 }
 
 pub fn mysql_db(rows: &Rows<'_>) -> Vec<Vec<Value>> {

@@ -137,9 +137,11 @@ tables! {
     "information_schema" "GLOBAL_VARIABLES" activity::global_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "information_schema" "SESSION_STATUS" activity::session_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "information_schema" "SESSION_VARIABLES" activity::session_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "mysql" "component" activity::components: "component_id u!, component_group_id u!, component_urn t!";
     "mysql" "db" activity::mysql_db: "Host v255!, Db n64!, User v32!, Privileges t!";
     "mysql" "default_roles" roles::default_roles: "HOST v255!, USER v32!, DEFAULT_ROLE_HOST v255!, DEFAULT_ROLE_USER v32!";
     "mysql" "general_log" query_logs::general_log: "event_time S!, user_host m!, thread_id U!, server_id u!, command_type v64!, argument x!";
+    "mysql" "password_history" activity::password_history: "Host v255!, User v32!, Password_timestamp S!, Password t";
     "mysql" "role_edges" roles::role_edges: "FROM_HOST v255!, FROM_USER v32!, TO_HOST v255!, TO_USER v32!, WITH_ADMIN_OPTION v1!";
     "mysql" "slow_log" query_logs::slow_log: "start_time S!, user_host m!, query_time T!, lock_time T!, rows_sent i!, rows_examined i!, db v512!, last_insert_id i!, insert_id i!, server_id u!, sql_text x!, thread_id U!";
     "mysql" "time_zone_name" none: "Name v64!, Time_zone_id u!";

@@ -104,12 +104,13 @@ impl FrontendSession for Session {
     async fn change_database(&mut self, database: &str) -> Result<()> {
         self.count(Counter::ComChangeDb);
         self.log_command("Init DB", &Ran::Text(database.as_bytes()));
+        self.check_password(None)?;
         self.use_database(database)
     }
 
     async fn list_fields<S: ResultSink>(&mut self, table: &str, pattern: &str, sink: &mut S) -> Result<()> {
         self.log_command("Field List", &Ran::Text(format!("{table} {pattern}").as_bytes()));
-        let columns = crate::show::field_list(self, table, pattern);
+        let columns = self.check_password(None).and_then(|()| crate::show::field_list(self, table, pattern));
         match columns {
             Ok(columns) => {
                 sink.columns(&columns)?;
@@ -140,6 +141,7 @@ impl FrontendSession for Session {
 
     async fn kill(&mut self, connection_id: u32) -> Result<()> {
         self.count(Counter::ComKill);
+        self.check_password(None)?;
         self.kill_session(connection_id, false)
     }
 
@@ -174,6 +176,7 @@ impl FrontendSession for Session {
             crate::databases::check_exists(&catalog, database)?;
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
+        self.must_change_password = self.server.admit_password(&catalog, &account, &info)?;
         self.account_slot = None;
         self.account_slot = self.server.admit_account(&catalog, &account)?;
         self.info = info;

@@ -31,6 +31,7 @@ use shoal_txn::Transaction;
 use shoal_types::{Error, ErrorCode, Outcome, Result, SqlType, Value};
 
 use crate::account::limits::AccountSlot;
+use crate::account::password::Compared;
 use crate::client_text;
 use crate::counters::{Counter, Counters};
 use crate::dml::InsertSource;
@@ -110,16 +111,21 @@ pub struct Session {
     pub tracker: Tracker,
     /// Its place among the connections of an account that has limits.
     pub(crate) account_slot: Option<AccountSlot>,
+    /// The password has expired: nothing else is done before there is another one.
+    pub must_change_password: bool,
+    /// By a statement that changes passwords, while it runs.
+    pub compared_passwords: Compared,
 }
 
 impl Session {
-    /// Opens a session for an authenticated client. Errors: 1049, unknown database.
+    /// Opens a session for an authenticated client. Errors: 1049, unknown database; 1862, 1203, 1226.
     pub fn open(server: Arc<Server>, info: ConnectInfo) -> Result<Session> {
         let catalog = server.node.catalog();
         if let Some(database) = &info.database {
             crate::databases::check_exists(&catalog, database)?;
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
+        let must_change_password = server.admit_password(&catalog, &account, &info)?;
         let account_slot = server.admit_account(&catalog, &account)?;
         let shared = Arc::new(SessionShared {
             id: info.connection_id,
@@ -177,6 +183,8 @@ impl Session {
             packet_held: None,
             tracker,
             account_slot,
+            must_change_password,
+            compared_passwords: Compared::default(),
         };
         session.log_login("Connect");
         Ok(session)

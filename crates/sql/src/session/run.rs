@@ -48,6 +48,7 @@ impl Session {
     ) -> Result<()> {
         self.shared.counters.add(plan.counter(), 1);
         self.is_past_beginning = self.explicit_transaction;
+        self.check_password(None)?;
         if !plan.tables.is_empty() {
             self.check_single_user()?;
         }

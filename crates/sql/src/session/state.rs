@@ -91,6 +91,11 @@ impl SessionValues for SessionState {
         self.access.current_role()
     }
 
+    fn password_strength(&self, password: &[u8]) -> u32 {
+        let names = [self.user.as_str(), self.access.account.0.as_str()];
+        self.access.password_strength(&names, password)
+    }
+
     fn session_user(&self) -> String {
         format!("{}@{}", self.user, self.host)
     }

@@ -20,6 +20,16 @@ impl Session {
         }
     }
 
+    /// A session whose password has expired changes that before anything else. Errors: 1820.
+    #[inline]
+    pub fn check_password(&self, statement: Option<&Statement>) -> Result<()> {
+        match statement {
+            _ if !self.must_change_password => Ok(()),
+            Some(Statement::AlterUser(_) | Statement::SetPassword(_)) => Ok(()),
+            _ => Err(account::password::must_change()),
+        }
+    }
+
     /// Runs a statement and sends its result.
     pub async fn run_statement<S: ResultSink>(
         &mut self,
@@ -28,6 +38,7 @@ impl Session {
         sink: &mut S,
     ) -> Result<()> {
         self.shared.interrupt.start_statement(0);
+        self.check_password(Some(statement))?;
         match statement {
             Statement::Show(show) => {
                 self.count(Counter::ComShow);
@@ -105,6 +116,8 @@ impl Session {
             | Statement::CreateRole { .. }
             | Statement::DropRole(_)
             | Statement::SetDefaultRole { .. }
+            | Statement::InstallComponents { .. }
+            | Statement::UninstallComponents(_)
             | Statement::Grant(_)
             | Statement::Revoke(_) => {
                 self.check_single_user()?;

@@ -178,14 +178,30 @@ fn create_user_text(user: &User) -> String {
         Some(days) => lockout.push_str(&format!(" PASSWORD_LOCK_TIME {days}")),
         None => lockout.push_str(" PASSWORD_LOCK_TIME UNBOUNDED"),
     }
+    let rules = &user.password;
+    let days = |days: u32| format!("{days} DAY");
+    let or_default = |text: Option<String>| text.unwrap_or_else(|| "DEFAULT".to_owned());
+    let expires = match rules.lifetime_days {
+        _ if rules.is_expired => String::new(),
+        None => " DEFAULT".to_owned(),
+        Some(0) => " NEVER".to_owned(),
+        Some(lifetime) => format!(" INTERVAL {}", days(lifetime)),
+    };
+    let (history, reuse) =
+        (or_default(rules.history.map(|count| count.to_string())), or_default(rules.reuse_days.map(days)));
+    let current = match rules.requires_current {
+        None => " DEFAULT",
+        Some(true) => "",
+        Some(false) => " OPTIONAL",
+    };
     let default_roles: Vec<String> = user.default_roles.iter().map(account::quoted).collect();
     let default_roles = match default_roles.is_empty() {
         true => String::new(),
         false => format!(" DEFAULT ROLE {}", default_roles.join(",")),
     };
     format!(
-        "CREATE USER {}@{} IDENTIFIED WITH '{}'{secret}{default_roles} REQUIRE {}{limits} PASSWORD EXPIRE DEFAULT ACCOUNT {} PASSWORD HISTORY \
-         DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT{lockout}",
+        "CREATE USER {}@{} IDENTIFIED WITH '{}'{secret}{default_roles} REQUIRE {}{limits} PASSWORD EXPIRE{expires} ACCOUNT {} PASSWORD \
+         HISTORY {history} PASSWORD REUSE INTERVAL {reuse} PASSWORD REQUIRE CURRENT{current}{lockout}",
         quote_identifier(&user.user),
         quote_identifier(&user.host),
         user.plugin,

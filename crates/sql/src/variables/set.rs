@@ -77,7 +77,7 @@ pub fn transaction(session: &mut Session, set: &ast::SetTransaction) -> Result<(
 }
 
 async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, value: &SetValue) -> Result<()> {
-    let name = variable.name.value.as_str();
+    let name = &*registry::full_name(variable);
     let definition = registry::find(name).ok_or_else(|| registry::unknown(name))?;
     let global = match variable.scope {
         Some(VariableScope::Global) => true,

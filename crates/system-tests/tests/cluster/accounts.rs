@@ -78,3 +78,37 @@ fn roles_are_the_clusters_and_running_sessions_notice_their_changes_at_every_nod
     let shown = cluster.client(2).text("SHOW GRANTS FOR nina").unwrap();
     assert_eq!(shown[1], "GRANT `all_readers`@`%` TO `nina`@`%`");
 }
+
+#[test]
+fn rules_for_passwords_hold_at_every_node() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let mut client = cluster.client(1);
+    let native = "IDENTIFIED WITH mysql_native_password BY";
+    for sql in [
+        format!("CREATE USER nina {native} 'one' PASSWORD HISTORY 5"),
+        format!("CREATE USER nora {native} 'one' PASSWORD EXPIRE"),
+        "INSTALL COMPONENT 'file://component_validate_password'".to_owned(),
+    ] {
+        client.execute(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let holds = |id: u32| {
+        let mut client = cluster.client(id);
+        let mut errno = |sql: &str| client.execute(sql).err().map_or(0, |error| error.errno());
+        assert_eq!(errno("ALTER USER nina IDENTIFIED BY 'two'"), 1819, "node {id}");
+        assert_eq!(errno("SET GLOBAL validate_password.policy = LOW, GLOBAL validate_password.length = 0"), 0);
+        assert_eq!(
+            errno(
+                "SET GLOBAL validate_password.special_char_count = 0, GLOBAL validate_password.number_count = 0"
+            ),
+            0
+        );
+        assert_eq!(errno("SET GLOBAL validate_password.mixed_case_count = 0"), 0);
+        assert_eq!(errno("SET PASSWORD FOR nina = 'one!'"), if id == 1 { 0 } else { 3638 }, "node {id}");
+        let refused = log_in(&cluster, id, "nora", "one").err().unwrap();
+        assert_eq!(refused.errno(), 1862, "node {id}");
+    };
+    [1, 2].into_iter().for_each(holds);
+    cluster.kill_all_and_wait();
+    let history = "SELECT COUNT(*) FROM mysql.password_history WHERE User='nina'";
+    assert_eq!(cluster.client(2).text(history).unwrap(), ["2"]);
+}

@@ -23,6 +23,7 @@ mod large_transactions;
 mod lifecycle;
 mod locking_reads;
 mod memory;
+mod password_rules;
 mod protocol;
 mod query_logs;
 mod read_only;
