@@ -65,6 +65,10 @@ pub struct User {
     pub connections_max: u32,
     /// MAX_CONNECTIONS_PER_HOUR.
     pub connects_per_hour_max: u32,
+    /// MAX_QUERIES_PER_HOUR.
+    pub statements_per_hour_max: u32,
+    /// MAX_UPDATES_PER_HOUR.
+    pub updates_per_hour_max: u32,
     /// (database or empty for all, table or empty for all, privilege bits), see the SQL layer.
     pub grants: Vec<(String, String, u64)>,
     /// In the order of their names.

@@ -116,6 +116,10 @@ struct StoredUser {
     default_roles: Vec<StoredUserName>,
     #[prost(message, optional, tag = "15")]
     password: Option<StoredPasswordRules>,
+    #[prost(uint32, tag = "16")]
+    statements_per_hour_max: u32,
+    #[prost(uint32, tag = "17")]
+    updates_per_hour_max: u32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -307,6 +311,8 @@ fn store_user(user: &User) -> StoredUser {
         }),
         connections_max: user.connections_max,
         connects_per_hour_max: user.connects_per_hour_max,
+        statements_per_hour_max: user.statements_per_hour_max,
+        updates_per_hour_max: user.updates_per_hour_max,
         roles: user.roles.iter().map(store_role).collect(),
         default_roles: user.default_roles.iter().map(store_user_name).collect(),
         password: (user.password != PasswordRules::default()).then(|| store_password_rules(&user.password)),
@@ -390,6 +396,8 @@ fn read_user(user: StoredUser) -> User {
         }),
         connections_max: user.connections_max,
         connects_per_hour_max: user.connects_per_hour_max,
+        statements_per_hour_max: user.statements_per_hour_max,
+        updates_per_hour_max: user.updates_per_hour_max,
         grants: user.grants.into_iter().map(|grant| (grant.database, grant.table, grant.privileges)).collect(),
         roles: user.roles.into_iter().map(read_role).collect(),
         default_roles: user.default_roles.into_iter().map(|name| (name.user, name.host)).collect(),
@@ -501,6 +509,8 @@ mod tests {
                 lockout: Lockout { attempts: 3, days: None, unlocks: 2 },
                 connections_max: 5,
                 connects_per_hour_max: 6,
+                statements_per_hour_max: 7,
+                updates_per_hour_max: 8,
                 roles: vec![GrantedRole { role: ("r".into(), "h".into()), with_admin: true }],
                 default_roles: vec![("r".into(), "h".into())],
                 password: PasswordRules {

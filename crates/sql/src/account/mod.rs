@@ -44,6 +44,13 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<()> {
     let changed = publish::change(&node, |catalog| Ok((changes(session, catalog, statement)?, ()))).await;
     session.compared_passwords = password::Compared::default();
     changed?;
+    if let Statement::AlterUser(definition) = statement
+        && !definition.limits.is_empty()
+    {
+        for user in &definition.users {
+            session.server.account_use.begin_hour(Some(&account_key(session, &user.account)?));
+        }
+    }
     if session.must_change_password {
         let user = node.catalog().users.get(&session.state.access.account).cloned();
         session.must_change_password = user.is_some_and(|user| password::has_expired(&session.server, &user));

@@ -132,7 +132,8 @@ fn apply(
         match name.as_str() {
             "MAX_CONNECTIONS_PER_HOUR" => user.connects_per_hour_max = limit,
             "MAX_USER_CONNECTIONS" => user.connections_max = limit,
-            _ if limit == 0 => {}
+            "MAX_QUERIES_PER_HOUR" => user.statements_per_hour_max = limit,
+            "MAX_UPDATES_PER_HOUR" => user.updates_per_hour_max = limit,
             name => return Err(Error::unsupported(name)),
         }
     }

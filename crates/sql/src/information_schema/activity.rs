@@ -223,7 +223,8 @@ pub fn mysql_user(rows: &Rows<'_>) -> Vec<Vec<Value>> {
             }
         };
         row.extend(row![ssl_type, cipher, issuer, subject]);
-        row.extend(row![0u64, 0u64, u64::from(user.connects_per_hour_max), u64::from(user.connections_max)]);
+        row.extend(row![user.statements_per_hour_max, user.updates_per_hour_max]);
+        row.extend(row![user.connects_per_hour_max, user.connections_max]);
         row.extend(row![
             &user.plugin,
             Value::str(if user.authentication_string.is_empty() { "" } else { "<secret>" }),

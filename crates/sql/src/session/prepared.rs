@@ -101,6 +101,7 @@ impl Session {
             let plan = self.prepared_plan(statement_id, &statement, parameters)?;
             if cursor && !plan.columns().is_empty() {
                 self.check_password(None)?;
+                self.count_of_account(false)?;
                 return self.open_cursor(statement_id, &plan, parameters, sink).await;
             }
             let outcome = self.run_plan(&plan, parameters, more, sink).await;

@@ -49,6 +49,9 @@ impl Session {
         self.shared.counters.add(plan.counter(), 1);
         self.is_past_beginning = self.explicit_transaction;
         self.check_password(None)?;
+        if !self.begins_again() {
+            self.count_of_account(plan.writes())?;
+        }
         if !plan.tables.is_empty() {
             self.check_single_user()?;
         }

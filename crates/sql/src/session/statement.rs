@@ -30,6 +30,12 @@ impl Session {
         }
     }
 
+    /// Counts a statement of an account that has limits. Errors: 1226.
+    #[inline]
+    pub fn count_of_account(&self, changes_something: bool) -> Result<()> {
+        self.account_slot.as_ref().map_or(Ok(()), |slot| slot.count_statement(changes_something))
+    }
+
     /// Runs a statement and sends its result.
     pub async fn run_statement<S: ResultSink>(
         &mut self,
@@ -39,6 +45,9 @@ impl Session {
     ) -> Result<()> {
         self.shared.interrupt.start_statement(0);
         self.check_password(Some(statement))?;
+        if !matches!(statement, Statement::Execute(_)) {
+            self.count_of_account(changes_something(statement))?;
+        }
         match statement {
             Statement::Show(show) => {
                 self.count(Counter::ComShow);
@@ -297,4 +306,34 @@ impl Session {
         }
         Ok(Affected::default())
     }
+}
+
+/// Of statements that are not planned: whether they change rows, definitions or accounts. All that are not named here do.
+fn changes_something(statement: &Statement) -> bool {
+    !matches!(
+        statement,
+        Statement::Show(_)
+            | Statement::Describe(_)
+            | Statement::Explain(_)
+            | Statement::TableMaintenance(_)
+            | Statement::StartTransaction(_)
+            | Statement::Commit(_)
+            | Statement::Rollback(_)
+            | Statement::Savepoint(_)
+            | Statement::RollbackToSavepoint(_)
+            | Statement::ReleaseSavepoint(_)
+            | Statement::Use(_)
+            | Statement::Set(_)
+            | Statement::SetRole(_)
+            | Statement::SetTransaction(_)
+            | Statement::Do(_)
+            | Statement::Prepare(_)
+            | Statement::Execute(_)
+            | Statement::Deallocate(_)
+            | Statement::Kill(_)
+            | Statement::LockTables(_)
+            | Statement::UnlockTables
+            | Statement::Flush(_)
+            | Statement::AlterInstance(_)
+    )
 }

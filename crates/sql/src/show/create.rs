@@ -161,6 +161,8 @@ fn create_user_text(user: &User) -> String {
         }
     };
     let limits = [
+        (" MAX_QUERIES_PER_HOUR", user.statements_per_hour_max),
+        (" MAX_UPDATES_PER_HOUR", user.updates_per_hour_max),
         (" MAX_CONNECTIONS_PER_HOUR", user.connects_per_hour_max),
         (" MAX_USER_CONNECTIONS", user.connections_max),
     ];
