@@ -71,6 +71,8 @@ pub struct User {
     pub updates_per_hour_max: u32,
     /// (database or empty for all, table or empty for all, privilege bits), see the SQL layer.
     pub grants: Vec<(String, String, u64)>,
+    /// Privileges on columns, beside those on their tables.
+    pub column_grants: Vec<ColumnGrant>,
     /// In the order of their names.
     pub roles: Vec<GrantedRole>,
     /// Roles (user, host) that sessions begin with, in the order of their names.
@@ -96,6 +98,19 @@ pub struct PasswordRules {
     pub requires_current: Option<bool>,
     /// Passwords that may not come again, with this one, newest first: when they were given (as `changed_s`), and as the plugin keeps them.
     pub former: Vec<(u64, Vec<u8>)>,
+}
+
+/// What an account may do with a column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnGrant {
+    /// Without patterns.
+    pub database: String,
+    /// Without patterns.
+    pub table: String,
+    /// In the case in which it was granted.
+    pub column: String,
+    /// Privilege bits, see the SQL layer.
+    pub privileges: u64,
 }
 
 /// A role that an account has been given. Roles are accounts.

@@ -14,7 +14,7 @@ use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
 use crate::dictionary::catalog::{
-    Catalog, Change, GrantedRole, Hold, Lockout, PasswordRules, TlsRequirement, User,
+    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, TlsRequirement, User,
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -120,6 +120,20 @@ struct StoredUser {
     statements_per_hour_max: u32,
     #[prost(uint32, tag = "17")]
     updates_per_hour_max: u32,
+    #[prost(message, repeated, tag = "18")]
+    column_grants: Vec<StoredColumnGrant>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredColumnGrant {
+    #[prost(string, tag = "1")]
+    database: String,
+    #[prost(string, tag = "2")]
+    table: String,
+    #[prost(string, tag = "3")]
+    column: String,
+    #[prost(uint64, tag = "4")]
+    privileges: u64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -314,6 +328,7 @@ fn store_user(user: &User) -> StoredUser {
         statements_per_hour_max: user.statements_per_hour_max,
         updates_per_hour_max: user.updates_per_hour_max,
         roles: user.roles.iter().map(store_role).collect(),
+        column_grants: user.column_grants.iter().map(store_column_grant).collect(),
         default_roles: user.default_roles.iter().map(store_user_name).collect(),
         password: (user.password != PasswordRules::default()).then(|| store_password_rules(&user.password)),
         certificate: match &user.tls {
@@ -365,6 +380,16 @@ fn read_password_rules(stored: StoredPasswordRules) -> PasswordRules {
     PasswordRules { is_expired, changed_s, lifetime_days, history, reuse_days, requires_current, former }
 }
 
+fn store_column_grant(grant: &ColumnGrant) -> StoredColumnGrant {
+    let ColumnGrant { database, table, column, privileges } = grant.clone();
+    StoredColumnGrant { database, table, column, privileges }
+}
+
+fn read_column_grant(stored: StoredColumnGrant) -> ColumnGrant {
+    let StoredColumnGrant { database, table, column, privileges } = stored;
+    ColumnGrant { database, table, column, privileges }
+}
+
 fn read_role(stored: StoredRole) -> GrantedRole {
     GrantedRole { role: (stored.user, stored.host), with_admin: stored.with_admin }
 }
@@ -400,6 +425,7 @@ fn read_user(user: StoredUser) -> User {
         updates_per_hour_max: user.updates_per_hour_max,
         grants: user.grants.into_iter().map(|grant| (grant.database, grant.table, grant.privileges)).collect(),
         roles: user.roles.into_iter().map(read_role).collect(),
+        column_grants: user.column_grants.into_iter().map(read_column_grant).collect(),
         default_roles: user.default_roles.into_iter().map(|name| (name.user, name.host)).collect(),
         password: user.password.map(read_password_rules).unwrap_or_default(),
     }
@@ -511,6 +537,12 @@ mod tests {
                 connects_per_hour_max: 6,
                 statements_per_hour_max: 7,
                 updates_per_hour_max: 8,
+                column_grants: vec![ColumnGrant {
+                    database: "d".into(),
+                    table: "t".into(),
+                    column: "c".into(),
+                    privileges: 5,
+                }],
                 roles: vec![GrantedRole { role: ("r".into(), "h".into()), with_admin: true }],
                 default_roles: vec![("r".into(), "h".into())],
                 password: PasswordRules {

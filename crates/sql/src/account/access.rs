@@ -202,6 +202,7 @@ pub fn with_roles(catalog: &Catalog, user: &User, roles: &[AccountKey]) -> User 
                 None => user.grants.push((database.clone(), table.clone(), *bits)),
             }
         }
+        user.column_grants.extend(role.column_grants.iter().cloned());
     }
     user
 }

@@ -10,7 +10,7 @@ use super::AccountKey;
 use super::access::{is_granted, with_roles};
 use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
-use crate::dml::{DeletePlan, InsertPlan, RowFinder, UpdatePlan};
+use crate::dml::{DeletePlan, RowFinder, UpdatePlan};
 use crate::information_schema;
 use crate::session::plans::{Plan, PlanKind};
 use crate::session::{Session, SessionShared};
@@ -42,6 +42,20 @@ pub fn on_database(user: &User, database: &str) -> Privileges {
 pub fn on_table(user: &User, database: &str, table: &str) -> Privileges {
     let grants = user.grants.iter().filter(|(known, name, _)| known == database && name == table);
     grants.fold(on_database(user, database), |set, (.., bits)| set.with(Privileges(*bits)))
+}
+
+/// What an account may do with a column, beside what it may with all of its table.
+pub fn on_column(user: &User, database: &str, table: &str, column: &str) -> Privileges {
+    let grants = user.column_grants.iter().filter(|grant| {
+        grant.database == database && grant.table == table && grant.column.eq_ignore_ascii_case(column)
+    });
+    grants.fold(Privileges::NONE, |set, grant| set.with(Privileges(grant.privileges)))
+}
+
+/// What an account may do with some columns of a table or other.
+fn on_some_column(user: &User, database: &str, table: &str) -> Privileges {
+    let grants = user.column_grants.iter().filter(|grant| grant.database == database && grant.table == table);
+    grants.fold(Privileges::NONE, |set, grant| set.with(Privileges(grant.privileges)))
 }
 
 /// What an account may do with a table, for interfaces that have no sessions. One that is locked may nothing; one that has a
@@ -119,66 +133,90 @@ fn check_plan_of(user: Option<&User>, session: &Session, plan: &Plan) -> Result<
         check_named(session, user, (database, name), Privileges::SELECT)?;
     }
     match &plan.kind {
-        PlanKind::PointSelect { .. } | PlanKind::Select { .. } => check_reads(session, user, &plan.tables, None),
+        PlanKind::PointSelect { .. } | PlanKind::Select { .. } => check_reads(session, user, plan, None),
         PlanKind::Insert(insert) => {
-            check_table(session, user, &insert.table, insert_privileges(insert))?;
-            check_reads(session, user, &plan.tables, Some(&insert.table))
+            let table = &insert.table;
+            let shown = insert.targets.iter().copied().filter(|&column| !table.schema.columns[column].hidden);
+            check_columns(session, user, table, Privileges::INSERT, shown)?;
+            if insert.replace {
+                check_table(session, user, table, Privileges::DELETE)?;
+            }
+            if !insert.on_duplicate.is_empty() {
+                let assigned = insert.on_duplicate.iter().map(|(column, _)| *column);
+                check_columns(session, user, table, Privileges::UPDATE, assigned)?;
+            }
+            check_reads(session, user, plan, Some(table))
         }
-        PlanKind::Update(UpdatePlan { finder, .. }) => {
-            check_finder(session, user, plan, finder, Privileges::UPDATE)
+        PlanKind::Update(UpdatePlan { finder, assignments, .. }) => {
+            let assigned = assignments.iter().map(|(column, _)| *column);
+            check_columns(session, user, &finder.input.table, Privileges::UPDATE, assigned)?;
+            check_finder(session, user, plan, finder)
         }
         PlanKind::Delete(DeletePlan { finder, .. }) => {
-            check_finder(session, user, plan, finder, Privileges::DELETE)
+            check_table(session, user, &finder.input.table, Privileges::DELETE)?;
+            check_finder(session, user, plan, finder)
         }
         PlanKind::Multi(multi) => {
-            let needed = if multi.delete { Privileges::DELETE } else { Privileges::UPDATE };
             for target in &multi.targets {
-                check_table(session, user, &target.table, needed)?;
+                let assigned = target.assignments.iter().map(|(column, _)| *column);
+                match multi.delete {
+                    true => check_table(session, user, &target.table, Privileges::DELETE)?,
+                    false => check_columns(session, user, &target.table, Privileges::UPDATE, assigned)?,
+                }
             }
-            check_reads(session, user, &plan.tables, None)
+            check_reads(session, user, plan, None)
         }
     }
-}
-
-fn insert_privileges(plan: &InsertPlan) -> Privileges {
-    let mut needed = Privileges::INSERT;
-    if plan.replace {
-        needed = needed.with(Privileges::DELETE);
-    }
-    if !plan.on_duplicate.is_empty() {
-        needed = needed.with(Privileges::UPDATE);
-    }
-    needed
 }
 
 /// Finding rows by their contents is reading them.
-fn check_finder(
-    session: &Session,
-    user: Option<&User>,
-    plan: &Plan,
-    finder: &RowFinder,
-    needed: Privileges,
-) -> Result<()> {
+fn check_finder(session: &Session, user: Option<&User>, plan: &Plan, finder: &RowFinder) -> Result<()> {
     let table = &finder.input.table;
-    check_table(session, user, table, needed)?;
     let reads = finder.input.filter.is_some() || !finder.input.access.parts.is_empty() || !finder.order.is_empty();
-    check_reads(session, user, &plan.tables, if reads { None } else { Some(table) })
+    check_reads(session, user, plan, if reads { None } else { Some(table) })
 }
 
 /// SELECT on every table but `except`.
-fn check_reads(
-    session: &Session,
-    user: Option<&User>,
-    tables: &[Arc<Table>],
-    except: Option<&Arc<Table>>,
-) -> Result<()> {
+fn check_reads(session: &Session, user: Option<&User>, plan: &Plan, except: Option<&Arc<Table>>) -> Result<()> {
     let mut skipped = false;
-    for table in tables {
+    for table in &plan.tables {
         if !skipped && except.is_some_and(|except| Arc::ptr_eq(except, table)) {
             skipped = true;
             continue;
         }
-        check_table(session, user, table, Privileges::SELECT)?;
+        let read = plan.columns_read.iter().filter(|(id, _)| *id == table.id()).map(|(_, column)| *column);
+        check_columns(session, user, table, Privileges::SELECT, read)?;
+    }
+    Ok(())
+}
+
+/// A privilege on a table, or on these of its columns; if there are none of them, on some other. Errors: 1142, 1143.
+fn check_columns(
+    session: &Session,
+    user: Option<&User>,
+    table: &Table,
+    needed: Privileges,
+    columns: impl Iterator<Item = usize>,
+) -> Result<()> {
+    let (database, name) = (table.schema.database.as_str(), table.schema.name.as_str());
+    let Some(user) = user else { return Err(table_denied(session, needed, name)) };
+    if on_table(user, database, name).contains(needed) {
+        return Ok(());
+    }
+    if !on_some_column(user, database, name).intersects(needed) {
+        return Err(table_denied(session, needed, name));
+    }
+    for column in columns {
+        let column = table.schema.columns[column].name.as_str();
+        if !on_column(user, database, name, column).contains(needed) {
+            let message = format!(
+                "{} command denied to user '{}'@'{}' for column '{column}' in table '{name}'",
+                needed.first_name(),
+                session.state.access.account.0,
+                session.shared.host
+            );
+            return Err(Error::new(ErrorCode::ColumnAccessDenied, message));
+        }
     }
     Ok(())
 }
@@ -278,11 +316,13 @@ fn sees_database(user: &User, name: &str) -> bool {
     let shows = Privileges::all_at(Level::Database).with(Privileges::SHOW_DATABASES);
     on_database(user, name).intersects(shows)
         || user.grants.iter().any(|(database, _, bits)| database == name && *bits != 0)
+        || user.column_grants.iter().any(|grant| grant.database == name)
 }
 
 /// Whether an account may know of a table.
 fn sees_table(user: &User, database: &str, table: &str) -> bool {
-    on_table(user, database, table).intersects(Privileges::all_at(Level::Table))
+    let present = on_table(user, database, table).with(on_some_column(user, database, table));
+    present.intersects(Privileges::all_at(Level::Table))
 }
 
 /// Whether SHOW TABLES lists it.

@@ -1,12 +1,13 @@
 //! Accounts: who may log in, and what they may do.
 //!
 //! Accounts and their privileges are part of the dictionary, so every node knows them and a change is seen by running
-//! sessions at their next statement. Privileges exist for everything, for databases (by pattern) and for tables; columns
-//! have none of their own. Roles are accounts that others have been given (`role`); what they add is found in `access`.
+//! sessions at their next statement. Privileges exist for everything, for databases (by pattern), for tables and for
+//! columns. Roles are accounts that others have been given (`role`); what they add is found in `access`.
 
 pub mod access;
 pub mod bootstrap;
 mod check;
+mod columns;
 mod grant;
 pub mod limits;
 mod matching;
@@ -18,7 +19,7 @@ mod user;
 
 pub use check::{
     check_admin, check_database, check_kill, check_plan, global_of, has_global, may_see_database, may_see_table,
-    of_account, require, require_global,
+    of_account, on_column, require, require_global,
 };
 pub use grant::grants_text;
 pub use matching::{find, host_matches, matching};

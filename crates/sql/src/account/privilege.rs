@@ -76,6 +76,10 @@ impl Privileges {
     /// What makes checks of single tables needless.
     pub const DATA: Privileges = Privileges(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::DELETE.0);
 
+    /// What can be granted on single columns.
+    pub const ON_COLUMNS: Privileges =
+        Privileges(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::REFERENCES.0);
+
     pub const fn with(self, other: Privileges) -> Privileges {
         Privileges(self.0 | other.0)
     }
@@ -118,6 +122,10 @@ impl Privileges {
         };
         match level {
             _ if *narrowest >= level => Ok(*privilege),
+            _ if privilege.0.trailing_zeros() >= FIRST_DYNAMIC_BIT => {
+                let message = format!("Illegal privilege level specified for {name}");
+                Err(Error::new(ErrorCode::IllegalPrivilegeLevel, message))
+            }
             Level::Database => {
                 let message = "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES";
                 Err(Error::new(ErrorCode::WrongUsage, message))
@@ -163,6 +171,7 @@ mod tests {
         assert_eq!(Privileges::by_name("SELECT", Level::Table).unwrap(), Privileges::SELECT);
         assert_eq!(Privileges::by_name("RELOAD", Level::Database).unwrap_err().errno(), 1221);
         assert_eq!(Privileges::by_name("EVENT", Level::Table).unwrap_err().errno(), 1144);
+        assert_eq!(Privileges::by_name("ROLE_ADMIN", Level::Database).unwrap_err().errno(), 3619);
         assert_eq!(Privileges::by_name("NONSENSE", Level::Global).unwrap_err().errno(), 1064);
         assert!(!Privileges::all_at(Level::Table).intersects(Privileges::LOCK_TABLES));
     }

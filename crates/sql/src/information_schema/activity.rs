@@ -1,12 +1,14 @@
 //! Sessions, status and system variables, accounts.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use shoal_cluster::{TlsRequirement, User};
+use shoal_cluster::{ColumnGrant, TlsRequirement, User};
 use shoal_types::Value;
 
 use super::CATALOG;
 use super::cell::{row, yes_no};
+use super::roles::as_set;
 use super::{Rows, status};
 use crate::account::{Privileges, password_policy};
 use crate::session::SessionShared;
@@ -166,6 +168,32 @@ pub fn table_privileges(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     privileges(rows, |_, table| !table.is_empty(), |database, table| row![database, table])
 }
 
+pub fn column_privileges(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let mut found = Vec::new();
+    for user in accounts(rows) {
+        for grant in &user.column_grants {
+            let of_table = user
+                .grants
+                .iter()
+                .find(|(database, table, _)| *database == grant.database && *table == grant.table);
+            let grantable =
+                of_table.is_some_and(|(.., bits)| Privileges(*bits).contains(Privileges::GRANT_OPTION));
+            for name in Privileges(grant.privileges).names(false) {
+                found.push(row![
+                    grantee(&user),
+                    CATALOG,
+                    &grant.database,
+                    &grant.table,
+                    &grant.column,
+                    name,
+                    yes_no(grantable)
+                ]);
+            }
+        }
+    }
+    found
+}
+
 pub fn user_attributes(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     accounts(rows).iter().map(|user| row![&user.user, &user.host, Value::Null]).collect()
 }
@@ -242,6 +270,46 @@ pub fn mysql_user(rows: &Rows<'_>) -> Vec<Vec<Value>> {
         row
     };
     accounts(rows).iter().map(make).collect()
+}
+
+pub fn mysql_tables_priv(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let mut found = Vec::new();
+    for user in accounts(rows) {
+        let mut tables = BTreeMap::new();
+        for (database, table, bits) in user.grants.iter().filter(|(_, table, _)| !table.is_empty()) {
+            tables.insert((database, table), (*bits, 0));
+        }
+        for grant in &user.column_grants {
+            tables.entry((&grant.database, &grant.table)).or_insert((0, 0)).1 |= grant.privileges;
+        }
+        for ((database, table), (of_table, of_columns)) in tables {
+            let (of_table, of_columns) = (as_set(Privileges(of_table)), as_set(Privileges(of_columns)));
+            found.push(row![&user.host, database, &user.user, table, "", Value::Null, of_table, of_columns]);
+        }
+    }
+    found
+}
+
+pub fn mysql_columns_priv(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let of = |user: &Arc<User>| -> Vec<Vec<Value>> {
+        let make = |grant: &ColumnGrant| {
+            let privileges = as_set(Privileges(grant.privileges));
+            row![&user.host, &grant.database, &user.user, &grant.table, &grant.column, Value::Null, privileges]
+        };
+        user.column_grants.iter().map(make).collect()
+    };
+    accounts(rows).iter().flat_map(of).collect()
+}
+
+/// Dynamic privileges, which are on everything.
+pub fn mysql_global_grants(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let of = |user: &Arc<User>| -> Vec<Vec<Value>> {
+        let global = user.grants.iter().filter(|(database, ..)| database.is_empty());
+        let global = global.fold(Privileges::NONE, |set, (.., bits)| set.with(Privileges(*bits)));
+        let option = if global.contains(Privileges::GRANT_OPTION) { "Y" } else { "N" };
+        global.names(true).into_iter().map(|name| row![&user.user, &user.host, name, option]).collect()
+    };
+    accounts(rows).iter().flat_map(of).collect()
 }
 
 /// Passwords that may not come again, without what they are.

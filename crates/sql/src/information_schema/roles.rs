@@ -113,6 +113,30 @@ pub fn table_grants(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     found
 }
 
+/// Privileges on columns of the enabled roles.
+pub fn column_grants(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let catalog = rows.server.node.catalog();
+    let mut found = Vec::new();
+    for role in enabled_roles(rows, &catalog) {
+        for grant in catalog.users.get(&role).into_iter().flat_map(|user| &user.column_grants) {
+            let privileges = as_set(Privileges(grant.privileges));
+            found.push(row![
+                Value::Null,
+                Value::Null,
+                &role.0,
+                &role.1,
+                CATALOG,
+                &grant.database,
+                &grant.table,
+                &grant.column,
+                privileges,
+                "NO",
+            ]);
+        }
+    }
+    found
+}
+
 pub fn role_edges(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let of = |user: &User| -> Vec<Vec<Value>> {
         let make = |granted: &shoal_cluster::GrantedRole| {

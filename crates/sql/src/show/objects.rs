@@ -147,7 +147,7 @@ pub fn columns(session: &Session, table: &ObjectName, full: bool) -> Result<List
     const SHORT: &[usize] = &[3, 15, 6, 16, 5, 17];
     const FULL: &[usize] = &[3, 15, 14, 6, 16, 5, 17, 18, 19];
     let rows = match find_named(session, table)? {
-        Found::Base(table) => information_schema::columns_of(&table),
+        Found::Base(table) => information_schema::columns_of(&rows_of(session).viewer(), &table),
         Found::Virtual(table) => information_schema::columns_of_virtual(table),
     };
     let (places, columns) = match full {

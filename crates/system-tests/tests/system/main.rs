@@ -5,6 +5,7 @@ mod account_rules;
 mod accounts;
 mod charsets;
 mod clients;
+mod column_privileges;
 mod compression;
 mod config;
 mod crash;

@@ -356,6 +356,7 @@ error_codes! {
     ComponentsUnloadNotLoaded 3537 b"HY000",
     LockNowait 3572 b"HY000",
     WindowNoSuchWindow 3579 b"HY000",
+    IllegalPrivilegeLevel 3619 b"HY000",
     MandatoryRole 3628 b"HY000",
     CteMaxRecursionDepth 3636 b"HY000",
     CredentialsContradictToHistory 3638 b"HY000",
