@@ -61,6 +61,9 @@ pub async fn log_in<F: Frontend>(
     wire: LoginWire<'_>,
     identity: &mut Identity,
 ) -> Result<F::Session, LoginError> {
+    if !identity.is_local {
+        services.frontend.check_host(&identity.host)?;
+    }
     identity.challenge = fresh_challenge()?;
     let version = services.frontend.version();
     let compressions = services.frontend.compressions();

@@ -4,7 +4,7 @@
 //! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `query_log`: the slow query log and the general log.
-//! - `read_only`: whose writes are refused; `databases`: names that there are or are not.
+//! - `hosts`: whose connections break off; `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
 pub mod account;
@@ -17,6 +17,7 @@ pub mod dml;
 pub mod execute;
 pub mod explain;
 pub mod frontend;
+mod hosts;
 pub mod information_schema;
 pub mod interfaces;
 pub mod plan;

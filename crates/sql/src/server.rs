@@ -15,6 +15,7 @@ use crate::account::password;
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
 use crate::frontend::ConnectInfo;
+use crate::hosts::Hosts;
 use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
 use crate::session::SessionShared;
@@ -61,6 +62,7 @@ pub struct Server {
     pub user_locks: Arc<UserLockTable>,
     pub account_use: Arc<AccountUse>,
     pub mandatory_roles: MandatoryRoles,
+    pub hosts: Hosts,
     pub traffic_received: AtomicU64,
     pub traffic_sent: AtomicU64,
     pub connections: AtomicU64,
@@ -89,6 +91,7 @@ impl Server {
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
             user_locks: Arc::default(),
             account_use: Arc::default(),
+            hosts: Hosts::default(),
             traffic_received: AtomicU64::new(0),
             traffic_sent: AtomicU64::new(0),
             connections: AtomicU64::new(0),

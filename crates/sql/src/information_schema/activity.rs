@@ -11,6 +11,7 @@ use super::cell::{row, yes_no};
 use super::roles::as_set;
 use super::{Rows, status};
 use crate::account::{Privileges, password_policy};
+use crate::hosts::HostErrors;
 use crate::session::SessionShared;
 use crate::variables::registry::{self, Scope};
 
@@ -319,6 +320,28 @@ pub fn password_history(rows: &Rows<'_>) -> Vec<Vec<Value>> {
         user.password.former.iter().map(make).collect()
     };
     accounts(rows).iter().flat_map(of).collect()
+}
+
+/// Hosts with errors. Names of hosts are not looked up.
+pub fn host_cache(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    if !rows.viewer().is_global(Privileges::SELECT) {
+        return Vec::new();
+    }
+    let moment = |micros: i64| rows.moment(u64::try_from(micros / 1_000_000).unwrap_or(0));
+    let count = |count: u64| Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
+    let none = |columns: usize| std::iter::repeat_n(Value::Int(0), columns);
+    let make = |(host, known): (String, HostErrors)| {
+        let mut row = row![host, Value::Null, "NO", count(known.broken_off), count(known.blocked)];
+        // Of names, formats and plugins.
+        row.extend(none(9));
+        row.push(count(known.handshake_errors));
+        row.extend(none(2));
+        row.push(count(known.authentication_errors));
+        row.extend(none(7));
+        row.extend([known.first_seen, known.last_seen, known.first_error, known.last_error].map(moment));
+        row
+    };
+    rows.server.hosts.list().into_iter().map(make).collect()
 }
 
 /// The components that are installed.

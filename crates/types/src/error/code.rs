@@ -124,6 +124,7 @@ error_codes! {
     TooBigRowsize 1118 b"42000",
     WrongOuterJoin 1120 b"42000",
     NullColumnInIndex 1121 b"42000",
+    HostIsBlocked 1129 b"HY000",
     HostNotPrivileged 1130 b"HY000",
     PasswordNoMatch 1133 b"42000",
     UpdateInfo 1134 b"HY000",
