@@ -74,7 +74,7 @@ impl Access {
     }
 
     /// The roles that sessions of the account begin with.
-    pub fn roles_at_login(&self, catalog: &Catalog) -> Vec<AccountKey> {
+    fn roles_at_login(&self, catalog: &Catalog) -> Vec<AccountKey> {
         let Some(user) = catalog.users.get(&self.account) else { return Vec::new() };
         match self.server.global_text("activate_all_roles_on_login") == "ON" {
             true => self.granted(catalog),

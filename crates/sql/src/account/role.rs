@@ -359,7 +359,9 @@ pub fn set(session: &mut Session, selection: &RoleSelection) -> Result<()> {
             let but = keys(session, names)?;
             granted.into_iter().filter(|role| !but.contains(role)).collect()
         }
-        RoleSelection::Default => access.roles_at_login(&catalog),
+        RoleSelection::Default => {
+            catalog.users.get(&access.account).map(|user| access.default_roles(user)).unwrap_or_default()
+        }
         RoleSelection::Roles(names) => {
             let roles = keys(session, names)?;
             if let Some(role) = roles.iter().find(|role| !granted.contains(role)) {

@@ -107,6 +107,9 @@ fn default_and_mandatory_roles_are_there_from_the_start() {
     assert_eq!(errno(&mut root, "CREATE USER nobody DEFAULT ROLE nothing"), 3523);
     server.sql("SET DEFAULT ROLE NONE TO nina; SET GLOBAL activate_all_roles_on_login = ON");
     assert_eq!(["nina", "nora"].map(role), ["`reader`@`%`,`writer`@`%`", "NONE"]);
+    let mut all = log_in(&server, "nina");
+    all.execute("SET ROLE DEFAULT").unwrap();
+    assert_eq!(all.text("SELECT CURRENT_ROLE()").unwrap(), ["NONE"], "all is not the default");
     // Mandatory roles are everybody's.
     server.sql("SET GLOBAL mandatory_roles = 'reader, `coming`@`h`'");
     assert_eq!(["nina", "nora"].map(role), ["`reader`@`%`,`writer`@`%`", "`reader`@`%`"]);
