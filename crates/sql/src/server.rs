@@ -8,9 +8,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use shoal_cluster::{Catalog, Node};
 use shoal_types::{Error, ErrorCode, Result};
 
-use crate::account::access::MandatoryRoles;
 use crate::account::bootstrap;
 use crate::account::limits::{AccountSlot, AccountUse};
+use crate::account::mandatory::MandatoryRoles;
 use crate::account::password;
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;

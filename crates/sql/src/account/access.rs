@@ -6,43 +6,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use shoal_cluster::{Catalog, GrantedRole, User};
 
 use super::password_policy::Policy;
 use super::{AccountKey, quoted};
 use crate::server::Server;
-use crate::variables::Globals;
-
-/// The roles of `mandatory_roles`, which all accounts have.
-#[derive(Debug, Default)]
-pub struct MandatoryRoles {
-    /// Rises with every change.
-    version: AtomicU64,
-    roles: RwLock<Arc<Vec<AccountKey>>>,
-}
-
-impl MandatoryRoles {
-    /// As the server was started. A value that is no list of accounts is none.
-    pub fn of(globals: &Globals) -> MandatoryRoles {
-        let roles = MandatoryRoles::default();
-        roles.set(super::role::parse_mandatory(&globals.named_text("mandatory_roles")).unwrap_or_default());
-        roles
-    }
-
-    pub fn list(&self) -> Arc<Vec<AccountKey>> {
-        Arc::clone(&self.roles.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub fn set(&self, mut roles: Vec<AccountKey>) {
-        roles.sort();
-        roles.dedup();
-        *self.roles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(roles);
-        self.version.fetch_add(1, Ordering::Release);
-    }
-}
 
 /// A session's account and roles.
 pub struct Access {
@@ -144,7 +114,7 @@ impl Access {
     }
 
     fn resolve(&self, catalog: &Catalog) -> Option<Arc<User>> {
-        let versions = (catalog.version, self.server.mandatory_roles.version.load(Ordering::Acquire));
+        let versions = (catalog.version, self.server.mandatory_roles.version());
         let mut resolved = self.resolved.borrow_mut();
         if let Some(known) = resolved.as_ref().filter(|known| known.versions == versions) {
             return known.user.clone();

@@ -46,7 +46,7 @@ pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Res
                 "You are not allowed to create a user with GRANT",
             ));
         };
-        super::role::check_system_user(&session.server, &key, bits)?;
+        super::mandatory::check_system_user(&session.server, &key, bits)?;
         let mut user = User::clone(user);
         add(&mut user, &scope, bits);
         columns::add(&mut user, &scope.database, &scope.table, &columns);

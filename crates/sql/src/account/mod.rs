@@ -10,6 +10,7 @@ mod check;
 mod columns;
 mod grant;
 pub mod limits;
+pub mod mandatory;
 mod matching;
 pub mod password;
 pub mod password_policy;

@@ -1,4 +1,4 @@
-//! CREATE and DROP ROLE, GRANT and REVOKE of roles, default roles, SET ROLE, `mandatory_roles`.
+//! CREATE and DROP ROLE, GRANT and REVOKE of roles, default roles, SET ROLE.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
 use super::access::{closure, is_granted};
 use super::check::require_global_named;
+use super::mandatory::check_not_mandatory;
 use super::{AccountKey, Privileges, account_key, quoted, require_global, user};
-use crate::server::Server;
 use crate::session::Session;
 
 /// Accounts as a statement changes them, one step after the other.
@@ -402,66 +402,6 @@ pub fn grants_text(user: &User, mandatory: &[AccountKey]) -> Vec<String> {
         .collect()
 }
 
-/// The value of `mandatory_roles`. `None`: it is no list of accounts.
-pub fn parse_mandatory(text: &str) -> Option<Vec<AccountKey>> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Some(Vec::new());
-    }
-    let statement = format!("DROP ROLE {text}");
-    let parsed = shoal_parser::parse_first(statement.as_bytes(), 0, shoal_parser::ParserMode::NONE).ok()?;
-    let shoal_parser::ast::Statement::DropRole(roles) = parsed.statement else { return None };
-    if parsed.next.is_some() || roles.if_exists {
-        return None;
-    }
-    let key = |name: AccountName| match name {
-        AccountName::Named { user, host } if !user.is_empty() => {
-            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            Some((text(user), host.map_or_else(|| "%".to_owned(), text).to_lowercase()))
-        }
-        _ => None,
-    };
-    roles.accounts.into_iter().map(key).collect()
-}
-
-/// SET GLOBAL mandatory_roles. Errors: 1227, 1231, 3880.
-pub fn check_mandatory(session: &Session, text: &str) -> Result<()> {
-    require_global(session, Privileges::ROLE_ADMIN.with(Privileges::SUPER))?;
-    let definition = crate::variables::registry::require("mandatory_roles")?;
-    let roles = parse_mandatory(text).ok_or_else(|| definition.wrong_value(text))?;
-    let catalog = session.server.node.catalog();
-    for role in &roles {
-        if super::global_of(&catalog, role).intersects(Privileges::SYSTEM_USER) {
-            let message =
-                format!("Cannot set mandatory_roles: AuthId {} has 'SYSTEM_USER' privilege.", quoted(role));
-            return Err(Error::new(ErrorCode::SystemUserInMandatoryRoles, message));
-        }
-    }
-    Ok(())
-}
-
-/// GRANT SYSTEM_USER to a mandatory role. Errors: 3897.
-pub fn check_system_user(server: &Server, key: &AccountKey, bits: Privileges) -> Result<()> {
-    if bits.intersects(Privileges::SYSTEM_USER) && server.mandatory_roles.list().contains(key) {
-        let message =
-            format!("AuthId {} is set as mandatory_roles. Cannot grant the 'SYSTEM_USER' privilege.", quoted(key));
-        return Err(Error::new(ErrorCode::CannotGrantSystemPrivToMandatoryRole, message));
-    }
-    Ok(())
-}
-
-fn check_not_mandatory(server: &Server, key: &AccountKey) -> Result<()> {
-    if !server.mandatory_roles.list().contains(key) {
-        return Ok(());
-    }
-    let message = format!(
-        "The role {} is a mandatory role and can't be revoked or dropped. The restriction can be lifted by excluding the role \
-         identifier from the global variable mandatory_roles.",
-        quoted(key)
-    );
-    Err(Error::new(ErrorCode::MandatoryRole, message))
-}
-
 fn keys(session: &Session, names: &[AccountName]) -> Result<Vec<AccountKey>> {
     names.iter().map(|name| account_key(session, name)).collect()
 }
@@ -521,15 +461,5 @@ mod tests {
             grants_text(&user, &[key("m"), key("r")]),
             ["GRANT `m`@`%`,`s`@`%` TO `a`@`%`", "GRANT `r`@`%` TO `a`@`%` WITH ADMIN OPTION"]
         );
-    }
-
-    #[test]
-    fn mandatory_roles_are_a_list_of_accounts() {
-        assert_eq!(parse_mandatory(" ").unwrap(), []);
-        let expected = [key("r1"), ("r 2".to_owned(), "h.org".to_owned())];
-        assert_eq!(parse_mandatory("r1, `r 2`@'H.org'").unwrap(), expected);
-        for wrong in ["r1,", "''", "a b", "r; DROP USER x", "IF EXISTS r", "CURRENT_USER"] {
-            assert_eq!(parse_mandatory(wrong), None, "{wrong}");
-        }
     }
 }

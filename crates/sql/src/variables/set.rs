@@ -116,7 +116,7 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
             return query_log_variable(session, definition, &text).await;
         }
         if definition.name == "mandatory_roles" {
-            crate::account::role::check_mandatory(session, &text)?;
+            crate::account::mandatory::check(session, &text)?;
         }
         session.server.globals.write().unwrap_or_else(PoisonError::into_inner).assign(definition, &text)?;
         return global_effect(session, definition.name, &text);
@@ -213,7 +213,7 @@ fn global_effect(session: &Session, name: &str, text: &str) -> Result<()> {
         session.server.node.set_durability(durability)?;
     }
     if name == "mandatory_roles" {
-        session.server.mandatory_roles.set(crate::account::role::parse_mandatory(text).unwrap_or_default());
+        session.server.mandatory_roles.set(crate::account::mandatory::parse(text).unwrap_or_default());
     }
     if matches!(name, "read_only" | "super_read_only") {
         session.server.read_only.follow(&session.server.globals.read().unwrap_or_else(PoisonError::into_inner));
