@@ -34,7 +34,7 @@ pub fn create(session: &mut Session, catalog: &Catalog, definition: &UserDefinit
             ..User::default()
         };
         apply(session, specification, definition, &mut user)?;
-        if specification.authentication.is_none() && !user.locked {
+        if names_no_password(specification) && !user.locked {
             check_policy(session, catalog, b"")?;
         }
         if let Some(roles) = &definition.default_roles {
@@ -85,6 +85,9 @@ pub fn alter(session: &mut Session, catalog: &Catalog, definition: &UserDefiniti
             return Err(password::must_change());
         }
         apply(session, specification, definition, &mut user)?;
+        if specification.authentication.is_some() && names_no_password(specification) && !user.locked {
+            check_policy(session, catalog, b"")?;
+        }
         if let Some(roles) = &definition.default_roles {
             user.default_roles = role::default_roles(session, &user, roles)?;
         }
@@ -107,6 +110,10 @@ fn changes_password_alone(definition: &UserDefinition) -> bool {
         && definition.limits.is_empty()
         && definition.password_options.is_empty()
         && definition.comment.is_none()
+}
+
+fn names_no_password(specification: &UserSpecification) -> bool {
+    specification.authentication.as_ref().is_none_or(|authentication| authentication.secret.is_none())
 }
 
 /// Errors: 1819, where the component that looks at passwords is installed.

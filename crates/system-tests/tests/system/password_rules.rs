@@ -206,6 +206,8 @@ fn passwords_are_as_good_as_the_policy_says() {
     assert_eq!(root.text(strengths).unwrap(), ["0,25,50,100,NULL"]);
     for sql in [
         "CREATE USER nora",
+        "CREATE USER nora IDENTIFIED WITH mysql_native_password",
+        "ALTER USER nina IDENTIFIED WITH caching_sha2_password",
         "CREATE USER nora IDENTIFIED BY 'abcdefgh'",
         "ALTER USER nina IDENTIFIED BY 'Abcdefg1'",
         "SET PASSWORD FOR nina = ''",

@@ -167,6 +167,8 @@ fn roles_are_granted_by_those_who_administer_them() {
             4027,
             "User account `writer`@`%` is directly or indirectly granted to the role `reader`@`%`. The GRANT would create a loop",
         ),
+        ("GRANT SELECT ON *.* TO nora WITH ADMIN OPTION", 1064, "near 'ADMIN OPTION'"),
+        ("GRANT writer TO nora WITH GRANT OPTION", 1064, "near 'GRANT OPTION'"),
         ("REVOKE writer FROM nora", 3530, "`writer`@`%` is not granted to `nora`@`%`"),
         ("REVOKE writer FROM nothing", 3523, "Unknown authorization ID `nothing`@`%`"),
         ("RENAME USER reader TO eater", 3532, "Renaming of a role identifier is forbidden"),
