@@ -9,9 +9,9 @@ use std::sync::Arc;
 use clap::Args;
 use shoal_cluster::NodeOptions;
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, WorkerStart, start};
+use shoal_sql::Globals;
 use shoal_sql::server::Server;
 use shoal_sql::shared_server::SharedServer;
-use shoal_sql::variables::Globals;
 
 use crate::dev_cluster::{self, Plan};
 use crate::process::{DRAIN_PATIENCE, StopSignals, open};

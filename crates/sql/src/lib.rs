@@ -7,26 +7,31 @@
 //! - `hosts`: whose connections break off; `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
-pub mod account;
-pub mod client_text;
-pub mod convert;
-pub mod counters;
+#![warn(missing_docs)]
+
+mod account;
+mod client_text;
+mod convert;
+mod counters;
 mod databases;
-pub mod ddl;
-pub mod dml;
-pub mod execute;
-pub mod explain;
+mod ddl;
+mod dml;
+mod execute;
+mod explain;
 pub mod frontend;
 mod hosts;
-pub mod information_schema;
+mod information_schema;
 pub mod interfaces;
-pub mod plan;
-pub mod query_log;
-pub mod read_only;
-pub mod resolve;
+mod plan;
+mod query_log;
+mod read_only;
+mod resolve;
 pub mod server;
-pub mod session;
+mod session;
 pub mod shared_server;
-pub mod show;
-pub mod user_locks;
-pub mod variables;
+mod show;
+mod user_locks;
+mod variables;
+
+pub use account::Privileges;
+pub use variables::Globals;

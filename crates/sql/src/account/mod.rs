@@ -19,11 +19,11 @@ pub mod role;
 mod user;
 
 pub use check::{
-    check_admin, check_database, check_kill, check_plan, global_of, has_global, may_see_database, may_see_table,
-    of_account, on_column, require, require_global,
+    check_admin, check_database, check_kill, check_plan, global_of, has_global, may_see_table, of_account,
+    on_column, require, require_global,
 };
 pub use grant::grants_text;
-pub use matching::{find, host_matches, matching};
+pub use matching::{find, matching};
 pub use privilege::{Level, Privileges};
 
 use shoal_cluster::{Catalog, Change};
