@@ -10,11 +10,9 @@ use shoal_types::{Error, ErrorCode, Result};
 
 use crate::account::bootstrap;
 use crate::account::limits::{AccountSlot, AccountUse};
-use crate::account::mandatory::MandatoryRoles;
-use crate::account::password;
+use crate::account::mandatory_list::MandatoryRoles;
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
-use crate::frontend::ConnectInfo;
 use crate::hosts::Hosts;
 use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
@@ -165,19 +163,6 @@ impl Server {
         let Some(user) = catalog.users.get(key) else { return Ok(None) };
         let limit = self.global_text("max_user_connections").parse().unwrap_or(0);
         self.account_use.admit(user, limit)
-    }
-
-    /// Whether a client of the account `key` must change its password before anything else. Errors: 1862.
-    pub(crate) fn admit_password(
-        &self,
-        catalog: &Catalog,
-        key: &(String, String),
-        info: &ConnectInfo,
-    ) -> Result<bool> {
-        match catalog.users.get(key) {
-            Some(user) => password::check_login(self, user, info.handles_expired_password),
-            None => Ok(false),
-        }
     }
 
     pub(crate) fn uptime_s(&self) -> u64 {

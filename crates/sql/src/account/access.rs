@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use shoal_cluster::{Catalog, GrantedRole, User};
 
+use super::key::{AccountKey, quoted};
 use super::password_policy::Policy;
-use super::{AccountKey, quoted};
 use crate::server::Server;
 
 /// A session's account and roles.
@@ -178,30 +178,11 @@ pub fn with_roles(catalog: &Catalog, user: &User, roles: &[AccountKey]) -> User 
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use crate::account::Privileges;
     use crate::account::check::on_table;
-
-    pub fn key(name: &str) -> AccountKey {
-        (name.to_owned(), "%".to_owned())
-    }
-
-    /// Accounts, what they may do in the database named after them, and the roles that they have.
-    pub fn catalog(accounts: &[(&str, u64, &[&str])]) -> Catalog {
-        let mut catalog = Catalog::default();
-        for (name, bits, roles) in accounts {
-            let user = User {
-                user: (*name).to_owned(),
-                host: "%".to_owned(),
-                grants: vec![("d".to_owned(), String::new(), *bits)],
-                roles: roles.iter().map(|role| GrantedRole { role: key(role), with_admin: false }).collect(),
-                ..User::default()
-            };
-            catalog.users.insert(key(name), Arc::new(user));
-        }
-        catalog
-    }
+    use crate::account::tests::{catalog, key};
 
     #[test]
     fn roles_add_what_they_have_and_what_their_roles_have() {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use shoal_cluster::{Catalog, Node, Table, User};
 use shoal_types::{Error, ErrorCode, Result};
 
-use super::AccountKey;
 use super::access::{is_granted, with_roles};
+use super::key::AccountKey;
 use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
 use crate::dml::{DeletePlan, RowFinder, UpdatePlan};

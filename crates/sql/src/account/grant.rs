@@ -73,7 +73,7 @@ pub fn revoke(session: &mut Session, catalog: &Catalog, statement: &Revoke) -> R
         let key = account_key(session, name)?;
         let Some(user) = catalog.users.get(&key) else {
             if statement.ignore_unknown_user {
-                super::user::warn_missing(session, &key);
+                super::messages::warn_missing(session, &key);
                 continue;
             }
             return Err(no_such_grant(&key, scope.as_ref()));

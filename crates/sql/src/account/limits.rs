@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use shoal_cluster::User;
 use shoal_types::{Error, ErrorCode, Result};
 
-use super::AccountKey;
+use super::key::AccountKey;
 
 const HOUR: Duration = Duration::from_secs(3600);
 

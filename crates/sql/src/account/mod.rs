@@ -8,14 +8,22 @@ pub mod access;
 pub mod bootstrap;
 mod check;
 mod columns;
+pub mod compared;
+mod component;
+pub mod expiry;
 mod grant;
+mod key;
 pub mod limits;
 pub mod mandatory;
+pub mod mandatory_list;
 mod matching;
-pub mod password;
+mod messages;
+mod password;
 pub mod password_policy;
 mod privilege;
 pub mod role;
+#[cfg(test)]
+mod tests;
 mod user;
 
 pub use check::{
@@ -23,28 +31,26 @@ pub use check::{
     on_column, require, require_global,
 };
 pub use grant::grants_text;
+pub use key::{AccountKey, quoted};
 pub use matching::{find, matching};
 pub use privilege::{Level, Privileges};
 
 use shoal_cluster::{Catalog, Change};
 use shoal_parser::ast::{AccountName, Grantable, Statement};
-use shoal_parser::quote_identifier;
 use shoal_types::{Error, ErrorCode, Result};
 
+use self::compared::Compared;
 use crate::ddl::publish;
 use crate::session::Session;
-
-/// User and host.
-pub type AccountKey = (String, String);
 
 /// CREATE, ALTER, DROP and RENAME USER, SET PASSWORD, GRANT, REVOKE, CREATE and DROP ROLE, SET DEFAULT ROLE, and INSTALL and UNINSTALL
 /// COMPONENT of the one that concerns passwords. Nobody else changes an
 /// account between what is read of it here and what is written.
 pub async fn run(session: &mut Session, statement: &Statement) -> Result<()> {
     let node = std::sync::Arc::clone(&session.server.node);
-    session.compared_passwords = password::Compared::ahead_of(session, statement).await;
+    session.compared_passwords = password::compare_ahead(session, statement).await;
     let changed = publish::change(&node, |catalog| Ok((changes(session, catalog, statement)?, ()))).await;
-    session.compared_passwords = password::Compared::default();
+    session.compared_passwords = Compared::default();
     changed?;
     if let Statement::AlterUser(definition) = statement
         && !definition.limits.is_empty()
@@ -55,7 +61,7 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<()> {
     }
     if session.must_change_password {
         let user = node.catalog().users.get(&session.state.access.account).cloned();
-        session.must_change_password = user.is_some_and(|user| password::has_expired(&session.server, &user));
+        session.must_change_password = user.is_some_and(|user| expiry::has_expired(&session.server, &user));
     }
     Ok(())
 }
@@ -71,10 +77,10 @@ fn changes(session: &mut Session, catalog: &Catalog, statement: &Statement) -> R
         Statement::DropRole(roles) => role::drop(session, catalog, roles),
         Statement::SetDefaultRole { roles, to } => role::set_default(session, catalog, roles, to),
         Statement::InstallComponents { urns, set } => match set.is_empty() {
-            true => password_policy::install(session, catalog, urns, true),
+            true => component::install(session, catalog, urns, true),
             false => Err(Error::unsupported("INSTALL COMPONENT ... SET")),
         },
-        Statement::UninstallComponents(urns) => password_policy::install(session, catalog, urns, false),
+        Statement::UninstallComponents(urns) => component::install(session, catalog, urns, false),
         Statement::Grant(grant) => match &grant.what {
             Grantable::Roles(roles) => role::grant(session, catalog, grant, roles),
             _ => grant::grant(session, catalog, grant),
@@ -108,14 +114,4 @@ const HOST_NAME_MAX: usize = 255;
 fn too_long(text: &str, what: &str, limit: usize) -> Error {
     let message = format!("String '{text}' is too long for {what} (should be no longer than {limit})");
     Error::new(ErrorCode::WrongStringLength, message)
-}
-
-/// `'user'@'host'` for messages.
-fn shown((user, host): &AccountKey) -> String {
-    format!("'{user}'@'{host}'")
-}
-
-/// The account in backticks, as statements about roles show it.
-pub(crate) fn quoted((user, host): &AccountKey) -> String {
-    format!("{}@{}", quote_identifier(user), quote_identifier(host))
 }

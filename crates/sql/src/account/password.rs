@@ -1,93 +1,32 @@
-//! When a password must change, and to what: expiry, history, the current password.
+//! What a password may change to, and by whom: history, the current password.
 
-use std::collections::HashMap;
-
-use shoal_cluster::{PasswordRules, User};
+use shoal_cluster::User;
 use shoal_parser::ast::{AccountName, AuthenticationSecret, Statement, UserSpecification};
-use shoal_types::password::{CACHING_SHA2_PASSWORD, hash_password, is_well_formed, verify_crypt};
+use shoal_types::password::hash_password;
 use shoal_types::{Error, ErrorCode, Result};
 
 use super::check::on_database;
+use super::compared::Compared;
+use super::expiry::{DAY_S, now_s, number};
 use super::{Privileges, account_key, has_global};
-use crate::server::Server;
 use crate::session::Session;
 
-const DAY_S: u64 = 86_400;
-
-/// Seconds since 1970.
-pub fn now_s(server: &Server) -> u64 {
-    u64::try_from(server.clock_micros()).unwrap_or(0) / 1_000_000
-}
-
-/// Whether the account's password has expired.
-pub fn has_expired(server: &Server, user: &User) -> bool {
-    let default = || number(server, "default_password_lifetime");
-    user.password.is_expired || is_too_old(&user.password, default, now_s(server))
-}
-
-fn is_too_old(rules: &PasswordRules, default_days: impl FnOnce() -> u32, now_s: u64) -> bool {
-    let days = rules.lifetime_days.unwrap_or_else(default_days);
-    days > 0 && rules.changed_s > 0 && now_s.saturating_sub(rules.changed_s) >= u64::from(days) * DAY_S
-}
-
-fn number(server: &Server, variable: &str) -> u32 {
-    server.global_text(variable).parse().unwrap_or(0)
-}
-
-/// Whether a client whose password has expired is let in, to change it. Errors: 1862.
-pub fn check_login(server: &Server, user: &User, client_can_handle_it: bool) -> Result<bool> {
-    if !has_expired(server, user) {
-        return Ok(false);
-    }
-    if client_can_handle_it || server.global_text("disconnect_on_expired_password") != "ON" {
-        return Ok(true);
-    }
-    let message =
-        "Your password has expired. To log in you must change it using a client that supports expired passwords.";
-    Err(Error::new(ErrorCode::MustChangePasswordLogin, message))
-}
-
-/// 1820: what a session whose password has expired is told.
-pub fn must_change() -> Error {
-    let message = "You must reset your password using ALTER USER statement before executing this statement.";
-    Error::new(ErrorCode::MustChangePassword, message)
-}
-
-/// Which passwords are those that a plugin keeps so, found out before they are asked for: that takes milliseconds each, and nobody
-/// shall wait for it, neither the sessions of the same thread nor other definitions.
-#[derive(Debug, Default)]
-pub struct Compared(HashMap<(Vec<u8>, Vec<u8>), bool>);
-
-impl Compared {
-    /// For a statement that changes passwords: the new ones with those of before, and the current ones.
-    pub async fn ahead_of(session: &Session, statement: &Statement) -> Compared {
-        let catalog = session.server.node.catalog();
-        let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-        for (account, new, current) in changes_of(statement) {
-            let Some(user) = account_key(session, account).ok().and_then(|key| catalog.users.get(&key)) else {
-                continue;
-            };
-            let hash = &user.authentication_string;
-            pairs.extend(current.map(|current| (hash.clone(), current.clone())));
-            if kept(session, user).is_any() {
-                let former = user.password.former.iter().map(|(_, hash)| hash).chain([hash]);
-                pairs.extend(former.map(|hash| (hash.clone(), new.clone())));
-            }
+/// Compares what a statement that changes passwords will ask for: the new ones with those of before, and the current ones.
+pub async fn compare_ahead(session: &Session, statement: &Statement) -> Compared {
+    let catalog = session.server.node.catalog();
+    let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    for (account, new, current) in changes_of(statement) {
+        let Some(user) = account_key(session, account).ok().and_then(|key| catalog.users.get(&key)) else {
+            continue;
+        };
+        let hash = &user.authentication_string;
+        pairs.extend(current.map(|current| (hash.clone(), current.clone())));
+        if kept(session, user).is_any() {
+            let former = user.password.former.iter().map(|(_, hash)| hash).chain([hash]);
+            pairs.extend(former.map(|hash| (hash.clone(), new.clone())));
         }
-        if pairs.is_empty() {
-            return Compared::default();
-        }
-        let compare =
-            move || pairs.into_iter().map(|pair| (is_password(&pair.0, &pair.1), pair)).collect::<Vec<_>>();
-        let compared = tokio::task::spawn_blocking(compare).await.unwrap_or_default();
-        Compared(compared.into_iter().map(|(is_same, pair)| (pair, is_same)).collect())
     }
-
-    /// What was not foreseen is found out here.
-    fn is_password(&self, hash: &[u8], password: &[u8]) -> bool {
-        let known = self.0.get(&(hash.to_vec(), password.to_vec()));
-        known.copied().unwrap_or_else(|| is_password(hash, password))
-    }
+    Compared::of(pairs).await
 }
 
 /// Whose password, to what, and from what, if the statement says so.
@@ -223,17 +162,6 @@ impl Kept {
     }
 }
 
-/// Whether this is the password that a plugin keeps so. The empty one is kept as nothing.
-fn is_password(hash: &[u8], password: &[u8]) -> bool {
-    if hash.is_empty() || password.is_empty() {
-        return hash.is_empty() && password.is_empty();
-    }
-    match is_well_formed(CACHING_SHA2_PASSWORD, hash) {
-        true => verify_crypt(hash, password),
-        false => hash_password(shoal_types::password::NATIVE_PASSWORD, password).is_ok_and(|own| own == hash),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,26 +194,6 @@ mod tests {
             assert!(user.password.former.is_empty());
             // A rule that comes later knows the password of then.
             assert!(!set(&mut user, 1, 0, 7, "a"));
-        }
-    }
-
-    #[test]
-    fn a_password_expires_by_its_own_lifetime_or_by_that_of_all() {
-        let rules = |changed_day: u64, lifetime_days| PasswordRules {
-            changed_s: changed_day * DAY_S,
-            lifetime_days,
-            ..PasswordRules::default()
-        };
-        for (rules, default, day, expected) in [
-            (rules(10, None), 0, 1000, false),
-            (rules(10, None), 5, 14, false),
-            (rules(10, None), 5, 15, true),
-            (rules(10, Some(0)), 5, 15, false),
-            (rules(10, Some(3)), 0, 13, true),
-            // Nobody knows how old it is.
-            (rules(0, Some(3)), 0, 13, false),
-        ] {
-            assert_eq!(is_too_old(&rules, || default, day * DAY_S), expected, "{rules:?} {default} {day}");
         }
     }
 }

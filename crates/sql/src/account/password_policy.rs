@@ -4,17 +4,15 @@
 
 use std::sync::PoisonError;
 
-use shoal_cluster::{Catalog, Change};
+use shoal_cluster::Catalog;
 use shoal_types::{Error, ErrorCode, Result};
 
-use super::{Privileges, require_global};
 use crate::server::Server;
-use crate::session::Session;
 use crate::variables::Globals;
 
 pub const COMPONENT: &str = "file://component_validate_password";
 /// Where the dictionary keeps that it is installed.
-const INSTALLED: &str = "component.validate_password";
+pub const INSTALLED: &str = "component.validate_password";
 
 const LEVEL_LOW: u32 = 25;
 const LEVEL_MEDIUM: u32 = 50;
@@ -44,31 +42,6 @@ pub fn is_installed(catalog: &Catalog) -> bool {
     catalog.variables.contains_key(INSTALLED)
 }
 
-/// INSTALL COMPONENT and UNINSTALL COMPONENT. Errors: 1235 for other components, 3529, 3537.
-pub fn install(session: &Session, catalog: &Catalog, urns: &[Vec<u8>], installs: bool) -> Result<Vec<Change>> {
-    require_global(session, if installs { Privileges::INSERT } else { Privileges::DELETE })?;
-    let mut changes = Vec::new();
-    for urn in urns {
-        let urn = String::from_utf8_lossy(urn);
-        if urn != COMPONENT {
-            return Err(Error::unsupported(format!("the component {urn}")));
-        }
-        match (installs, is_installed(catalog)) {
-            (true, true) => {
-                let message = format!("Cannot load component from specified URN: '{urn}'.");
-                return Err(Error::new(ErrorCode::ComponentsCantLoad, message));
-            }
-            (false, false) => {
-                let message = format!("Component specified by URN '{urn}' to unload has not been loaded before.");
-                return Err(Error::new(ErrorCode::ComponentsUnloadNotLoaded, message));
-            }
-            _ => {}
-        }
-        changes.push(Change::PutVariable { name: INSTALLED.to_owned(), value: installs.then(|| "ON".to_owned()) });
-    }
-    Ok(changes)
-}
-
 impl Policy {
     /// `None`: the component is not installed.
     pub fn of(server: &Server, catalog: &Catalog) -> Option<Policy> {
@@ -96,11 +69,10 @@ impl Policy {
         self.length.max(self.number_count + self.special_char_count + 2 * self.mixed_case_count)
     }
 
-    /// Errors: 1819, the password is not good enough for this session's user.
-    pub fn check(&self, session: &Session, password: &[u8]) -> Result<()> {
-        let names = [session.state.user.as_str(), session.state.access.account.0.as_str()];
+    /// Errors: 1819, the password is not good enough for a user of these names.
+    pub fn check(&self, user_names: &[&str], password: &[u8]) -> Result<()> {
         let needed = if self.level == Level::Low { LEVEL_MEDIUM } else { LEVEL_STRONG };
-        if self.strength(&names, password) >= needed {
+        if self.strength(user_names, password) >= needed {
             return Ok(());
         }
         let message = "Your password does not satisfy the current policy requirements";

@@ -11,7 +11,8 @@ use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 use super::access::{closure, is_granted};
 use super::check::require_global_named;
 use super::mandatory::check_not_mandatory;
-use super::{AccountKey, Privileges, account_key, quoted, require_global, user};
+use super::messages::{failed, note_missing, note_present, warn_missing};
+use super::{AccountKey, Privileges, account_key, quoted, require_global};
 use crate::session::Session;
 
 /// Accounts as a statement changes them, one step after the other.
@@ -92,7 +93,7 @@ pub fn create(
                 locked: true,
                 password: PasswordRules {
                     is_expired: true,
-                    changed_s: super::password::now_s(&session.server),
+                    changed_s: super::expiry::now_s(&session.server),
                     ..PasswordRules::default()
                 },
                 ..User::default()
@@ -104,9 +105,9 @@ pub fn create(
         wrong.append(&mut present);
     }
     if !wrong.is_empty() {
-        return Err(user::failed("CREATE ROLE", &wrong));
+        return Err(failed("CREATE ROLE", &wrong));
     }
-    user::note_present(session, present);
+    note_present(session, present);
     Ok(changes)
 }
 
@@ -133,9 +134,9 @@ pub fn drop_accounts(
         }
     }
     if !missing.is_empty() && !named.if_exists {
-        return Err(user::failed(operation, &missing));
+        return Err(failed(operation, &missing));
     }
-    user::note_missing(session, missing);
+    note_missing(session, missing);
     Ok(accounts.changes())
 }
 
@@ -235,7 +236,7 @@ pub fn revoke(
             if !statement.ignore_unknown_user {
                 return Err(unknown(&from));
             }
-            user::warn_missing(session, &from);
+            warn_missing(session, &from);
             continue;
         }
         for role in &roles {
@@ -416,8 +417,8 @@ fn not_granted(role: &AccountKey, to: &AccountKey) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::super::access::tests::{catalog, key};
     use super::*;
+    use crate::account::tests::{catalog, key};
 
     #[test]
     fn no_role_leads_to_itself() {

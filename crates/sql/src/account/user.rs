@@ -6,10 +6,11 @@ use shoal_parser::ast::{
     TlsRequirement as Require, UserDefinition, UserSpecification,
 };
 use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, is_well_formed};
-use shoal_types::{Error, ErrorCode, Result, WarningLevel};
+use shoal_types::{Error, ErrorCode, Result};
 
+use super::messages::{failed, note_missing, note_present};
 use super::password_policy::Policy;
-use super::{AccountKey, Privileges, account_key, password, require_global, role, shown};
+use super::{AccountKey, Privileges, account_key, expiry, password, require_global, role};
 use crate::session::Session;
 
 /// Of PASSWORD EXPIRE INTERVAL.
@@ -30,7 +31,7 @@ pub fn create(session: &mut Session, catalog: &Catalog, definition: &UserDefinit
             user: key.0.clone(),
             host: key.1.clone(),
             plugin: DEFAULT_PLUGIN.to_owned(),
-            password: PasswordRules { changed_s: password::now_s(&session.server), ..PasswordRules::default() },
+            password: PasswordRules { changed_s: expiry::now_s(&session.server), ..PasswordRules::default() },
             ..User::default()
         };
         apply(session, specification, definition, &mut user)?;
@@ -53,23 +54,13 @@ pub fn create(session: &mut Session, catalog: &Catalog, definition: &UserDefinit
     Ok(changes)
 }
 
-pub fn note_present(session: &mut Session, present: Vec<AccountKey>) {
-    for key in present {
-        session.warn(
-            WarningLevel::Note,
-            ErrorCode::UserAlreadyExists,
-            format!("Authorization ID {} already exists.", shown(&key)),
-        );
-    }
-}
-
 pub fn alter(session: &mut Session, catalog: &Catalog, definition: &UserDefinition) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     let mut missing = Vec::new();
     for specification in &definition.users {
         let key = account_key(session, &specification.account)?;
         if key != session.state.access.account && session.must_change_password {
-            return Err(password::must_change());
+            return Err(expiry::must_change());
         }
         if key != session.state.access.account || !changes_password_alone(definition) {
             require_global(session, Privileges::CREATE_USER)?;
@@ -82,7 +73,7 @@ pub fn alter(session: &mut Session, catalog: &Catalog, definition: &UserDefiniti
         if let Some(authentication) = &specification.authentication {
             password::check_current(session, &user, authentication.replace.as_deref())?;
         } else if session.must_change_password {
-            return Err(password::must_change());
+            return Err(expiry::must_change());
         }
         apply(session, specification, definition, &mut user)?;
         if specification.authentication.is_some() && names_no_password(specification) && !user.locked {
@@ -118,7 +109,8 @@ fn names_no_password(specification: &UserSpecification) -> bool {
 
 /// Errors: 1819, where the component that looks at passwords is installed.
 fn check_policy(session: &Session, catalog: &Catalog, password: &[u8]) -> Result<()> {
-    Policy::of(&session.server, catalog).map_or(Ok(()), |policy| policy.check(session, password))
+    let names = [session.state.user.as_str(), session.state.access.account.0.as_str()];
+    Policy::of(&session.server, catalog).map_or(Ok(()), |policy| policy.check(&names, password))
 }
 
 /// Puts what is written into the account. Errors: 1235 for what does not exist here, 1524, 1827, 1470.
@@ -334,7 +326,7 @@ pub fn set_password(session: &mut Session, catalog: &Catalog, set: &SetPassword)
     let key = account_key(session, set.account.as_ref().unwrap_or(&AccountName::CurrentUser))?;
     if key != session.state.access.account {
         if session.must_change_password {
-            return Err(password::must_change());
+            return Err(expiry::must_change());
         }
         require_global(session, Privileges::CREATE_USER)?;
     }
@@ -352,26 +344,4 @@ pub fn set_password(session: &mut Session, catalog: &Catalog, set: &SetPassword)
         check_retained(&user)?;
     }
     Ok(vec![Change::PutUser(user)])
-}
-
-/// "Operation CREATE USER failed for 'a'@'%','b'@'%'".
-pub fn failed(operation: &str, accounts: &[AccountKey]) -> Error {
-    let names: Vec<String> = accounts.iter().map(shown).collect();
-    Error::new(ErrorCode::CannotUser, format!("Operation {operation} failed for {}", names.join(",")))
-}
-
-pub fn note_missing(session: &mut Session, missing: Vec<AccountKey>) {
-    for key in missing {
-        session.warn(
-            WarningLevel::Note,
-            ErrorCode::UserDoesNotExist,
-            format!("Authorization ID {} does not exist.", shown(&key)),
-        );
-    }
-}
-
-/// REVOKE ... IGNORE UNKNOWN USER.
-pub fn warn_missing(session: &mut Session, key: &AccountKey) {
-    let message = format!("Authorization ID {} does not exist.", shown(key));
-    session.warn(WarningLevel::Warning, ErrorCode::UserDoesNotExist, message);
 }

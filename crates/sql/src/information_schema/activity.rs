@@ -8,7 +8,6 @@ use shoal_types::Value;
 
 use super::CATALOG;
 use super::cell::{row, yes_no};
-use super::roles::as_set;
 use super::{Rows, status};
 use crate::account::{Privileges, password_policy};
 use crate::hosts::HostErrors;
@@ -128,6 +127,24 @@ pub(super) fn accounts(rows: &Rows<'_>) -> Vec<Arc<User>> {
 
 fn grantee(user: &User) -> String {
     format!("'{}'@'{}'", user.user, user.host)
+}
+
+/// Privileges as the SET columns of `mysql.tables_priv` show them.
+pub(super) fn as_set(privileges: Privileges) -> String {
+    let words = |name: &str| {
+        let word = |word: &str| word[..1].to_owned() + &word[1..].to_lowercase();
+        let name: Vec<String> = name.split(' ').map(word).collect();
+        match name.join(" ").as_str() {
+            "Create View" => "Create View".to_owned(),
+            "Show View" => "Show view".to_owned(),
+            other => other.to_owned(),
+        }
+    };
+    let mut names: Vec<String> = privileges.names(false).into_iter().map(words).collect();
+    if privileges.contains(Privileges::GRANT_OPTION) {
+        names.push("Grant".to_owned());
+    }
+    names.join(",")
 }
 
 /// Rows for each privilege of grants that `wanted` chooses; `place` are the columns between grantee and privilege.

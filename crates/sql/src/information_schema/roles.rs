@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shoal_cluster::{Catalog, User};
 use shoal_types::Value;
 
-use super::activity::accounts;
+use super::activity::{accounts, as_set};
 use super::cell::{row, yes_no};
 use super::{CATALOG, Rows};
 use crate::account::access::{closure, edges_from, is_granted};
@@ -69,24 +69,6 @@ pub fn enabled(rows: &Rows<'_>) -> Vec<Vec<Value>> {
         row![role.0, role.1, yes_no(is_default), yes_no(is_mandatory)]
     };
     enabled_roles(rows, &catalog).into_iter().map(make).collect()
-}
-
-/// Privileges as the SET columns of `mysql.tables_priv` show them.
-pub(super) fn as_set(privileges: Privileges) -> String {
-    let words = |name: &str| {
-        let word = |word: &str| word[..1].to_owned() + &word[1..].to_lowercase();
-        let name: Vec<String> = name.split(' ').map(word).collect();
-        match name.join(" ").as_str() {
-            "Create View" => "Create View".to_owned(),
-            "Show View" => "Show view".to_owned(),
-            other => other.to_owned(),
-        }
-    };
-    let mut names: Vec<String> = privileges.names(false).into_iter().map(words).collect();
-    if privileges.contains(Privileges::GRANT_OPTION) {
-        names.push("Grant".to_owned());
-    }
-    names.join(",")
 }
 
 /// Privileges on tables of the enabled roles.

@@ -9,6 +9,7 @@ use super::Session;
 use super::logged::Ran;
 use super::state::SessionState;
 use super::tracking::Tracker;
+use crate::account::expiry;
 use crate::counters::Counter;
 use crate::execute::memory::Held;
 use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink, Summary};
@@ -191,7 +192,7 @@ impl FrontendSession for Session {
             crate::databases::check_exists(&catalog, database)?;
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
-        self.must_change_password = self.server.admit_password(&catalog, &account, &info)?;
+        self.must_change_password = expiry::check_login(&self.server, &catalog, &account, &info)?;
         self.account_slot = None;
         self.account_slot = self.server.admit_account(&catalog, &account)?;
         self.info = info;

@@ -31,8 +31,9 @@ use shoal_parser::{Digester, LiteralToken, ParseError, ParseErrorKind, Parsed};
 use shoal_txn::Transaction;
 use shoal_types::{Error, ErrorCode, Outcome, Result, SqlType, Value};
 
+use crate::account::compared::Compared;
+use crate::account::expiry;
 use crate::account::limits::AccountSlot;
-use crate::account::password::Compared;
 use crate::client_text;
 use crate::counters::{Counter, Counters};
 use crate::dml::InsertSource;
@@ -126,7 +127,7 @@ impl Session {
             crate::databases::check_exists(&catalog, database)?;
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
-        let must_change_password = server.admit_password(&catalog, &account, &info)?;
+        let must_change_password = expiry::check_login(&server, &catalog, &account, &info)?;
         let account_slot = server.admit_account(&catalog, &account)?;
         let shared = Arc::new(SessionShared {
             id: info.connection_id,

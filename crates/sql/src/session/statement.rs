@@ -26,7 +26,7 @@ impl Session {
         match statement {
             _ if !self.must_change_password => Ok(()),
             Some(Statement::AlterUser(_) | Statement::SetPassword(_)) => Ok(()),
-            _ => Err(account::password::must_change()),
+            _ => Err(account::expiry::must_change()),
         }
     }
 

@@ -83,7 +83,7 @@ impl Definition {
             Kind::Text if self.name == "log_output" => {
                 crate::query_log::settings::outputs(text).ok_or_else(|| self.wrong_value(text))
             }
-            Kind::Text if self.name == "mandatory_roles" => match crate::account::mandatory::parse(text) {
+            Kind::Text if self.name == "mandatory_roles" => match crate::account::mandatory_list::parse(text) {
                 Some(_) => Ok(text.to_owned()),
                 None => Err(self.wrong_value(text)),
             },

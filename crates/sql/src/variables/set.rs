@@ -213,7 +213,7 @@ fn global_effect(session: &Session, name: &str, text: &str) -> Result<()> {
         session.server.node.set_durability(durability)?;
     }
     if name == "mandatory_roles" {
-        session.server.mandatory_roles.set(crate::account::mandatory::parse(text).unwrap_or_default());
+        session.server.mandatory_roles.set(crate::account::mandatory_list::parse(text).unwrap_or_default());
     }
     if matches!(name, "read_only" | "super_read_only") {
         session.server.read_only.follow(&session.server.globals.read().unwrap_or_else(PoisonError::into_inner));
