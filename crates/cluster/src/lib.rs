@@ -22,7 +22,9 @@ pub use base::panics::report_panics;
 pub use base::router::Router;
 pub use base::topology::{ClusterOptions, NodeEntry, Placement, Roles, TlsOptions, timing};
 pub use base::wait::{WaitSlots, Waiter};
-pub use dictionary::catalog::{Catalog, Change, Database, Lockout, TlsRequirement, User};
+pub use dictionary::catalog::{
+    Catalog, Change, ColumnGrant, Database, GrantedRole, Lockout, PasswordRules, TlsRequirement, User,
+};
 pub use dictionary::ddl::HeldTables;
 pub use dictionary::holds::TableHold;
 pub use dictionary::meta_group::DefinitionLock;

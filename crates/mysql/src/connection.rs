@@ -12,8 +12,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use shoal_sql::frontend::{Frontend, FrontendSession, KillSignal};
+use shoal_sql::frontend::{Frontend, FrontendSession, KillSignal, LoginOutcome};
 use shoal_transport::look_in_passing;
+use shoal_types::ErrorCode;
 
 use crate::auth::LoginError;
 use crate::commands::{self, CommandContext, Scratch};
@@ -71,6 +72,24 @@ enum End {
     Refused(Refusal),
     /// There is nobody to tell, or nothing to say.
     Silent,
+}
+
+/// What a login without an error, or with this one, says of the client's host; `None`: nothing.
+fn outcome_for_host(error: Option<&LoginError>) -> Option<LoginOutcome> {
+    const UNINTELLIGIBLE: [ErrorCode; 4] = [
+        ErrorCode::Handshake,
+        ErrorCode::MalformedPacket,
+        ErrorCode::NetPacketsOutOfOrder,
+        ErrorCode::NetPacketTooLarge,
+    ];
+    match error {
+        None => Some(LoginOutcome::LetIn),
+        Some(LoginError::Lost) => Some(LoginOutcome::BrokenOff),
+        Some(LoginError::Refused(refusal)) => match ErrorCode::from_errno(refusal.errno)? {
+            ErrorCode::AccessDenied => Some(LoginOutcome::WrongPassword),
+            code => UNINTELLIGIBLE.contains(&code).then_some(LoginOutcome::BrokenOff),
+        },
+    }
 }
 
 struct Connection<F: Frontend> {
@@ -136,6 +155,11 @@ impl<F: Frontend> Connection<F> {
             Err(Interruption::Stopping) => Err(LoginError::Refused(Refusal::shutting_down())),
             Err(_) => Err(LoginError::Lost),
         };
+        if !self.identity.is_local
+            && let Some(outcome) = outcome_for_host(outcome.as_ref().err())
+        {
+            self.services.frontend.note_login(&self.identity.host, outcome);
+        }
         match outcome {
             Ok(session) => Some(session),
             Err(error) => {
@@ -367,4 +391,21 @@ async fn interruptible<T>(
         }
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_break_off_speak_against_their_host_and_others_do_not() {
+        let refused = |refusal: Refusal| outcome_for_host(Some(&LoginError::Refused(refusal)));
+        assert_eq!(outcome_for_host(None), Some(LoginOutcome::LetIn));
+        assert_eq!(outcome_for_host(Some(&LoginError::Lost)), Some(LoginOutcome::BrokenOff));
+        assert_eq!(refused(Refusal::bad_handshake()), Some(LoginOutcome::BrokenOff));
+        assert_eq!(refused(Refusal::access_denied("a", "h", true)), Some(LoginOutcome::WrongPassword));
+        for refusal in [Refusal::shutting_down(), Refusal::account_locked("a", "h"), Refusal::old_client()] {
+            assert_eq!(refused(refusal), None);
+        }
+    }
 }

@@ -68,6 +68,9 @@ pub async fn log_in<F: Frontend>(
     wire: LoginWire<'_>,
     identity: &mut Identity,
 ) -> Result<F::Session, LoginError> {
+    if !identity.is_local {
+        services.frontend.check_host(&identity.host)?;
+    }
     identity.challenge = fresh_challenge()?;
     let version = services.frontend.version();
     let compressions = services.frontend.compressions();
@@ -202,6 +205,7 @@ fn connect_info(
         multi_statements: capabilities.has(Capabilities::MULTI_STATEMENTS),
         local_files: capabilities.has(Capabilities::LOCAL_FILES),
         ignore_space: capabilities.has(Capabilities::IGNORE_SPACE),
+        handles_expired_password: capabilities.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS),
         session_track: capabilities.has(Capabilities::SESSION_TRACK),
         interactive: capabilities.has(Capabilities::INTERACTIVE),
         attributes: introduction.attributes,

@@ -77,7 +77,7 @@ impl Refusal {
     pub fn wrong_compression_level(name: &str) -> Refusal {
         Refusal::of(
             ErrorCode::WrongCompressionLevelClient,
-            format!("Invalid compression level for algorithm '{name}'."),
+            format!("Invalid zstd compression level for algorithm '{name}'."),
         )
     }
 

@@ -4,7 +4,7 @@
 //! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `query_log`: the slow query log and the general log.
-//! - `read_only`: whose writes are refused; `databases`: names that there are or are not.
+//! - `hosts`: whose connections break off; `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
 #![warn(missing_docs)]
@@ -19,6 +19,7 @@ mod dml;
 mod execute;
 mod explain;
 pub mod frontend;
+mod hosts;
 mod information_schema;
 pub mod interfaces;
 mod plan;
