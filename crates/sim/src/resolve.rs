@@ -12,6 +12,8 @@ use crate::sights::Sight;
 use crate::under_way::Waiting;
 
 const ROUND_US: (u64, u64) = (40_000, 90_000);
+/// A coordinator's node counts as not reached in one of so many rounds.
+const LINK_LOST_ONE_IN: u64 = 8;
 
 impl Process {
     pub fn resolve(&mut self, env: &mut Env<'_>) {
@@ -19,7 +21,10 @@ impl Process {
         let served: Vec<PartitionId> = self.hosted().into_iter().filter(|&id| self.serves(id, env.now)).collect();
         let replicas = || served.iter().map(|id| &self.replicas[id].partition);
         let orphans = self.resolver.orphans(replicas(), &nodes);
-        let in_doubt = self.resolver.in_doubt(replicas());
+        // A link may have ended without anything being wrong with whoever is behind it.
+        let lost: Vec<NodeId> =
+            nodes.iter().filter(|_| env.ctx.random.one_in(LINK_LOST_ONE_IN)).copied().collect();
+        let in_doubt = self.resolver.in_doubt(replicas(), |node| !lost.contains(&node));
         let undelivered = self.resolver.undelivered(replicas());
         for one in in_doubt {
             let request = Request::OutcomeOf(one.home, one.transaction);
