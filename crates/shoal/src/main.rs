@@ -8,6 +8,7 @@ mod config;
 mod dev;
 mod dev_cluster;
 mod handlersocket;
+mod http;
 mod mgm;
 mod process;
 mod settings;

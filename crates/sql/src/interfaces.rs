@@ -34,7 +34,8 @@ impl Server {
         let _ = self.interface_status.set(status);
     }
 
-    pub(crate) fn status_of_interfaces(&self) -> Vec<(&'static str, u64)> {
+    /// What interfaces have added to SHOW STATUS.
+    pub fn status_of_interfaces(&self) -> Vec<(&'static str, u64)> {
         self.interface_status.get().map(|status| status()).unwrap_or_default()
     }
 

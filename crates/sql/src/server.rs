@@ -37,6 +37,8 @@ pub struct TlsFacts {
     /// From when to when the server's certificate is valid, as OpenSSL prints it.
     pub not_before: String,
     pub not_after: String,
+    /// Its end in seconds since 1970.
+    pub not_after_s: Option<i64>,
     /// The cipher suites that are offered, with colons between them.
     pub ciphers: String,
     /// Clients' certificates are checked.

@@ -6,13 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const FREE: [&str; 20] = [
+const FREE: [&str; 21] = [
     "bench",
     "client",
     "cluster",
     "config",
     "expr",
     "handlersocket",
+    "http",
     "log",
     "mysql",
     "parser",

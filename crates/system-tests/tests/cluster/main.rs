@@ -8,6 +8,7 @@ mod commands;
 mod definitions;
 mod disk;
 mod handlersocket;
+mod http;
 mod kill;
 mod management;
 mod network;
