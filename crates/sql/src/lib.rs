@@ -4,6 +4,7 @@
 //! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `query_log`: the slow query log and the general log.
+//! - `statement_times`: how long statements took.
 //! - `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
@@ -27,5 +28,6 @@ pub mod server;
 pub mod session;
 pub mod shared_server;
 pub mod show;
+pub mod statement_times;
 pub mod user_locks;
 pub mod variables;

@@ -15,6 +15,7 @@ use crate::ddl::publish;
 use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
 use crate::session::SessionShared;
+use crate::statement_times::StatementTimes;
 use crate::user_locks::UserLockTable;
 use crate::variables::Globals;
 
@@ -57,6 +58,7 @@ pub struct Server {
     pub past: Mutex<Vec<u64>>,
     pub read_only: ReadOnly,
     pub query_logs: QueryLogs,
+    pub statement_times: StatementTimes,
     pub user_locks: Arc<UserLockTable>,
     pub account_use: Arc<AccountUse>,
     pub traffic_received: AtomicU64,
@@ -81,6 +83,7 @@ impl Server {
             node,
             read_only: ReadOnly::of(&globals),
             query_logs: QueryLogs::default(),
+            statement_times: StatementTimes::default(),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use shoal_sql::counters::{COUNTER_NAMES, Counter};
 use shoal_sql::server::Server;
+use shoal_sql::statement_times::{KIND_NAMES, POWERS, bound_us};
 
 use super::text::{Kind, Text};
 
@@ -38,6 +39,7 @@ pub fn write(text: &mut Text, server: &Server) {
     for (operation, count) in handlers {
         family.labelled(&[("operation", operation)], count);
     }
+    times(text, server);
     connections(text, server);
     text.one(
         "shoal_query_log_lost_total",
@@ -46,6 +48,38 @@ pub fn write(text: &mut Text, server: &Server) {
         server.query_logs.lost(),
     );
     interfaces(text, server);
+}
+
+/// A bound for every power of two from 16 us on: what lies between two of them is summed up.
+const FIRST_POWER: u32 = 4;
+
+fn times(text: &mut Text, server: &Server) {
+    let merged = server.statement_times.merged();
+    let mut family = text.family(
+        "shoal_statement_duration_seconds",
+        Kind::Histogram,
+        "From a statement's arrival to the end of its answer, by kind.",
+    );
+    for (kind, times) in KIND_NAMES.iter().zip(&merged) {
+        let (mut below, mut bucket) = (0, 0);
+        for power in FIRST_POWER..POWERS {
+            while bound_us(bucket) <= 1 << power {
+                below += times.buckets[bucket];
+                bucket += 1;
+            }
+            let bound = (1u64 << power) as f64 / 1e6;
+            family.sample("_bucket", &[("kind", kind), ("le", &bound.to_string())], below);
+        }
+        let count = times.count();
+        family.sample("_bucket", &[("kind", kind), ("le", "+Inf")], count);
+        family.sample("_sum", &[("kind", kind)], times.sum_us as f64 / 1e6);
+        family.sample("_count", &[("kind", kind)], count);
+    }
+    let mut family =
+        text.family("shoal_statement_errors_total", Kind::Counter, "Statements that failed, by kind.");
+    for (kind, times) in KIND_NAMES.iter().zip(&merged) {
+        family.labelled(&[("kind", kind)], times.errors);
+    }
 }
 
 fn connections(text: &mut Text, server: &Server) {

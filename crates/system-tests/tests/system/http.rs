@@ -42,6 +42,16 @@ fn metrics_tell_of_statements_memory_and_the_log() {
     assert_eq!(grown("shoal_commands_total{command=\"insert\"}"), 50.0);
     assert_eq!(grown("shoal_commands_total{command=\"select\"}"), 50.0);
     assert_eq!(grown("shoal_transactions_committed_total"), 50.0);
+    for kind in ["insert", "select"] {
+        let name = |part: &str| format!("shoal_statement_duration_seconds_{part}{{kind=\"{kind}\"");
+        assert_eq!(grown(&(name("count") + "}")), 50.0);
+        assert_eq!(grown(&(name("bucket") + ",le=\"+Inf\"}")), 50.0);
+        assert!(grown(&(name("sum") + "}")) > 0.0);
+        let bounds: Vec<f64> =
+            after.iter().filter(|(key, _)| key.starts_with(&name("bucket"))).map(|(_, value)| *value).collect();
+        assert!(bounds.len() > 20 && bounds.iter().all(|below| *below <= after[&(name("count") + "}")]));
+    }
+    assert_eq!(grown("shoal_statement_errors_total{kind=\"other\"}"), 1.0, "what cannot be planned has no kind");
     assert_eq!(grown("shoal_questions_total"), 101.0);
     assert!(grown("shoal_log_appended_bytes_total") > 10_000.0);
     assert!(grown("shoal_sent_bytes_total") >= 0.0);
