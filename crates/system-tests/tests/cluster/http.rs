@@ -1,5 +1,8 @@
 //! Operators' HTTP in a cluster: every node tells of itself, also when others are gone.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use shoal_system_tests::cluster::DevCluster;
 use shoal_system_tests::http::{get, samples};
 use shoal_system_tests::wait_until;
@@ -60,4 +63,33 @@ fn a_node_without_a_majority_is_not_ready_and_says_why() {
     assert!(body.contains("\"ready\":false") && body.contains("waits for"), "{body}");
     assert_eq!(get(&address, "/healthz").status, 200);
     wait_until("it knows of no leaders", || metric(&cluster, 1, "shoal_ready") == Some(0.0));
+}
+
+/// Names of metrics in a text of any kind.
+fn metrics_in(text: &str) -> BTreeSet<&str> {
+    let is_of_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    text.split(|character| !is_of_name(character)).filter(|word| word.starts_with("shoal_")).collect()
+}
+
+#[test]
+fn every_metric_of_the_alarms_and_the_dashboard_is_scraped_and_every_alarm_is_explained() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
+    let (alerts, dashboard, manual) =
+        (read("monitoring/alerts.yml"), read("monitoring/grafana.json"), read("docs/operating.md"));
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let scrapes: String = cluster.all().iter().map(|node| get(&cluster.http(node.id), "/metrics").body).collect();
+    // What has HELP and no sample would be there in vain.
+    let samples = scrapes.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+    let scraped = metrics_in(&samples);
+    let wanted: BTreeSet<&str> = metrics_in(&alerts).into_iter().chain(metrics_in(&dashboard)).collect();
+    assert!(wanted.len() > 30, "{wanted:?}");
+    let missing: Vec<_> = wanted.difference(&scraped).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let names: Vec<&str> = alerts.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert!(names.len() >= 10);
+    assert!(serde_json::from_str::<serde_json::Value>(&dashboard).is_ok());
+    for name in names {
+        assert!(manual.contains(name), "docs/operating.md does not tell what to do about {name}");
+    }
 }
