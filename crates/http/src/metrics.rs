@@ -31,7 +31,7 @@ pub fn scrape(watched: &Watched) -> String {
         let observed = server.node.observed();
         node::write(&mut text, &server.node, &observed);
         if observed.roles.split(',').any(|role| role == "sql") {
-            sql::write(&mut text, server);
+            sql::write(&mut text, &server.figures());
         }
     }
     text.finish()

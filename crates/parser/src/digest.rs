@@ -100,7 +100,7 @@ fn integer_value(digits: &[u8]) -> Option<u64> {
 pub struct Digest {
     /// Of the normalised token stream and the SQL mode.
     pub hash: u128,
-    /// A SELECT, INSERT, REPLACE, UPDATE or DELETE without `?` that lexes to its end and has no more than [`LITERALS_MAX`]
+    /// A SELECT, INSERT, REPLACE, UPDATE or DELETE without `?` that lexes to its end and has no more than `LITERALS_MAX`
     /// literals: a bulk load is not worth keeping. If it has, `hash`, `end` and `next` are not told.
     pub cacheable: bool,
     /// Where the statement starts and ends (without the semicolon).

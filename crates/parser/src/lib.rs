@@ -10,8 +10,6 @@
 
 #![warn(missing_docs)]
 
-// Its nodes are named after the clauses of MySQL's grammar, and its fields after their parts.
-#[allow(missing_docs)]
 pub mod ast;
 mod digest;
 mod display;

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use shoal_client::{Blob, ReadMode, Result};
 
+use crate::answer::Answer;
+use crate::arguments;
+use crate::open::Open;
 use crate::operation::Operation;
 use crate::table::Table;
-use crate::transaction::Open;
-use crate::work::{self, Answer};
 
 /// A value of a row, in a transaction.
 #[pyclass(frozen, module = "shoal")]
@@ -27,10 +28,6 @@ enum Change {
 }
 
 impl BlobCore {
-    pub fn new(open: Arc<Open>, blob: Blob) -> BlobCore {
-        BlobCore { open, blob: Arc::new(Mutex::new(blob)) }
-    }
-
     fn parts(&self) -> (Arc<Open>, Blob) {
         let blob = self.blob.lock().unwrap_or_else(PoisonError::into_inner);
         (Arc::clone(&self.open), blob.clone())
@@ -44,13 +41,14 @@ impl BlobCore {
         column: String,
         mode: ReadMode,
     ) -> PyResult<Operation> {
-        let (open, table, key) = (Arc::clone(open), table.table.clone(), work::key(key)?);
+        let (open, table, key) = (Arc::clone(open), table.table.clone(), arguments::key(key)?);
         Ok(Operation::new(async move {
             let found = open.run(move |transaction| {
                 Box::pin(async move { transaction.blob(&table, &key, &column, mode).await })
             });
             let found = found.await?;
-            Ok(Answer::Blob(found.map(|blob| (open, blob))))
+            let blob = found.map(|blob| BlobCore { open, blob: Arc::new(Mutex::new(blob)) });
+            Ok(blob.map_or(Answer::Nothing, Answer::object))
         }))
     }
 

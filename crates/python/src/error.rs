@@ -28,6 +28,11 @@ pub fn misused(message: impl Into<String>) -> Error {
     Error::new(ErrorCode::WrongArguments, message)
 }
 
+/// The client was closed before the operation, or meanwhile.
+pub fn closed() -> Error {
+    Error::unknown("this client is closed")
+}
+
 /// The client's threads are the parent's.
 pub fn forked(parent: u32) -> PyErr {
     PyRuntimeError::new_err(format!(

@@ -7,7 +7,7 @@ use shoal_client::Key;
 use crate::filter::Filter;
 use crate::scan::{Plan, Visit, scan_of};
 use crate::table::Table;
-use crate::{value, work};
+use crate::{arguments, value};
 
 /// A column of an earlier operation's rows as a part of a key: `link("customer")`, or `link("customer", 0)` of the first operation.
 #[pyclass(frozen, module = "shoal", name = "link")]
@@ -140,7 +140,7 @@ impl Linked {
         filter: Option<&Filter>,
         columns: Option<Vec<String>>,
     ) -> PyResult<Linked> {
-        let linked = shoal_client::Linked::get(&table.table, work::key(key)?);
+        let linked = shoal_client::Linked::get(&table.table, arguments::key(key)?);
         Ok(Linked::first(table, chosen(linked, filter, columns)))
     }
 
@@ -154,7 +154,7 @@ impl Linked {
         filter: Option<&Filter>,
         columns: Option<Vec<String>>,
     ) -> PyResult<Linked> {
-        let linked = shoal_client::Linked::get_unique(&table.table, index, work::key(key)?);
+        let linked = shoal_client::Linked::get_unique(&table.table, index, arguments::key(key)?);
         Ok(Linked::first(table, chosen(linked, filter, columns)))
     }
 
@@ -209,6 +209,6 @@ impl Linked {
 
 #[pyfunction]
 pub fn linked_plan(linked: &Linked, lock: Option<&str>, wait: &str) -> PyResult<Plan> {
-    let with_locks = linked.linked.clone().mode(work::read_mode(lock, wait)?);
+    let with_locks = linked.linked.clone().mode(arguments::read_mode(lock, wait)?);
     Ok(Plan { table: linked.table.clone(), visit: Visit::Linked(with_locks) })
 }

@@ -22,8 +22,8 @@ use pyo3::prelude::*;
 use shoal_client::{Error, Result};
 use tokio::sync::oneshot;
 
+use crate::answer::Answer;
 use crate::error::raised;
-use crate::work::Answer;
 
 /// How long a thread waits before it looks for signals.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);

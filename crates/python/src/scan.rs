@@ -6,12 +6,13 @@ use pyo3::prelude::*;
 use shoal_client::{Isolation, Linked, LinkedRows, Result, Rows, Scan, Transaction};
 use tokio::sync::Mutex;
 
-use crate::client::Shared;
+use crate::answer::Answer;
+use crate::arguments::{key, read_mode};
 use crate::filter::Filter;
+use crate::open::Open;
 use crate::operation::Operation;
+use crate::shared::Shared;
 use crate::table::Table;
-use crate::transaction::Open;
-use crate::work::{self, Answer};
 
 /// What a scan, or linked operations, visit.
 #[pyclass(frozen, module = "shoal")]
@@ -50,7 +51,7 @@ pub fn scan_plan(
 ) -> PyResult<Plan> {
     let bounds = [equal, from_, after, up_to, before];
     let scan = scan_of(index, bounds, ordered, descending, limit, filter, columns)?;
-    Ok(Plan { table: table.table.clone(), visit: Visit::Scan(scan.mode(work::read_mode(lock, wait)?)) })
+    Ok(Plan { table: table.table.clone(), visit: Visit::Scan(scan.mode(read_mode(lock, wait)?)) })
 }
 
 /// `bounds`: `equal`, `from`, `after`, `up_to` and `before`.
@@ -71,7 +72,7 @@ pub fn scan_of(
         [Scan::equal, Scan::from, Scan::after, Scan::up_to, Scan::before];
     for (bound, set) in bounds.into_iter().zip(setters) {
         if let Some(bound) = bound {
-            scan = set(scan, work::key(bound)?);
+            scan = set(scan, key(bound)?);
         }
     }
     if ordered {

@@ -1,127 +1,22 @@
-//! Transactions. Their operations run one after the other, however many wait; one that is cancelled ends the transaction, because
-//! nobody has heard what became of it.
+//! Transactions: what is asked of one that is open.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
-use shoal_client::{ClientTransaction, Error, LocalFuture, Result, Transaction};
-use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use crate::answer::Answer;
+use crate::arguments::read_mode;
 use crate::blob::BlobCore;
-use crate::client::Shared;
-use crate::error::misused;
-use crate::operation::{Operation, cancellable, unless_cancelled};
+use crate::open::Open;
+use crate::operation::Operation;
 use crate::scan::{Cursor, Plan};
 use crate::table::Table;
-use crate::work::{self, Answer, Work};
-
-/// A transaction that has begun.
-pub struct Open {
-    /// `None`: it is over.
-    transaction: Arc<Mutex<Option<ClientTransaction>>>,
-    /// It is to end as soon as nobody uses it.
-    is_abandoned: AtomicBool,
-    client: Weak<Shared>,
-}
-
-/// The use of a transaction by one operation. Dropped before the operation's end, it ends the transaction.
-struct Use {
-    open: Arc<Open>,
-    guard: OwnedMutexGuard<Option<ClientTransaction>>,
-    is_complete: bool,
-}
-
-impl Drop for Use {
-    fn drop(&mut self) {
-        if !self.is_complete {
-            self.open.is_abandoned.store(true, Ordering::Release);
-        }
-        if self.open.is_abandoned.load(Ordering::Acquire) {
-            *self.guard = None;
-        }
-    }
-}
-
-/// An operation of the transaction was cancelled, or all of it was given up.
-fn ended() -> Error {
-    Error::unknown("this transaction was rolled back: an operation of it was cancelled, or its client closed")
-        .rolling_back_transaction()
-}
-
-/// The transaction has been committed or rolled back before.
-fn over() -> Error {
-    misused("this transaction is over")
-}
-
-impl Open {
-    pub fn new(transaction: ClientTransaction, client: &Arc<Shared>) -> Open {
-        Open {
-            transaction: Arc::new(Mutex::new(Some(transaction))),
-            is_abandoned: AtomicBool::new(false),
-            client: Arc::downgrade(client),
-        }
-    }
-
-    /// Rolls back, now or when the operation that is under way ends.
-    pub fn abandon(&self) {
-        self.is_abandoned.store(true, Ordering::Release);
-        if let Ok(mut transaction) = self.transaction.try_lock() {
-            *transaction = None;
-        }
-    }
-
-    fn check_process(&self) -> PyResult<()> {
-        self.client.upgrade().map_or(Ok(()), |client| client.check_process())
-    }
-
-    fn why_over(&self) -> Error {
-        if self.is_abandoned.load(Ordering::Acquire) { ended() } else { over() }
-    }
-
-    async fn enter(self: &Arc<Self>) -> Use {
-        let guard = Arc::clone(&self.transaction).lock_owned().await;
-        Use { open: Arc::clone(self), guard, is_complete: false }
-    }
-
-    /// Runs an operation in the transaction.
-    pub async fn run<T: Send + 'static>(
-        self: &Arc<Self>,
-        operation: impl for<'t> FnOnce(&'t mut Transaction) -> LocalFuture<'t, Result<T>> + Send + 'static,
-    ) -> Result<T> {
-        let mut used = self.enter().await;
-        let Some(transaction) = used.guard.as_mut() else {
-            used.is_complete = true;
-            return Err(self.why_over());
-        };
-        let (_waiter, cancelled) = cancellable();
-        let result = transaction
-            .run(move |transaction| Box::pin(unless_cancelled(cancelled, operation(transaction))))
-            .await;
-        used.is_complete = true;
-        result
-    }
-
-    async fn commit(self: &Arc<Self>) -> Result<()> {
-        let mut used = self.enter().await;
-        let transaction = used.guard.take();
-        used.is_complete = true;
-        drop(used);
-        let transaction = transaction.ok_or_else(|| self.why_over())?;
-        transaction.commit().await
-    }
-
-    async fn rollback(self: &Arc<Self>) {
-        let mut used = self.enter().await;
-        *used.guard = None;
-        used.is_complete = true;
-    }
-}
+use crate::work::Work;
 
 /// A point to roll back to.
 #[pyclass(frozen, module = "shoal")]
 pub struct Savepoint {
-    pub savepoint: shoal_client::Savepoint,
+    savepoint: shoal_client::Savepoint,
 }
 
 #[pyclass(frozen, module = "shoal")]
@@ -160,7 +55,7 @@ impl TransactionCore {
         wait: &str,
     ) -> PyResult<Operation> {
         self.open.check_process()?;
-        BlobCore::opening(&self.open, table, key, column, work::read_mode(lock, wait)?)
+        BlobCore::opening(&self.open, table, key, column, read_mode(lock, wait)?)
     }
 
     fn commit(&self) -> PyResult<Operation> {
@@ -191,7 +86,7 @@ impl TransactionCore {
         let open = Arc::clone(&self.open);
         Ok(Operation::new(async move {
             let taken = open.run(|transaction| Box::pin(async { Ok(transaction.savepoint()) })).await;
-            taken.map(Answer::Savepoint)
+            taken.map(|savepoint| Answer::object(Savepoint { savepoint }))
         }))
     }
 

@@ -1,23 +1,17 @@
-//! What operations do, taken from Python once and carried out on one of the client's threads; and what comes of them.
-
-use std::sync::Arc;
+//! What operations do, taken from Python once and carried out on one of the client's threads.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyString, PyTuple};
-use shoal_client::{LockMode, LockWait, ReadMode, Result, Session, Transaction, Tuple, Update, Value};
+use pyo3::types::{PyDict, PyMapping, PyString};
+use shoal_client::{ReadMode, Result, Session, Transaction, Update, Value};
 
-use crate::blob::BlobCore;
-use crate::client::{ClientCore, Shared};
-use crate::events::{EventsCore, Stream};
+use crate::answer::Answer;
+use crate::arguments::{Key, key, read_mode};
 use crate::filter::Filter;
 use crate::row::Row;
 use crate::scan::{Plan, Visit};
 use crate::table::Table;
-use crate::transaction::{Open, Savepoint, TransactionCore};
 use crate::value;
-
-type Key = Vec<Value>;
 
 /// An operation that has not begun.
 #[pyclass(frozen, module = "shoal")]
@@ -59,24 +53,6 @@ enum Task {
         index: Option<String>,
         keys: Vec<Key>,
     },
-}
-
-/// What an operation came to.
-pub enum Answer {
-    Nothing,
-    Row(Option<shoal_client::Row>),
-    PerhapsRows(Vec<Option<shoal_client::Row>>),
-    Rows(Vec<shoal_client::Row>),
-    Tuples(Vec<Tuple>),
-    Number(Option<u64>),
-    Count(u64),
-    Truth(bool),
-    Connected(Arc<Shared>),
-    Begun(Arc<Open>),
-    Savepoint(shoal_client::Savepoint),
-    Following(Arc<Stream>),
-    Blob(Option<(Arc<Open>, shoal_client::Blob)>),
-    Bytes(Option<Vec<u8>>),
 }
 
 impl Work {
@@ -157,72 +133,7 @@ fn names(columns: &[String]) -> Vec<&str> {
     columns.iter().map(String::as_str).collect()
 }
 
-impl Answer {
-    pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        let row = |row: Option<shoal_client::Row>| match row {
-            Some(row) => Ok(Bound::new(py, Row { row })?.into_any()),
-            None => Ok(py.None().into_bound(py)),
-        };
-        Ok(match self {
-            Answer::Nothing => py.None().into_bound(py),
-            Answer::Row(found) => row(found)?,
-            Answer::PerhapsRows(rows) => {
-                PyList::new(py, rows.into_iter().map(row).collect::<PyResult<Vec<_>>>()?)?.into_any()
-            }
-            Answer::Rows(rows) => {
-                let rows = rows.into_iter().map(|one| row(Some(one))).collect::<PyResult<Vec<_>>>()?;
-                PyList::new(py, rows)?.into_any()
-            }
-            Answer::Tuples(tuples) => {
-                let tuple =
-                    |rows: Tuple| PyTuple::new(py, rows.into_iter().map(row).collect::<PyResult<Vec<_>>>()?);
-                PyList::new(py, tuples.into_iter().map(tuple).collect::<PyResult<Vec<_>>>()?)?.into_any()
-            }
-            Answer::Number(number) => number.into_pyobject(py)?.into_any(),
-            Answer::Count(count) => count.into_pyobject(py)?.into_any(),
-            Answer::Truth(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
-            Answer::Connected(shared) => Bound::new(py, ClientCore::new(shared))?.into_any(),
-            Answer::Begun(open) => Bound::new(py, TransactionCore::new(open))?.into_any(),
-            Answer::Savepoint(savepoint) => Bound::new(py, Savepoint { savepoint })?.into_any(),
-            Answer::Following(stream) => Bound::new(py, EventsCore::new(stream))?.into_any(),
-            Answer::Blob(Some((open, blob))) => Bound::new(py, BlobCore::new(open, blob))?.into_any(),
-            Answer::Bytes(Some(bytes)) => PyBytes::new(py, &bytes).into_any(),
-            Answer::Blob(None) | Answer::Bytes(None) => py.None().into_bound(py),
-        })
-    }
-}
-
 // ---- From Python ----
-
-/// `lock`: None, "shared" or "exclusive"; `wait`: "wait", "nowait" or "skip locked".
-pub fn read_mode(lock: Option<&str>, wait: &str) -> PyResult<ReadMode> {
-    let lock = match lock {
-        None => None,
-        Some("shared") => Some(LockMode::Shared),
-        Some("exclusive") => Some(LockMode::Exclusive),
-        Some(other) => {
-            return Err(PyValueError::new_err(format!("lock={other:?}: it is \"shared\" or \"exclusive\"")));
-        }
-    };
-    let wait = match wait {
-        "wait" => LockWait::Wait,
-        "nowait" => LockWait::NoWait,
-        "skip locked" => LockWait::SkipLocked,
-        other => {
-            let message = format!("wait={other:?}: it is \"wait\", \"nowait\" or \"skip locked\"");
-            return Err(PyValueError::new_err(message));
-        }
-    };
-    Ok(ReadMode { lock, wait })
-}
-
-/// A tuple or a list is a key of several columns, anything else of one.
-pub fn key(key: &Bound<'_, PyAny>) -> PyResult<Key> {
-    match key.is_instance_of::<PyTuple>() || key.is_instance_of::<PyList>() {
-        true => key.try_iter()?.map(|part| value::from_python(&part?)).collect(),
-        false => Ok(vec![value::from_python(key)?]),
-    }
-}
 
 /// One key, or with `is_single` false a list of them.
 fn keys(given: &Bound<'_, PyAny>, is_single: bool) -> PyResult<Vec<Key>> {

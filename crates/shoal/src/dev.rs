@@ -10,9 +10,9 @@ use clap::Args;
 use shoal_cluster::NodeOptions;
 use shoal_http::Stage;
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, WorkerStart, start};
+use shoal_sql::Globals;
 use shoal_sql::server::Server;
 use shoal_sql::shared_server::SharedServer;
-use shoal_sql::variables::Globals;
 
 use crate::dev_cluster::{self, Plan};
 use crate::http::Http;

@@ -8,11 +8,8 @@ use shoal_config::HandlerSocketConfig;
 use shoal_handlersocket::{
     Account, Host, Listeners, Rights, Server as HandlerSocketServer, Settings, Surroundings,
 };
-use shoal_sql::account::Privileges;
-use shoal_sql::interfaces;
 use shoal_sql::server::Server;
-use shoal_sql::variables::Globals;
-use shoal_sql::variables::registry;
+use shoal_sql::{Globals, Privileges, interfaces};
 use shoal_types::{Result, Value};
 
 /// Sockets that listen, and how they are to be served.
@@ -23,8 +20,7 @@ pub struct Bound {
 
 /// Listens where the variables say; `None`: nowhere. The ports that were found are put into the variables.
 pub fn bind(globals: &mut Globals) -> std::result::Result<Option<Bound>, String> {
-    let text = |name: &str| registry::find(name).map(|definition| globals.text(definition)).unwrap_or_default();
-    let Some(settings) = Settings::read(text)? else { return Ok(None) };
+    let Some(settings) = Settings::read(|name| globals.named_text(name))? else { return Ok(None) };
     let listeners = Listeners::bind(&settings)?;
     let (reading, writing) = listeners.addresses();
     for (name, address) in [("handlersocket_port", reading), ("handlersocket_port_wr", writing)] {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use shoal_cluster::worker_loop::NEVER_SLEEP;
 use shoal_cluster::{Durability, NodeOptions};
 use shoal_config::{NEVER_SLEEPS, SPIN_METHODS};
-use shoal_sql::variables::Globals;
+use shoal_sql::Globals;
 
 /// Settings that the node itself reads; all others are system variables.
 const NODE_SETTINGS: &[&str] = &[

@@ -14,9 +14,9 @@ use shoal_cluster::{
 use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_http::Stage;
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, bind_tcp, start_workers};
+use shoal_sql::Globals;
 use shoal_sql::server::Server;
 use shoal_sql::shared_server::SharedServer;
-use shoal_sql::variables::Globals;
 use shoal_tls::PasswordKey;
 use shoal_types::{ErrorCode, NodeId};
 

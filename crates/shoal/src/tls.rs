@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use shoal_sql::Globals;
 use shoal_sql::server::{Server, TlsControl, TlsFacts};
-use shoal_sql::variables::Globals;
 use shoal_tls::{Acceptor, Files, Options, PasswordKey, PasswordKeyFiles, Version, cipher_names};
 
 /// What certificates are made for beside the host's name.

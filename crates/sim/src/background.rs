@@ -12,8 +12,8 @@ use crate::knobs::Durability;
 use crate::message::{Answer, Body, Failure, News, Packet, Reply, Request};
 use crate::process::{Env, Owner, Process};
 use crate::rows::schema;
-use crate::server::Waiting;
 use crate::sights::Sight;
+use crate::under_way::Waiting;
 
 const TICKS_PER_NEWS: u64 = 4;
 /// How long a node that begins to lead waits for those that may be reading snapshots.

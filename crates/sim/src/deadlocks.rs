@@ -12,18 +12,6 @@ use crate::sights::Sight;
 /// Waits that are younger are not asked about, and nodes are asked no more often.
 const SUSPECT_AFTER_US: u64 = 25_000;
 
-/// A search over all nodes.
-#[derive(Default)]
-pub struct DeadlockSearch {
-    number: u64,
-    begun_us: u64,
-    /// Nodes that have not answered in this round.
-    left: usize,
-    edges: Vec<WaitEdge>,
-    /// What the first round has found, in the second.
-    first: Option<Vec<WaitEdge>>,
-}
-
 impl Process {
     /// Who waits for whom in the partitions that are led here.
     pub fn local_edges(&self, now: Millis) -> Vec<WaitEdge> {

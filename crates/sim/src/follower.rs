@@ -10,94 +10,25 @@ use shoal_partition::{ChangeKind, LogEnd, LoggedChange, LoggedWrite, OwnedWrite,
 use shoal_types::{NodeId, PartitionId, Timestamp};
 
 use crate::history::History;
-use crate::message::{Answer, Reply, Request, Told};
-use crate::process::{Env, Owner, Process};
+use crate::message::Told;
 use crate::rows::{Codec, MARKS, Row};
-use crate::sights::Sight;
-
-/// A question that has no answer by then is given up.
-const PATIENCE_US: u64 = 800_000;
 
 #[derive(Default)]
 pub struct Follower {
     /// `None`: it has not begun, or there was a gap.
-    place: Option<LogEnd>,
+    pub place: Option<LogEnd>,
     undecided: Undecided,
     /// What it knows of rows that were changed since it began: `k`, if they are there, and when they were changed last.
     rows: BTreeMap<i32, (Option<i32>, Timestamp)>,
     /// Transactions whose marks it has seen.
     marks: BTreeSet<usize>,
     /// What was committed by transactions that began later than this moment it must be told.
-    since: u64,
+    pub since: u64,
     /// The question under way, and when it was asked.
-    asking: Option<(u64, u64)>,
-    next_number: u64,
-    told_by: Option<NodeId>,
+    pub asking: Option<(u64, u64)>,
+    pub next_number: u64,
+    pub told_by: Option<NodeId>,
     codec: Codec,
-}
-
-impl Process {
-    /// Asks for the followers that have no question under way.
-    pub fn ask_followers(&mut self, env: &mut Env<'_>) {
-        if !env.ctx.knobs.is_data(self.me) {
-            return;
-        }
-        let now_us = env.ctx.now_us;
-        for id in env.ctx.knobs.data_partitions() {
-            let Some(follower) = env.ctx.followers.get_mut(&id) else { continue };
-            let is_under_way = follower.asking.is_some_and(|(_, since_us)| now_us - since_us < PATIENCE_US);
-            if is_under_way || !env.ctx.random.one_in(3) {
-                continue;
-            }
-            follower.next_number += 1;
-            follower.asking = Some((follower.next_number, now_us));
-            let (place, number) = (follower.place, follower.next_number);
-            self.call_leader(env, Request::Follow(id, place), Owner::Follower(id, number));
-        }
-    }
-
-    pub fn follower_hears(
-        &mut self,
-        env: &mut Env<'_>,
-        from: NodeId,
-        id: PartitionId,
-        number: u64,
-        answer: Answer,
-    ) {
-        let moment = env.ctx.history.now();
-        let Some(follower) = env.ctx.followers.get_mut(&id) else { return };
-        if follower.asking.is_none_or(|(asked, _)| asked != number) {
-            return;
-        }
-        follower.asking = None;
-        let Ok(Reply::Changes(changes)) = answer else { return };
-        let Ok((place, told)) = changes else {
-            let next_number = follower.next_number;
-            *follower = Follower { next_number, ..Follower::default() };
-            return env.ctx.see(Sight::FollowerGap);
-        };
-        let has_begun = follower.place.replace(place).is_some();
-        if !has_begun {
-            follower.since = moment;
-        }
-        if told.is_empty() {
-            return;
-        }
-        let is_another = follower.told_by.replace(from).is_some_and(|before| before != from);
-        let mut taken = Ok(false);
-        for one in told {
-            taken = taken.and_then(|decided| follower.take(one).map(|is_decision| decided || is_decision));
-        }
-        env.ctx.see(Sight::ChangesFollowed);
-        if is_another {
-            env.ctx.see(Sight::FollowedAcrossLeaders);
-        }
-        match taken {
-            Ok(true) => env.ctx.see(Sight::FollowedDecision),
-            Ok(false) => {}
-            Err(error) => env.ctx.accuse(format!("the changes of partition {id}: {error}")),
-        }
-    }
 }
 
 fn logged(writes: &[OwnedWrite]) -> Vec<LoggedWrite<'_>> {
@@ -110,8 +41,13 @@ impl Follower {
         self.place.is_some_and(|place| place.index == index)
     }
 
+    /// There was a gap: it knows nothing any more.
+    pub fn begin_again(&mut self) {
+        *self = Follower { next_number: self.next_number, ..Follower::default() };
+    }
+
     /// True if it was a decision about something that was prepared.
-    fn take(&mut self, told: Told) -> Result<bool, String> {
+    pub fn take(&mut self, told: Told) -> Result<bool, String> {
         let is_decision = matches!(told, Told::Decided(..));
         let change = match &told {
             Told::Committed(transaction, timestamp, writes) => LoggedChange::Committed {

@@ -1,40 +1,14 @@
 //! Checkpoints of all replicas in rounds, and the log cut behind them, step by step while everything else goes on.
 
-use shoal_partition::CheckpointCursor;
 use shoal_replication::{Checkpoint, begin_checkpoint, may_finish};
 use shoal_types::PartitionId;
 
 use crate::context::Event;
 use crate::disk::CheckpointFile;
 use crate::process::{Env, Process};
+use crate::under_way::{Current, Round, Stage};
 
 const STEP_US: (u64, u64) = (200, 4_000);
-
-#[derive(Default)]
-pub struct Keeper {
-    round: Option<Round>,
-}
-
-struct Round {
-    left: Vec<PartitionId>,
-    low_water: u64,
-    current: Option<Current>,
-    /// The log is cut when it is durable up to here.
-    durable_at: u64,
-}
-
-/// A checkpoint in the making.
-struct Current {
-    partition: PartitionId,
-    file: CheckpointFile,
-    low_water: u64,
-    stage: Stage,
-}
-
-enum Stage {
-    Writing(CheckpointCursor),
-    Syncing(CheckpointCursor, u64),
-}
 
 impl Process {
     pub fn keep(&mut self, env: &mut Env<'_>) {

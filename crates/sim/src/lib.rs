@@ -4,9 +4,9 @@
 //! - a run: `run` (filled, rough, healed, checked), `world` (the loop), `context` (events, chance), `knobs` (what a seed
 //!   decides beforehand), `faults`
 //! - a node: `process`, `driver` (what partitions want done), `background` (time, links, news), `keeper` (checkpoints),
-//!   `transfer` (copies for replicas that fell behind), `disk`, `network`, `message`
-//! - transactions: `server`, `operations` and `resolve` at the leaders, `session`, `script` and `reader` at the clients
-//! - applications: `requests` (exactly once), `follower` (change events)
+//!   `transfer` (copies for replicas that fell behind), `under_way` (what these have begun), `disk`, `network`, `message`
+//! - transactions: `server`, `operations` and `resolve` at the leaders, `client`, `reader`, `session` and `script` at the clients
+//! - applications: `requests` (exactly once), `follower` and `following` (change events)
 //! - waiting: `deadlocks` at the leaders, `stuck` looks at all of them from outside
 //! - judgement: `history`, `linear`, `cycles`, and `sights`, the situations that runs must have been in
 //!
@@ -15,6 +15,7 @@
 //! The same seed gives the same run, to the last message.
 
 mod background;
+mod client;
 mod context;
 mod cycles;
 mod deadlocks;
@@ -22,6 +23,7 @@ mod disk;
 mod driver;
 mod faults;
 mod follower;
+mod following;
 mod history;
 mod keeper;
 mod knobs;
@@ -46,6 +48,7 @@ mod session;
 mod sights;
 mod stuck;
 mod transfer;
+mod under_way;
 mod world;
 
 pub use context::Trace;

@@ -1,7 +1,7 @@
 //! A node's process: its replicas, what it knows of the others, what is under way in it.
 //!
 //! `start` reads checkpoints and log back, as a node does. `driver` carries out what partitions ask for, `background`
-//! passes the time, `server` answers requests, `session` is the client's side.
+//! passes the time, `server` answers requests, `client` is the client's side.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,16 +15,13 @@ use shoal_two_phase::Resolver;
 use shoal_types::{NodeId, PartitionId, Timestamp, TransactionId};
 
 use crate::context::{Context, Event};
-use crate::deadlocks::DeadlockSearch;
 use crate::disk::{CheckpointFile, Disk};
-use crate::keeper::Keeper;
 use crate::knobs::{Durability, Knobs};
 use crate::message::{Body, Failure, Packet, Request};
 use crate::rows::Codec;
-use crate::server::{Waiting, WaitingRequest};
 use crate::session::Session;
 use crate::sights::Sight;
-use crate::transfer::{Installing, Outgoing};
+use crate::under_way::{DeadlockSearch, Installing, Keeper, Outgoing, Waiting, WaitingRequest};
 
 /// A call that has no reply after so long has failed.
 const CALL_TIMEOUT_US: u64 = 700_000;

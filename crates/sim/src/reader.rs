@@ -3,52 +3,12 @@
 //! A snapshot is the newest commit that any leader shows, each of them confirming that it leads. The rows are then read at the
 //! leaders, which move their clocks beyond the snapshot first.
 
-use std::collections::BTreeMap;
+use shoal_types::PartitionId;
 
-use shoal_types::{PartitionId, Timestamp};
-
-use crate::context::Context;
 use crate::message::{Answer, Reply, Request};
 use crate::process::{Env, Owner, Process};
-use crate::rows::Row;
-use crate::session::Work;
+use crate::session::{Reader, Work};
 use crate::sights::Sight;
-
-pub struct Reader {
-    /// Partitions that have not said what they show.
-    asking: Vec<PartitionId>,
-    newest: Timestamp,
-    is_taken: bool,
-    terms: BTreeMap<PartitionId, u64>,
-    /// Commits that clients had been told of when the reader began.
-    told: usize,
-    began_at: u64,
-    rows: BTreeMap<PartitionId, Vec<Row>>,
-    /// Partitions that are left to be read, the next one last.
-    left: Vec<PartitionId>,
-    /// Times that it reads everything again.
-    again: u64,
-}
-
-impl Reader {
-    pub fn new(ctx: &mut Context) -> Reader {
-        Reader {
-            asking: ctx.knobs.data_partitions().collect(),
-            newest: Timestamp::ZERO,
-            is_taken: false,
-            terms: BTreeMap::new(),
-            told: ctx.history.committed.len(),
-            began_at: ctx.history.moment(),
-            rows: BTreeMap::new(),
-            left: Vec::new(),
-            again: ctx.random.below(2),
-        }
-    }
-
-    pub fn snapshot(&self) -> Option<Timestamp> {
-        self.is_taken.then_some(self.newest)
-    }
-}
 
 impl Process {
     fn reader(&mut self, id: u64) -> Option<&mut Reader> {

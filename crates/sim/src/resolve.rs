@@ -8,8 +8,8 @@ use shoal_types::{NodeId, PartitionId, TransactionId};
 use crate::context::Event;
 use crate::message::{Answer, Reply, Request};
 use crate::process::{Env, Owner, Process};
-use crate::server::Waiting;
 use crate::sights::Sight;
+use crate::under_way::Waiting;
 
 const ROUND_US: (u64, u64) = (40_000, 90_000);
 

@@ -11,41 +11,7 @@ use crate::message::{Body, Part, Reply, Request};
 use crate::process::{Env, Process};
 use crate::rows::*;
 use crate::sights::Sight;
-
-/// Who is told what becomes of a proposal.
-pub enum Waiting {
-    Commit {
-        from: NodeId,
-        number: u64,
-        timestamp: Timestamp,
-    },
-    Prepare {
-        from: NodeId,
-        number: u64,
-        timestamp: Timestamp,
-    },
-    Decide {
-        from: NodeId,
-        number: u64,
-    },
-    /// A decision that this participant has asked for: the home is told.
-    Learnt {
-        home: PartitionId,
-        transaction: TransactionId,
-        committed: bool,
-    },
-    Table,
-    Nobody,
-}
-
-pub struct WaitingRequest {
-    pub from: NodeId,
-    pub number: u64,
-    request: Request,
-    pub transaction: Option<TransactionId>,
-    pub partition: PartitionId,
-    pub since_us: u64,
-}
+use crate::under_way::{Waiting, WaitingRequest};
 
 /// What a request has come to.
 pub enum Served {

@@ -8,25 +8,11 @@ use crate::disk::CheckpointFile;
 use crate::message::{Answer, Reply, Request};
 use crate::process::{Env, Owner, Process};
 use crate::sights::Sight;
+use crate::under_way::{Installing, Outgoing};
 
 const INSTALL_STEP_US: u64 = 3_000;
 const SLOW_INSTALL_STEP_US: u64 = 60_000;
 const LATE_INSTALL_US: u64 = 800_000;
-
-/// A copy that another replica is sent.
-pub struct Outgoing {
-    sending: Sending,
-    was_last: bool,
-}
-
-/// A copy all of which is here.
-pub struct Installing {
-    partition: PartitionId,
-    copy: Receiving<CheckpointFile>,
-    asker: (NodeId, u64),
-    /// Blocks; `None` before the file is durable.
-    installed: Option<usize>,
-}
 
 impl Process {
     pub fn want_checkpoint(&mut self, env: &mut Env<'_>, partition: PartitionId, to: NodeId) {

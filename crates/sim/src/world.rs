@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shoal_partition::Millis;
+use shoal_partition::{Millis, WaitEdge};
 use shoal_types::{NodeId, PartitionId};
 
 use crate::context::{Context, Event, Trace};
@@ -290,6 +290,43 @@ impl World {
         if waits {
             self.ctx.see(Sight::HomeChangedInDoubt);
         }
+    }
+
+    // ---- waits ----
+
+    /// Looks whether anybody waits without end.
+    fn watch_waits(&mut self) {
+        let now_us = self.ctx.now_us;
+        let mut watch = std::mem::take(&mut self.watch);
+        if watch.is_due(now_us, || self.is_calm()) {
+            let deadlock = watch.see_waits(now_us, self.all_edges(), self.ctx.knobs.silence_ms);
+            let may_rest = !self.ctx.is_rough || now_us < self.ctx.quiet_until_us;
+            let standstill = watch.see_commits(now_us, self.ctx.history.committed.len(), may_rest);
+            deadlock.into_iter().chain(standstill).for_each(|what| self.ctx.accuse(what));
+        }
+        self.watch = watch;
+    }
+
+    fn all_edges(&self) -> Vec<WaitEdge> {
+        let processes =
+            self.machines.iter().filter_map(|(&node, machine)| Some((node, machine.process.as_ref()?)));
+        let waiting = processes.filter(|(_, process)| !process.waiting.is_empty());
+        waiting.flat_map(|(node, process)| process.local_edges(self.clock(node))).collect()
+    }
+
+    /// All nodes run and hear each other, and every partition is served.
+    fn is_calm(&self) -> bool {
+        let nodes: Vec<_> = self.machines.keys().copied().collect();
+        let pairs = nodes.iter().flat_map(|&one| nodes.iter().map(move |&other| (one, other)));
+        self.ctx.network.is_calm()
+            && nodes.iter().all(|&node| self.ctx.is_running(node))
+            && pairs.filter(|(one, other)| one != other).all(|(one, other)| {
+                let process = self.machines.get(&one).and_then(|machine| machine.process.as_ref());
+                let link = process.and_then(|process| process.peers.get(&other)).and_then(|peer| peer.link);
+                link.is_some() && link == self.ctx.network.link(one, other)
+            })
+            && self.machines.values().all(|machine| machine.slow_disk_us == 0)
+            && self.ctx.knobs.all_partitions().all(|id| self.server_of(id).is_some())
     }
 }
 

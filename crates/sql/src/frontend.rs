@@ -4,8 +4,6 @@
 //! knows nothing of packets. Results flow through [`ResultSink`] so that a stored row becomes wire bytes in one
 //! step, without a value in between.
 
-#![warn(missing_docs)]
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;

@@ -34,12 +34,11 @@ impl Server {
         let _ = self.interface_status.set(status);
     }
 
-    /// What interfaces have added to SHOW STATUS.
-    pub fn status_of_interfaces(&self) -> Vec<(&'static str, u64)> {
+    pub(crate) fn status_of_interfaces(&self) -> Vec<(&'static str, u64)> {
         self.interface_status.get().map(|status| status()).unwrap_or_default()
     }
 
-    /// What an account (user, host) may do with a table, see [`account::of_account`].
+    /// What an account (user, host) may do with a table: nothing if it is locked, or has a password and `is_trusted` is false.
     pub fn rights(&self, key: &(String, String), is_trusted: bool, database: &str, table: &str) -> Privileges {
         account::of_account(&self.node.catalog(), key, is_trusted, database, table)
     }

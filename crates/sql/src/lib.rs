@@ -4,30 +4,36 @@
 //! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `query_log`: the slow query log and the general log.
-//! - `statement_times`: how long statements took.
+//! - `statement_times`: how long statements took; `figures`: what monitoring is shown.
 //! - `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
-pub mod account;
-pub mod client_text;
-pub mod convert;
-pub mod counters;
+#![warn(missing_docs)]
+
+mod account;
+mod client_text;
+mod convert;
+mod counters;
 mod databases;
-pub mod ddl;
-pub mod dml;
-pub mod execute;
-pub mod explain;
+mod ddl;
+mod dml;
+mod execute;
+mod explain;
+pub mod figures;
 pub mod frontend;
-pub mod information_schema;
+mod information_schema;
 pub mod interfaces;
-pub mod plan;
-pub mod query_log;
-pub mod read_only;
-pub mod resolve;
+mod plan;
+mod query_log;
+mod read_only;
+mod resolve;
 pub mod server;
-pub mod session;
+mod session;
 pub mod shared_server;
-pub mod show;
+mod show;
 pub mod statement_times;
-pub mod user_locks;
-pub mod variables;
+mod user_locks;
+mod variables;
+
+pub use account::Privileges;
+pub use variables::Globals;

@@ -29,14 +29,16 @@ pub type PublicKey = Box<dyn Fn() -> String + Send + Sync>;
 pub trait TlsControl: Send + Sync {
     /// Reads the files of certificates again, or says why not.
     fn reload(&self) -> Result<(), String>;
+    /// What it serves with at the moment.
     fn facts(&self) -> TlsFacts;
 }
 
 /// What status variables tell of it.
 #[derive(Clone, Debug, Default)]
 pub struct TlsFacts {
-    /// From when to when the server's certificate is valid, as OpenSSL prints it.
+    /// From when on the server's certificate is valid, as OpenSSL prints it.
     pub not_before: String,
+    /// Until when it is valid.
     pub not_after: String,
     /// Its end in seconds since 1970.
     pub not_after_s: Option<i64>,
@@ -51,25 +53,27 @@ pub type InterfaceStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Syn
 
 /// One per process.
 pub struct Server {
+    /// The node whose rows it serves.
     pub node: Arc<Node>,
-    pub globals: RwLock<Globals>,
-    pub sessions: Mutex<BTreeMap<u32, Arc<SessionShared>>>,
+    pub(crate) globals: RwLock<Globals>,
+    pub(crate) sessions: Mutex<BTreeMap<u32, Arc<SessionShared>>>,
     /// Counts of sessions that have ended.
-    pub past: Mutex<Vec<u64>>,
-    pub read_only: ReadOnly,
+    pub(crate) past: Mutex<Vec<u64>>,
+    pub(crate) read_only: ReadOnly,
+    /// Logs of statements; whoever stops the process stops them.
     pub query_logs: QueryLogs,
-    pub statement_times: StatementTimes,
-    pub user_locks: Arc<UserLockTable>,
-    pub account_use: Arc<AccountUse>,
-    pub traffic_received: AtomicU64,
-    pub traffic_sent: AtomicU64,
-    pub connections: AtomicU64,
-    pub aborted_connects: AtomicU64,
-    pub encrypted_connects: AtomicU64,
-    pub resumed_connects: AtomicU64,
+    pub(crate) statement_times: StatementTimes,
+    pub(crate) user_locks: Arc<UserLockTable>,
+    pub(crate) account_use: Arc<AccountUse>,
+    pub(crate) traffic_received: AtomicU64,
+    pub(crate) traffic_sent: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    pub(crate) aborted_connects: AtomicU64,
+    pub(crate) encrypted_connects: AtomicU64,
+    pub(crate) resumed_connects: AtomicU64,
     tls: std::sync::OnceLock<Box<dyn TlsControl>>,
     password_key: std::sync::OnceLock<PublicKey>,
-    pub max_used_connections: AtomicU32,
+    pub(crate) max_used_connections: AtomicU32,
     pub(crate) admitted: AtomicU32,
     pub(crate) next_id: AtomicU32,
     started: Instant,
@@ -78,6 +82,7 @@ pub struct Server {
 }
 
 impl Server {
+    /// A server on a node, with the values that global variables start with. It listens nowhere.
     pub fn new(node: Arc<Node>, globals: Globals) -> Arc<Server> {
         Arc::new(Server {
             node,
@@ -127,13 +132,13 @@ impl Server {
         self.password_key.get().map(|key| key()).unwrap_or_default()
     }
 
-    pub fn tls_facts(&self) -> Option<TlsFacts> {
+    pub(crate) fn tls_facts(&self) -> Option<TlsFacts> {
         self.tls.get().map(|tls| tls.facts())
     }
 
     /// # Errors
     /// 3888: the files are not what they must be, or there is no TLS.
-    pub fn reload_tls(&self) -> Result<()> {
+    pub(crate) fn reload_tls(&self) -> Result<()> {
         let failed = |why: &str| {
             let text = format!("Failed to set up SSL because of the following SSL library error: {why}");
             Error::new(ErrorCode::SslLibraryError, text)
@@ -142,7 +147,7 @@ impl Server {
         tls.reload().map_err(|why| failed(&why))
     }
 
-    pub fn listening(&self) -> Option<&(u16, String)> {
+    pub(crate) fn listening(&self) -> Option<&(u16, String)> {
         self.listening.get()
     }
 
@@ -153,21 +158,21 @@ impl Server {
     }
 
     /// Counts a connection of the account `key` against its limits. Errors: 1203, 1226.
-    pub fn admit_account(&self, catalog: &Catalog, key: &(String, String)) -> Result<Option<AccountSlot>> {
+    pub(crate) fn admit_account(&self, catalog: &Catalog, key: &(String, String)) -> Result<Option<AccountSlot>> {
         let Some(user) = catalog.users.get(key) else { return Ok(None) };
         let limit = self.global_text("max_user_connections").parse().unwrap_or(0);
         self.account_use.admit(user, limit)
     }
 
-    pub fn uptime_s(&self) -> u64 {
+    pub(crate) fn uptime_s(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
 
-    pub fn session(&self, id: u32) -> Option<Arc<SessionShared>> {
+    pub(crate) fn session(&self, id: u32) -> Option<Arc<SessionShared>> {
         self.lock_sessions().get(&id).cloned()
     }
 
-    pub fn all_sessions(&self) -> Vec<Arc<SessionShared>> {
+    pub(crate) fn all_sessions(&self) -> Vec<Arc<SessionShared>> {
         self.lock_sessions().values().cloned().collect()
     }
 
@@ -175,14 +180,14 @@ impl Server {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn enter(&self, session: &Arc<SessionShared>) {
+    pub(crate) fn enter(&self, session: &Arc<SessionShared>) {
         let mut sessions = self.lock_sessions();
         sessions.insert(session.id, Arc::clone(session));
         self.max_used_connections.fetch_max(sessions.len() as u32, Ordering::Relaxed);
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn leave(&self, session: &SessionShared) {
+    pub(crate) fn leave(&self, session: &SessionShared) {
         self.lock_sessions().remove(&session.id);
         self.add_past(&session.counters);
     }
@@ -195,7 +200,7 @@ impl Server {
     }
 
     /// Status counters of all sessions, past and present.
-    pub fn totals(&self) -> Vec<u64> {
+    pub(crate) fn totals(&self) -> Vec<u64> {
         let sessions = self.lock_sessions();
         let mut sums = self.past.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for session in sessions.values() {
@@ -207,7 +212,7 @@ impl Server {
     }
 
     /// Microseconds since 1970 UTC.
-    pub fn clock_micros(&self) -> i64 {
+    pub(crate) fn clock_micros(&self) -> i64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
     }
 }

@@ -25,6 +25,12 @@ impl Frontend for SharedServer {
     }
 
     async fn connect(&self, info: ConnectInfo) -> Result<Session> {
+        if let Some(database) = &info.database {
+            let used = self.0.node.catalog_version();
+            if self.0.node.catalog().database(database).is_none() {
+                self.0.node.has_newer_catalog(used).await?;
+            }
+        }
         Session::open(Arc::clone(&self.0), info)
     }
 

@@ -13,7 +13,7 @@ use crate::counters::Counter;
 /// What a statement was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum StatementKind {
+pub(crate) enum StatementKind {
     Select,
     Insert,
     Update,
@@ -22,12 +22,12 @@ pub enum StatementKind {
 }
 
 /// Names of the kinds, in the order of `StatementKind`.
-pub const KIND_NAMES: [&str; 5] = ["select", "insert", "update", "delete", "other"];
+pub(crate) const KIND_NAMES: [&str; 5] = ["select", "insert", "update", "delete", "other"];
 
 /// Of a power of two, as a power of two.
 const STEPS_BITS: u32 = 2;
 const STEPS: u64 = 1 << STEPS_BITS;
-/// From 2^27 us on, some 134 s, all is one bucket.
+/// As a power of two of microseconds: from 2^27 us on, some 134 s, all is one bucket.
 pub const POWERS: u32 = 27;
 /// Times below four microseconds have a bucket each; then four to a power of two, and one for all beyond.
 pub const BUCKETS: usize = (STEPS as u32 + (POWERS - STEPS_BITS) * STEPS as u32 + 1) as usize;
@@ -35,8 +35,11 @@ pub const BUCKETS: usize = (STEPS as u32 + (POWERS - STEPS_BITS) * STEPS as u32 
 /// The times of one kind of statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Times {
+    /// How many fell into each.
     pub buckets: [u64; BUCKETS],
+    /// All of them together.
     pub sum_us: u64,
+    /// Those of them that failed.
     pub errors: u64,
 }
 
@@ -47,30 +50,9 @@ impl Default for Times {
 }
 
 impl Times {
+    /// How many there are.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
-    }
-
-    /// The least bound in microseconds that so many of a thousand statements were faster than; 0 if there were none.
-    pub fn percentile_us(&self, per_mille: u64) -> u64 {
-        let wanted = (self.count() * per_mille).div_ceil(1000);
-        let mut seen = 0;
-        for (bucket, count) in self.buckets.iter().enumerate() {
-            seen += count;
-            if wanted > 0 && seen >= wanted {
-                return bound_us(bucket);
-            }
-        }
-        0
-    }
-
-    /// What came since `earlier`.
-    pub fn since(&self, earlier: &Times) -> Times {
-        Times {
-            buckets: std::array::from_fn(|at| self.buckets[at].saturating_sub(earlier.buckets[at])),
-            sum_us: self.sum_us.saturating_sub(earlier.sum_us),
-            errors: self.errors.saturating_sub(earlier.errors),
-        }
     }
 }
 
@@ -111,7 +93,7 @@ struct Cells {
 /// One thread's times. Nobody else's counts are in its cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct ThreadTimes([Cells; KIND_NAMES.len()]);
+pub(crate) struct ThreadTimes([Cells; KIND_NAMES.len()]);
 
 impl Default for ThreadTimes {
     fn default() -> ThreadTimes {
@@ -141,7 +123,7 @@ impl ThreadTimes {
 
 /// The times of all threads.
 #[derive(Debug, Default)]
-pub struct StatementTimes(Mutex<HashMap<ThreadId, Arc<ThreadTimes>>>);
+pub(crate) struct StatementTimes(Mutex<HashMap<ThreadId, Arc<ThreadTimes>>>);
 
 impl StatementTimes {
     /// Those of the thread that asks, where a session that begins stays.
@@ -168,7 +150,7 @@ impl StatementTimes {
 
 /// The kind of a planned statement, by what it is counted as.
 #[inline]
-pub fn kind_of(counter: Counter) -> StatementKind {
+pub(crate) fn kind_of(counter: Counter) -> StatementKind {
     match counter {
         Counter::ComSelect => StatementKind::Select,
         Counter::ComInsert | Counter::ComInsertSelect | Counter::ComReplace | Counter::ComReplaceSelect => {
@@ -208,10 +190,6 @@ mod tests {
         let merged = times.merged();
         let updates = &merged[StatementKind::Update as usize];
         assert_eq!((updates.count(), updates.sum_us, updates.errors), (400, 399 * 200, 4));
-        let median = updates.percentile_us(500);
-        assert!((200..=256).contains(&median), "{median}");
         assert_eq!(merged[StatementKind::Select as usize], Times::default());
-        assert_eq!(updates.since(updates), Times::default());
-        assert_eq!(Times::default().percentile_us(990), 0);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use prost::Message;
 use shoal_types::{Error, Result, TableId};
@@ -14,6 +15,9 @@ use crate::dictionary::meta_rows::gap;
 use crate::dictionary::numbers::sequences_schema;
 use crate::dictionary::stored::{StoredChanges, StoredDictionary};
 use crate::membership::messages::{Ask, CatalogChange, ServiceReply, SnapshotHead, SnapshotPiece};
+
+/// How long a statement that found something missing waits to hear whether it is there by now.
+const NEWS_WITHIN: Duration = Duration::from_secs(2);
 
 impl Dictionary {
     /// One look at whether there is something to follow; from the cluster's thread. `map_changed`: this node may have begun to lead,
@@ -72,6 +76,21 @@ impl Dictionary {
         let (_, meta, _) = self.meta_state()?;
         let _one_at_a_time = meta.fetching.lock().await;
         self.fetch_all().await
+    }
+
+    /// Whether the dictionary has come further than the version that somebody used. What a node has not heard of while others did not reach it
+    /// is asked of the dictionary's leader; in a process that is the whole database there is nobody to ask.
+    ///
+    /// # Errors
+    /// 1297: no leader answers, and what this node has may be old.
+    pub async fn has_newer_catalog(&self, used: u64) -> Result<bool> {
+        if self.cluster().is_some() && self.catalog_version() <= used {
+            match tokio::time::timeout(NEWS_WITHIN, self.fetch_newest()).await {
+                Ok(fetched) => fetched?,
+                Err(_) => return Err(temporary(format!("no management node answered within {NEWS_WITHIN:?}"))),
+            }
+        }
+        Ok(self.catalog_version() > used)
     }
 
     async fn fetch_all(&self) -> Result<()> {

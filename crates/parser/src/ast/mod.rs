@@ -6,84 +6,47 @@
 //!
 //! The tree is as written, with synonyms folded where MySQL gives them one meaning (`SUBSTR`/`MID`/`SUBSTRING .. FROM`, `POSITION` and
 //! `LOCATE`, `&&` and `AND`). Nothing is resolved, typed or evaluated here.
+//!
+//! - `statement`, with stored programs and SHOW: the kinds of statements.
+//! - `query`, with expressions and table references; `name`, `literal`, `operator`, `interval`: what expressions are made of.
+//! - `create_table`, `alter_table`, `partition`, `table_option`, `data_type`, `object`: definitions.
+//! - `dml`, `into`: rows that change, and files with rows.
+//! - `session`, `account`, `admin`, `replication`: the rest.
 
 mod account;
 mod admin;
+mod alter_table;
+mod create_table;
 mod data_type;
-mod ddl;
 mod dml;
-mod expr;
+mod interval;
+mod into;
+mod literal;
+mod name;
 mod object;
+mod operator;
+mod partition;
+mod query;
 mod replication;
-mod routine;
-mod select;
 mod session;
-mod show;
 mod statement;
-mod table;
+mod table_option;
 
 pub use account::*;
 pub use admin::*;
+pub use alter_table::*;
+pub use create_table::*;
 pub use data_type::*;
-pub use ddl::*;
 pub use dml::*;
-pub use expr::*;
+pub use interval::*;
+pub use into::*;
+pub use literal::*;
+pub use name::*;
 pub use object::*;
+pub use operator::*;
+pub use partition::*;
+pub use query::*;
 pub use replication::*;
-pub use routine::*;
-pub use select::*;
 pub use session::*;
-pub use show::*;
 pub use statement::*;
-pub use table::*;
-
-/// A name with its case preserved. Equality looks at the exact text only.
-#[derive(Clone)]
-pub struct Ident {
-    pub value: String,
-    /// Byte offset of the name's first byte (or opening quote) in the source.
-    pub offset: u32,
-    /// Written in backticks, or in double quotes under ANSI_QUOTES.
-    pub quoted: bool,
-}
-
-impl Ident {
-    pub fn new(value: impl Into<String>) -> Ident {
-        Ident { value: value.into(), offset: 0, quoted: false }
-    }
-
-    /// True when the name is `other` without regard to ASCII case.
-    pub fn is(&self, other: &str) -> bool {
-        self.value.eq_ignore_ascii_case(other)
-    }
-}
-
-impl std::fmt::Debug for Ident {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Ident({})", crate::quote_identifier(&self.value))
-    }
-}
-
-impl PartialEq for Ident {
-    fn eq(&self, other: &Ident) -> bool {
-        self.value == other.value
-    }
-}
-
-impl Eq for Ident {}
-
-/// The name of a table, view, routine, trigger or event, with its schema when the statement gave one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ObjectName {
-    pub schema: Option<Ident>,
-    pub name: Ident,
-}
-
-/// `NAME` or `NAME = value` where the value's meaning belongs to the reader of the option.
-#[derive(Debug, Clone, PartialEq)]
-pub enum OptionValue {
-    Integer(u64),
-    Decimal(String),
-    Text(Vec<u8>),
-    Word(String),
-}
+pub use table_option::*;

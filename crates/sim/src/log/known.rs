@@ -1,6 +1,6 @@
 //! What the log has been given and has told, and what a recovery must show.
 
-use shoal_log::{AppendClass, Log, LogBatch, LogError, Lsn, RecordHeader, RecordRef};
+use shoal_log::{LogBatch, Lsn, RecordHeader, RecordRef};
 
 use crate::random::Random;
 
@@ -152,22 +152,6 @@ impl Known {
     pub fn cut_count(&self) -> usize {
         self.cut
     }
-}
-
-/// Appends the next batch.
-pub fn append(
-    known: &std::sync::Mutex<Known>,
-    log: &Log,
-    class: AppendClass,
-    (wakes, is_small): (bool, bool),
-) -> Result<Lsn, LogError> {
-    let (id, batch) = super::held(known).next_batch(is_small);
-    let end = match wakes {
-        true => log.append(&batch, class)?,
-        false => log.append_unflushed(&batch, class)?,
-    };
-    super::held(known).took(id, end);
-    Ok(end)
 }
 
 /// What a recovery shows.

@@ -10,8 +10,8 @@ use shoal_log::schedule::{crash, is_gone, join, now_us, pause, spawn};
 use shoal_log::testing::{CrashPoint, Fault, MemoryFileSystem, Operation};
 use shoal_log::{AppendClass, Durability, InlineFlush, Log, LogError, LogHooks, LogOptions, Lsn};
 
-use super::known::{Found, append};
-use super::{Shared, held};
+use super::known::Found;
+use super::shared::{Shared, held};
 use crate::random::Random;
 use crate::sights::Sight;
 
@@ -393,25 +393,25 @@ fn work(process: &Process, log: &Log, is_first: bool) {
 }
 
 fn step(process: &Process, log: &Log, is_first: bool) -> Result<(), LogError> {
-    let known = &process.shared.known;
+    let shared = &process.shared;
     let small = process.knobs.has_small_batches;
     match process.below(20) {
         0..9 => {
-            let end = append(known, log, class(process), (false, small))?;
+            let end = shared.append(log, class(process), (false, small))?;
             if process.below(4) == 0 {
-                append(known, log, class(process), (false, small))?;
+                shared.append(log, class(process), (false, small))?;
             }
             flush(process, log, end)
         }
         9..13 => {
-            let end = append(known, log, class(process), (true, small))?;
+            let end = shared.append(log, class(process), (true, small))?;
             match process.below(2) {
                 0 => wait(process, log, end),
                 _ => Ok(()),
             }
         }
         13 => {
-            append(known, log, class(process), (false, small))?;
+            shared.append(log, class(process), (false, small))?;
             log.wake_writer();
             Ok(())
         }

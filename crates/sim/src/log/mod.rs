@@ -4,6 +4,7 @@
 //! - `life`: one process, from recovery to its end
 //! - `known`: what the log has told so far, and what recovery must therefore show
 //! - `rot`: flipped bits
+//! - `shared`: what all of them write down
 //!
 //! What is checked: what was reported durable is there after every crash, in the order in which it was appended, as whole
 //! batches; nothing else is, but what was appended behind it, without a gap; after the first failed write or sync nothing
@@ -13,44 +14,17 @@
 mod known;
 mod life;
 mod rot;
-
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod shared;
 
 use shoal_log::schedule::{Outcome, simulate};
 use shoal_log::testing::{CrashImage, CrashPoint, MemoryFileSystem};
 
-use self::known::Known;
 use self::life::{Life, LifeKnobs, live};
+use self::shared::{Shared, held};
 use crate::context::Trace;
 use crate::random::Random;
 use crate::run::Report;
-use crate::sights::{Sight, Sights};
-
-/// A lock that nobody waits for: one thread runs at a time.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What all lives of a run share.
-#[derive(Clone, Default)]
-struct Shared {
-    known: Arc<Mutex<Known>>,
-    sights: Arc<Mutex<Sights>>,
-    story: Arc<Mutex<Vec<String>>>,
-    says: bool,
-}
-
-impl Shared {
-    fn see(&self, sight: Sight) {
-        held(&self.sights).see(sight);
-    }
-
-    fn tell(&self, line: impl FnOnce() -> String) {
-        if self.says {
-            held(&self.story).push(format!("{} {}", shoal_log::schedule::now_us(), line()));
-        }
-    }
-}
+use crate::sights::Sight;
 
 /// Runs one seed.
 pub fn run_log(seed: u64, trace: Trace) -> Report {

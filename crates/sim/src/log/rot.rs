@@ -7,7 +7,7 @@ use shoal_log::{Durability, Log, LogError, LogHooks, Lsn};
 
 use super::known::Found;
 use super::life::{DIRECTORY, LifeKnobs};
-use super::{Shared, held};
+use super::shared::{Shared, held};
 use crate::random::Random;
 use crate::sights::Sight;
 

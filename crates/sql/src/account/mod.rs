@@ -13,11 +13,11 @@ mod privilege;
 mod user;
 
 pub use check::{
-    check_admin, check_database, check_kill, check_plan, global_of, has_global, may_see_database, may_see_table,
-    of_account, require, require_global,
+    check_admin, check_database, check_kill, check_plan, global_of, has_global, may_see_table, of_account,
+    require, require_global,
 };
 pub use grant::grants_text;
-pub use matching::{find, find_user, host_matches, matching};
+pub use matching::{find, find_user, matching};
 pub use privilege::{Level, Privileges};
 
 use shoal_parser::ast::{AccountName, Statement};

@@ -17,7 +17,7 @@ pub enum Level {
 macro_rules! privileges {
     ($($constant:ident $bit:literal $text:literal $level:ident,)*) => {
         impl Privileges {
-            $(pub const $constant: Privileges = Privileges(1 << $bit);)*
+            $(#[doc = concat!("`", $text, "`.")] pub const $constant: Privileges = Privileges(1 << $bit);)*
         }
 
         /// Every privilege that exists, in the order of SHOW GRANTS, with the narrowest level it can be granted at.
@@ -69,29 +69,30 @@ privileges! {
 const FIRST_DYNAMIC_BIT: u32 = 32;
 
 impl Privileges {
-    pub const NONE: Privileges = Privileges(0);
+    pub(crate) const NONE: Privileges = Privileges(0);
     /// The right to grant what one has; shown as WITH GRANT OPTION.
     pub const GRANT_OPTION: Privileges = Privileges(1 << 10);
     /// What makes checks of single tables needless.
     pub const DATA: Privileges = Privileges(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::DELETE.0);
 
-    pub const fn with(self, other: Privileges) -> Privileges {
+    pub(crate) const fn with(self, other: Privileges) -> Privileges {
         Privileges(self.0 | other.0)
     }
 
-    pub const fn without(self, other: Privileges) -> Privileges {
+    pub(crate) const fn without(self, other: Privileges) -> Privileges {
         Privileges(self.0 & !other.0)
     }
 
+    /// Whether all of `other` are among these.
     pub const fn contains(self, other: Privileges) -> bool {
         self.0 & other.0 == other.0
     }
 
-    pub const fn intersects(self, other: Privileges) -> bool {
+    pub(crate) const fn intersects(self, other: Privileges) -> bool {
         self.0 & other.0 != 0
     }
 
-    pub const fn is_empty(self) -> bool {
+    pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }
 

@@ -27,11 +27,6 @@ impl RowBatch {
         self.count == 0
     }
 
-    pub fn clear(&mut self) {
-        self.count = 0;
-        self.values.clear();
-    }
-
     /// Adds a row of NULLs and gives it to be filled.
     pub fn push_empty(&mut self) -> &mut [Value] {
         let start = self.values.len();

@@ -49,7 +49,7 @@ pub struct From {
 
 impl Resolver<'_> {
     /// Resolves table references into the present scope.
-    pub fn from_clause(&mut self, references: &[TableReference]) -> Result<From> {
+    pub fn resolve_from(&mut self, references: &[TableReference]) -> Result<From> {
         let mut from = From::default();
         if let Some(joined) = self.comma_list(references, &mut from)? {
             from.tree = Some(joined.tree);

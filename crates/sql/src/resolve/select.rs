@@ -109,7 +109,7 @@ impl Resolver<'_> {
         if !select.windows.is_empty() {
             return Err(Error::unsupported("window functions"));
         }
-        let from = self.from_clause(&select.from)?;
+        let from = self.resolve_from(&select.from)?;
         self.block().clause = Clause::FieldList;
         let items = self.select_items(select, &from)?;
         self.block().clause = Clause::Where;

@@ -32,7 +32,16 @@ impl FrontendSession for Session {
     async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared> {
         self.count(Counter::ComStmtPrepare);
         self.clear_conditions();
-        let prepared = self.prepare_text(sql);
+        let mut used = self.server.node.catalog_version();
+        let prepared = loop {
+            match self.prepare_text(sql) {
+                Err(error) => match self.begin_with_news(&mut used, error).await {
+                    Ok(()) => {}
+                    Err(error) => break Err(error),
+                },
+                done => break done,
+            }
+        };
         match &prepared {
             Ok(prepared) => self.log_command("Prepare", &Ran::Prepared(prepared.statement_id, &[])),
             Err(error) => self.fail(error),
@@ -104,7 +113,13 @@ impl FrontendSession for Session {
     async fn change_database(&mut self, database: &str) -> Result<()> {
         self.count(Counter::ComChangeDb);
         self.log_command("Init DB", &Ran::Text(database.as_bytes()));
-        self.use_database(database)
+        let mut used = self.server.node.catalog_version();
+        loop {
+            match self.use_database(database) {
+                Err(error) => self.begin_with_news(&mut used, error).await?,
+                done => return done,
+            }
+        }
     }
 
     async fn list_fields<S: ResultSink>(&mut self, table: &str, pattern: &str, sink: &mut S) -> Result<()> {

@@ -6,6 +6,7 @@
 mod frontend;
 pub mod interrupt;
 mod logged;
+mod news;
 pub mod plans;
 pub mod prepared;
 pub mod run;
@@ -237,7 +238,7 @@ impl Session {
         let mut position = Some(0);
         while let Some(start) = position {
             self.begin_measuring();
-            let outcome = self.run_one(sql, start, sink).await;
+            let outcome = self.run_with_news(sql, start, sink).await;
             let ended = Instant::now();
             let (took, error) = (ended - began, outcome.as_ref().err());
             let end = outcome.as_ref().ok().copied().flatten().unwrap_or(sql.len());
@@ -256,7 +257,23 @@ impl Session {
         Ok(())
     }
 
-    /// Runs the statement at `start`; where the next one begins.
+    /// Runs the statement at `start`, again if what it found missing is only news to this node; where the next one begins.
+    async fn run_with_news<S: ResultSink>(
+        &mut self,
+        sql: &[u8],
+        start: usize,
+        sink: &mut S,
+    ) -> Result<Option<usize>> {
+        let mut used = self.server.node.catalog_version();
+        loop {
+            match self.run_one(sql, start, sink).await {
+                Err(error) => self.begin_with_news(&mut used, error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    /// The same with what is known here.
     async fn run_one<S: ResultSink>(&mut self, sql: &[u8], start: usize, sink: &mut S) -> Result<Option<usize>> {
         self.count(Counter::Queries);
         self.count(Counter::Questions);

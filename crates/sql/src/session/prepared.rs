@@ -78,7 +78,7 @@ impl Session {
         Ok(Prepared { statement_id, parameters: vec![parameter; parameter_count], columns, warnings: 0 })
     }
 
-    /// Runs a prepared statement with values for its parameters.
+    /// Runs a prepared statement with values for its parameters, again if what it found missing is only news to this node.
     pub async fn run_prepared<S: ResultSink>(
         &mut self,
         statement_id: u32,
@@ -92,12 +92,31 @@ impl Session {
             return Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to mysqld_stmt_execute"));
         }
         let statement = Rc::clone(&prepared.statement);
+        let mut used = self.server.node.catalog_version();
+        loop {
+            match self.run_known(statement_id, &statement, parameters, cursor, more, sink).await {
+                Err(error) => self.begin_with_news(&mut used, error).await?,
+                done => return done,
+            }
+        }
+    }
+
+    /// The same with what is known here.
+    async fn run_known<S: ResultSink>(
+        &mut self,
+        statement_id: u32,
+        statement: &Rc<ast::Statement>,
+        parameters: &[Value],
+        cursor: bool,
+        more: bool,
+        sink: &mut S,
+    ) -> Result<()> {
         self.again_until = None;
-        if !plans::is_planned(&statement) {
-            return self.run_statement(&statement, more, sink).await;
+        if !plans::is_planned(statement) {
+            return self.run_statement(statement, more, sink).await;
         }
         loop {
-            let plan = self.prepared_plan(statement_id, &statement, parameters)?;
+            let plan = self.prepared_plan(statement_id, statement, parameters)?;
             if cursor && !plan.columns().is_empty() {
                 return self.open_cursor(statement_id, &plan, parameters, sink).await;
             }

@@ -181,7 +181,7 @@ impl Globals {
     }
 
     /// SET GLOBAL. Errors: 1231.
-    pub fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
+    pub(crate) fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
         let text = set::as_shown(definition, definition.check(text)?);
         if definition.in_session() {
             set::apply(&mut SessionVariables::defaults(), definition.name, &text)?;
@@ -190,7 +190,7 @@ impl Globals {
         Ok(())
     }
 
-    pub fn text(&self, definition: &'static Definition) -> String {
+    pub(crate) fn text(&self, definition: &'static Definition) -> String {
         self.texts.get(definition.name).map_or_else(|| definition.default.to_owned(), String::clone)
     }
 
@@ -204,25 +204,25 @@ impl Globals {
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
-    pub fn max_connections(&self) -> u64 {
+    pub(crate) fn max_connections(&self) -> u64 {
         self.number("max_connections")
     }
 
-    pub fn max_allowed_packet(&self) -> usize {
+    pub(crate) fn max_allowed_packet(&self) -> usize {
         self.number("max_allowed_packet") as usize
     }
 
-    pub fn connect_timeout_s(&self) -> u64 {
+    pub(crate) fn connect_timeout_s(&self) -> u64 {
         self.number("connect_timeout")
     }
 
     /// LOAD DATA LOCAL is allowed.
-    pub fn local_infile(&self) -> bool {
+    pub(crate) fn local_infile(&self) -> bool {
         self.is_on("local_infile")
     }
 
     /// Whether a switch is on.
-    pub fn is_on(&self, name: &str) -> bool {
+    pub(crate) fn is_on(&self, name: &str) -> bool {
         registry::find(name).is_some_and(|definition| self.text(definition) == "ON")
     }
 }

@@ -83,11 +83,13 @@ pub fn run(seed: u64, only: &[Kind], report: &mut Report) {
                 println!("    {} ms without a commit", outage.as_millis());
                 if outage > CLOSED {
                     println!("{}", round.leaders_told());
+                    workload.slow_statements().iter().for_each(|one| println!("      {one}"));
                 }
                 report.note(kind, outage);
             }
             Err(why) => report.note_not_possible(kind, why),
         }
+        drop(workload.slow_statements());
         round.heal();
         workload.wait_for_commits_everywhere(1 + round.random.below(20));
     }

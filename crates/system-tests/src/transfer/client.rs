@@ -4,16 +4,18 @@ use std::io::ErrorKind;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::record::is_excused;
 use super::{BALANCE, Failure, Record, Shared, Told, Transfer, tag, told_by};
 use crate::cluster::Nodes;
-use crate::{Client, Error};
+use crate::{Client, Error, second_of_hour};
 
 /// Between two attempts to connect.
 const RECONNECT_AFTER: Duration = Duration::from_millis(20);
 const AMOUNT_MAX: u64 = 50;
+/// A statement that takes as long is told of with an outage.
+const SLOW: Duration = Duration::from_millis(200);
 
 /// SplitMix64: good enough to choose, and the same everywhere.
 pub struct Random(u64);
@@ -82,7 +84,7 @@ impl Worker<'_> {
         let nodes: &Nodes = &self.shared.nodes;
         let node = self.shared.sql_nodes[self.place];
         let process = nodes.node(node).process;
-        match nodes.try_client(node) {
+        match self.timed("connect", || nodes.try_client(node)) {
             Ok(client) => Some(client),
             // A host forgets a handshake of a process that is killed in the middle of it without a word, and the server speaks first.
             Err(error) if is_timeout(&error) && nodes.node(node).process != process => None,
@@ -105,7 +107,7 @@ impl Worker<'_> {
         };
         match outcome {
             Ok(()) => true,
-            Err(error) if can_go_on(&error) => client.execute("ROLLBACK").is_ok(),
+            Err(error) if can_go_on(&error) => self.timed("ROLLBACK", || client.execute("ROLLBACK")).is_ok(),
             Err(_) => false,
         }
     }
@@ -122,6 +124,19 @@ impl Worker<'_> {
         let mut errors = self.shared.errors.lock().unwrap_or_else(PoisonError::into_inner);
         // Numbers differ; the kind of the error is what matters.
         errors.insert(format!("{doing}: {}", text.replace(|character: char| character.is_ascii_digit(), "#")));
+    }
+
+    /// Does something, and remembers it if it takes long.
+    fn timed<T>(&self, what: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let (begun, second) = (Instant::now(), second_of_hour());
+        let outcome = work();
+        if begun.elapsed() >= SLOW {
+            let node = self.shared.sql_nodes[self.place];
+            let end = outcome.as_ref().err().map_or(String::new(), |error| format!(": {error}"));
+            let text = format!("{second:.3} to {:.3}, node {node}: {what:.100}{end}", second_of_hour());
+            self.shared.slow.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        }
+        outcome
     }
 
     fn note_commit(&self) {
@@ -189,9 +204,13 @@ impl Worker<'_> {
         statements.push(format!("INSERT INTO journal VALUES ({id},{source},{target},{amount})"));
         for sql in &statements {
             let doing = sql.split(' ').next().unwrap_or_default();
-            client.run(sql).map_err(|error| Failure { told: Told::NotCommitted, doing: doing.into(), error })?;
+            self.timed(sql, || client.run(sql)).map_err(|error| Failure {
+                told: Told::NotCommitted,
+                doing: doing.into(),
+                error,
+            })?;
         }
-        client.execute("COMMIT").map_err(|error| Failure {
+        self.timed("COMMIT", || client.execute("COMMIT")).map_err(|error| Failure {
             told: told_by(&error),
             doing: "COMMIT".into(),
             error,
@@ -203,7 +222,8 @@ impl Worker<'_> {
         let id = self.random.below(self.shared.plan.counters);
         let counter = &self.shared.counters[id as usize];
         counter.possible.fetch_add(1, Ordering::SeqCst);
-        let outcome = client.execute(&format!("UPDATE counters SET n=n+1 WHERE id={id}"));
+        let sql = format!("UPDATE counters SET n=n+1 WHERE id={id}");
+        let outcome = self.timed(&sql, || client.execute(&sql));
         match outcome {
             Ok(done) => {
                 if done.affected_rows != 1 {
@@ -303,11 +323,11 @@ impl Worker<'_> {
     }
 
     fn run(&self, client: &mut Client, sql: &str) -> Result<(), Error> {
-        client.run(sql).map(|_| ()).inspect_err(|error| self.note_error(sql, error))
+        self.timed(sql, || client.run(sql)).map(|_| ()).inspect_err(|error| self.note_error(sql, error))
     }
 
     fn rows(&self, client: &mut Client, sql: &str) -> Result<Vec<String>, Error> {
-        client.text(sql).inspect_err(|error| self.note_error(sql, error))
+        self.timed(sql, || client.text(sql)).inspect_err(|error| self.note_error(sql, error))
     }
 
     fn number_of(&self, client: &mut Client, sql: &str) -> Result<i64, Error> {

@@ -88,6 +88,7 @@ struct Shared {
     errors: Mutex<BTreeSet<String>>,
     /// Statements that the server has not answered for as long as a client waits.
     hangs: Mutex<Vec<String>>,
+    slow: Mutex<Vec<String>>,
 }
 
 impl Shared {
@@ -139,6 +140,7 @@ impl Workload {
             violations: Mutex::default(),
             errors: Mutex::default(),
             hangs: Mutex::default(),
+            slow: Mutex::default(),
         });
         let clients = (0..shared.plan.threads).map(|thread| {
             let shared = Arc::clone(&shared);
@@ -160,6 +162,11 @@ impl Workload {
     /// The longest of these times, the one that lasts included.
     pub fn longest_outage(&self) -> Duration {
         self.shared.outage.longest()
+    }
+
+    /// The statements since the last call that took long, with their seconds of the hour.
+    pub fn slow_statements(&self) -> Vec<String> {
+        std::mem::take(&mut *self.shared.slow.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Increments of a counter that have been acknowledged so far.

@@ -5,6 +5,9 @@ use shoal_system_tests::network::{Network, Verdict};
 use shoal_system_tests::skip;
 use shoal_system_tests::transfer::{Definitions, Plan, Workload, check};
 
+const NO_SUCH_TABLE: u16 = 1146;
+const GET_TEMPORARY_ERRMSG: u16 = 1297;
+
 /// Two data nodes, a management node, and a node with sessions that reaches all of them whatever is cut.
 fn start() -> Option<(Network, StartedCluster)> {
     let mut layout = Layout { sql_nodes: 1, ..Layout::default() };
@@ -120,4 +123,32 @@ fn definitions_are_awaited_at_nodes_that_only_others_reach() {
         }
         network.heal();
     }
+}
+
+/// Such a node once said that a table was missing, and an index, that had been made while nobody reached it.
+#[test]
+fn a_node_that_nobody_reaches_says_of_nothing_that_it_is_missing() {
+    let Some((network, cluster)) = start() else { return };
+    let (mut definer, mut apart) = (cluster.client(1), cluster.client(4));
+    definer.execute("CREATE TABLE parts (id INT PRIMARY KEY, weight INT)").unwrap();
+    (1..=3).for_each(|other| network.cut(4, other));
+    definer.execute("CREATE TABLE made (id INT PRIMARY KEY)").unwrap();
+    definer.execute("ALTER TABLE parts ADD INDEX by_weight (weight)").unwrap();
+    let statements = ["SELECT COUNT(*) FROM made", "ALTER TABLE parts DROP INDEX by_weight"];
+    for sql in statements {
+        let error = apart.run(sql).unwrap_err();
+        assert_eq!(error.errno(), GET_TEMPORARY_ERRMSG, "{error}");
+    }
+    assert_eq!(apart.prepare(statements[0]).unwrap_err().errno(), GET_TEMPORARY_ERRMSG);
+    network.heal();
+    for sql in statements {
+        loop {
+            match apart.run(sql) {
+                Ok(_) => break,
+                Err(error) => assert_eq!(error.errno(), GET_TEMPORARY_ERRMSG, "{error}"),
+            }
+        }
+    }
+    // What is not there is said to be so at once.
+    assert_eq!(apart.run("SELECT * FROM nothing").unwrap_err().errno(), NO_SUCH_TABLE);
 }

@@ -31,6 +31,11 @@ fn metrics_tell_of_statements_memory_and_the_log() {
     let Some((server, address)) = started() else { return };
     let mut client = server.client();
     client.execute("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(200))").unwrap();
+    client.query("SELECT * FROM t WHERE v LIKE '%nothing%'").unwrap();
+    client.execute("SET SESSION long_query_time = 0").unwrap();
+    client.execute("BEGIN").unwrap();
+    client.execute("INSERT INTO t VALUES (1000, '')").unwrap();
+    client.execute("ROLLBACK").unwrap();
     let before = scrape(&address);
     for id in 0..50 {
         client.execute(&format!("INSERT INTO t VALUES ({id}, REPEAT('x', 200))")).unwrap();
@@ -66,6 +71,13 @@ fn metrics_tell_of_statements_memory_and_the_log() {
         "shoal_process_cpu_seconds_total",
         "shoal_connections",
         "shoal_partitions",
+        "shoal_slow_statements_total",
+        "shoal_plan_cache_hits_total",
+        "shoal_plan_cache_misses_total",
+        "shoal_transactions_rolled_back_total",
+        "shoal_full_scans_total",
+        "shoal_partition_requests_total",
+        "shoal_rows_read_total",
         "shoal_tables",
         "shoal_tls_certificate_expiry_timestamp_seconds",
     ] {
