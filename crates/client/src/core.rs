@@ -5,7 +5,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use shoal_cluster::{JoinError, Node, NodeOptions, join};
+use shoal_cluster::{JoinError, JoinOptions, Node, NodeOptions, join};
+use shoal_tls::{Identity, NodeTls};
 use shoal_types::{Error, ErrorCode, Result};
 
 use crate::options::Options;
@@ -26,7 +27,8 @@ impl Core {
     /// theirs.
     pub fn join(addresses: &str, options: &Options, workers: usize) -> Result<Core> {
         let lanes = u16::try_from(workers).unwrap_or(u16::MAX);
-        let cluster = join(&with_ports(addresses), lanes, options.transporter).map_err(|error| match error {
+        let asked = JoinOptions { lanes, transporter: options.transporter, tls: certificate(options)? };
+        let cluster = join(&with_ports(addresses), &asked).map_err(|error| match error {
             JoinError::Refused(error) => error,
             JoinError::Unreachable(reasons) => unreachable_cluster(&reasons),
         })?;
@@ -101,6 +103,18 @@ impl Core {
         }
         // Nothing was kept, so nothing can fail to be written.
         let _ = self.node.close();
+    }
+}
+
+fn certificate(options: &Options) -> Result<Option<Arc<NodeTls>>> {
+    let Some(directory) = &options.tls_search_path else { return Ok(None) };
+    match NodeTls::open(std::slice::from_ref(directory), Identity::Client) {
+        Ok(Some(tls)) => Ok(Some(Arc::new(tls))),
+        Ok(None) => Err(Error::unknown(format!(
+            "there is no client-cert.pem in {}; `shoal config certificates` makes one",
+            directory.display()
+        ))),
+        Err(error) => Err(Error::unknown(error.to_string())),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a client is told when it connects.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use shoal_cluster::Transporter;
@@ -9,6 +10,9 @@ use shoal_cluster::Transporter;
 pub struct Options {
     /// The best way to nodes of the same host; to others it is always TCP.
     pub transporter: Transporter,
+    /// The directory with `client-cert.pem`, `client-key.pem` and the authority's `ca.pem`, for a cluster whose nodes require TLS. With
+    /// it, nothing is said to any other host without TLS.
+    pub tls_search_path: Option<PathBuf>,
     /// How long the client's thread looks for an answer before it sleeps. Waking a sleeping thread costs more than most answers take;
     /// zero for programs that have better uses for a core, [`NEVER_SLEEP`](crate::NEVER_SLEEP) for those that give it one of its own.
     pub spin: Duration,
@@ -27,6 +31,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             transporter: Transporter::default(),
+            tls_search_path: None,
             spin: Duration::from_micros(200),
             lock_wait_timeout: Duration::from_secs(50),
             connect_timeout: Duration::from_secs(10),

@@ -20,9 +20,11 @@ pub use base::cluster_log::{Event, Severity};
 pub use base::options::{Durability, FATAL_EXIT_CODE, FatalHook, FlushBy, NodeOptions, RecoveryProgress};
 pub use base::panics::report_panics;
 pub use base::router::Router;
-pub use base::topology::{ClusterOptions, NodeEntry, Placement, Roles, timing};
+pub use base::topology::{ClusterOptions, NodeEntry, Placement, Roles, TlsOptions, timing};
 pub use base::wait::{WaitSlots, Waiter};
-pub use dictionary::catalog::{Catalog, Change, Database, Lockout, TlsRequirement, User};
+pub use dictionary::catalog::{
+    Catalog, Change, ColumnGrant, Database, GrantedRole, Lockout, PasswordRules, TlsRequirement, User,
+};
 pub use dictionary::ddl::HeldTables;
 pub use dictionary::holds::TableHold;
 pub use dictionary::meta_group::DefinitionLock;
@@ -35,7 +37,7 @@ pub use dictionary::unique::unique_table_schema;
 pub use dictionary::{table_map, unique};
 pub use management::observed::{ObservedNode, ObservedPartition, ObservedPeer, ObservedReplica, Readiness};
 pub use management::{Process, Stop};
-pub use membership::join::{JoinError, join};
+pub use membership::join::{JoinError, JoinOptions, join};
 pub use membership::links::{Operations, Served};
 pub use membership::peers::{Membership, Peer};
 pub use membership::remote;

@@ -48,7 +48,9 @@ pub struct NodeConfig {
     pub http_port: Option<u16>,
     /// The address to listen on for that; `None`: the loopback address.
     pub http_address: Option<String>,
-    /// Its variables for TLS with clients, those that are given: name and value.
+    /// TLS with other nodes.
+    pub node_tls: NodeTlsConfig,
+    /// Its variables for connections of MySQL clients, those that are given: name and value.
     pub tls: Vec<(&'static str, String)>,
     /// This node's own directory. Two nodes of one host never share it.
     pub data_dir: PathBuf,
@@ -74,6 +76,17 @@ pub struct NodeConfig {
     pub(crate) node_group: Option<u32>,
     /// The line of the (first) section.
     pub line: usize,
+}
+
+/// TLS between nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeTlsConfig {
+    /// No links through a network without it.
+    pub is_required: bool,
+    /// The node does not start without a certificate.
+    pub requires_certificate: bool,
+    /// Directories with certificates, separated by colons; the command line's come before.
+    pub search_path: Option<String>,
 }
 
 /// The HandlerSocket listeners of a node with the sql role. What is `None` is as the server's variables have it.

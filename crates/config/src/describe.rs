@@ -54,16 +54,29 @@ impl ClusterConfig {
         let lock_wait =
             self.lock_wait_timeout_ms.map_or("as the session says".to_owned(), |ms| format!("{ms} ms"));
         format!(
-            "cluster {}: {}, {}, {}, {} between nodes\n\
+            "cluster {}: {}, {}, {}, {} between nodes{}\n\
              commit durability {durability}; heartbeat {} ms, election timeout {} ms, lock wait {lock_wait}\n\n",
             self.name,
             plural(self.data_nodes().count(), "data node"),
             plural(self.replicas as usize, "replica"),
             plural(self.partitions as usize, "partition"),
             plural(self.connection_pool as usize, "connection"),
+            self.tls(),
             self.heartbeat_ms,
             self.election_timeout_ms,
         )
+    }
+
+    /// Which connections between nodes have TLS for sure.
+    fn tls(&self) -> String {
+        let requiring = self.nodes.iter().filter(|node| node.node_tls.is_required);
+        let requiring: Vec<String> = requiring.map(|node| node.id.to_string()).collect();
+        match requiring.len() {
+            0 => String::new(),
+            count if count == self.nodes.len() => ", over TLS".to_owned(),
+            1 => format!(", over TLS with node {}", requiring[0]),
+            _ => format!(", over TLS with nodes {}", requiring.join(", ")),
+        }
     }
 
     fn node_rows(&self) -> Vec<Vec<String>> {

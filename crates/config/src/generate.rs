@@ -25,6 +25,8 @@ pub struct Plan {
     pub replicas: Option<u32>,
     /// What the file has as DataDir; empty: `/var/lib/shoal`.
     pub data_dir: String,
+    /// Nodes talk over TLS alone, with certificates of this directory.
+    pub tls_directory: Option<String>,
 }
 
 /// The text of a `config.ini`, or a sentence about what does not fit.
@@ -109,6 +111,7 @@ fn mgm_hosts(plan: &Plan) -> Vec<String> {
 
 fn defaults(plan: &Plan, replicas: u32, text: &mut String) {
     let data_dir = if plan.data_dir.is_empty() { "/var/lib/shoal" } else { plan.data_dir.as_str() };
+    let tls = tls(plan);
     let _ = write!(
         text,
         "[ndbd default]\n\
@@ -122,14 +125,25 @@ fn defaults(plan: &Plan, replicas: u32, text: &mut String) {
          # replicated: in the memory of a majority, and on disk a little later.\n\
          CommitDurability=disk\n\
          # A leader that falls silent is replaced after ten of these, in milliseconds.\n\
-         HeartbeatIntervalDbDb=100\n\n\
+         HeartbeatIntervalDbDb=100\n{tls}\n\
          [ndb_mgmd default]\n\
-         DataDir={data_dir}\n\n",
+         DataDir={data_dir}\n{tls}\n",
         size(plan.data_memory)
     );
     if !plan.sql_hosts.is_empty() {
-        let _ = write!(text, "[mysqld default]\nDataDir={data_dir}\n\n");
+        let _ = write!(text, "[mysqld default]\nDataDir={data_dir}\n{tls}\n");
     }
+}
+
+/// Lines for the defaults of every kind of node.
+fn tls(plan: &Plan) -> String {
+    let Some(directory) = &plan.tls_directory else { return String::new() };
+    format!(
+        "# Nodes talk over TLS alone: each needs ca.pem and its own node-N-cert.pem and node-N-key.pem in here.\n\
+         RequireTls=true\n\
+         RequireCertificate=true\n\
+         TlsSearchPath={directory}\n"
+    )
 }
 
 fn management(plan: &Plan, hosts: &[String], replicas: u32, id: &mut u32, text: &mut String) {
@@ -193,6 +207,19 @@ mod tests {
         let hosts: Vec<Option<&str>> = config.sql_nodes().map(|node| node.host.as_deref()).collect();
         assert_eq!(hosts, [Some("s1"), Some("s2")]);
         assert_eq!(config.mgm_nodes().next().and_then(|node| node.host.as_deref()), Some("m"));
+    }
+
+    #[test]
+    fn a_plan_with_tls_requires_it_of_all_nodes() {
+        let tls_directory = Some("/etc/shoal/tls".to_owned());
+        let sql_hosts = vec!["s".to_owned()];
+        let text = generate(&Plan { tls_directory, sql_hosts, ..plan("a,b", None) }).unwrap();
+        let config = ClusterConfig::parse(&text).unwrap();
+        assert!(config.describe().contains("between nodes, over TLS\n"), "{}", config.describe());
+        for node in &config.nodes {
+            assert!(node.node_tls.is_required && node.node_tls.requires_certificate, "node {}", node.id);
+            assert_eq!(node.node_tls.search_path.as_deref(), Some("/etc/shoal/tls"));
+        }
     }
 
     #[test]

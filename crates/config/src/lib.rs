@@ -25,7 +25,7 @@ pub mod parameters;
 mod placement;
 mod text;
 
-pub use cluster::{ClusterConfig, Durability, HandlerSocketConfig, NodeConfig, Roles};
+pub use cluster::{ClusterConfig, Durability, HandlerSocketConfig, NodeConfig, NodeTlsConfig, Roles};
 pub use defect::{ConfigError, Defect, Note};
 pub use parameters::{NEVER_SLEEPS, SPIN_METHODS};
 pub use placement::PartitionPlacement;

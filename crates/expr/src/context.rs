@@ -153,6 +153,8 @@ pub trait SessionValues {
     fn database(&self) -> Option<&str>;
     /// The account that was checked: `user@host` for CURRENT_USER().
     fn current_user(&self) -> String;
+    /// The active roles, or NONE: CURRENT_ROLE().
+    fn current_role(&self) -> String;
     /// The name the client gave and its host: USER().
     fn session_user(&self) -> String;
     /// VERSION().
@@ -169,6 +171,10 @@ pub trait SessionValues {
     fn random_state(&mut self) -> &mut RandomState;
     /// Fills `out` with bytes that nobody can foretell: RANDOM_BYTES() and others.
     fn random_bytes(&mut self, out: &mut [u8]);
+    /// VALIDATE_PASSWORD_STRENGTH(); 0 where nobody looks at passwords.
+    fn password_strength(&self, _password: &[u8]) -> u32 {
+        0
+    }
     /// The clock at this moment, microseconds since 1970 UTC: SYSDATE(), UUID().
     fn clock_micros(&self) -> i64;
     /// GET_LOCK and its kin.

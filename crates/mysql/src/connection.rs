@@ -5,14 +5,16 @@
 //! where it stands and the session closed. An idle connection holds no buffers.
 
 use std::future::{Future, poll_fn};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use shoal_sql::frontend::{Frontend, FrontendSession, KillSignal};
+use shoal_sql::frontend::{Frontend, FrontendSession, KillSignal, LoginOutcome};
 use shoal_transport::look_in_passing;
+use shoal_types::ErrorCode;
 
 use crate::auth::LoginError;
 use crate::commands::{self, CommandContext, Scratch};
@@ -48,6 +50,8 @@ impl<F: Frontend> Drop for Admission<F> {
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub host: String,
+    /// `None`: a Unix socket.
+    pub address: Option<IpAddr>,
     /// A Unix socket or a loopback address.
     pub is_local: bool,
 }
@@ -68,6 +72,24 @@ enum End {
     Refused(Refusal),
     /// There is nobody to tell, or nothing to say.
     Silent,
+}
+
+/// What a login without an error, or with this one, says of the client's host; `None`: nothing.
+fn outcome_for_host(error: Option<&LoginError>) -> Option<LoginOutcome> {
+    const UNINTELLIGIBLE: [ErrorCode; 4] = [
+        ErrorCode::Handshake,
+        ErrorCode::MalformedPacket,
+        ErrorCode::NetPacketsOutOfOrder,
+        ErrorCode::NetPacketTooLarge,
+    ];
+    match error {
+        None => Some(LoginOutcome::LetIn),
+        Some(LoginError::Lost) => Some(LoginOutcome::BrokenOff),
+        Some(LoginError::Refused(refusal)) => match ErrorCode::from_errno(refusal.errno)? {
+            ErrorCode::AccessDenied => Some(LoginOutcome::WrongPassword),
+            code => UNINTELLIGIBLE.contains(&code).then_some(LoginOutcome::BrokenOff),
+        },
+    }
 }
 
 struct Connection<F: Frontend> {
@@ -92,6 +114,7 @@ pub async fn serve<F: Frontend>(
     let identity = Identity {
         connection_id: services.frontend.next_connection_id(),
         host: peer.host,
+        address: peer.address,
         is_local: peer.is_local,
         capabilities: Capabilities::default(),
         challenge: Challenge::default(),
@@ -132,6 +155,11 @@ impl<F: Frontend> Connection<F> {
             Err(Interruption::Stopping) => Err(LoginError::Refused(Refusal::shutting_down())),
             Err(_) => Err(LoginError::Lost),
         };
+        if !self.identity.is_local
+            && let Some(outcome) = outcome_for_host(outcome.as_ref().err())
+        {
+            self.services.frontend.note_login(&self.identity.host, outcome);
+        }
         match outcome {
             Ok(session) => Some(session),
             Err(error) => {
@@ -363,4 +391,21 @@ async fn interruptible<T>(
         }
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_break_off_speak_against_their_host_and_others_do_not() {
+        let refused = |refusal: Refusal| outcome_for_host(Some(&LoginError::Refused(refusal)));
+        assert_eq!(outcome_for_host(None), Some(LoginOutcome::LetIn));
+        assert_eq!(outcome_for_host(Some(&LoginError::Lost)), Some(LoginOutcome::BrokenOff));
+        assert_eq!(refused(Refusal::bad_handshake()), Some(LoginOutcome::BrokenOff));
+        assert_eq!(refused(Refusal::access_denied("a", "h", true)), Some(LoginOutcome::WrongPassword));
+        for refusal in [Refusal::shutting_down(), Refusal::account_locked("a", "h"), Refusal::old_client()] {
+            assert_eq!(refused(refusal), None);
+        }
+    }
 }

@@ -27,6 +27,7 @@ impl Capabilities {
     pub const PLUGIN_AUTH: Capabilities = Capabilities(1 << 19);
     pub const CONNECT_ATTRS: Capabilities = Capabilities(1 << 20);
     pub const PLUGIN_AUTH_LENENC: Capabilities = Capabilities(1 << 21);
+    pub const CAN_HANDLE_EXPIRED_PASSWORDS: Capabilities = Capabilities(1 << 22);
     pub const SESSION_TRACK: Capabilities = Capabilities(1 << 23);
     pub const DEPRECATE_EOF: Capabilities = Capabilities(1 << 24);
     pub const ZSTD_COMPRESSION: Capabilities = Capabilities(1 << 26);
@@ -52,6 +53,7 @@ impl Capabilities {
             | Self::PLUGIN_AUTH.0
             | Self::CONNECT_ATTRS.0
             | Self::PLUGIN_AUTH_LENENC.0
+            | Self::CAN_HANDLE_EXPIRED_PASSWORDS.0
             | Self::SESSION_TRACK.0
             | Self::DEPRECATE_EOF.0
             | Self::QUERY_ATTRIBUTES.0,

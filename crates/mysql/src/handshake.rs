@@ -183,7 +183,7 @@ mod tests {
         let mut out = PacketWriter::default();
         write_greeting("8.4.0-x", 0x01020304, b"ABCDEFGHabcdefghijkl", Capabilities::SERVER, &mut out);
         let mut expected =
-            b"\x4c\0\0\0\x0a8.4.0-x\0\x04\x03\x02\x01ABCDEFGH\0\xcf\xb7\xff\x02\x00\xbf\x09\x15".to_vec();
+            b"\x4c\0\0\0\x0a8.4.0-x\0\x04\x03\x02\x01ABCDEFGH\0\xcf\xb7\xff\x02\x00\xff\x09\x15".to_vec();
         expected.extend_from_slice(&[0; 10]);
         expected.extend_from_slice(b"abcdefghijkl\0caching_sha2_password\0");
         expected[0] = (expected.len() - 4) as u8;

@@ -22,6 +22,7 @@ mod handshake;
 mod login;
 mod packet;
 mod parameters;
+mod proxy;
 mod refusal;
 mod result;
 pub mod server;
@@ -29,4 +30,5 @@ mod socket;
 mod stream;
 mod worker;
 
-pub use server::{Listeners, Options, ReservedAddress, Server, bind_tcp, start, start_workers};
+pub use proxy::ProxyNetworks;
+pub use server::{Keepalive, Listeners, Options, ReservedAddress, Server, bind_tcp, start, start_workers};

@@ -1,5 +1,6 @@
 //! From an accepted socket to a session: greeting, answer, proof of the password, OK.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use shoal_sql::frontend::{Account, Compressions, ConnectInfo, Frontend, FrontendSession, TlsSession};
@@ -10,6 +11,7 @@ use crate::compression::{Algorithm, Method};
 use crate::constants::Capabilities;
 use crate::handshake::{Challenge, HandshakeResponse, Introduction, is_tls_request, write_greeting};
 use crate::packet::{PacketReader, PacketWriter};
+use crate::proxy::{self, ProxyNetworks};
 use crate::refusal::Refusal;
 use crate::result::write_ok;
 use crate::stream::Stream;
@@ -21,6 +23,8 @@ pub struct LoginServices<F> {
     pub authenticator: Arc<Authenticator>,
     /// `None`: TLS is not offered.
     pub tls: Option<Arc<shoal_tls::Acceptor>>,
+    /// Whose word is taken for whom they have connected.
+    pub proxies: Arc<ProxyNetworks>,
 }
 
 impl<F> Clone for LoginServices<F> {
@@ -29,6 +33,7 @@ impl<F> Clone for LoginServices<F> {
             frontend: Arc::clone(&self.frontend),
             authenticator: Arc::clone(&self.authenticator),
             tls: self.tls.clone(),
+            proxies: Arc::clone(&self.proxies),
         }
     }
 }
@@ -38,6 +43,8 @@ impl<F> Clone for LoginServices<F> {
 pub struct Identity {
     pub connection_id: u32,
     pub host: String,
+    /// Where the connection comes from; `None`: a Unix socket.
+    pub address: Option<IpAddr>,
     /// The client is on this machine.
     pub is_local: bool,
     pub capabilities: Capabilities,
@@ -61,6 +68,9 @@ pub async fn log_in<F: Frontend>(
     wire: LoginWire<'_>,
     identity: &mut Identity,
 ) -> Result<F::Session, LoginError> {
+    if !identity.is_local {
+        services.frontend.check_host(&identity.host)?;
+    }
     identity.challenge = fresh_challenge()?;
     let version = services.frontend.version();
     let compressions = services.frontend.compressions();
@@ -76,7 +86,20 @@ pub async fn log_in<F: Frontend>(
     }
     write_greeting(version, identity.connection_id, &identity.challenge, offered, wire.output);
     let mut exchange = exchange(services, wire, identity);
-    let mut packet = exchange.next_packet().await?;
+    if services.proxies.contain(identity.address)
+        && let Some(client) = exchange.proxied_client().await?
+    {
+        // Of a proxy on another machine even a loopback address is not this one's.
+        identity.host = client.to_canonical().to_string();
+        identity.is_local = false;
+        exchange.is_local = false;
+    }
+    let mut packet = match exchange.next_packet().await {
+        Err(_) if proxy::is_header(exchange.input.unread()) => {
+            return Err(Refusal::proxy_not_allowed(&identity.host).into());
+        }
+        packet => packet?,
+    };
     // A client that cannot be understood gets its refusal in the form of the current protocol.
     exchange.capabilities = Capabilities::PROTOCOL_41;
     identity.capabilities = Capabilities::PROTOCOL_41;
@@ -182,6 +205,7 @@ fn connect_info(
         multi_statements: capabilities.has(Capabilities::MULTI_STATEMENTS),
         local_files: capabilities.has(Capabilities::LOCAL_FILES),
         ignore_space: capabilities.has(Capabilities::IGNORE_SPACE),
+        handles_expired_password: capabilities.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS),
         session_track: capabilities.has(Capabilities::SESSION_TRACK),
         interactive: capabilities.has(Capabilities::INTERACTIVE),
         attributes: introduction.attributes,

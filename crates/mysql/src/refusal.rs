@@ -77,8 +77,13 @@ impl Refusal {
     pub fn wrong_compression_level(name: &str) -> Refusal {
         Refusal::of(
             ErrorCode::WrongCompressionLevelClient,
-            format!("Invalid compression level for algorithm '{name}'."),
+            format!("Invalid zstd compression level for algorithm '{name}'."),
         )
+    }
+
+    /// Errno 1130, as MariaDB has it.
+    pub fn proxy_not_allowed(host: &str) -> Refusal {
+        Refusal::of(ErrorCode::HostNotPrivileged, format!("Proxy header is not accepted from {host}"))
     }
 
     pub fn bad_handshake() -> Refusal {

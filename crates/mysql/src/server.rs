@@ -5,7 +5,7 @@
 //! running statements may finish until the deadline, then they are cut off.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use shoal_sql::frontend::Frontend;
 use shoal_transport::time_slice;
 use shoal_transport::worker_loop::{Eagerness, WhenIdle, WorkerLoop, WorkerOptions};
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -27,6 +27,7 @@ use crate::connection::{self, Admission, Peer};
 use crate::constants::Capabilities;
 use crate::login::LoginServices;
 use crate::packet::PacketWriter;
+use crate::proxy::ProxyNetworks;
 use crate::refusal::Refusal;
 use crate::socket::AsyncSocket;
 use crate::stream::Stream;
@@ -65,12 +66,44 @@ pub struct Options {
     pub tls: Option<Arc<shoal_tls::Acceptor>>,
     /// Hides passwords where there is no TLS.
     pub password_key: shoal_tls::PasswordKey,
+    /// Whose word is taken for whom they have connected (the PROXY protocol).
+    pub proxies: ProxyNetworks,
+    /// How the system finds out that a silent client is gone.
+    pub keepalive: Keepalive,
+}
+
+/// Probes of silent connections; what is `None` is as the system has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keepalive {
+    /// How long a connection is silent before the first.
+    pub time: Option<Duration>,
+    /// Between two probes.
+    pub interval: Option<Duration>,
+    /// So many without an answer are the end.
+    pub probes: Option<u32>,
+}
+
+impl Keepalive {
+    fn apply(&self, socket: &tokio::net::TcpStream) -> io::Result<()> {
+        let mut options = TcpKeepalive::new();
+        if let Some(time) = self.time {
+            options = options.with_time(time);
+        }
+        if let Some(interval) = self.interval {
+            options = options.with_interval(interval);
+        }
+        if let Some(probes) = self.probes {
+            options = options.with_retries(probes);
+        }
+        SockRef::from(socket).set_tcp_keepalive(&options)
+    }
 }
 
 /// A running server.
 pub struct Server<F: Frontend> {
     frontend: Arc<F>,
     stopping: watch::Sender<Stopping>,
+    keepalive: Keepalive,
     acceptors: Vec<thread::JoinHandle<()>>,
     workers: Vec<RunningWorker>,
     arrivals: Vec<mpsc::UnboundedSender<Arrival<F>>>,
@@ -138,6 +171,7 @@ where
         frontend,
         authenticator: Arc::new(Authenticator::new(options.password_key)),
         tls: options.tls,
+        proxies: Arc::new(options.proxies),
     };
     let mut senders = Vec::with_capacity(count);
     let mut workers = Vec::with_capacity(count);
@@ -158,7 +192,14 @@ where
         let thread = thread::Builder::new().name(name).spawn(move || worker_thread.run())?;
         workers.push(RunningWorker { thread, drained });
     }
-    Ok(Server { frontend: services.frontend, stopping, acceptors: Vec::new(), workers, arrivals: senders })
+    Ok(Server {
+        frontend: services.frontend,
+        stopping,
+        keepalive: options.keepalive,
+        acceptors: Vec::new(),
+        workers,
+        arrivals: senders,
+    })
 }
 
 impl<F: Frontend + Send + Sync> Server<F> {
@@ -168,6 +209,7 @@ impl<F: Frontend + Send + Sync> Server<F> {
             frontend: Arc::clone(&self.frontend),
             workers: self.arrivals.clone(),
             stopping: self.stopping.subscribe(),
+            keepalive: self.keepalive,
         };
         let accepting = thread::Builder::new().name("mysql-accept".into());
         self.acceptors.push(accepting.spawn(move || acceptor.run(listeners))?);
@@ -305,6 +347,7 @@ struct Acceptor<F: Frontend> {
     frontend: Arc<F>,
     workers: Vec<mpsc::UnboundedSender<Arrival<F>>>,
     stopping: watch::Receiver<Stopping>,
+    keepalive: Keepalive,
 }
 
 impl<F: Frontend + Send + Sync> Acceptor<F> {
@@ -324,7 +367,7 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
         for listener in listeners.tcp {
             listener.set_nonblocking(true)?;
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            tasks.spawn_local(accept_tcp(listener, sender.clone()));
+            tasks.spawn_local(accept_tcp(listener, self.keepalive, sender.clone()));
         }
         for listener in listeners.unix {
             listener.set_nonblocking(true)?;
@@ -354,15 +397,19 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
     }
 }
 
-async fn accept_tcp(listener: tokio::net::TcpListener, accepted: mpsc::Sender<(AcceptedSocket, Peer)>) {
+async fn accept_tcp(
+    listener: tokio::net::TcpListener,
+    keepalive: Keepalive,
+    accepted: mpsc::Sender<(AcceptedSocket, Peer)>,
+) {
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => {
-                let Ok(socket) = prepare(socket) else { continue };
+                let Ok(socket) = prepare(socket, keepalive) else { continue };
                 let address = peer.ip().to_canonical();
                 let peer = match address.is_loopback() {
-                    true => local_peer(),
-                    false => Peer { host: address.to_string(), is_local: false },
+                    true => local_peer(Some(address)),
+                    false => Peer { host: address.to_string(), address: Some(address), is_local: false },
                 };
                 if accepted.send((AcceptedSocket::Tcp(socket), peer)).await.is_err() {
                     return;
@@ -373,13 +420,13 @@ async fn accept_tcp(listener: tokio::net::TcpListener, accepted: mpsc::Sender<(A
     }
 }
 
-fn local_peer() -> Peer {
-    Peer { host: LOCAL_HOST.to_owned(), is_local: true }
+fn local_peer(address: Option<IpAddr>) -> Peer {
+    Peer { host: LOCAL_HOST.to_owned(), address, is_local: true }
 }
 
-fn prepare(socket: tokio::net::TcpStream) -> io::Result<std::net::TcpStream> {
+fn prepare(socket: tokio::net::TcpStream, keepalive: Keepalive) -> io::Result<std::net::TcpStream> {
     socket.set_nodelay(true)?;
-    SockRef::from(&socket).set_keepalive(true)?;
+    keepalive.apply(&socket)?;
     socket.into_std()
 }
 
@@ -388,7 +435,7 @@ async fn accept_unix(listener: tokio::net::UnixListener, accepted: mpsc::Sender<
         match listener.accept().await {
             Ok((socket, _)) => {
                 let Ok(socket) = socket.into_std() else { continue };
-                if accepted.send((AcceptedSocket::Unix(socket), local_peer())).await.is_err() {
+                if accepted.send((AcceptedSocket::Unix(socket), local_peer(None))).await.is_err() {
                     return;
                 }
             }
@@ -405,4 +452,31 @@ fn refuse(socket: &AcceptedSocket, refusal: &Refusal) {
         AcceptedSocket::Tcp(socket) => SockRef::from(socket).send(output.unsent()),
         AcceptedSocket::Unix(socket) => SockRef::from(socket).send(output.unsent()),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keepalive_is_as_the_system_has_it_but_for_what_is_given() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let connect = async |keepalive: Keepalive| {
+                let socket = tokio::net::TcpStream::connect(address).await.unwrap();
+                prepare(socket, keepalive).unwrap()
+            };
+            let default = connect(Keepalive::default()).await;
+            let second = Duration::from_secs(1);
+            let given = Keepalive { time: Some(second * 7), interval: None, probes: Some(3) };
+            let given = connect(given).await;
+            let (default, given) = (SockRef::from(&default), SockRef::from(&given));
+            assert!(default.keepalive().unwrap() && given.keepalive().unwrap());
+            assert_eq!(given.tcp_keepalive_time().unwrap(), second * 7);
+            assert_eq!(given.tcp_keepalive_retries().unwrap(), 3);
+            assert_eq!(given.tcp_keepalive_interval().unwrap(), default.tcp_keepalive_interval().unwrap());
+        });
+    }
 }

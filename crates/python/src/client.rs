@@ -1,5 +1,6 @@
 //! A client, for both faces.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,7 +97,9 @@ impl ClientCore {
 
 /// Joins the cluster.
 #[pyfunction]
-#[pyo3(signature = (addresses, workers, jobs_max, lock_wait_timeout, connect_timeout, spin, transporter))]
+// Python's faces give all of them.
+#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (addresses, workers, jobs_max, lock_wait_timeout, connect_timeout, spin, transporter, tls_search_path))]
 pub fn connect(
     addresses: String,
     workers: usize,
@@ -105,6 +108,7 @@ pub fn connect(
     connect_timeout: Duration,
     spin: Duration,
     transporter: &str,
+    tls_search_path: Option<PathBuf>,
 ) -> PyResult<Operation> {
     let transporter = match transporter {
         "tcp" => Transporter::Tcp,
@@ -115,7 +119,8 @@ pub fn connect(
             return Err(PyValueError::new_err(message));
         }
     };
-    let options = Options { transporter, spin, lock_wait_timeout, connect_timeout, workers, jobs_max };
+    let options =
+        Options { transporter, tls_search_path, spin, lock_wait_timeout, connect_timeout, workers, jobs_max };
     Ok(Operation::new(async move {
         let client = Client::connect(&addresses, options).await?;
         Ok(Answer::object(ClientCore { shared: Arc::new(Shared::new(client)) }))

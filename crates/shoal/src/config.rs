@@ -7,7 +7,10 @@ use clap::{Args, Subcommand};
 use shoal_config::ClusterConfig;
 use shoal_config::generate::{Plan, generate};
 
-use crate::settings;
+use crate::{node_tls, settings};
+
+/// How long certificates of nodes are valid.
+const DAYS: u32 = 825;
 
 #[derive(Args)]
 pub struct ConfigArguments {
@@ -26,6 +29,22 @@ enum ConfigCommand {
     },
     /// Print a commented file for these hosts
     Generate(GenerateArguments),
+    /// Make what TLS between the nodes of a file needs: an authority, and a certificate and key for each node and for clients
+    ///
+    /// Each host gets ca.pem and the two files of its nodes; ca-key.pem stays with you. Nodes take files that are replaced without a
+    /// restart.
+    Certificates {
+        /// The cluster's config.ini
+        file: PathBuf,
+        /// Where the authority is, or will be
+        directory: PathBuf,
+        /// Also for those that have one
+        #[arg(long)]
+        renew: bool,
+        /// How long certificates are valid
+        #[arg(long, value_name = "N", default_value_t = DAYS, value_parser = clap::value_parser!(u32).range(1..=3650))]
+        days: u32,
+    },
 }
 
 #[derive(Args)]
@@ -54,6 +73,10 @@ struct GenerateArguments {
     #[arg(long, default_value = "shoal")]
     name: String,
 
+    /// Have nodes talk over TLS alone, and make their certificates in this directory
+    #[arg(long, value_name = "DIR")]
+    tls: Option<PathBuf>,
+
     /// Where nodes keep their files
     #[arg(long, value_name = "DIR", default_value = "/var/lib/shoal")]
     data_dir: String,
@@ -62,8 +85,27 @@ struct GenerateArguments {
 pub fn run(arguments: &ConfigArguments) -> Result<(), String> {
     match &arguments.command {
         ConfigCommand::Check { file } => check(file),
-        ConfigCommand::Generate(arguments) => print(&generate(&plan(arguments)?)?),
+        ConfigCommand::Generate(arguments) => {
+            let text = generate(&plan(arguments)?)?;
+            if let Some(directory) = &arguments.tls {
+                let config = ClusterConfig::parse(&text).map_err(|error| error.to_string())?;
+                make_certificates(&config, directory, false, DAYS)?;
+            }
+            print(&text)
+        }
+        ConfigCommand::Certificates { file, directory, renew, days } => {
+            let config = ClusterConfig::read(file).map_err(|error| format!("{}:\n{error}", file.display()))?;
+            make_certificates(&config, directory, *renew, *days)
+        }
     }
+}
+
+/// Tells of it on stderr: the configuration may be on its way to a file.
+fn make_certificates(config: &ClusterConfig, directory: &Path, renew: bool, days: u32) -> Result<(), String> {
+    for line in node_tls::make(config, directory, renew, days)? {
+        eprintln!("{}: {line}", directory.display());
+    }
+    Ok(())
 }
 
 fn check(file: &Path) -> Result<(), String> {
@@ -89,7 +131,15 @@ fn plan(arguments: &GenerateArguments) -> Result<Plan, String> {
         data_memory: settings::bytes("--memory", &arguments.memory)?,
         replicas: arguments.replicas,
         data_dir: arguments.data_dir.clone(),
+        tls_directory: arguments.tls.as_deref().map(absolute).transpose()?,
     })
+}
+
+fn absolute(directory: &Path) -> Result<String, String> {
+    let absolute = std::path::absolute(directory);
+    let absolute =
+        absolute.map_err(|error| format!("{}: it has no absolute path: {error}", directory.display()))?;
+    Ok(absolute.display().to_string())
 }
 
 /// A reader that stops early, such as `head`, is no mistake.

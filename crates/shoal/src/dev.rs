@@ -17,7 +17,7 @@ use shoal_sql::shared_server::SharedServer;
 use crate::dev_cluster::{self, Plan};
 use crate::http::Http;
 use crate::process::{DRAIN_PATIENCE, StopSignals, open};
-use crate::{handlersocket, settings, tls};
+use crate::{clients, handlersocket, settings, tls};
 
 #[derive(Args)]
 pub struct DevArguments {
@@ -122,6 +122,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let listener = reserved.listen().map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let acceptor = tls::prepare(&mut globals, &arguments.data_dir)?;
+    let (proxies, keepalive) = (clients::proxies(&globals)?, clients::keepalive(&globals));
     let server = Server::new(Arc::clone(&node), globals);
     http.set_server(&server);
     tls::attach(&server, acceptor.as_ref());
@@ -141,7 +142,15 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let mut stop_signals = runtime.block_on(async { StopSignals::listen() })?;
     let on_worker_start =
         handlersocket_server.clone().map(|server| Arc::new(move |_| server.start_worker()) as WorkerStart);
-    let mysql_options = Options { workers: arguments.workers, spin, on_worker_start, tls: acceptor, password_key };
+    let mysql_options = Options {
+        workers: arguments.workers,
+        spin,
+        on_worker_start,
+        tls: acceptor,
+        password_key,
+        proxies,
+        keepalive,
+    };
     let mysql_server = start(Arc::new(SharedServer(Arc::clone(&server))), listeners, mysql_options)
         .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
     let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open(' '))?;

@@ -4,12 +4,14 @@
 #![recursion_limit = "256"]
 
 mod allocator;
+mod clients;
 mod config;
 mod dev;
 mod dev_cluster;
 mod handlersocket;
 mod http;
 mod mgm;
+mod node_tls;
 mod process;
 mod settings;
 mod start;

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -10,6 +11,9 @@ use rustyline::error::ReadlineError;
 use shoal_cluster::management::client::{CommandError, ManagementClient};
 use shoal_cluster::management::command::Command;
 use shoal_config::ClusterConfig;
+use shoal_tls::NodeTls;
+
+use crate::node_tls;
 
 /// NDB's port of management nodes.
 const ADDRESS: &str = "127.0.0.1:1186";
@@ -36,6 +40,11 @@ pub struct MgmArguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["connect", "config"])]
     data_dir: Option<PathBuf>,
 
+    /// Directories with the client's certificate, for clusters that require TLS, separated by colons [default: TlsSearchPath of the
+    /// management nodes in the configuration, then $HOME/ndb-tls]
+    #[arg(long, value_name = "DIR[:DIR]")]
+    ndb_tls_search_path: Option<String>,
+
     /// Carry out a command and end; may be given several times. The exit status is 1 when one fails
     #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
     execute: Vec<String>,
@@ -46,8 +55,9 @@ pub struct MgmArguments {
 }
 
 pub fn run(arguments: &MgmArguments) -> Result<(), String> {
-    let addresses = addresses(arguments)?;
-    let mut session = Session { addresses, client: None, has_connected: false, json: arguments.json };
+    let (addresses, config) = addresses(arguments)?;
+    let tls = node_tls::of_client(config.as_ref(), arguments.ndb_tls_search_path.as_deref())?;
+    let mut session = Session { addresses, tls, client: None, has_connected: false, json: arguments.json };
     if !arguments.execute.is_empty() {
         return session.execute_all(&arguments.execute);
     }
@@ -58,10 +68,10 @@ pub fn run(arguments: &MgmArguments) -> Result<(), String> {
     session.converse()
 }
 
-/// Where management nodes may be, the likeliest first.
-fn addresses(arguments: &MgmArguments) -> Result<Vec<String>, String> {
+/// Where management nodes may be, the likeliest first, and the configuration that says so.
+fn addresses(arguments: &MgmArguments) -> Result<(Vec<String>, Option<ClusterConfig>), String> {
     if !arguments.connect.is_empty() {
-        return Ok(arguments.connect.iter().map(|address| with_port(address)).collect());
+        return Ok((arguments.connect.iter().map(|address| with_port(address)).collect(), None));
     }
     if let Some(config) = &arguments.config {
         return management_nodes(config);
@@ -70,7 +80,7 @@ fn addresses(arguments: &MgmArguments) -> Result<Vec<String>, String> {
     match &arguments.data_dir {
         Some(directory) => management_nodes(&directory.join("config.ini")),
         None if default.exists() => management_nodes(&default),
-        None => Ok(vec![ADDRESS.to_owned()]),
+        None => Ok((vec![ADDRESS.to_owned()], None)),
     }
 }
 
@@ -81,17 +91,18 @@ fn with_port(address: &str) -> String {
     if has_port { address.to_owned() } else { format!("{address}:{PORT}") }
 }
 
-fn management_nodes(config: &Path) -> Result<Vec<String>, String> {
+fn management_nodes(config: &Path) -> Result<(Vec<String>, Option<ClusterConfig>), String> {
     let read = ClusterConfig::read(config).map_err(|error| format!("{}:\n{error}", config.display()))?;
     let addresses: Vec<String> = read.mgm_nodes().filter_map(|node| node.server_address()).collect();
     match addresses.is_empty() {
         true => Err(format!("{} names no host of a management node; use -c HOST:PORT", config.display())),
-        false => Ok(addresses),
+        false => Ok((addresses, Some(read))),
     }
 }
 
 struct Session {
     addresses: Vec<String>,
+    tls: Option<Arc<NodeTls>>,
     client: Option<ManagementClient>,
     has_connected: bool,
     json: bool,
@@ -208,7 +219,7 @@ impl Session {
         let patience = if self.has_connected { RECONNECT_PATIENCE } else { Duration::ZERO };
         let deadline = Instant::now() + patience;
         let client = loop {
-            match ManagementClient::connect(&self.addresses) {
+            match ManagementClient::connect(&self.addresses, self.tls.as_ref()) {
                 Ok(client) => break client,
                 Err(_) if Instant::now() < deadline => std::thread::sleep(RECONNECT_EVERY),
                 Err(reason) => {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use shoal_cluster::{
-    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, Transporter, timing,
-    worker_loop,
+    ClusterOptions, Durability, Node, NodeEntry, NodeOptions, Placement, Roles, Stop, TlsOptions, Transporter,
+    timing, worker_loop,
 };
 use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_http::Stage;
@@ -22,7 +22,7 @@ use shoal_types::{ErrorCode, NodeId};
 
 use crate::http::Http;
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
-use crate::{handlersocket, settings, system, tls};
+use crate::{clients, handlersocket, node_tls, settings, system, tls};
 
 /// How long the nodes of an earlier supervisor may take to leave their directories.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -40,6 +40,11 @@ pub struct StartArguments {
     /// Which of the nodes in the configuration this process is
     #[arg(long, value_name = "N")]
     node_id: u32,
+
+    /// Directories with the certificates of TLS between nodes, separated by colons [default: TlsSearchPath in the configuration, then
+    /// $HOME/ndb-tls]
+    #[arg(long, value_name = "DIR[:DIR]")]
+    ndb_tls_search_path: Option<String>,
 
     /// A setting of this node alone, as in `shoal dev`. May be given several times
     #[arg(long = "set", value_name = "NAME=VALUE")]
@@ -78,6 +83,9 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         )
     })?;
     let mut options = node_options(&config, me)?;
+    if let Some(cluster) = &mut options.cluster {
+        cluster.tls = node_tls::of_node(&config, me, arguments.ndb_tls_search_path.as_deref())?;
+    }
     if arguments.until_input_ends {
         // The nodes of a supervisor that was killed end by themselves.
         options.lock_timeout = LOCK_TIMEOUT;
@@ -105,6 +113,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     let http = Http::for_node(me, arguments.http_port)?;
     let node = open(options, http.watched())?;
     let acceptor = if me.roles.sql { tls::prepare(&mut globals, &me.data_dir)? } else { None };
+    let (proxies, keepalive) = (clients::proxies(&globals)?, clients::keepalive(&globals));
     let server = Server::new(Arc::clone(&node), globals);
     http.set_server(&server);
     tls::attach(&server, acceptor.as_ref());
@@ -131,7 +140,15 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
             }
         })
     };
-    let mysql_options = Options { workers, on_worker_start: Some(on_start), spin, tls: acceptor, password_key };
+    let mysql_options = Options {
+        workers,
+        on_worker_start: Some(on_start),
+        spin,
+        tls: acceptor,
+        password_key,
+        proxies,
+        keepalive,
+    };
     let mut mysql_server = start_workers(Arc::new(SharedServer(Arc::clone(&server))), mysql_options)
         .map_err(|error| format!("cannot start the worker threads: {error}"))?;
     node.start_cluster_thread().map_err(|error| error.message().to_owned())?;
@@ -255,6 +272,7 @@ fn cluster_options(config: &ClusterConfig, me: NodeId) -> Result<ClusterOptions,
         } else {
             Transporter::Tcp
         },
+        tls: TlsOptions::default(),
     })
 }
 

@@ -154,12 +154,25 @@ pub struct ConnectInfo {
     pub interactive: bool,
     /// CLIENT_SESSION_TRACK.
     pub session_track: bool,
+    /// CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS: the client can be told to change its password first.
+    pub handles_expired_password: bool,
     /// Connection attributes: name and value.
     pub attributes: Vec<(String, String)>,
     /// `None`: the connection is not encrypted.
     pub tls: Option<TlsSession>,
     /// Name and level of the algorithm that its packets are compressed with, if they are.
     pub compression: Option<(&'static str, u8)>,
+}
+
+/// What became of a connection from elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginOutcome {
+    /// The client has a session.
+    LetIn,
+    /// It has not proven who it is.
+    WrongPassword,
+    /// The client was gone, too slow or not to be understood before that.
+    BrokenOff,
 }
 
 /// How a server lets packets be compressed.
@@ -245,6 +258,12 @@ pub trait Frontend: 'static {
     fn count_traffic(&self, received: u64, sent: u64);
     /// The failed logins and half handshakes of SHOW STATUS.
     fn count_aborted_connect(&self);
+    /// Whether a client from elsewhere may try to log in. Errors: 1129.
+    fn check_host(&self, _host: &str) -> Result<()> {
+        Ok(())
+    }
+    /// What became of one who did.
+    fn note_login(&self, _host: &str, _outcome: LoginOutcome) {}
     /// A TLS handshake was made.
     fn count_encrypted_connect(&self, _is_resumed: bool) {}
     /// The system variable `require_secure_transport`.

@@ -63,6 +63,7 @@ pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usiz
         ignore_space: false,
         interactive: false,
         session_track: false,
+        handles_expired_password: true,
         attributes: Vec::new(),
         tls: None,
         compression: None,

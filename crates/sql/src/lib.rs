@@ -5,7 +5,7 @@
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `query_log`: the slow query log and the general log.
 //! - `statement_times`: how long statements took; `figures`: what monitoring is shown.
-//! - `read_only`: whose writes are refused; `databases`: names that there are or are not.
+//! - `hosts`: whose connections break off; `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
 #![warn(missing_docs)]
@@ -21,6 +21,7 @@ mod execute;
 mod explain;
 pub mod figures;
 pub mod frontend;
+mod hosts;
 mod information_schema;
 pub mod interfaces;
 mod plan;

@@ -10,8 +10,10 @@ use shoal_types::{Error, ErrorCode, Result};
 
 use crate::account::bootstrap;
 use crate::account::limits::{AccountSlot, AccountUse};
+use crate::account::mandatory_list::MandatoryRoles;
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
+use crate::hosts::Hosts;
 use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
 use crate::session::SessionShared;
@@ -65,6 +67,8 @@ pub struct Server {
     pub(crate) statement_times: StatementTimes,
     pub(crate) user_locks: Arc<UserLockTable>,
     pub(crate) account_use: Arc<AccountUse>,
+    pub(crate) mandatory_roles: MandatoryRoles,
+    pub(crate) hosts: Hosts,
     pub(crate) traffic_received: AtomicU64,
     pub(crate) traffic_sent: AtomicU64,
     pub(crate) connections: AtomicU64,
@@ -87,6 +91,7 @@ impl Server {
         Arc::new(Server {
             node,
             read_only: ReadOnly::of(&globals),
+            mandatory_roles: MandatoryRoles::of(&globals),
             query_logs: QueryLogs::default(),
             statement_times: StatementTimes::default(),
             globals: RwLock::new(globals),
@@ -94,6 +99,7 @@ impl Server {
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
             user_locks: Arc::default(),
             account_use: Arc::default(),
+            hosts: Hosts::default(),
             traffic_received: AtomicU64::new(0),
             traffic_sent: AtomicU64::new(0),
             connections: AtomicU64::new(0),

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use shoal_types::{Error, ErrorCode, Result};
 
-use crate::frontend::{Account, Compressions, ConnectInfo, Frontend};
+use crate::frontend::{Account, Compressions, ConnectInfo, Frontend, LoginOutcome};
 use crate::server::{Server, VERSION};
 use crate::session::Session;
 
@@ -94,6 +94,15 @@ impl Frontend for SharedServer {
 
     fn wake(&self) {
         self.0.node.wake();
+    }
+
+    fn check_host(&self, host: &str) -> Result<()> {
+        let errors_max = || self.0.global_text("max_connect_errors").parse().unwrap_or(u64::MAX);
+        self.0.hosts.check(host, errors_max, self.0.clock_micros())
+    }
+
+    fn note_login(&self, host: &str, outcome: LoginOutcome) {
+        self.0.hosts.note(host, outcome, self.0.clock_micros());
     }
 
     fn count_aborted_connect(&self) {

@@ -19,6 +19,7 @@ pub mod handlersocket;
 mod harness;
 pub mod http;
 pub mod network;
+pub mod tap;
 pub mod transfer;
 
 pub use disk::{DyingDisk, SmallDisk};

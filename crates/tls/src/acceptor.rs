@@ -1,9 +1,7 @@
 //! The server's side of TLS: one configuration for all connections, replaced as a whole.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -15,11 +13,8 @@ use rustls::{
     SupportedProtocolVersion,
 };
 
+use crate::expiry::{self, ExpiryWatch};
 use crate::{CertificateFacts, Files, Moment, Result, TlsError};
-
-/// How long before a certificate's end its operator is told, and how often.
-const WARNING_SECONDS: i64 = 30 * SECONDS_PER_DAY;
-const SECONDS_PER_DAY: i64 = 86_400;
 
 /// A version of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +64,7 @@ pub struct Options {
 pub struct Acceptor {
     options: Options,
     loaded: RwLock<Loaded>,
-    /// When the operator was last told that the certificate ends soon.
-    warned: AtomicI64,
+    expiry: ExpiryWatch,
 }
 
 /// What was made of the files.
@@ -86,7 +80,7 @@ impl Acceptor {
     /// A file that is missing, holds nothing usable, or does not belong to the others.
     pub fn new(options: Options) -> Result<Acceptor> {
         let loaded = load(&options)?;
-        Ok(Acceptor { options, loaded: RwLock::new(loaded), warned: AtomicI64::new(0) })
+        Ok(Acceptor { options, loaded: RwLock::new(loaded), expiry: ExpiryWatch::default() })
     }
 
     /// Reads the files again, for connections that begin from now on.
@@ -96,7 +90,7 @@ impl Acceptor {
     pub fn reload(&self) -> Result<()> {
         let loaded = load(&self.options)?;
         *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = loaded;
-        self.warned.store(0, Ordering::Relaxed);
+        self.expiry.reset();
         Ok(())
     }
 
@@ -116,28 +110,13 @@ impl Acceptor {
 
     /// What the operator should hear of a certificate that ends within 30 days or has ended: once a day, however often this is asked.
     pub fn expiry_warning(&self) -> Option<String> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
-        self.expiry_warning_at(now)
+        self.expiry_warning_at(expiry::now())
     }
 
     fn expiry_warning_at(&self, now: i64) -> Option<String> {
-        let (_, Moment(end)) = self.validity()?;
-        let warned = self.warned.load(Ordering::Relaxed);
-        if end - now > WARNING_SECONDS || now - warned < SECONDS_PER_DAY {
-            return None;
-        }
-        // One of those who ask at the same time tells.
-        self.warned.compare_exchange(warned, now, Ordering::Relaxed, Ordering::Relaxed).ok()?;
-        let cert = self.options.files.cert.display();
-        let when = match (end - now) / SECONDS_PER_DAY {
-            _ if end <= now => "has expired".to_owned(),
-            0 => "expires within a day".to_owned(),
-            days => format!("expires in {days} days"),
-        };
-        let end = Moment(end).text();
-        Some(format!(
-            "{cert}: the server's certificate {when} ({end}); replace it and say ALTER INSTANCE RELOAD TLS"
-        ))
+        let (_, end) = self.validity()?;
+        let advice = "replace it and say ALTER INSTANCE RELOAD TLS";
+        self.expiry.warning(now, end, &self.options.files.cert, "the server", advice)
     }
 
     pub fn options(&self) -> &Options {
@@ -181,7 +160,7 @@ fn load(options: &Options) -> Result<Loaded> {
     Ok(Loaded { config: Arc::new(config), validity })
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let unusable = |why: String| TlsError(format!("{}: {why}", path.display()));
     let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect)
@@ -240,6 +219,7 @@ mod tests {
     use rustls::{ClientConfig, ClientConnection};
 
     use super::*;
+    use crate::expiry::SECONDS_PER_DAY;
 
     fn acceptor(directory: &Path, versions: &str) -> Result<Acceptor> {
         Files::make_missing(directory, &["localhost".to_owned()])?;

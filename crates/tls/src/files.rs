@@ -10,8 +10,8 @@ use rcgen::{
 
 use crate::{Result, TlsError};
 
-const AUTHORITY: &str = "ca.pem";
-const AUTHORITY_KEY: &str = "ca-key.pem";
+pub(crate) const AUTHORITY: &str = "ca.pem";
+pub(crate) const AUTHORITY_KEY: &str = "ca-key.pem";
 const SERVER: &str = "server-cert.pem";
 const SERVER_KEY: &str = "server-key.pem";
 const CLIENT: &str = "client-cert.pem";

@@ -6,12 +6,15 @@
 //!
 //! - [`CertificateFacts`]: whose a certificate is, and how long it is valid.
 //! - [`PasswordKey`]: the RSA key for passwords of clients without TLS.
+//! - [`NodeTls`]: sessions between the nodes of a cluster, and their certificates.
 //!
 //! TLS itself is rustls, its cryptography aws-lc-rs. This crate knows no sockets.
 
 mod acceptor;
 mod certificate;
+mod expiry;
 mod files;
+pub mod node;
 mod password_key;
 
 pub use acceptor::{
@@ -19,8 +22,9 @@ pub use acceptor::{
 };
 pub use certificate::{CertificateFacts, Moment};
 pub use files::Files;
+pub use node::{Authority, Identity, NodeTls};
 pub use password_key::{KeyPair, PasswordKey, PasswordKeyFiles};
-pub use rustls::ServerConnection;
+pub use rustls::{self, ServerConnection};
 
 /// Why there is no TLS: a sentence that names the file and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]

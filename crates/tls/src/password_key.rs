@@ -17,6 +17,7 @@ use crate::{Result, TlsError};
 
 /// Bytes of what is encrypted with a key that was made here.
 const BLOCK_SIZE: usize = 2048 / 8;
+const UNUSABLE_SIZE: &str = "this is no RSA key of 2048 to 8192 bits";
 
 /// The shared place of the key.
 #[derive(Clone, Debug, Default)]
@@ -91,11 +92,15 @@ impl KeyPair {
         let unusable = |why: &dyn std::fmt::Display| TlsError(format!("{}: {why}", path.display()));
         let der = match PrivateKeyDer::from_pem_file(path).map_err(|error| unusable(&error))? {
             PrivateKeyDer::Pkcs8(der) => der.secret_pkcs8_der().to_vec(),
-            PrivateKeyDer::Pkcs1(der) => pkcs8_of_pkcs1(der.secret_pkcs1_der()),
+            // The older form, `RSA PRIVATE KEY`.
+            PrivateKeyDer::Pkcs1(der) => {
+                let pair = aws_lc_rs::rsa::KeyPair::from_der(der.secret_pkcs1_der()).ok();
+                let newer: Option<Pkcs8V1Der> = pair.and_then(|pair| pair.as_der().ok());
+                newer.ok_or_else(|| unusable(&UNUSABLE_SIZE))?.as_ref().to_vec()
+            }
             _ => return Err(unusable(&"this is no RSA key")),
         };
-        let private = PrivateDecryptingKey::from_pkcs8(&der)
-            .map_err(|_| unusable(&"this is no RSA key of 2048 to 8192 bits"))?;
+        let private = PrivateDecryptingKey::from_pkcs8(&der).map_err(|_| unusable(&UNUSABLE_SIZE))?;
         KeyPair::of(private).ok_or_else(|| unusable(&"this key cannot be used"))
     }
 
@@ -125,18 +130,6 @@ impl KeyPair {
         let plain = self.private.decrypt(&OAEP_SHA1_MGF1SHA1, ciphertext, &mut plaintext, None).ok()?;
         Some(plain.to_vec())
     }
-}
-
-/// A key in the older form (`RSA PRIVATE KEY`), put into the newer one (RFC 5208): version 0, rsaEncryption, the key.
-fn pkcs8_of_pkcs1(key: &[u8]) -> Vec<u8> {
-    const VERSION_AND_ALGORITHM: [u8; 18] =
-        [2, 1, 0, 0x30, 13, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1, 5, 0];
-    // Lengths are as short as they can be: a key of 2048 bits or more takes two bytes of them.
-    let tagged = |tag: u8, value: &[u8]| match u16::try_from(value.len()) {
-        Ok(length) => [&[tag, 0x82], &length.to_be_bytes()[..], value].concat(),
-        Err(_) => Vec::new(),
-    };
-    tagged(0x30, &[&VERSION_AND_ALGORITHM[..], &tagged(4, key)].concat())
 }
 
 fn pem(label: &str, der: &[u8]) -> String {

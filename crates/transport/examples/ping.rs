@@ -57,7 +57,12 @@ fn start(
     job: impl AsyncFnOnce(Arc<Transport>) + Send + 'static,
 ) -> thread::JoinHandle<()> {
     let me = Hello { node: NodeId(node), incarnation: 1, ..Hello::default() };
-    let peers = dial.map(|address| PeerAddress { node: NodeId(1), address: Some(address), dial: true });
+    let peers = dial.map(|address| PeerAddress {
+        node: NodeId(1),
+        address: Some(address),
+        dial: true,
+        requires_tls: false,
+    });
     let options = TransportOptions { me, peers: peers.into_iter().collect(), ..TransportOptions::default() };
     thread::spawn(move || {
         let (up, is_up) = mpsc::channel();

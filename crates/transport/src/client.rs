@@ -4,9 +4,14 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+use shoal_tls::node::{identities_of, is_about_certificates, listed};
+use shoal_tls::rustls::{ClientConnection, Error, StreamOwned};
+use shoal_tls::{Identity, NodeTls};
+
 use crate::calls::{CallError, Reply};
 use crate::frame::{self, Class, Head, PAYLOAD_BYTES_MAX, TooLarge};
 use crate::hello::{HELLO_BYTES_MAX, Hello};
+use crate::tls::{sentence, tls_error};
 
 /// Bytes of one read.
 const READ_BYTES: usize = 64 << 10;
@@ -55,21 +60,66 @@ pub enum ClientError {
 #[derive(Debug)]
 pub struct Client {
     address: String,
-    socket: TcpStream,
+    stream: Stream,
     received: Vec<u8>,
     node: Hello,
     last_call: u64,
 }
 
+#[derive(Debug)]
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Stream {
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(stream) => &stream.sock,
+        }
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.read(room),
+            Stream::Tls(stream) => stream.read(room),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Plain(socket) => socket.write_all(bytes),
+            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+        }
+    }
+}
+
 impl Client {
     /// Connects to a node. `me` is what a node would say about itself; its node id should be `CLIENT`.
     pub fn connect(address: &str, me: &Hello, timeout: Duration) -> Result<Client, ClientError> {
+        Client::connect_with(address, me, timeout, None)
+    }
+
+    /// The same through TLS, if `tls` is given: to a node of the same cluster, or not at all.
+    pub fn connect_with(
+        address: &str,
+        me: &Hello,
+        timeout: Duration,
+        tls: Option<&NodeTls>,
+    ) -> Result<Client, ClientError> {
         let connect_error = |source| ClientError::Connect { address: address.to_string(), source };
         let socket = connect_any(address, timeout).map_err(connect_error)?;
         socket.set_nodelay(true).map_err(connect_error)?;
+        socket.set_read_timeout(Some(timeout)).map_err(connect_error)?;
+        let stream = match tls.map(|tls| tls.dial()) {
+            None => Stream::Plain(socket),
+            Some(Ok(session)) => Stream::Tls(Box::new(StreamOwned::new(session, socket))),
+            Some(Err(error)) => return Err(connect_error(io::Error::other(error))),
+        };
         let mut client = Client {
             address: address.to_string(),
-            socket,
+            stream,
             received: Vec::new(),
             node: Hello::default(),
             last_call: 0,
@@ -84,6 +134,7 @@ impl Client {
             Class::Refused => return Err(client.refused(String::from_utf8_lossy(&payload).into_owned())),
             class => return Err(client.refused(format!("{class:?} came in place of a hello"))),
         };
+        client.check_identity()?;
         client.write(Head::of(Class::Ready), &[])?;
         Ok(client)
     }
@@ -119,14 +170,32 @@ impl Client {
     }
 
     fn broken(&self, source: io::Error) -> ClientError {
-        ClientError::Broken { address: self.address.clone(), source }
+        match tls_error(&source) {
+            Some(error) if is_about_certificates(error) => self.refused(sentence(error, "the node")),
+            Some(Error::InvalidMessage(_)) => self.refused("there is no TLS at this address".to_owned()),
+            _ => ClientError::Broken { address: self.address.clone(), source },
+        }
+    }
+
+    /// The certificate is that of the node which answers.
+    fn check_identity(&self) -> Result<(), ClientError> {
+        let Stream::Tls(stream) = &self.stream else { return Ok(()) };
+        let identities = stream.conn.peer_certificates().map(identities_of).unwrap_or_default();
+        match identities.contains(&Identity::Node(self.node.node.0)) {
+            true => Ok(()),
+            false => Err(self.refused(format!(
+                "it says that it is node {}, and its certificate is for {}",
+                self.node.node,
+                listed(&identities)
+            ))),
+        }
     }
 
     fn write(&mut self, head: Head, payload: &[u8]) -> Result<(), ClientError> {
         let mut bytes = Vec::with_capacity(frame::HEADER_BYTES + payload.len());
         frame::append(&mut bytes, head, |buffer| buffer.extend_from_slice(payload))
             .map_err(|TooLarge(bytes)| CallError::TooLarge { bytes })?;
-        self.socket.write_all(&bytes).map_err(|source| self.broken(source))
+        self.stream.write_all(&bytes).map_err(|source| self.broken(source))
     }
 
     fn read(
@@ -157,10 +226,10 @@ impl Client {
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.socket.set_read_timeout(Some(left))?;
+        self.stream.socket().set_read_timeout(Some(left))?;
         let length = self.received.len();
         self.received.resize(length + READ_BYTES, 0);
-        let result = self.socket.read(&mut self.received[length..]);
+        let result = self.stream.read(&mut self.received[length..]);
         self.received.truncate(length + result.as_ref().map_or(0, |bytes| *bytes));
         match result {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),

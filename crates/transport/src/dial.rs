@@ -16,6 +16,7 @@ use crate::hello::{CLIENT, Hello};
 use crate::input::Input;
 use crate::peer::Peer;
 use crate::socket::{Socket, Transporter, connect_unix, unix_address};
+use crate::tls::ignore_rest;
 use crate::transport::{Arrival, Transport};
 
 /// The first pause after a link broke or an attempt failed; each one after is twice as long. A process that is killed
@@ -80,7 +81,8 @@ impl Transport {
                         peer.is_proven_dead(changes);
                     }
                 }
-                Err(HandshakeError::Io(_)) => {}
+                // Untrusted are sides that dial.
+                Err(HandshakeError::Io(_) | HandshakeError::Untrusted { .. }) => {}
             }
             peer.deliver(&*self.handler);
             pause.wait().await;
@@ -88,23 +90,29 @@ impl Transport {
     }
 
     async fn dial(&self, peer: &Arc<Peer>, lane: u16) -> Result<Established, HandshakeError> {
-        let socket = self.connect(peer).await?;
-        let socket = Socket::tcp(socket)?;
-        let socket = self.better_socket(&socket).await.unwrap_or(socket);
-        match timeout(self.options.handshake_timeout, self.greet(peer, lane, socket)).await {
+        let socket = Socket::tcp(self.connect(peer).await?)?;
+        let better = self.better_socket(&socket).await;
+        let greeted = async {
+            let socket = match (better, socket) {
+                (None, Socket::Tcp(socket)) => self.encrypt(peer, socket).await?,
+                (better, socket) => better.unwrap_or(socket),
+            };
+            self.greet(peer, lane, socket).await
+        };
+        match timeout(self.options.handshake_timeout, greeted).await {
             Ok(result) => result,
             Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
         }
     }
 
-    async fn connect(&self, peer: &Peer) -> io::Result<TcpStream> {
+    pub(crate) async fn connect(&self, peer: &Peer) -> io::Result<TcpStream> {
         let Some(address) = &peer.address else { return Err(io::ErrorKind::AddrNotAvailable.into()) };
         timeout(self.options.connect_timeout, TcpStream::connect(address)).await?
     }
 
     /// A Unix socket to where a TCP socket leads, if that is on this host.
     pub(crate) async fn better_socket(&self, socket: &Socket) -> Option<Socket> {
-        let Socket::Tcp(socket) = socket else { return None };
+        let socket = socket.as_tcp()?;
         let there = socket.peer_addr().ok()?;
         let is_here = there.ip() == socket.local_addr().ok()?.ip();
         if !is_here || self.options.transporter == Transporter::Tcp {
@@ -168,9 +176,14 @@ impl Transport {
             self.spawn(async move {
                 let Ok(_permit) = strangers.try_acquire() else { return };
                 let hello = transport.hear(socket);
-                // One that does not say hello in time, or only looked whether somebody listens, is forgotten.
-                if let Ok(Ok(arrival)) = timeout(transport.options.handshake_timeout, hello).await {
-                    transport.hand_over(arrival);
+                match timeout(transport.options.handshake_timeout, hello).await {
+                    Ok(Ok(arrival)) => transport.hand_over(arrival),
+                    Ok(Err(HandshakeError::Untrusted { mut socket, claimed, reason })) => {
+                        transport.tell_untrusted(claimed, &reason);
+                        let _ = timeout(transport.options.handshake_timeout, ignore_rest(&mut socket)).await;
+                    }
+                    // One that does not say hello in time, or only looked whether somebody listens, is forgotten.
+                    _ => {}
                 }
             });
         }
@@ -179,6 +192,7 @@ impl Transport {
     async fn hear(&self, mut socket: Socket) -> Result<Arrival, HandshakeError> {
         socket.check_owner()?;
         let mut input = Input::default();
+        socket = self.decrypt(socket, &mut input).await?;
         let hello = match read_frame(&mut socket, &mut input).await? {
             (Class::Hello, payload) => Hello::decode(&payload),
             (class, _) => Err(format!("{class:?} came in place of a hello")),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use shoal_tls::Identity;
 use shoal_types::NodeId;
 
 use crate::hello::Hello;
@@ -46,6 +47,10 @@ pub trait Handler: Send + Sync + 'static {
 
     /// One side refused the other. Told again only when the reason changes.
     fn on_refused(&self, peer: NodeId, reason: &str);
+
+    /// A stranger that has connected has no certificate of this cluster. What it claims to be is not proven. Called from the thread of
+    /// handshakes, about once a second at most.
+    fn on_untrusted(&self, _claimed: Option<Identity>, _reason: &str) {}
 
     /// What came from the peer cannot be what a node sends: no link to it is made for so long.
     fn on_cut_off(&self, _peer: NodeId, _reason: &str, _pause: Duration) {}

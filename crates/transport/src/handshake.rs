@@ -10,14 +10,19 @@
 //!                               that frames are to go through
 //! (or Refused)
 //! ```
+//!
+//! Between hosts all of this may go through TLS (`trust`): then both sides know by certificates whom they talk to, and a hello that
+//! says something else is refused.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use shoal_tls::Identity;
+use shoal_tls::rustls::Error;
 use shoal_types::NodeId;
-use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use crate::frame::{self, Class, Head, TooLarge};
 use crate::hello::{CLIENT, HELLO_BYTES_MAX, Hello};
@@ -25,6 +30,7 @@ use crate::input::Input;
 use crate::peer::{Link, NotAdded, Peer};
 use crate::shared;
 use crate::socket::{ReadHalf, Socket, Transporter};
+use crate::tls::{sentence, tls_error};
 use crate::transport::Transport;
 
 /// How often a process is looked at that may or may not be gone.
@@ -39,11 +45,17 @@ pub(crate) enum HandshakeError {
     Refused(String),
     /// The other side takes no link of this node's for a while, for what that has sent.
     KeptAway(String),
+    /// A stranger's certificate is not one of this cluster. What it claims to be is not proven.
+    Untrusted { socket: TcpStream, claimed: Option<Identity>, reason: String },
 }
 
 impl From<io::Error> for HandshakeError {
     fn from(error: io::Error) -> Self {
-        HandshakeError::Io(error)
+        match tls_error(&error) {
+            // What the other side says of this one's certificate comes when the session has begun already.
+            Some(error @ Error::AlertReceived(_)) => HandshakeError::Refused(sentence(error, "the other side")),
+            _ => HandshakeError::Io(error),
+        }
     }
 }
 
@@ -92,7 +104,7 @@ fn encoded(class: Class, payload: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 async fn write_frame(socket: &mut Socket, class: Class, payload: &[u8]) -> io::Result<()> {
-    socket.write_all(&encoded(class, payload)?).await
+    socket.send(&encoded(class, payload)?).await
 }
 
 /// Tells the other side that it is refused, and hands the sentence back as the error.
@@ -134,7 +146,8 @@ impl Transport {
         if let Some(better) = self.better_socket(&socket).await {
             return Box::pin(self.greet(peer, lane, better)).await;
         }
-        if let Err(reason) = self.judge(&theirs, Some(peer.node)) {
+        let judged = self.judge(&theirs, Some(peer.node));
+        if let Err(reason) = judged.and_then(|()| self.check_identity(&socket, &theirs)) {
             return Err(refuse(&mut socket, reason).await);
         }
         // The lane is this side's choice, whatever the other echoes.
@@ -163,7 +176,7 @@ impl Transport {
         mut input: Input,
         theirs: &Hello,
     ) -> Result<Established, HandshakeError> {
-        if let Err(reason) = self.judge(theirs, None) {
+        if let Err(reason) = self.check_identity(&socket, theirs).and_then(|()| self.judge(theirs, None)) {
             return Err(refuse(&mut socket, reason).await);
         }
         if let Some(reason) = peer.cut_off_refusal(self.node()) {

@@ -26,6 +26,11 @@ impl Input {
         &mut self.buffer
     }
 
+    /// What has come and is in no frame that was looked at.
+    pub(crate) fn unread(&self) -> &[u8] {
+        &self.buffer[self.start..]
+    }
+
     /// The next complete frame. An error is final: the bytes stay where they are.
     pub(crate) fn next_frame(&mut self, payload_bytes_max: usize) -> Result<Option<Frame<'_>>, FrameError> {
         let Some((frame, size)) = frame::decode(&self.buffer[self.start..], payload_bytes_max)? else {

@@ -10,11 +10,13 @@
 //! - All links of a peer lead to one process of it (incarnation). That a process is dead is only said with proof.
 //! - A peer that sends what no node sends is kept away for a while (`cut_off`).
 //! - Bytes from the network are bounded before memory is spent on them, and never reach an assertion.
+//! - Where certificates are required, every link through a network is encrypted and leads to the node that its certificate names (`trust`).
 //!
-//! What it does not do: know partitions, find leaders, retry, encrypt.
+//! What it does not do: know partitions, find leaders, retry, make certificates.
 
 #![warn(missing_docs)]
 
+mod accept_thread;
 mod call;
 mod calls;
 mod client;
@@ -36,7 +38,9 @@ mod served;
 mod shared;
 mod socket;
 pub mod time_slice;
+mod tls;
 mod transport;
+mod trust;
 pub mod worker_loop;
 
 pub use call::Call;

@@ -1,7 +1,9 @@
 //! What a transport is told when it is made.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use shoal_tls::NodeTls;
 use shoal_types::NodeId;
 
 use crate::cut_off::CutOffPauses;
@@ -18,6 +20,8 @@ pub struct PeerAddress {
     pub address: Option<String>,
     /// Whether this side dials. Exactly one side of a pair does.
     pub dial: bool,
+    /// The node takes no links through a network without TLS.
+    pub requires_tls: bool,
 }
 
 /// What a transport is made from.
@@ -48,6 +52,10 @@ pub struct TransportOptions {
     pub cut_off_pause_max: Duration,
     /// The best that is used to nodes of the same host; to others it is always TCP.
     pub transporter: Transporter,
+    /// This node's certificate, for links through a network.
+    pub tls: Option<Arc<NodeTls>>,
+    /// No links through a network, and no clients, without TLS.
+    pub requires_tls: bool,
     /// Bytes that may wait on one link before one-way frames are dropped and calls wait.
     pub unsent_bytes_max: usize,
 }
@@ -76,6 +84,8 @@ impl Default for TransportOptions {
             cut_off_pause: Duration::from_secs(1),
             cut_off_pause_max: Duration::from_secs(60),
             transporter: Transporter::default(),
+            tls: None,
+            requires_tls: false,
             unsent_bytes_max: 16 << 20,
         }
     }

@@ -434,6 +434,10 @@ impl Link {
         self.socket.transporter()
     }
 
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.socket.is_encrypted()
+    }
+
     pub(crate) fn has_received(&self) -> bool {
         self.reads.load(Ordering::Relaxed) > 0
     }

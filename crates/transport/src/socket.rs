@@ -1,4 +1,5 @@
-//! The sockets of links: TCP, Unix, or a Unix socket as the bell of shared memory; whole during the handshake, then in halves.
+//! The sockets of links: TCP, with TLS or without, Unix, or a Unix socket as the bell of shared memory; whole during the handshake, then
+//! in halves.
 //!
 //! Unix sockets have names without files ("abstract"), made of the TCP address of the same node: whoever can dial
 //! one and sees that it is on this host finds the other. They exist in one network namespace only, as addresses do.
@@ -8,17 +9,16 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net as std_unix;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, ReadBuf};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::{TcpStream, UnixStream, tcp, unix};
 
 use crate::shared::{self, SharedReadHalf, SharedWriteHalf};
+use crate::tls::{DetachedTls, TlsReadHalf, TlsSocket, TlsWriteHalf};
 
 /// What carries the bytes between two nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,12 +71,14 @@ pub(crate) async fn connect_unix(tcp: SocketAddr) -> io::Result<Socket> {
 
 pub(crate) enum Socket {
     Tcp(TcpStream),
+    Tls(Box<TlsSocket>),
     Unix(UnixStream),
 }
 
 /// A socket on its way from one thread's reactor to another's.
 pub(crate) enum DetachedSocket {
     Tcp(std::net::TcpStream),
+    Tls(Box<DetachedTls>),
     Unix(std_unix::UnixStream),
 }
 
@@ -84,6 +86,7 @@ impl DetachedSocket {
     pub(crate) fn attach(self) -> io::Result<Socket> {
         Ok(match self {
             DetachedSocket::Tcp(socket) => Socket::Tcp(TcpStream::from_std(socket)?),
+            DetachedSocket::Tls(socket) => Socket::Tls(Box::new(socket.attach()?)),
             DetachedSocket::Unix(socket) => Socket::Unix(UnixStream::from_std(socket)?),
         })
     }
@@ -110,8 +113,26 @@ impl Socket {
     pub(crate) fn detach(self) -> io::Result<DetachedSocket> {
         Ok(match self {
             Socket::Tcp(socket) => DetachedSocket::Tcp(socket.into_std()?),
+            Socket::Tls(socket) => DetachedSocket::Tls(Box::new(socket.detach()?)),
             Socket::Unix(socket) => DetachedSocket::Unix(socket.into_std()?),
         })
+    }
+
+    /// The TCP socket, whatever lies over it.
+    pub(crate) fn as_tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Socket::Tcp(socket) => Some(socket),
+            Socket::Tls(socket) => Some(socket.socket()),
+            Socket::Unix(_) => None,
+        }
+    }
+
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Socket::Tcp(socket) => socket.write_all(bytes).await,
+            Socket::Tls(socket) => socket.send(bytes).await,
+            Socket::Unix(socket) => socket.write_all(bytes).await,
+        }
     }
 
     /// Writes `bytes` and passes a descriptor on with them. Unix sockets only.
@@ -136,6 +157,7 @@ impl Socket {
     ) -> io::Result<(usize, Option<OwnedFd>)> {
         let socket = match self {
             Socket::Tcp(socket) => return Ok((socket.read_buf(buffer).await?, None)),
+            Socket::Tls(socket) => return Ok((socket.receive(buffer).await?, None)),
             Socket::Unix(socket) => socket,
         };
         let received = socket.async_io(Interest::READABLE, || {
@@ -161,6 +183,10 @@ impl Socket {
                 let (read, write) = socket.into_split();
                 Ok((ReadHalf::Tcp(read), WriteHalf::Tcp(write)))
             }
+            (Socket::Tls(socket), _) => {
+                let (read, write) = socket.split()?;
+                Ok((ReadHalf::Tls(Box::new(read)), WriteHalf::Tls(Box::new(write))))
+            }
             (Socket::Unix(socket), None) => {
                 let (read, write) = socket.into_split();
                 Ok((ReadHalf::Unix(read), WriteHalf::Unix(write)))
@@ -174,51 +200,19 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Socket::Tcp(socket) => Pin::new(socket).poll_read(context, buffer),
-            Socket::Unix(socket) => Pin::new(socket).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Socket::Tcp(socket) => Pin::new(socket).poll_write(context, bytes),
-            Socket::Unix(socket) => Pin::new(socket).poll_write(context, bytes),
-        }
-    }
-
-    /// Sockets keep nothing back.
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Socket::Tcp(socket) => Pin::new(socket).poll_shutdown(context),
-            Socket::Unix(socket) => Pin::new(socket).poll_shutdown(context),
-        }
-    }
-}
-
 pub(crate) enum ReadHalf {
     Tcp(tcp::OwnedReadHalf),
+    Tls(Box<TlsReadHalf>),
     Unix(unix::OwnedReadHalf),
     Shared(SharedReadHalf),
 }
 
 impl ReadHalf {
-    /// Appends what has come to `buffer`, as far as its capacity goes; 0: the end.
+    /// Appends what has come to `buffer`, as far as its capacity goes (or as much as one read of encrypted bytes holds); 0: the end.
     pub(crate) async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         match self {
             ReadHalf::Tcp(socket) => socket.read_buf(buffer).await,
+            ReadHalf::Tls(half) => half.read(buffer).await,
             ReadHalf::Unix(socket) => socket.read_buf(buffer).await,
             ReadHalf::Shared(half) => half.read(buffer).await,
         }
@@ -227,6 +221,7 @@ impl ReadHalf {
 
 pub(crate) enum WriteHalf {
     Tcp(tcp::OwnedWriteHalf),
+    Tls(Box<TlsWriteHalf>),
     Unix(unix::OwnedWriteHalf),
     Shared(SharedWriteHalf),
 }
@@ -234,16 +229,21 @@ pub(crate) enum WriteHalf {
 impl WriteHalf {
     pub(crate) fn transporter(&self) -> Transporter {
         match self {
-            WriteHalf::Tcp(_) => Transporter::Tcp,
+            WriteHalf::Tcp(_) | WriteHalf::Tls(_) => Transporter::Tcp,
             WriteHalf::Unix(_) => Transporter::Unix,
             WriteHalf::Shared(_) => Transporter::SharedMemory,
         }
     }
 
-    /// Writes, past the reactor: from any thread, at once.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        matches!(self, WriteHalf::Tls(_))
+    }
+
+    /// Writes, past the reactor: from any thread, at once. What it does not take comes again with the next call.
     pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             WriteHalf::Tcp(socket) => SockRef::from(socket.as_ref()).send_with_flags(bytes, libc::MSG_NOSIGNAL),
+            WriteHalf::Tls(half) => half.send(bytes, |bytes| half.write(bytes)),
             WriteHalf::Unix(socket) => SockRef::from(socket.as_ref()).send_with_flags(bytes, libc::MSG_NOSIGNAL),
             WriteHalf::Shared(half) => half.send(bytes),
         }
@@ -253,6 +253,7 @@ impl WriteHalf {
     pub(crate) fn send_when_writable(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             WriteHalf::Tcp(socket) => socket.as_ref().try_io(Interest::WRITABLE, || self.send(bytes)),
+            WriteHalf::Tls(half) => half.socket().try_io(Interest::WRITABLE, || self.send(bytes)),
             WriteHalf::Unix(socket) => socket.as_ref().try_io(Interest::WRITABLE, || self.send(bytes)),
             WriteHalf::Shared(half) => half.send(bytes),
         }
@@ -262,6 +263,7 @@ impl WriteHalf {
         // What is wrong with the socket shows when it is written to.
         let _ = match self {
             WriteHalf::Tcp(socket) => socket.writable().await,
+            WriteHalf::Tls(half) => half.socket().writable().await,
             WriteHalf::Unix(socket) => socket.writable().await,
             WriteHalf::Shared(half) => {
                 half.writable().await;
@@ -275,6 +277,7 @@ impl WriteHalf {
         let both = std::net::Shutdown::Both;
         let _ = match self {
             WriteHalf::Tcp(socket) => SockRef::from(socket.as_ref()).shutdown(both),
+            WriteHalf::Tls(half) => SockRef::from(half.socket()).shutdown(both),
             WriteHalf::Unix(socket) => SockRef::from(socket.as_ref()).shutdown(both),
             WriteHalf::Shared(half) => half.shutdown(),
         };

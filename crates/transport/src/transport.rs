@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use shoal_types::NodeId;
 use tokio::sync::{mpsc, watch};
@@ -45,6 +45,8 @@ pub struct Transport {
     listener: Mutex<Option<TcpListener>>,
     workers: Vec<ArrivalQueue>,
     stopping: watch::Sender<bool>,
+    /// When the handler was last told of a stranger without a certificate.
+    pub(crate) untrusted_told: Mutex<Option<Instant>>,
     /// Peers of which the handler has something to hear that may have no link whose task would tell it.
     to_tell: mpsc::UnboundedSender<Arc<Peer>>,
     /// Until worker 0 has started.
@@ -88,6 +90,7 @@ impl Transport {
             listener: Mutex::new(None),
             workers: (0..options.workers).map(|_| worker()).collect(),
             stopping: watch::Sender::default(),
+            untrusted_told: Mutex::default(),
             to_tell,
             telling: Mutex::new(Some(telling)),
             options,
@@ -130,7 +133,10 @@ impl Transport {
         if worker == 0
             && let Some(listener) = lock(&self.listener).take()
         {
-            self.spawn(Arc::clone(self).accept(listener));
+            match self.options.tls {
+                None => self.spawn(Arc::clone(self).accept(listener)),
+                Some(_) => self.accept_on_thread(listener),
+            }
         }
     }
 

@@ -8,7 +8,7 @@
 //!   is asked whether it still runs. What everybody has confirmed is forgotten (`Partition::propose_forget`).
 //!
 //! All of this is for the caller to begin from time to time, for the partitions that it serves: only what was there the time before is
-//! seen to, since nearly everything settles by itself. Each step may be repeated, and may stop anywhere.
+//! seen to, since nearly everything settles by itself as long as its coordinator is reached. Each step may be repeated, and may stop anywhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -63,8 +63,13 @@ impl Resolver {
         self.active.intersection(&before).copied().collect()
     }
 
-    /// Prepared transactions whose homes are to be asked.
-    pub fn in_doubt<P: Deref<Target = Partition>>(&mut self, partitions: impl Iterator<Item = P>) -> Vec<InDoubt> {
+    /// Prepared transactions whose homes are to be asked: at once where the coordinator's node is none of those that are reached, as it
+    /// tells nobody of its decision.
+    pub fn in_doubt<P: Deref<Target = Partition>>(
+        &mut self,
+        partitions: impl Iterator<Item = P>,
+        is_reached: impl Fn(NodeId) -> bool,
+    ) -> Vec<InDoubt> {
         let mut found = BTreeSet::new();
         for partition in partitions {
             let id = partition.config().id;
@@ -72,7 +77,8 @@ impl Resolver {
             found.extend(in_doubt.map(|(transaction, home)| InDoubt { partition: id, transaction, home }));
         }
         let before = std::mem::replace(&mut self.in_doubt, found);
-        self.in_doubt.intersection(&before).copied().collect()
+        let is_due = |one: &&InDoubt| before.contains(one) || !is_reached(one.transaction.node());
+        self.in_doubt.iter().filter(is_due).copied().collect()
     }
 
     /// Decisions that participants are to be told again.
@@ -116,8 +122,13 @@ pub fn decision_learnt(outcome: HomeOutcome) -> Option<Decision> {
 mod tests {
     use std::sync::Arc;
 
-    use shoal_partition::{CommitToken, MemoryBudget, PartitionConfig};
-    use shoal_types::Timestamp;
+    use shoal_partition::{CommitToken, MemoryBudget, PartitionConfig, Step, WaitToken};
+    use shoal_types::row::RowLayout;
+    use shoal_types::schema::TableOptions;
+    use shoal_types::{
+        BaseType, Collation, Column, Index, IndexId, IndexMethod, SqlType, TableId, TableSchema, TimeZone,
+        Timestamp, Value,
+    };
 
     use super::*;
     use crate::{End, PartHere, propose_end};
@@ -145,6 +156,43 @@ mod tests {
         partition.rollback(TRANSACTION);
         assert_eq!(orphans(&partition), []);
         assert_eq!(by_coordinator([TRANSACTION]).into_keys().collect::<Vec<_>>(), [NodeId(2)]);
+    }
+
+    /// Everybody who read what such a transaction had written once waited for a quarter of a second more.
+    #[test]
+    fn what_a_node_has_prepared_that_is_not_reached_is_asked_about_at_once() {
+        let mut partition = partition();
+        let column = Column::new("id", SqlType::new(BaseType::Int));
+        let schema = TableSchema {
+            id: TableId(1),
+            version: 1,
+            database: "d".into(),
+            name: "t".into(),
+            columns: vec![Column { nullable: false, ..column }],
+            indexes: vec![Index::new(IndexId(0), "PRIMARY", &[0], true, IndexMethod::BTree)],
+            partition_columns: vec![0],
+            options: TableOptions::new("NDB", Collation::default()),
+        };
+        let mut row = Vec::new();
+        RowLayout::new(vec![SqlType::new(BaseType::Int)])
+            .encode(&[Value::Int(1)], &TimeZone::UTC, &mut row)
+            .unwrap();
+        partition.create_fragment(Arc::new(schema), CommitToken(0)).unwrap();
+        let number = partition.outputs().number;
+        partition.persisted(number).unwrap();
+        partition.join(TRANSACTION).unwrap();
+        assert!(matches!(partition.insert(TRANSACTION, TableId(1), &row, WaitToken(0)), Ok(Step::Ready(_))));
+        partition.propose_prepare(TRANSACTION, PartitionId(1), Timestamp(1 << 20), 1, CommitToken(1)).unwrap();
+        let number = partition.outputs().number;
+        partition.persisted(number).unwrap();
+        let expected = InDoubt { partition: PartitionId(0), transaction: TRANSACTION, home: PartitionId(1) };
+        let mut resolver = Resolver::default();
+        assert_eq!(resolver.in_doubt(std::iter::once(&partition), |_| true), []);
+        assert_eq!(resolver.in_doubt(std::iter::once(&partition), |_| true), [expected]);
+        assert_eq!(
+            Resolver::default().in_doubt(std::iter::once(&partition), |node| node != NodeId(2)),
+            [expected]
+        );
     }
 
     #[test]

@@ -15,11 +15,15 @@ use crate::serve::Server;
 const PULSE_EVERY: Duration = Duration::from_millis(100);
 /// What is in doubt at one look and at the next is asked for.
 const RESOLVE_EVERY: Duration = Duration::from_millis(250);
+/// The same after a loss.
+const RESOLVE_EVERY_AFTER_LOSS: Duration = Duration::from_millis(25);
 /// The locks of a transaction that its coordinator has ended without this node's knowledge are held for as long as two looks are apart.
 const ORPHANS_EVERY: Duration = Duration::from_secs(2);
-/// What tells of an end may have been on a link that broke: for a while after that the looks follow closely on each other.
+/// The same after a loss.
 const ORPHANS_EVERY_AFTER_LOSS: Duration = Duration::from_millis(100);
-const LOSS_LASTS: Duration = Duration::from_secs(1);
+/// What tells of an end may have been on a link that broke, and the node behind it be gone: for a while after that the looks follow closely on
+/// each other.
+const LOSS_LASTS: Duration = Duration::from_secs(2);
 /// While somebody waits for a lock, the nodes are asked so often who waits for whom.
 const DEADLOCKS_EVERY: Duration = Duration::from_millis(25);
 
@@ -54,39 +58,50 @@ pub fn serve_cluster(node: &Arc<Node>) {
             break_cycles_between_nodes(server.node()).await
         })
     });
-    cluster
-        .spawn(move || every(RESOLVE_EVERY, RESOLVE_EVERY * 5, resolving, async |server| server.resolve().await));
     cluster.spawn(move || {
-        let mut looks = OrphanLooks::new(Instant::now());
+        let mut looks = Looks::new(RESOLVE_EVERY, Instant::now());
+        every(RESOLVE_EVERY_AFTER_LOSS, RESOLVE_EVERY * 5, resolving, async move |server| {
+            if looks.are_due(links_lost(server), Instant::now()) {
+                server.resolve().await;
+            }
+        })
+    });
+    cluster.spawn(move || {
+        let mut looks = Looks::new(ORPHANS_EVERY, Instant::now());
         every(ORPHANS_EVERY_AFTER_LOSS, ORPHANS_EVERY * 5, orphans, async move |server| {
-            let links_lost = server.node().cluster().map_or(0, |cluster| cluster.links_lost());
-            if looks.is_due(links_lost, Instant::now()) {
+            if looks.are_due(links_lost(server), Instant::now()) {
                 server.end_orphans().await;
             }
         })
     });
 }
 
-/// When to look for transactions whose coordinators are gone.
-struct OrphanLooks {
+fn links_lost(server: &Server) -> u64 {
+    server.node().cluster().map_or(0, |cluster| cluster.links_lost())
+}
+
+/// When to look for what transactions have left behind whose coordinators are gone.
+struct Looks {
+    period: Duration,
     links_lost: u64,
     loss_ends: Instant,
     next: Instant,
 }
 
-impl OrphanLooks {
-    fn new(now: Instant) -> OrphanLooks {
-        OrphanLooks { links_lost: 0, loss_ends: now, next: now }
+impl Looks {
+    /// `period`: without a loss.
+    fn new(period: Duration, now: Instant) -> Looks {
+        Looks { period, links_lost: 0, loss_ends: now, next: now }
     }
 
     /// `links_lost`: how many links to other nodes have ended so far.
-    fn is_due(&mut self, links_lost: u64, now: Instant) -> bool {
+    fn are_due(&mut self, links_lost: u64, now: Instant) -> bool {
         if std::mem::replace(&mut self.links_lost, links_lost) != links_lost {
             self.loss_ends = now + LOSS_LASTS;
         }
         let is_due = now >= self.next || now < self.loss_ends;
         if is_due {
-            self.next = now + ORPHANS_EVERY;
+            self.next = now + self.period;
         }
         is_due
     }
@@ -125,16 +140,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orphans_are_looked_for_more_often_for_a_while_after_a_link_has_ended() {
+    fn looks_follow_closely_on_each_other_for_a_while_after_a_link_has_ended() {
         let begin = Instant::now();
-        let mut looks = OrphanLooks::new(begin);
+        let mut looks = Looks::new(Duration::from_secs(2), begin);
         let mut times = |links_lost: u64, from_ms: u64, to_ms: u64| {
             let ticks = (from_ms..to_ms).step_by(100).map(|ms| begin + Duration::from_millis(ms));
-            ticks.filter(|&now| looks.is_due(links_lost, now)).count()
+            ticks.filter(|&now| looks.are_due(links_lost, now)).count()
         };
         assert_eq!(times(0, 0, 4000), 2);
-        assert_eq!(times(1, 4000, 5000), 10);
-        assert_eq!(times(1, 5000, 9000), 2);
-        assert_eq!(times(3, 9000, 11_000), 10);
+        assert_eq!(times(1, 4000, 6000), 20);
+        assert_eq!(times(1, 6000, 10_000), 2);
+        assert_eq!(times(3, 10_000, 13_000), 20);
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use shoal_tls::Identity;
 use shoal_types::NodeId;
 
 use crate::base::clock::wall_micros;
@@ -32,6 +33,8 @@ pub(crate) struct EventLog {
     witness_terms: Mutex<HashMap<u32, u64>>,
     /// Why nodes were refused, so that one that tries again and again is told of once.
     refusals: Mutex<HashMap<NodeId, String>>,
+    /// The newest of those who came without a certificate.
+    untrusted: Mutex<Option<String>>,
     /// Bits of the severities that management nodes write and show.
     filter: AtomicU32,
 }
@@ -76,6 +79,7 @@ impl EventLog {
             inner: Mutex::default(),
             witness_terms: Mutex::default(),
             refusals: Mutex::default(),
+            untrusted: Mutex::default(),
             filter: AtomicU32::new(FILTER_DEFAULT),
         }
     }
@@ -181,8 +185,19 @@ impl EventLog {
         self.log(Severity::Warning, "connection", &format!("{who} was refused: {reason}"));
     }
 
+    /// Somebody has come without a certificate of the cluster. What it claims to be is not proven.
+    pub(crate) fn note_untrusted(&self, claimed: Option<Identity>, reason: &str) {
+        let who = claimed.map_or_else(|| "a stranger".to_owned(), |identity| identity.to_string());
+        let text = format!("What says that it is {who} was refused: {reason}");
+        // Told once, like other refusals, until something else is refused.
+        if lock(&self.untrusted).replace(text.clone()).as_ref() != Some(&text) {
+            self.log(Severity::Warning, "connection", &text);
+        }
+    }
+
     pub(crate) fn forget_refusal(&self, node: NodeId) {
         lock(&self.refusals).remove(&node);
+        *lock(&self.untrusted) = None;
     }
 
     /// A witness that was elected tells it once a term.

@@ -2,9 +2,11 @@
 //!
 //! All of it follows from the configuration and never changes while the cluster lives.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_partition::Timing;
+use shoal_tls::NodeTls;
 use shoal_transport::Transporter;
 use shoal_types::{NodeId, PartitionId, Result};
 
@@ -77,6 +79,15 @@ impl Placement {
     }
 }
 
+/// TLS between nodes.
+#[derive(Clone, Debug, Default)]
+pub struct TlsOptions {
+    /// This node's certificate.
+    pub own: Option<Arc<NodeTls>>,
+    /// Nodes that have no links through a network without it.
+    pub required_by: Vec<NodeId>,
+}
+
 /// What a node of a cluster is told.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
@@ -100,6 +111,8 @@ pub struct ClusterOptions {
     pub unsent_bytes_max: Option<usize>,
     /// The best way to nodes of the same host.
     pub transporter: Transporter,
+    /// Of links through a network.
+    pub tls: TlsOptions,
 }
 
 /// How long the replicas of nodes wait that show each other signs of life every `heartbeat_ms`. Leaders speak twice as often: leases,

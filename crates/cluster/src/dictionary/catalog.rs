@@ -65,8 +65,61 @@ pub struct User {
     pub connections_max: u32,
     /// MAX_CONNECTIONS_PER_HOUR.
     pub connects_per_hour_max: u32,
+    /// MAX_QUERIES_PER_HOUR.
+    pub statements_per_hour_max: u32,
+    /// MAX_UPDATES_PER_HOUR.
+    pub updates_per_hour_max: u32,
     /// (database or empty for all, table or empty for all, privilege bits), see the SQL layer.
     pub grants: Vec<(String, String, u64)>,
+    /// Privileges on columns, beside those on their tables.
+    pub column_grants: Vec<ColumnGrant>,
+    /// In the order of their names.
+    pub roles: Vec<GrantedRole>,
+    /// Roles (user, host) that sessions begin with, in the order of their names.
+    pub default_roles: Vec<(String, String)>,
+    /// When the password must change, and to what.
+    pub password: PasswordRules,
+}
+
+/// When an account's password must change, and to what. `None`: as the variable of the same name says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PasswordRules {
+    /// PASSWORD EXPIRE: it must be changed before anything else is done.
+    pub is_expired: bool,
+    /// Seconds since 1970 when it was given; 0: before that was kept.
+    pub changed_s: u64,
+    /// PASSWORD EXPIRE INTERVAL; 0: NEVER.
+    pub lifetime_days: Option<u32>,
+    /// PASSWORD HISTORY: how many passwords before are not good any more.
+    pub history: Option<u32>,
+    /// PASSWORD REUSE INTERVAL: how long passwords before are not.
+    pub reuse_days: Option<u32>,
+    /// PASSWORD REQUIRE CURRENT: whoever changes it names the one before.
+    pub requires_current: Option<bool>,
+    /// Passwords that may not come again, with this one, newest first: when they were given (as `changed_s`), and as the plugin keeps them.
+    pub former: Vec<(u64, Vec<u8>)>,
+}
+
+/// What an account may do with a column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnGrant {
+    /// Without patterns.
+    pub database: String,
+    /// Without patterns.
+    pub table: String,
+    /// In the case in which it was granted.
+    pub column: String,
+    /// Privilege bits, see the SQL layer.
+    pub privileges: u64,
+}
+
+/// A role that an account has been given. Roles are accounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantedRole {
+    /// Name and host.
+    pub role: (String, String),
+    /// WITH ADMIN OPTION: the account may grant it to others.
+    pub with_admin: bool,
 }
 
 /// What an account insists on before its clients are let in: REQUIRE.

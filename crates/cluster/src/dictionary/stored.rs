@@ -13,7 +13,9 @@
 use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
-use crate::dictionary::catalog::{Catalog, Change, Hold, Lockout, TlsRequirement, User};
+use crate::dictionary::catalog::{
+    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, TlsRequirement, User,
+};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct StoredMap {
@@ -44,8 +46,8 @@ enum ChangeKind {
     PutTable(Vec<u8>),
     #[prost(uint32, tag = "4")]
     DropTable(u32),
-    #[prost(message, tag = "5")]
-    PutUser(StoredUser),
+    #[prost(message, boxed, tag = "5")]
+    PutUser(Box<StoredUser>),
     #[prost(message, tag = "6")]
     DropUser(StoredUserName),
     #[prost(message, tag = "7")]
@@ -108,6 +110,66 @@ struct StoredUser {
     connections_max: u32,
     #[prost(uint32, tag = "12")]
     connects_per_hour_max: u32,
+    #[prost(message, repeated, tag = "13")]
+    roles: Vec<StoredRole>,
+    #[prost(message, repeated, tag = "14")]
+    default_roles: Vec<StoredUserName>,
+    #[prost(message, optional, tag = "15")]
+    password: Option<StoredPasswordRules>,
+    #[prost(uint32, tag = "16")]
+    statements_per_hour_max: u32,
+    #[prost(uint32, tag = "17")]
+    updates_per_hour_max: u32,
+    #[prost(message, repeated, tag = "18")]
+    column_grants: Vec<StoredColumnGrant>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredColumnGrant {
+    #[prost(string, tag = "1")]
+    database: String,
+    #[prost(string, tag = "2")]
+    table: String,
+    #[prost(string, tag = "3")]
+    column: String,
+    #[prost(uint64, tag = "4")]
+    privileges: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredPasswordRules {
+    #[prost(bool, tag = "1")]
+    is_expired: bool,
+    #[prost(uint64, tag = "2")]
+    changed_s: u64,
+    #[prost(uint32, optional, tag = "3")]
+    lifetime_days: Option<u32>,
+    #[prost(uint32, optional, tag = "4")]
+    history: Option<u32>,
+    #[prost(uint32, optional, tag = "5")]
+    reuse_days: Option<u32>,
+    #[prost(bool, optional, tag = "6")]
+    requires_current: Option<bool>,
+    #[prost(message, repeated, tag = "7")]
+    former: Vec<StoredFormerPassword>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredFormerPassword {
+    #[prost(uint64, tag = "1")]
+    given_s: u64,
+    #[prost(bytes, tag = "2")]
+    authentication_string: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredRole {
+    #[prost(string, tag = "1")]
+    user: String,
+    #[prost(string, tag = "2")]
+    host: String,
+    #[prost(bool, tag = "3")]
+    with_admin: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -212,7 +274,7 @@ fn store_change(change: &Change) -> StoredChange {
             ChangeKind::HoldTable(StoredHold { table: id.0, node: hold.node.0, token: hold.token })
         }
         Change::FreeTable(id) => ChangeKind::FreeTable(id.0),
-        Change::PutUser(user) => ChangeKind::PutUser(store_user(user)),
+        Change::PutUser(user) => ChangeKind::PutUser(Box::new(store_user(user))),
         Change::DropUser { user, host } => {
             ChangeKind::DropUser(StoredUserName { user: user.clone(), host: host.clone() })
         }
@@ -236,7 +298,7 @@ fn read_change(kind: ChangeKind) -> Result<Change> {
             Change::HoldTable(TableId(held.table), Hold { node: NodeId(held.node), token: held.token })
         }
         ChangeKind::FreeTable(id) => Change::FreeTable(TableId(id)),
-        ChangeKind::PutUser(user) => Change::PutUser(read_user(user)),
+        ChangeKind::PutUser(user) => Change::PutUser(read_user(*user)),
         ChangeKind::DropUser(name) => Change::DropUser { user: name.user, host: name.host },
         ChangeKind::PutVariable(variable) => Change::PutVariable { name: variable.name, value: variable.value },
     })
@@ -263,6 +325,12 @@ fn store_user(user: &User) -> StoredUser {
         }),
         connections_max: user.connections_max,
         connects_per_hour_max: user.connects_per_hour_max,
+        statements_per_hour_max: user.statements_per_hour_max,
+        updates_per_hour_max: user.updates_per_hour_max,
+        roles: user.roles.iter().map(store_role).collect(),
+        column_grants: user.column_grants.iter().map(store_column_grant).collect(),
+        default_roles: user.default_roles.iter().map(store_user_name).collect(),
+        password: (user.password != PasswordRules::default()).then(|| store_password_rules(&user.password)),
         certificate: match &user.tls {
             TlsRequirement::None | TlsRequirement::Any => None,
             TlsRequirement::X509 => Some(StoredCertificateRequirement::default()),
@@ -273,6 +341,61 @@ fn store_user(user: &User) -> StoredUser {
             }),
         },
     }
+}
+
+fn store_role(granted: &GrantedRole) -> StoredRole {
+    let (user, host) = granted.role.clone();
+    StoredRole { user, host, with_admin: granted.with_admin }
+}
+
+fn store_password_rules(rules: &PasswordRules) -> StoredPasswordRules {
+    let PasswordRules { is_expired, changed_s, lifetime_days, history, reuse_days, requires_current, former } =
+        rules;
+    let store = |(given_s, hash): &(u64, Vec<u8>)| StoredFormerPassword {
+        given_s: *given_s,
+        authentication_string: hash.clone(),
+    };
+    StoredPasswordRules {
+        is_expired: *is_expired,
+        changed_s: *changed_s,
+        lifetime_days: *lifetime_days,
+        history: *history,
+        reuse_days: *reuse_days,
+        requires_current: *requires_current,
+        former: former.iter().map(store).collect(),
+    }
+}
+
+fn read_password_rules(stored: StoredPasswordRules) -> PasswordRules {
+    let StoredPasswordRules {
+        is_expired,
+        changed_s,
+        lifetime_days,
+        history,
+        reuse_days,
+        requires_current,
+        former,
+    } = stored;
+    let former = former.into_iter().map(|one| (one.given_s, one.authentication_string)).collect();
+    PasswordRules { is_expired, changed_s, lifetime_days, history, reuse_days, requires_current, former }
+}
+
+fn store_column_grant(grant: &ColumnGrant) -> StoredColumnGrant {
+    let ColumnGrant { database, table, column, privileges } = grant.clone();
+    StoredColumnGrant { database, table, column, privileges }
+}
+
+fn read_column_grant(stored: StoredColumnGrant) -> ColumnGrant {
+    let StoredColumnGrant { database, table, column, privileges } = stored;
+    ColumnGrant { database, table, column, privileges }
+}
+
+fn read_role(stored: StoredRole) -> GrantedRole {
+    GrantedRole { role: (stored.user, stored.host), with_admin: stored.with_admin }
+}
+
+fn store_user_name((user, host): &(String, String)) -> StoredUserName {
+    StoredUserName { user: user.clone(), host: host.clone() }
 }
 
 fn read_user(user: StoredUser) -> User {
@@ -298,7 +421,13 @@ fn read_user(user: StoredUser) -> User {
         }),
         connections_max: user.connections_max,
         connects_per_hour_max: user.connects_per_hour_max,
+        statements_per_hour_max: user.statements_per_hour_max,
+        updates_per_hour_max: user.updates_per_hour_max,
         grants: user.grants.into_iter().map(|grant| (grant.database, grant.table, grant.privileges)).collect(),
+        roles: user.roles.into_iter().map(read_role).collect(),
+        column_grants: user.column_grants.into_iter().map(read_column_grant).collect(),
+        default_roles: user.default_roles.into_iter().map(|name| (name.user, name.host)).collect(),
+        password: user.password.map(read_password_rules).unwrap_or_default(),
     }
 }
 
@@ -406,6 +535,25 @@ mod tests {
                 lockout: Lockout { attempts: 3, days: None, unlocks: 2 },
                 connections_max: 5,
                 connects_per_hour_max: 6,
+                statements_per_hour_max: 7,
+                updates_per_hour_max: 8,
+                column_grants: vec![ColumnGrant {
+                    database: "d".into(),
+                    table: "t".into(),
+                    column: "c".into(),
+                    privileges: 5,
+                }],
+                roles: vec![GrantedRole { role: ("r".into(), "h".into()), with_admin: true }],
+                default_roles: vec![("r".into(), "h".into())],
+                password: PasswordRules {
+                    is_expired: true,
+                    changed_s: 7,
+                    lifetime_days: Some(0),
+                    history: Some(2),
+                    reuse_days: None,
+                    requires_current: Some(false),
+                    former: vec![(7, vec![1]), (6, vec![2])],
+                },
                 ..user.clone()
             }),
             Change::PutUser(User { tls: TlsRequirement::Any, ..user.clone() }),

@@ -1,8 +1,10 @@
 //! The other end of management commands: a connection that sends lines and gets text or JSON back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
+use shoal_tls::NodeTls;
 use shoal_transport::{CLIENT, Client, ClientError, Hello};
 
 use super::command::Command;
@@ -32,16 +34,16 @@ pub struct ManagementClient {
 }
 
 impl ManagementClient {
-    /// Connects to the first of these addresses that answers.
+    /// Connects to the first of these addresses that answers: through TLS if `tls` is given, or not at all.
     ///
     /// # Errors
     /// A sentence for each of them.
-    pub fn connect(addresses: &[String]) -> Result<ManagementClient, String> {
+    pub fn connect(addresses: &[String], tls: Option<&Arc<NodeTls>>) -> Result<ManagementClient, String> {
         // The name of the cluster is for nodes to check.
         let me = Hello { node: CLIENT, lanes: 1, ..Hello::default() };
         let mut failures = Vec::new();
         for address in addresses {
-            match Client::connect(address, &me, CONNECT_TIMEOUT) {
+            match Client::connect_with(address, &me, CONNECT_TIMEOUT, tls.map(Arc::as_ref)) {
                 Ok(client) => return Ok(ManagementClient { client, address: address.clone() }),
                 Err(error) => failures.push(error.to_string()),
             }

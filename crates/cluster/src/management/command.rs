@@ -43,6 +43,8 @@ pub enum Command {
     },
     /// `id` REPORT MEMORY.
     ReportMemory(Targets),
+    /// TLS INFO: which links of the management node are encrypted.
+    TlsInfo,
     /// The newest lines of the cluster log.
     Log(usize),
     /// CLUSTERLOG ON, OFF, TOGGLE and INFO.
@@ -121,6 +123,11 @@ const COMMANDS: &[Described] = &[
                INFO, WARNING, ERROR, CRITICAL, ALERT.",
     },
     Described {
+        name: "TLS INFO",
+        usage: "TLS INFO",
+        what: "The certificate of the management node that answers, and which of its links to other nodes have TLS.",
+    },
+    Described {
         name: "ENTER SINGLE USER MODE",
         usage: "ENTER SINGLE USER MODE <id>",
         what: "Only the node with this id serves statements on tables from now on.",
@@ -150,7 +157,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("DROP", "node groups follow from config.ini and cannot be dropped"),
     ("ABORT", "this version makes no backups"),
     ("NODELOG", "node logs have no switches; CLUSTERLOG has"),
-    ("TLS", "links between nodes are not encrypted in this version"),
     ("PURGE", "there are no stale sessions: a node that is gone holds nothing"),
     ("DUMP", "there is nothing like DUMP; STATUS, REPORT MEMORY and information_schema tell"),
     ("PROMPT", "the prompt is fixed"),
@@ -191,6 +197,10 @@ impl Command {
             (name, Some(_)) if find(name).is_some() => {
                 Err(format!("{name} is not for single nodes; write it without ids"))
             }
+            ("TLS", None) => match arguments.split_first() {
+                Some((what, rest)) if what.eq_ignore_ascii_case("INFO") => bare(rest, Command::TlsInfo),
+                _ => Err("TLS what? There is TLS INFO".into()),
+            },
             ("SHOW", None) => bare(arguments, Command::Show),
             ("SHUTDOWN", None) => bare(arguments, Command::Shutdown),
             ("ENTER" | "EXIT", None) if !arguments.is_empty() => single_user(first, arguments),
@@ -228,7 +238,10 @@ impl Command {
 
     /// It changes nothing.
     pub fn only_looks(&self) -> bool {
-        matches!(self, Command::Show | Command::Status(_) | Command::ReportMemory(_) | Command::Log(_))
+        matches!(
+            self,
+            Command::Show | Command::Status(_) | Command::ReportMemory(_) | Command::Log(_) | Command::TlsInfo
+        )
     }
 
     /// It may take as long as nodes take to stop and to catch up.
@@ -405,6 +418,7 @@ mod tests {
         assert_eq!(parsed("help stop"), Command::Help(Some("STOP".into())));
         assert_eq!(parsed("clusterlog"), Command::Log(LINES_SHOWN));
         assert_eq!(parsed("clusterlog 7"), Command::Log(7));
+        assert_eq!(parsed("tls info"), Command::TlsInfo);
         let off = LogFilter::Off(vec![Severity::Info, Severity::Debug]);
         assert_eq!(parsed("clusterlog off info debug"), Command::LogFilter(off));
         assert_eq!(parsed("connect host:1186"), Command::Connect(Some("host:1186".into())));
@@ -434,6 +448,7 @@ mod tests {
             ("enter single user mode", "with the id"),
             ("exit single", "EXIT SINGLE USER MODE"),
             ("all report", "REPORT MEMORY"),
+            ("tls", "TLS INFO"),
             ("1 clusterlog info=4", "filter by severity"),
         ] {
             let error = refused(line);

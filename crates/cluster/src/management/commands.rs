@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use shoal_transport::{CLIENT, Transporter};
 use shoal_types::{Error, NodeId, Result};
 
 use super::command::{Command, Targets};
@@ -60,6 +61,7 @@ impl Management {
             Command::EnterSingleUser(id) => self.enter_single_user(cluster, id).await,
             Command::ExitSingleUser => self.exit_single_user().await,
             Command::Log(lines) => Ok(self.show_log(lines)),
+            Command::TlsInfo => Ok(tls_info(cluster)),
             Command::LogFilter(filter) => self.filter_log(cluster, &filter).await,
             Command::Help(topic) => {
                 let text = Command::help(topic.as_deref()).map_err(Error::unknown)?;
@@ -101,6 +103,29 @@ impl Management {
         };
         Answer { json: json!({ "events": events.iter().map(event_json).collect::<Vec<_>>() }), text }
     }
+}
+
+/// What this node's links to others go through.
+fn tls_info(cluster: &Membership) -> Answer {
+    let own = cluster.options.tls.own.as_ref();
+    let certificate = own.map(|tls| tls.certificate_file().display().to_string());
+    let mut text = match &certificate {
+        Some(file) => format!("Certificate of node {}: {file}\n", cluster.options.me),
+        None => format!("Node {} has no certificate\n", cluster.options.me),
+    };
+    let states = cluster.transport().map_or(Vec::new(), |transport| transport.peer_states());
+    let mut links = Vec::new();
+    for state in states.iter().filter(|state| state.node != CLIENT) {
+        let through = match state.transporter {
+            None => "not connected",
+            Some(Transporter::Tcp) if state.is_encrypted => "TLS 1.3",
+            Some(Transporter::Tcp) => "TCP, in clear",
+            Some(Transporter::Unix | Transporter::SharedMemory) => "within the host, in clear",
+        };
+        text.push_str(&format!("Node {}: {through}\n", state.node));
+        links.push(json!({ "node": state.node.0, "through": through, "tls": state.is_encrypted }));
+    }
+    Answer { json: json!({ "certificate": certificate, "links": links }), text }
 }
 
 /// A native client's place that nobody has taken: no node that `ALL` means.

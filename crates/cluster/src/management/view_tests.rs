@@ -28,6 +28,7 @@ pub(super) fn options() -> ClusterOptions {
         lanes: 1,
         unsent_bytes_max: None,
         transporter: shoal_transport::Transporter::default(),
+        tls: Default::default(),
     }
 }
 

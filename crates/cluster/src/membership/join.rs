@@ -5,13 +5,15 @@
 //! role) and that no process uses. An id that was handed out is not handed out again before its process had the time to connect;
 //! as nodes count apart from each other, they begin to look at different places.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prost::Message;
+use shoal_tls::NodeTls;
 use shoal_transport::{CLIENT, Client, ClientError, Hello, Transporter};
 use shoal_types::{Error, ErrorCode, NodeId, Result};
 
-use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles, timing};
+use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles, TlsOptions, timing};
 use crate::base::wait::lock;
 use crate::membership::frames::FRAME_SERVICE;
 use crate::membership::messages::{Ask, ClusterDescription, Member, PlacedPartition, Service, ServiceReply};
@@ -72,7 +74,7 @@ fn membership(cluster: &Membership, node: NodeId) -> ClusterDescription {
 }
 
 impl ClusterDescription {
-    fn into_options(self, lanes: u16, transporter: Transporter) -> Result<ClusterOptions> {
+    fn into_options(self, asked: &JoinOptions) -> Result<ClusterOptions> {
         let unreadable = || Error::unknown("the node tells of a cluster that this version does not understand");
         let entry = |member: Member| NodeEntry {
             id: NodeId(member.node),
@@ -91,13 +93,29 @@ impl ClusterDescription {
             config_hash: self.config_hash,
             timing: timing(self.heartbeat_ms, self.election_ms).map_err(|_| unreadable())?,
             heartbeat: Duration::from_millis(self.heartbeat_ms),
-            lanes: lanes.clamp(1, shoal_transport::LANES_MAX),
+            lanes: asked.lanes.clamp(1, shoal_transport::LANES_MAX),
             unsent_bytes_max: None,
-            transporter,
+            transporter: asked.transporter,
+            // A client with a certificate talks to nobody without.
+            tls: TlsOptions {
+                own: asked.tls.clone(),
+                required_by: asked.tls.iter().map(|_| NodeId(self.node)).collect(),
+            },
         };
         let is_whole = options.node(options.me).is_some() && !options.placements.is_empty();
         if is_whole { Ok(options) } else { Err(unreadable()) }
     }
+}
+
+/// How a process wants to take part.
+#[derive(Clone, Debug, Default)]
+pub struct JoinOptions {
+    /// Links to each node.
+    pub lanes: u16,
+    /// The best way to nodes of the same host.
+    pub transporter: Transporter,
+    /// The client's certificate. With it, nothing is said to anybody without TLS, but within this host.
+    pub tls: Option<Arc<NodeTls>>,
 }
 
 /// Why a process has no place.
@@ -116,12 +134,12 @@ pub enum JoinError {
 ///
 /// # Errors
 /// See [`JoinError`].
-pub fn join(addresses: &[String], lanes: u16, transporter: Transporter) -> Result<ClusterOptions, JoinError> {
+pub fn join(addresses: &[String], options: &JoinOptions) -> Result<ClusterOptions, JoinError> {
     let me = Hello { node: CLIENT, lanes: 1, ..Hello::default() };
     let mut failures = Vec::new();
     for address in addresses {
-        match ask_to_join(address, &me) {
-            Ok(reply) => return read_membership(address, &reply, lanes, transporter).map_err(JoinError::Refused),
+        match ask_to_join(address, &me, options.tls.as_deref()) {
+            Ok(reply) => return read_membership(address, &reply, options).map_err(JoinError::Refused),
             Err(error) => failures.push(error.to_string()),
         }
     }
@@ -131,14 +149,14 @@ pub fn join(addresses: &[String], lanes: u16, transporter: Transporter) -> Resul
     }))
 }
 
-fn read_membership(address: &str, reply: &[u8], lanes: u16, transporter: Transporter) -> Result<ClusterOptions> {
+fn read_membership(address: &str, reply: &[u8], options: &JoinOptions) -> Result<ClusterOptions> {
     let unreadable = || Error::unknown(format!("{address} answers in a way this version does not know"));
     let reply = ServiceReply::decode(reply).map_err(|_| unreadable())?.into_result()?;
-    reply.membership.ok_or_else(unreadable)?.into_options(lanes, transporter)
+    reply.membership.ok_or_else(unreadable)?.into_options(options)
 }
 
-fn ask_to_join(address: &str, me: &Hello) -> Result<Vec<u8>, ClientError> {
-    let mut client = Client::connect(address, me, CONNECT_TIMEOUT)?;
+fn ask_to_join(address: &str, me: &Hello, tls: Option<&NodeTls>) -> Result<Vec<u8>, ClientError> {
+    let mut client = Client::connect_with(address, me, CONNECT_TIMEOUT, tls)?;
     let service = Service { ask: Some(Ask::Join(true)) };
     Ok(client.call(FRAME_SERVICE, &service.encode_to_vec(), REPLY_TIMEOUT)?.payload)
 }
@@ -151,12 +169,13 @@ mod tests {
     fn a_membership_is_the_configuration_with_another_node_in_it() {
         let cluster = crate::membership::links::tests::cluster();
         let told = membership(&cluster, NodeId(2));
-        let options = told.into_options(3, Transporter::Tcp).unwrap();
+        let asked = JoinOptions { lanes: 3, transporter: Transporter::Tcp, tls: None };
+        let options = told.into_options(&asked).unwrap();
         assert_eq!((options.me, options.lanes, options.name.as_str()), (NodeId(2), 3, "reef"));
         assert_eq!(options.placements, cluster.options.placements);
         assert_eq!(options.timing.election_ms(), cluster.options.timing.election_ms());
         let strange = ClusterDescription { node: 9, ..membership(&cluster, NodeId(2)) };
-        assert!(strange.into_options(1, Transporter::Tcp).is_err());
+        assert!(strange.into_options(&JoinOptions::default()).is_err());
     }
 
     #[test]

@@ -216,6 +216,7 @@ pub(crate) mod tests {
             lanes: 1,
             unsent_bytes_max: None,
             transporter: shoal_transport::Transporter::default(),
+            tls: Default::default(),
         }
     }
 

@@ -28,6 +28,15 @@ impl Node {
         self.keeper.start(move |keeper| work(keeper, &node))
     }
 
+    /// One that was replaced is taken; one that ends soon is told of.
+    fn look_after_certificate(&self) {
+        let tls = self.cluster().and_then(|cluster| cluster.options.tls.own.as_ref());
+        if let Some(warning) = tls.and_then(|tls| tls.warning()) {
+            eprintln!("{warning}");
+            self.log_event_as(Severity::Warning, "connection", &warning);
+        }
+    }
+
     fn wants_checkpoint(&self) -> bool {
         let grown = self.log().end_lsn().bytes_since(self.checkpointed_lsn());
         grown >= self.options().checkpoint_log_bytes.max(self.memory_budget().used_bytes() / DATA_SHARE)
@@ -57,6 +66,7 @@ fn work(keeper: &Keeper, node: &Weak<Node>) {
         if measured.elapsed() >= MEASURE_INTERVAL {
             measured = Instant::now();
             in_use = node.measure_memory(in_use);
+            node.look_after_certificate();
         }
         if node.wants_checkpoint()
             && Instant::now() >= not_before

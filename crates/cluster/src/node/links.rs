@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use shoal_tls::Identity;
 use shoal_transport::{CLIENT, Handler, Hello, PeerAddress, Responder, Transport, TransportOptions};
 use shoal_types::{Error, NodeId, Result, Timestamp};
 
@@ -205,6 +206,12 @@ impl Handler for Receiver {
         node.log_event_as(Severity::Alert, "connection", reason);
     }
 
+    fn on_untrusted(&self, claimed: Option<Identity>, reason: &str) {
+        let Some(node) = self.node.upgrade() else { return };
+        tracing::warn!(?claimed, reason, "a stranger without a certificate of this cluster");
+        node.events().note_untrusted(claimed, reason);
+    }
+
     fn on_refused(&self, peer: NodeId, reason: &str) {
         let Some(node) = self.node.upgrade().filter(|_| peer != CLIENT) else { return };
         let Some(cluster) = node.cluster() else { return };
@@ -239,6 +246,7 @@ impl Node {
             node: node.id,
             address: node.address.clone(),
             dial: dials(options, node),
+            requires_tls: options.tls.required_by.contains(&node.id),
         });
         let me = Hello {
             cluster: options.name.clone(),
@@ -256,6 +264,8 @@ impl Node {
                 peers: peers.collect(),
                 lanes: options.lanes,
                 transporter: options.transporter,
+                tls: options.tls.own.clone(),
+                requires_tls: options.tls.required_by.contains(&options.me),
                 workers,
                 heartbeat: options.heartbeat,
                 unsent_bytes_max: options.unsent_bytes_max.unwrap_or(defaults.unsent_bytes_max),

@@ -228,6 +228,7 @@ mod tests {
             lanes: 1,
             unsent_bytes_max: None,
             transporter: shoal_transport::Transporter::default(),
+            tls: Default::default(),
         };
         NodeOptions {
             durability,

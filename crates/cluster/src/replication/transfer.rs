@@ -234,6 +234,7 @@ mod tests {
             lanes: 1,
             unsent_bytes_max: None,
             transporter: shoal_transport::Transporter::default(),
+            tls: Default::default(),
         };
         let options = NodeOptions::new(directory);
         Node::open(NodeOptions { background_work: false, cluster: Some(cluster), ..options }).unwrap()

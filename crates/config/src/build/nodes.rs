@@ -12,7 +12,7 @@ use shoal_types::NodeId;
 use super::threads::threads;
 use super::{Sections, Setting};
 use crate::check::Section;
-use crate::cluster::{HandlerSocketConfig, NodeConfig, Roles, host_key};
+use crate::cluster::{HandlerSocketConfig, NodeConfig, NodeTlsConfig, Roles, host_key};
 use crate::defect::{Findings, nearest};
 use crate::parameters::{NEVER_SLEEPS, SectionKind};
 
@@ -22,7 +22,18 @@ const MGM_PORT_DEFAULT: u16 = 1186;
 const SERVER_PORT_DEFAULT: u16 = 2202;
 const MYSQL_PORT_DEFAULT: u16 = 3306;
 
-const TLS_VARIABLES: [&str; 5] = ["ssl_ca", "ssl_cert", "ssl_key", "tls_version", "require_secure_transport"];
+/// Of servers with clients, by the names that MySQL, or MariaDB, gives them.
+const SERVER_VARIABLES: [&str; 9] = [
+    "ssl_ca",
+    "ssl_cert",
+    "ssl_key",
+    "tls_version",
+    "require_secure_transport",
+    "proxy_protocol_networks",
+    "tcp_keepalive_time",
+    "tcp_keepalive_interval",
+    "tcp_keepalive_probes",
+];
 
 /// One node and the sections that describe it, the first of them first.
 struct Draft<'a> {
@@ -209,6 +220,11 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         handlersocket: if draft.roles.sql { handlersocket(draft) } else { HandlerSocketConfig::default() },
         http_port: draft.port("HttpPort"),
         http_address: draft.text("HttpAddress"),
+        node_tls: NodeTlsConfig {
+            is_required: draft.flag("RequireTls").unwrap_or(false),
+            requires_certificate: draft.flag("RequireCertificate").unwrap_or(false),
+            search_path: draft.text("TlsSearchPath"),
+        },
         tls: if draft.roles.sql { tls(draft) } else { Vec::new() },
         data_dir: PathBuf::from(directory).join(format!("shoal_{id}")),
         // Indexes live in DataMemory; a file that gives them memory of their own means both together.
@@ -228,7 +244,7 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
 
 /// The parameters have the names of the server's variables.
 fn tls(draft: &Draft) -> Vec<(&'static str, String)> {
-    TLS_VARIABLES.iter().filter_map(|&name| Some((name, draft.text(name)?))).collect()
+    SERVER_VARIABLES.iter().filter_map(|&name| Some((name, draft.text(name)?))).collect()
 }
 
 fn handlersocket(draft: &Draft) -> HandlerSocketConfig {

@@ -48,12 +48,7 @@ pub(super) const TABLE: &[Parameter] = &[
         "false",
         None("a name that cannot be resolved is tried again when connecting"),
     ),
-    flag(
-        Tcp,
-        "RequireLinkTls",
-        "false",
-        Refused("nodes do not talk over TLS; keep their network private and leave it out"),
-    ),
+    flag(Tcp, "RequireLinkTls", "false", Refused("it follows from the RequireTls of the two nodes; set it there")),
     text(SharedMemory, "NodeId1", "", USED),
     text(SharedMemory, "NodeId2", "", USED),
     text(SharedMemory, "HostName1", "", BY_ITSELF),

@@ -1,6 +1,6 @@
 //! `[ndbd]`: identity, processes, threads and times of the data nodes.
 
-use super::Effect::{None, Refused};
+use super::Effect::None;
 use super::SectionKind::Data;
 use super::{GIB, KIB, MAX, MIB, PORT_MAX, Parameter, SPIN_METHODS, TIB, USED, choice, flag, number, text};
 
@@ -143,18 +143,8 @@ pub(super) const TABLE: &[Parameter] = &[
     flag(Data, "UseShm", "true", USED),
     number(Data, "ExtraSendBufferMemory", "0", (0, 32 * GIB), BUFFERS_GROW),
     number(Data, "TotalSendBufferMemory", "0", (256 * KIB, MAX), BUFFERS_GROW),
-    flag(
-        Data,
-        "RequireTls",
-        "false",
-        Refused("nodes do not talk over TLS; keep their network private and leave it out"),
-    ),
-    flag(
-        Data,
-        "RequireCertificate",
-        "false",
-        Refused("nodes do not talk over TLS; keep their network private and leave it out"),
-    ),
+    flag(Data, "RequireTls", "false", USED),
+    flag(Data, "RequireCertificate", "false", USED),
     // What is told.
     number(Data, "LogLevelStartup", "1", (0, 15), LOG_TO_STDERR),
     number(Data, "LogLevelShutdown", "0", (0, 15), LOG_TO_STDERR),

@@ -1,6 +1,6 @@
 //! `[system]`, `[computer]`, `[ndb_mgmd]` and `[mysqld]` (or `[api]`).
 
-use super::Effect::{self, None, Refused};
+use super::Effect::{self, None};
 use super::SectionKind::{Api, Computer, Management, System};
 use super::{GIB, KIB, MAX, MIB, PORT_MAX, Parameter, USED, choice, flag, number, text};
 
@@ -10,7 +10,6 @@ const BUFFERS_GROW: Effect = None("buffers of connections grow as they are neede
 const OWN_BATCHES: Effect = None("batches are sized by what fits into one round trip");
 const RECONNECTS: Effect = None("nodes connect again by themselves, at once and then twice a second");
 const ONE_HEARTBEAT: Effect = None("HeartbeatIntervalDbDb holds for all nodes");
-const NO_TLS: Effect = Refused("nodes do not talk over TLS; keep their network private and leave it out");
 const WAN: Effect = None("connections adapt to the network by themselves");
 const DOMAINS: Effect = None("node groups follow the order of the ids, or NodeGroup");
 const NOT_TRACED: Effect = None("there are no trace files");
@@ -48,8 +47,8 @@ pub(super) const TABLE: &[Parameter] = &[
     number(Management, "TotalSendBufferMemory", "0", (256 * KIB, MAX), BUFFERS_GROW),
     number(Management, "LocationDomainId", "", (0, 16), DOMAINS),
     flag(Management, "wan", "false", WAN),
-    flag(Management, "RequireTls", "false", NO_TLS),
-    flag(Management, "RequireCertificate", "false", NO_TLS),
+    flag(Management, "RequireTls", "false", USED),
+    flag(Management, "RequireCertificate", "false", USED),
     number(Management, "__debug_mixology_level", "0", (0, MAX), NOT_TRACED),
     number(Api, "NodeId", "", (1, 255), USED),
     text(Api, "HostName", "", USED),
@@ -70,8 +69,8 @@ pub(super) const TABLE: &[Parameter] = &[
     choice(Api, "DefaultOperationRedoProblemAction", &["queue", "abort"], None("a commit waits for the log")),
     number(Api, "DefaultHashMapSize", "0", (0, 3840), None("rows are spread over 4096 buckets")),
     flag(Api, "wan", "false", WAN),
-    flag(Api, "RequireTls", "false", NO_TLS),
-    flag(Api, "RequireCertificate", "false", NO_TLS),
+    flag(Api, "RequireTls", "false", USED),
+    flag(Api, "RequireCertificate", "false", USED),
     number(Api, "ApiVerbose", "", (0, 100), NOT_TRACED),
     number(Api, "__debug_mixology_level", "0", (0, MAX), NOT_TRACED),
 ];

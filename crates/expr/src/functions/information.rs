@@ -24,7 +24,20 @@ pub(super) const TABLE: &[Function] = &[
     Function::new("CURRENT_USER", 0, 0, user_type, |_, _, ctx| Ok(Value::str(ctx.session()?.current_user())))
         .of_statement()
         .of_session(),
-    Function::new("CURRENT_ROLE", 0, 0, user_type, |_, _, _| Ok(Value::str("NONE"))).of_statement(),
+    Function::new("CURRENT_ROLE", 0, 0, role_type, |_, _, ctx| Ok(Value::str(ctx.session()?.current_role())))
+        .of_statement()
+        .of_session(),
+    Function::new(
+        "VALIDATE_PASSWORD_STRENGTH",
+        1,
+        1,
+        |d| d.integer(10),
+        |call, values, ctx| {
+            let password = text(call, values, 0).into_owned();
+            Ok(Value::Int(i64::from(ctx.session()?.password_strength(&password))))
+        },
+    )
+    .of_session(),
     Function::new(
         "VERSION",
         0,
@@ -91,6 +104,10 @@ pub(super) const TABLE: &[Function] = &[
 
 fn user_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
     Ok(derivation.ascii_text(288)?.system_constant())
+}
+
+fn role_type(derivation: &mut Derivation<'_>) -> Result<ResultType> {
+    Ok(derivation.ascii_text(16_383)?.system_constant())
 }
 
 fn of_argument(derivation: &mut Derivation<'_>) -> Result<ResultType> {

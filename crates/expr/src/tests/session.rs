@@ -51,6 +51,10 @@ impl SessionValues for TestSession {
         "root@%".to_owned()
     }
 
+    fn current_role(&self) -> String {
+        "`r`@`%`".to_owned()
+    }
+
     fn session_user(&self) -> String {
         "root@localhost".to_owned()
     }

@@ -276,6 +276,7 @@ fn what_the_session_knows() {
         ("SCHEMA()", "test"),
         ("USER()", "root@localhost"),
         ("CURRENT_USER()", "root@%"),
+        ("CURRENT_ROLE()", "`r`@`%`"),
         ("VERSION()", "8.4.0-shoal"),
         ("CONNECTION_ID()", "42"),
         ("LAST_INSERT_ID()", "7"),

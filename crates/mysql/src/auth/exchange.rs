@@ -1,6 +1,7 @@
 //! The packets by which one client proves its password.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use super::{Authenticator, decoy, hash_of};
 use crate::constants::Capabilities;
 use crate::handshake::{Challenge, Introduction, LOGIN_PAYLOAD_SIZE_MAX};
 use crate::packet::{PacketReader, PacketWriter};
+use crate::proxy::{self, Beginning};
 use crate::refusal::Refusal;
 use crate::result::{flush, receive};
 use crate::stream::Stream;
@@ -187,6 +189,29 @@ impl Exchange<'_> {
         payload.push(0);
         self.output.end();
         self.next_packet().await
+    }
+
+    /// Sends what is to be said, and takes what a proxy says of its client if the connection begins with that.
+    ///
+    /// # Errors
+    /// It says it in a way that this server does not know.
+    pub async fn proxied_client(&mut self) -> Result<Option<IpAddr>> {
+        flush(self.stream, self.output, self.worker).await?;
+        loop {
+            match proxy::beginning(self.input.unread()) {
+                Beginning::Unfinished => receive(self.stream, self.input, self.worker).await?,
+                Beginning::NoHeader => return Ok(None),
+                Beginning::Header { bytes, client } => {
+                    self.input.skip(bytes);
+                    return Ok(client);
+                }
+                Beginning::Bad => {
+                    // The client counts its own answer to the greeting, which is not looked at.
+                    self.output.sequence = self.output.sequence.wrapping_add(1);
+                    return Err(Refusal::bad_handshake().into());
+                }
+            }
+        }
     }
 
     /// Sends what is to be said and takes the client's next packet.

@@ -161,6 +161,16 @@ impl PacketReader {
         self.filled = (self.filled + count).min(self.bytes.len());
     }
 
+    /// What was received and not consumed.
+    pub fn unread(&self) -> &[u8] {
+        &self.bytes[self.start..self.filled]
+    }
+
+    /// The next `count` bytes, at most those that are there, are no packet.
+    pub fn skip(&mut self, count: usize) {
+        self.start = (self.start + count).min(self.filled);
+    }
+
     /// What was received and not consumed. Nothing of it is left.
     pub fn take_rest(&mut self) -> Vec<u8> {
         let rest = self.bytes[self.start..self.filled].to_vec();

@@ -83,7 +83,7 @@ impl Parser<'_> {
         let to = self.account_list()?;
         let with_grant_option = self.eat("WITH");
         if with_grant_option {
-            self.expect_any(&["GRANT", "ADMIN"])?;
+            self.expect(if matches!(what, Grantable::Roles(_)) { "ADMIN" } else { "GRANT" })?;
             self.expect("OPTION")?;
         }
         let as_user = if self.eat("AS") {

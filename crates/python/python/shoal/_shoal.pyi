@@ -276,6 +276,7 @@ def connect(
     connect_timeout: datetime.timedelta,
     spin: datetime.timedelta,
     transporter: str,
+    tls_search_path: Optional[str],
 ) -> Operation: ...
 def get(table: Table, key: Any, is_single: bool, lock: Optional[Lock], wait: Wait) -> Work: ...
 def get_unique(

@@ -31,16 +31,20 @@ def connect(
     connect_timeout: float = 10.0,
     spin: float = 0.0002,
     transporter: Transporter = "shm",
+    tls_search_path: Optional[str] = None,
 ) -> Client:
     """Joins the cluster that these management or data nodes ("HOST:PORT", separated by commas) belong to.
 
     workers: threads of the client. jobs_max: operations and transactions that each of them runs at a time; as many more wait in a queue, and
     who comes then waits himself. lock_wait_timeout: seconds that an operation waits for a row's lock. spin: seconds for which a thread looks
     for an answer before it sleeps; 0 for programs that have better uses for a core. transporter: the best way to nodes of the same host.
+    tls_search_path: the directory with client-cert.pem, client-key.pem and ca.pem, for a cluster that requires TLS.
 
     Raises TemporaryError (1297) if nobody answers in time, Error 1203 if the cluster has no free place for a client.
     """
-    operation = connecting(addresses, workers, jobs_max, lock_wait_timeout, connect_timeout, spin, transporter)
+    operation = connecting(
+        addresses, workers, jobs_max, lock_wait_timeout, connect_timeout, spin, transporter, tls_search_path
+    )
     return Client(operation.wait(), addresses)
 
 
@@ -52,6 +56,7 @@ def connecting(
     connect_timeout: float,
     spin: float,
     transporter: Transporter,
+    tls_search_path: Optional[str],
 ) -> _shoal.Operation:
     def seconds(value: float) -> datetime.timedelta:
         return datetime.timedelta(seconds=value)
@@ -64,6 +69,7 @@ def connecting(
         seconds(connect_timeout),
         seconds(spin),
         transporter,
+        tls_search_path,
     )
 
 

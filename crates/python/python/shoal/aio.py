@@ -103,11 +103,14 @@ def connect(
     connect_timeout: float = 10.0,
     spin: float = 0.0002,
     transporter: Transporter = "shm",
+    tls_search_path: Optional[str] = None,
 ) -> _Opening[Client]:
     """As `shoal.connect`: `client = await connect(..)`, or `async with connect(..) as client`."""
 
     async def open() -> Client:
-        operation = connecting(addresses, workers, jobs_max, lock_wait_timeout, connect_timeout, spin, transporter)
+        operation = connecting(
+            addresses, workers, jobs_max, lock_wait_timeout, connect_timeout, spin, transporter, tls_search_path
+        )
         return Client(await _finish(operation), addresses)
 
     return _Opening(open)

@@ -6,9 +6,11 @@ use std::sync::{Arc, Weak};
 use shoal_cluster::{Catalog, Node, Table, User};
 use shoal_types::{Error, ErrorCode, Result};
 
+use super::access::{is_granted, with_roles};
+use super::key::AccountKey;
 use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
-use crate::dml::{DeletePlan, InsertPlan, RowFinder, UpdatePlan};
+use crate::dml::{DeletePlan, RowFinder, UpdatePlan};
 use crate::information_schema;
 use crate::session::plans::{Plan, PlanKind};
 use crate::session::{Session, SessionShared};
@@ -16,9 +18,9 @@ use crate::session::{Session, SessionShared};
 /// Databases that everybody may look into; what they show there depends on their privileges.
 const OPEN_DATABASES: &[&str] = &["information_schema", "performance_schema"];
 
-/// The session's account; `None`: it has been dropped.
-fn account<'c>(session: &Session, catalog: &'c Catalog) -> Option<&'c Arc<User>> {
-    catalog.users.get(&session.state.account)
+/// Looks at the session's account with its active roles; `None`: it has been dropped.
+fn look<T>(session: &Session, catalog: &Catalog, look: impl FnOnce(Option<&User>) -> T) -> T {
+    session.state.access.look(catalog, look)
 }
 
 fn global(user: &User) -> Privileges {
@@ -42,6 +44,20 @@ pub fn on_table(user: &User, database: &str, table: &str) -> Privileges {
     grants.fold(on_database(user, database), |set, (.., bits)| set.with(Privileges(*bits)))
 }
 
+/// What an account may do with a column, beside what it may with all of its table.
+pub fn on_column(user: &User, database: &str, table: &str, column: &str) -> Privileges {
+    let grants = user.column_grants.iter().filter(|grant| {
+        grant.database == database && grant.table == table && grant.column.eq_ignore_ascii_case(column)
+    });
+    grants.fold(Privileges::NONE, |set, grant| set.with(Privileges(grant.privileges)))
+}
+
+/// What an account may do with some columns of a table or other.
+fn on_some_column(user: &User, database: &str, table: &str) -> Privileges {
+    let grants = user.column_grants.iter().filter(|grant| grant.database == database && grant.table == table);
+    grants.fold(Privileges::NONE, |set, grant| set.with(Privileges(grant.privileges)))
+}
+
 /// What an account may do with a table, for interfaces that have no sessions. One that is locked may nothing; one that has a
 /// password may nothing for whoever has not proven to be trusted.
 pub fn of_account(
@@ -53,15 +69,25 @@ pub fn of_account(
 ) -> Privileges {
     match catalog.users.get(key) {
         Some(user) if !user.locked && (is_trusted || user.authentication_string.is_empty()) => {
-            on_table(user, database, table)
+            with_default_roles(catalog, user, |user| on_table(user, database, table))
         }
         _ => Privileges::NONE,
     }
 }
 
+/// An account as its sessions begin, for interfaces that have none.
+fn with_default_roles<T>(catalog: &Catalog, user: &User, look: impl FnOnce(&User) -> T) -> T {
+    if user.default_roles.is_empty() {
+        return look(user);
+    }
+    let granted = |role: &&AccountKey| is_granted(user, role, &[]);
+    let roles: Vec<AccountKey> = user.default_roles.iter().filter(granted).cloned().collect();
+    look(&with_roles(catalog, user, &roles))
+}
+
 /// What an account may do with everything; of one that has been dropped, nothing.
 pub fn global_of(catalog: &Catalog, key: &(String, String)) -> Privileges {
-    catalog.users.get(key).map_or(Privileges::NONE, |user| global(user))
+    catalog.users.get(key).map_or(Privileges::NONE, |user| with_default_roles(catalog, user, global))
 }
 
 thread_local! {
@@ -95,7 +121,10 @@ pub fn check_plan(session: &Session, plan: &Plan) -> Result<()> {
 }
 
 fn check_plan_in(catalog: &Catalog, session: &Session, plan: &Plan) -> Result<()> {
-    let user = account(session, catalog);
+    look(session, catalog, |user| check_plan_of(user, session, plan))
+}
+
+fn check_plan_of(user: Option<&User>, session: &Session, plan: &Plan) -> Result<()> {
     if user.is_some_and(|user| global(user).contains(Privileges::DATA)) {
         return Ok(());
     }
@@ -104,77 +133,101 @@ fn check_plan_in(catalog: &Catalog, session: &Session, plan: &Plan) -> Result<()
         check_named(session, user, (database, name), Privileges::SELECT)?;
     }
     match &plan.kind {
-        PlanKind::PointSelect { .. } | PlanKind::Select { .. } => check_reads(session, user, &plan.tables, None),
+        PlanKind::PointSelect { .. } | PlanKind::Select { .. } => check_reads(session, user, plan, None),
         PlanKind::Insert(insert) => {
-            check_table(session, user, &insert.table, insert_privileges(insert))?;
-            check_reads(session, user, &plan.tables, Some(&insert.table))
+            let table = &insert.table;
+            let shown = insert.targets.iter().copied().filter(|&column| !table.schema.columns[column].hidden);
+            check_columns(session, user, table, Privileges::INSERT, shown)?;
+            if insert.replace {
+                check_table(session, user, table, Privileges::DELETE)?;
+            }
+            if !insert.on_duplicate.is_empty() {
+                let assigned = insert.on_duplicate.iter().map(|(column, _)| *column);
+                check_columns(session, user, table, Privileges::UPDATE, assigned)?;
+            }
+            check_reads(session, user, plan, Some(table))
         }
-        PlanKind::Update(UpdatePlan { finder, .. }) => {
-            check_finder(session, user, plan, finder, Privileges::UPDATE)
+        PlanKind::Update(UpdatePlan { finder, assignments, .. }) => {
+            let assigned = assignments.iter().map(|(column, _)| *column);
+            check_columns(session, user, &finder.input.table, Privileges::UPDATE, assigned)?;
+            check_finder(session, user, plan, finder)
         }
         PlanKind::Delete(DeletePlan { finder, .. }) => {
-            check_finder(session, user, plan, finder, Privileges::DELETE)
+            check_table(session, user, &finder.input.table, Privileges::DELETE)?;
+            check_finder(session, user, plan, finder)
         }
         PlanKind::Multi(multi) => {
-            let needed = if multi.delete { Privileges::DELETE } else { Privileges::UPDATE };
             for target in &multi.targets {
-                check_table(session, user, &target.table, needed)?;
+                let assigned = target.assignments.iter().map(|(column, _)| *column);
+                match multi.delete {
+                    true => check_table(session, user, &target.table, Privileges::DELETE)?,
+                    false => check_columns(session, user, &target.table, Privileges::UPDATE, assigned)?,
+                }
             }
-            check_reads(session, user, &plan.tables, None)
+            check_reads(session, user, plan, None)
         }
     }
-}
-
-fn insert_privileges(plan: &InsertPlan) -> Privileges {
-    let mut needed = Privileges::INSERT;
-    if plan.replace {
-        needed = needed.with(Privileges::DELETE);
-    }
-    if !plan.on_duplicate.is_empty() {
-        needed = needed.with(Privileges::UPDATE);
-    }
-    needed
 }
 
 /// Finding rows by their contents is reading them.
-fn check_finder(
-    session: &Session,
-    user: Option<&Arc<User>>,
-    plan: &Plan,
-    finder: &RowFinder,
-    needed: Privileges,
-) -> Result<()> {
+fn check_finder(session: &Session, user: Option<&User>, plan: &Plan, finder: &RowFinder) -> Result<()> {
     let table = &finder.input.table;
-    check_table(session, user, table, needed)?;
     let reads = finder.input.filter.is_some() || !finder.input.access.parts.is_empty() || !finder.order.is_empty();
-    check_reads(session, user, &plan.tables, if reads { None } else { Some(table) })
+    check_reads(session, user, plan, if reads { None } else { Some(table) })
 }
 
 /// SELECT on every table but `except`.
-fn check_reads(
-    session: &Session,
-    user: Option<&Arc<User>>,
-    tables: &[Arc<Table>],
-    except: Option<&Arc<Table>>,
-) -> Result<()> {
+fn check_reads(session: &Session, user: Option<&User>, plan: &Plan, except: Option<&Arc<Table>>) -> Result<()> {
     let mut skipped = false;
-    for table in tables {
+    for table in &plan.tables {
         if !skipped && except.is_some_and(|except| Arc::ptr_eq(except, table)) {
             skipped = true;
             continue;
         }
-        check_table(session, user, table, Privileges::SELECT)?;
+        let read = plan.columns_read.iter().filter(|(id, _)| *id == table.id()).map(|(_, column)| *column);
+        check_columns(session, user, table, Privileges::SELECT, read)?;
     }
     Ok(())
 }
 
-fn check_table(session: &Session, user: Option<&Arc<User>>, table: &Table, needed: Privileges) -> Result<()> {
+/// A privilege on a table, or on these of its columns; if there are none of them, on some other. Errors: 1142, 1143.
+fn check_columns(
+    session: &Session,
+    user: Option<&User>,
+    table: &Table,
+    needed: Privileges,
+    columns: impl Iterator<Item = usize>,
+) -> Result<()> {
+    let (database, name) = (table.schema.database.as_str(), table.schema.name.as_str());
+    let Some(user) = user else { return Err(table_denied(session, needed, name)) };
+    if on_table(user, database, name).contains(needed) {
+        return Ok(());
+    }
+    if !on_some_column(user, database, name).intersects(needed) {
+        return Err(table_denied(session, needed, name));
+    }
+    for column in columns {
+        let column = table.schema.columns[column].name.as_str();
+        if !on_column(user, database, name, column).contains(needed) {
+            let message = format!(
+                "{} command denied to user '{}'@'{}' for column '{column}' in table '{name}'",
+                needed.first_name(),
+                session.state.access.account.0,
+                session.shared.host
+            );
+            return Err(Error::new(ErrorCode::ColumnAccessDenied, message));
+        }
+    }
+    Ok(())
+}
+
+fn check_table(session: &Session, user: Option<&User>, table: &Table, needed: Privileges) -> Result<()> {
     check_named(session, user, (&table.schema.database, &table.schema.name), needed)
 }
 
 fn check_named(
     session: &Session,
-    user: Option<&Arc<User>>,
+    user: Option<&User>,
     (database, table): (&str, &str),
     needed: Privileges,
 ) -> Result<()> {
@@ -189,14 +242,14 @@ fn table_denied(session: &Session, missing: Privileges, table: &str) -> Error {
     let message = format!(
         "{} command denied to user '{}'@'{}' for table '{table}'",
         missing.first_name(),
-        session.state.account.0,
+        session.state.access.account.0,
         session.shared.host
     );
     Error::new(ErrorCode::TableAccessDenied, message)
 }
 
 fn database_denied(session: &Session, database: &str) -> Error {
-    let (user, host) = &session.state.account;
+    let (user, host) = &session.state.access.account;
     let message = format!("Access denied for user '{user}'@'{host}' to database '{database}'");
     Error::new(ErrorCode::DbAccessDenied, message)
 }
@@ -204,10 +257,10 @@ fn database_denied(session: &Session, database: &str) -> Error {
 /// What DDL needs: on a table (1142), or on a database when no table is named (1044).
 pub fn require(session: &Session, database: &str, table: Option<&str>, needed: Privileges) -> Result<()> {
     let catalog = session.server.node.catalog();
-    let user = account(session, &catalog);
-    let present = user.map_or(Privileges::NONE, |user| match table {
-        Some(table) => on_table(user, database, table),
-        None => on_database(user, database),
+    let present = look(session, &catalog, |user| match (user, table) {
+        (None, _) => Privileges::NONE,
+        (Some(user), Some(table)) => on_table(user, database, table),
+        (Some(user), None) => on_database(user, database),
     });
     if present.contains(needed) {
         return Ok(());
@@ -220,10 +273,15 @@ pub fn require(session: &Session, database: &str, table: Option<&str>, needed: P
 
 /// One of these privileges on everything. Errors: 1227.
 pub fn require_global(session: &Session, one_of: Privileges) -> Result<()> {
+    let names = || [one_of.names(false), one_of.names(true)].concat().join(", ");
+    if has_global(session, one_of) { Ok(()) } else { require_global_named(session, one_of, &names()) }
+}
+
+/// The same, where MySQL calls it otherwise.
+pub fn require_global_named(session: &Session, one_of: Privileges, names: &str) -> Result<()> {
     if has_global(session, one_of) {
         return Ok(());
     }
-    let names = [one_of.names(false), one_of.names(true)].concat().join(", ");
     let message = format!("Access denied; you need (at least one of) the {names} privilege(s) for this operation");
     Err(Error::new(ErrorCode::SpecificAccessDenied, message))
 }
@@ -236,7 +294,7 @@ pub fn check_admin(session: &Session, privilege: &str) -> Result<()> {
 /// Whether the session's account has one of these privileges on everything.
 pub fn has_global(session: &Session, one_of: Privileges) -> bool {
     let catalog = session.server.node.catalog();
-    account(session, &catalog).is_some_and(|user| global(user).intersects(one_of))
+    look(session, &catalog, |user| user.is_some_and(|user| global(user).intersects(one_of)))
 }
 
 /// USE: some privilege in the database or on a table of it. Errors: 1044.
@@ -250,17 +308,27 @@ pub fn may_see_database(session: &Session, name: &str) -> bool {
         return true;
     }
     let catalog = session.server.node.catalog();
-    let Some(user) = account(session, &catalog) else { return false };
+    look(session, &catalog, |user| user.is_some_and(|user| sees_database(user, name)))
+}
+
+/// Whether an account may know of a database.
+fn sees_database(user: &User, name: &str) -> bool {
     let shows = Privileges::all_at(Level::Database).with(Privileges::SHOW_DATABASES);
     on_database(user, name).intersects(shows)
         || user.grants.iter().any(|(database, _, bits)| database == name && *bits != 0)
+        || user.column_grants.iter().any(|grant| grant.database == name)
+}
+
+/// Whether an account may know of a table.
+fn sees_table(user: &User, database: &str, table: &str) -> bool {
+    let present = on_table(user, database, table).with(on_some_column(user, database, table));
+    present.intersects(Privileges::all_at(Level::Table))
 }
 
 /// Whether SHOW TABLES lists it.
 pub fn may_see_table(session: &Session, database: &str, table: &str) -> bool {
     let catalog = session.server.node.catalog();
-    let shows = Privileges::all_at(Level::Table);
-    account(session, &catalog).is_some_and(|user| on_table(user, database, table).intersects(shows))
+    look(session, &catalog, |user| user.is_some_and(|user| sees_table(user, database, table)))
 }
 
 /// KILL: one's own threads, or anybody's with the right privilege. Errors: 1095.

@@ -5,8 +5,9 @@ use shoal_parser::ast::{Grant, Grantable, ObjectType, Privilege, PrivilegeLevel,
 use shoal_parser::quote_identifier;
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
-use super::check::{on_database, on_table};
-use super::{Level, Privileges, account_key, require_global, shown};
+use super::check::{on_column, on_database, on_table};
+use super::columns::{self, ColumnPrivileges};
+use super::{Level, Privileges, account_key, require_global};
 use crate::ddl::errors;
 use crate::session::Session;
 
@@ -17,24 +18,25 @@ struct Scope {
     table: String,
 }
 
-pub fn grant(session: &mut Session, statement: &Grant) -> Result<Vec<Change>> {
+pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Result<Vec<Change>> {
     if statement.as_user.is_some() {
         return Err(Error::unsupported("GRANT ... AS"));
     }
     let (privileges, object, level) = privileges_of(&statement.what, "GRANT")?;
     let scope = scope_of(session, level)?;
     let mut bits = bits_of(privileges, object, &scope)?;
+    let columns = columns::named(privileges, scope.level)?;
     if statement.with_grant_option {
         bits = bits.with(Privileges::GRANT_OPTION);
     }
-    let catalog = session.server.node.catalog();
-    if scope.level == Level::Table
-        && !bits.contains(Privileges::CREATE)
-        && catalog.table(&scope.database, &scope.table).is_none()
-    {
-        return Err(crate::databases::no_such_table(&scope.database, &scope.table));
+    if scope.level == Level::Table {
+        match catalog.table(&scope.database, &scope.table) {
+            Some(table) => columns::check_exist(table, &columns)?,
+            None if bits.contains(Privileges::CREATE) && columns.is_empty() => {}
+            None => return Err(crate::databases::no_such_table(&scope.database, &scope.table)),
+        }
     }
-    check_grantor(session, &catalog, &scope, bits)?;
+    check_grantor(session, catalog, &scope, bits, &columns)?;
     let mut changes = Vec::new();
     for name in &statement.to {
         let key = account_key(session, name)?;
@@ -44,44 +46,45 @@ pub fn grant(session: &mut Session, statement: &Grant) -> Result<Vec<Change>> {
                 "You are not allowed to create a user with GRANT",
             ));
         };
+        super::mandatory::check_system_user(&session.server, &key, bits)?;
         let mut user = User::clone(user);
         add(&mut user, &scope, bits);
+        columns::add(&mut user, &scope.database, &scope.table, &columns);
         changes.push(Change::PutUser(user));
     }
     Ok(changes)
 }
 
-pub fn revoke(session: &mut Session, statement: &Revoke) -> Result<Vec<Change>> {
-    let catalog = session.server.node.catalog();
+pub fn revoke(session: &mut Session, catalog: &Catalog, statement: &Revoke) -> Result<Vec<Change>> {
     let everything = statement.what == Grantable::AllAndGrantOption;
-    let (scope, bits) = if everything {
+    let (scope, bits, columns) = if everything {
         require_global(session, Privileges::CREATE_USER)?;
-        (None, Privileges::NONE)
+        (None, Privileges::NONE, Vec::new())
     } else {
         let (privileges, object, level) = privileges_of(&statement.what, "REVOKE")?;
         let scope = scope_of(session, level)?;
         let bits = bits_of(privileges, object, &scope)?;
-        check_grantor(session, &catalog, &scope, bits)?;
-        (Some(scope), bits)
+        let columns = columns::named(privileges, scope.level)?;
+        check_grantor(session, catalog, &scope, bits, &columns)?;
+        (Some(scope), bits, columns)
     };
     let mut changes = Vec::new();
     for name in &statement.from {
         let key = account_key(session, name)?;
         let Some(user) = catalog.users.get(&key) else {
             if statement.ignore_unknown_user {
-                session.warn(
-                    WarningLevel::Warning,
-                    ErrorCode::UserDoesNotExist,
-                    format!("Authorization ID {} does not exist.", shown(&key)),
-                );
+                super::messages::warn_missing(session, &key);
                 continue;
             }
             return Err(no_such_grant(&key, scope.as_ref()));
         };
         let mut user = User::clone(user);
         match &scope {
-            None => user.grants.clear(),
-            Some(scope) if remove(&mut user, scope, bits) => {}
+            None => {
+                user.grants.clear();
+                user.column_grants.clear();
+            }
+            Some(scope) if remove(&mut user, scope, bits, &columns) => {}
             Some(scope) => {
                 let error = no_such_grant(&key, Some(scope));
                 if !statement.if_exists {
@@ -103,8 +106,7 @@ fn privileges_of<'s>(
 ) -> Result<(&'s [Privilege], ObjectType, &'s PrivilegeLevel)> {
     match what {
         Grantable::Privileges { privileges, object, level } => Ok((privileges, *object, level)),
-        Grantable::Roles(_) => Err(Error::unsupported(format!("{statement} of roles"))),
-        Grantable::Proxy(_) => Err(Error::unsupported(format!("{statement} PROXY"))),
+        Grantable::Roles(_) | Grantable::Proxy(_) => Err(Error::unsupported(format!("{statement} PROXY"))),
         Grantable::AllAndGrantOption => Err(errors::syntax("ALL PRIVILEGES, GRANT OPTION")),
     }
 }
@@ -132,25 +134,42 @@ fn bits_of(privileges: &[Privilege], object: ObjectType, scope: &Scope) -> Resul
         return Err(Error::unsupported("privileges on stored programs"));
     }
     let mut bits = Privileges::NONE;
-    for privilege in privileges {
-        if !privilege.columns.is_empty() {
-            return Err(Error::unsupported("column privileges"));
-        }
+    for privilege in privileges.iter().filter(|privilege| privilege.columns.is_empty()) {
         bits = bits.with(Privileges::by_name(&privilege.name, scope.level)?);
     }
     Ok(bits)
 }
 
 /// One can give and take what one has, with GRANT OPTION. Errors: 1045, 1044, 1142.
-fn check_grantor(session: &Session, catalog: &Catalog, scope: &Scope, bits: Privileges) -> Result<()> {
-    let (user, host) = &session.state.account;
-    let present =
-        catalog.users.get(&session.state.account).map_or(Privileges::NONE, |account| match scope.level {
-            Level::Table => on_table(account, &scope.database, &scope.table),
-            // For everything the database's name is empty, and no database's grants match that.
-            Level::Global | Level::Database => on_database(account, &scope.database),
+fn check_grantor(
+    session: &Session,
+    catalog: &Catalog,
+    scope: &Scope,
+    bits: Privileges,
+    columns: &ColumnPrivileges,
+) -> Result<()> {
+    let access = &session.state.access;
+    let (user, host) = &access.account;
+    let present = access.look(catalog, |account| match (account, scope.level) {
+        (None, _) => Privileges::NONE,
+        (Some(account), Level::Table) => on_table(account, &scope.database, &scope.table),
+        // For everything the database's name is empty, and no database's grants match that.
+        (Some(account), Level::Global | Level::Database) => on_database(account, &scope.database),
+    });
+    // Accounts that have all privileges may be older than this one.
+    let present = match present.contains(Privileges::SUPER) {
+        true => present.with(Privileges::ROLE_ADMIN),
+        false => present,
+    };
+    // Of a column one has what one has of its table.
+    let lacks = |user: Option<&User>| {
+        let lacking = columns.iter().map(|(column, bits)| {
+            let own = user.map_or(Privileges::NONE, |user| on_column(user, &scope.database, &scope.table, column));
+            bits.without(own).without(present)
         });
-    let needed = bits.with(Privileges::GRANT_OPTION);
+        lacking.fold(Privileges::NONE, Privileges::with)
+    };
+    let needed = bits.with(Privileges::GRANT_OPTION).with(access.look(catalog, lacks));
     if present.contains(needed) {
         return Ok(());
     }
@@ -184,7 +203,18 @@ fn add(user: &mut User, scope: &Scope, bits: Privileges) {
 }
 
 /// `false`: there is nothing granted there.
-fn remove(user: &mut User, scope: &Scope, bits: Privileges) -> bool {
+fn remove(user: &mut User, scope: &Scope, bits: Privileges, columns: &ColumnPrivileges) -> bool {
+    let had_columns = columns::tables(user).contains(&(scope.database.as_str(), scope.table.as_str()));
+    let all_had = columns::remove(user, &scope.database, &scope.table, columns, bits);
+    let of_table = !bits.is_empty() || columns.is_empty();
+    if !of_table {
+        return all_had;
+    }
+    remove_from_all(user, scope, bits) | had_columns && all_had
+}
+
+/// The same of what is about the whole table, or more.
+fn remove_from_all(user: &mut User, scope: &Scope, bits: Privileges) -> bool {
     let position =
         user.grants.iter().position(|(database, table, _)| *database == scope.database && *table == scope.table);
     let Some(position) = position else { return scope.level == Level::Global };
@@ -225,13 +255,28 @@ pub fn grants_text(user: &User) -> Vec<String> {
     if !dynamic.is_empty() {
         lines.push(finish(&dynamic.join(","), global, "*.*", &to));
     }
-    for (database, table, bits) in grants.into_iter().filter(|(database, ..)| !database.is_empty()) {
-        let quoted = quote_identifier(database);
-        let (level, object) = match table.is_empty() {
-            true => (Level::Database, format!("{quoted}.*")),
-            false => (Level::Table, format!("{quoted}.{}", quote_identifier(table))),
-        };
-        lines.push(grant_line(Privileges(*bits), level, &object, &to));
+    let of_databases = grants.iter().filter(|(database, table, _)| !database.is_empty() && table.is_empty());
+    for (database, _, bits) in of_databases {
+        let object = format!("{}.*", quote_identifier(database));
+        lines.push(grant_line(Privileges(*bits), Level::Database, &object, &to));
+    }
+    let of_tables = grants.iter().filter(|(_, table, _)| !table.is_empty());
+    let mut of_tables: Vec<(&str, &str, u64)> =
+        of_tables.map(|(database, table, bits)| (database.as_str(), table.as_str(), *bits)).collect();
+    for (database, table) in columns::tables(user) {
+        if !of_tables.iter().any(|(known, name, _)| (*known, *name) == (database, table)) {
+            of_tables.push((database, table, 0));
+        }
+    }
+    of_tables.sort_unstable();
+    for (database, table, bits) in of_tables {
+        let (bits, object) =
+            (Privileges(bits), format!("{}.{}", quote_identifier(database), quote_identifier(table)));
+        let privileges = columns::grant_text(user, database, table, bits);
+        match bits.contains(Privileges::all_at(Level::Table)) || privileges.is_empty() {
+            true => lines.push(grant_line(bits, Level::Table, &object, &to)),
+            false => lines.push(finish(&privileges, bits, &object, &to)),
+        }
     }
     lines
 }
@@ -289,12 +334,12 @@ mod tests {
         let mut user = User::default();
         let (all, table) = (scope("", ""), scope("d", "t"));
         add(&mut user, &table, Privileges::SELECT.with(Privileges::INSERT));
-        assert!(remove(&mut user, &table, Privileges::SELECT));
+        assert!(remove(&mut user, &table, Privileges::SELECT, &Vec::new()));
         assert_eq!(on_table(&user, "d", "t"), Privileges::INSERT);
-        assert!(remove(&mut user, &table, Privileges::INSERT));
+        assert!(remove(&mut user, &table, Privileges::INSERT, &Vec::new()));
         assert!(user.grants.is_empty());
-        assert!(!remove(&mut user, &table, Privileges::INSERT));
-        assert!(remove(&mut user, &all, Privileges::INSERT));
+        assert!(!remove(&mut user, &table, Privileges::INSERT, &Vec::new()));
+        assert!(remove(&mut user, &all, Privileges::INSERT, &Vec::new()));
         assert_eq!(no_such_grant(&("a".to_owned(), "%".to_owned()), Some(&table)).errno(), 1147);
         assert_eq!(no_such_grant(&("a".to_owned(), "%".to_owned()), Some(&all)).errno(), 1141);
     }

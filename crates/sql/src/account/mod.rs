@@ -1,52 +1,101 @@
 //! Accounts: who may log in, and what they may do.
 //!
 //! Accounts and their privileges are part of the dictionary, so every node knows them and a change is seen by running
-//! sessions at their next statement. Privileges exist for everything, for databases (by pattern) and for tables. Columns
-//! have none of their own, and there are no roles.
+//! sessions at their next statement. Privileges exist for everything, for databases (by pattern), for tables and for
+//! columns. Roles are accounts that others have been given (`role`); what they add is found in `access`.
 
+pub mod access;
 pub mod bootstrap;
 mod check;
+mod columns;
+pub mod compared;
+mod component;
+pub mod expiry;
 mod grant;
+mod key;
 pub mod limits;
+pub mod mandatory;
+pub mod mandatory_list;
 mod matching;
+mod messages;
+mod password;
+pub mod password_policy;
 mod privilege;
+pub mod role;
+#[cfg(test)]
+mod tests;
 mod user;
 
 pub use check::{
     check_admin, check_database, check_kill, check_plan, global_of, has_global, may_see_table, of_account,
-    require, require_global,
+    on_column, require, require_global,
 };
 pub use grant::grants_text;
-pub use matching::{find, find_user, matching};
+pub use key::{AccountKey, quoted};
+pub use matching::{find, matching};
 pub use privilege::{Level, Privileges};
 
-use shoal_parser::ast::{AccountName, Statement};
+use shoal_cluster::{Catalog, Change};
+use shoal_parser::ast::{AccountName, Grantable, Statement};
 use shoal_types::{Error, ErrorCode, Result};
 
+use self::compared::Compared;
+use crate::ddl::publish;
 use crate::session::Session;
 
-/// CREATE, ALTER, DROP and RENAME USER, SET PASSWORD, GRANT, REVOKE.
+/// CREATE, ALTER, DROP and RENAME USER, SET PASSWORD, GRANT, REVOKE, CREATE and DROP ROLE, SET DEFAULT ROLE, and INSTALL and UNINSTALL
+/// COMPONENT of the one that concerns passwords. Nobody else changes an
+/// account between what is read of it here and what is written.
 pub async fn run(session: &mut Session, statement: &Statement) -> Result<()> {
-    let changes = match statement {
-        Statement::CreateUser(definition) => user::create(session, definition)?,
-        Statement::AlterUser(definition) => user::alter(session, definition)?,
-        Statement::DropUser(accounts) => user::drop(session, accounts)?,
-        Statement::RenameUsers(pairs) => user::rename(session, pairs)?,
-        Statement::SetPassword(set) => user::set_password(session, set)?,
-        Statement::Grant(grant) => grant::grant(session, grant)?,
-        Statement::Revoke(revoke) => grant::revoke(session, revoke)?,
-        _ => return Err(Error::unsupported("this statement about accounts")),
-    };
-    if changes.is_empty() {
-        return Ok(());
-    }
     let node = std::sync::Arc::clone(&session.server.node);
-    node.change(changes).await
+    session.compared_passwords = password::compare_ahead(session, statement).await;
+    let changed = publish::change(&node, |catalog| Ok((changes(session, catalog, statement)?, ()))).await;
+    session.compared_passwords = Compared::default();
+    changed?;
+    if let Statement::AlterUser(definition) = statement
+        && !definition.limits.is_empty()
+    {
+        for user in &definition.users {
+            session.server.account_use.begin_hour(Some(&account_key(session, &user.account)?));
+        }
+    }
+    if session.must_change_password {
+        let user = node.catalog().users.get(&session.state.access.account).cloned();
+        session.must_change_password = user.is_some_and(|user| expiry::has_expired(&session.server, &user));
+    }
+    Ok(())
+}
+
+fn changes(session: &mut Session, catalog: &Catalog, statement: &Statement) -> Result<Vec<Change>> {
+    match statement {
+        Statement::CreateUser(definition) => user::create(session, catalog, definition),
+        Statement::AlterUser(definition) => user::alter(session, catalog, definition),
+        Statement::DropUser(accounts) => user::drop(session, catalog, accounts),
+        Statement::RenameUsers(pairs) => user::rename(session, catalog, pairs),
+        Statement::SetPassword(set) => user::set_password(session, catalog, set),
+        Statement::CreateRole { if_not_exists, roles } => role::create(session, catalog, *if_not_exists, roles),
+        Statement::DropRole(roles) => role::drop(session, catalog, roles),
+        Statement::SetDefaultRole { roles, to } => role::set_default(session, catalog, roles, to),
+        Statement::InstallComponents { urns, set } => match set.is_empty() {
+            true => component::install(session, catalog, urns, true),
+            false => Err(Error::unsupported("INSTALL COMPONENT ... SET")),
+        },
+        Statement::UninstallComponents(urns) => component::install(session, catalog, urns, false),
+        Statement::Grant(grant) => match &grant.what {
+            Grantable::Roles(roles) => role::grant(session, catalog, grant, roles),
+            _ => grant::grant(session, catalog, grant),
+        },
+        Statement::Revoke(revoke) => match &revoke.what {
+            Grantable::Roles(roles) => role::revoke(session, catalog, revoke, roles),
+            _ => grant::revoke(session, catalog, revoke),
+        },
+        _ => Err(Error::unsupported("this statement about accounts")),
+    }
 }
 
 /// An account's user and host as statements name them: without a host it is `%`, hosts are in lower case.
-fn account_key(session: &Session, name: &AccountName) -> Result<(String, String)> {
-    let AccountName::Named { user, host } = name else { return Ok(session.state.account.clone()) };
+fn account_key(session: &Session, name: &AccountName) -> Result<AccountKey> {
+    let AccountName::Named { user, host } = name else { return Ok(session.state.access.account.clone()) };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let user = text(user);
     let host = host.as_deref().map_or_else(|| "%".to_owned(), text).to_lowercase();
@@ -65,9 +114,4 @@ const HOST_NAME_MAX: usize = 255;
 fn too_long(text: &str, what: &str, limit: usize) -> Error {
     let message = format!("String '{text}' is too long for {what} (should be no longer than {limit})");
     Error::new(ErrorCode::WrongStringLength, message)
-}
-
-/// `'user'@'host'` for messages.
-fn shown((user, host): &(String, String)) -> String {
-    format!("'{user}'@'{host}'")
 }

@@ -60,6 +60,7 @@ privileges! {
     CONNECTION_ADMIN 33 "CONNECTION_ADMIN" Global,
     NDB_STORED_USER 34 "NDB_STORED_USER" Global,
     PERSIST_RO_VARIABLES_ADMIN 35 "PERSIST_RO_VARIABLES_ADMIN" Global,
+    ROLE_ADMIN 39 "ROLE_ADMIN" Global,
     SESSION_VARIABLES_ADMIN 36 "SESSION_VARIABLES_ADMIN" Global,
     SYSTEM_USER 37 "SYSTEM_USER" Global,
     SYSTEM_VARIABLES_ADMIN 38 "SYSTEM_VARIABLES_ADMIN" Global,
@@ -74,6 +75,10 @@ impl Privileges {
     pub const GRANT_OPTION: Privileges = Privileges(1 << 10);
     /// What makes checks of single tables needless.
     pub const DATA: Privileges = Privileges(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::DELETE.0);
+
+    /// What can be granted on single columns.
+    pub(crate) const ON_COLUMNS: Privileges =
+        Privileges(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::REFERENCES.0);
 
     pub(crate) const fn with(self, other: Privileges) -> Privileges {
         Privileges(self.0 | other.0)
@@ -118,6 +123,10 @@ impl Privileges {
         };
         match level {
             _ if *narrowest >= level => Ok(*privilege),
+            _ if privilege.0.trailing_zeros() >= FIRST_DYNAMIC_BIT => {
+                let message = format!("Illegal privilege level specified for {name}");
+                Err(Error::new(ErrorCode::IllegalPrivilegeLevel, message))
+            }
             Level::Database => {
                 let message = "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES";
                 Err(Error::new(ErrorCode::WrongUsage, message))
@@ -163,6 +172,7 @@ mod tests {
         assert_eq!(Privileges::by_name("SELECT", Level::Table).unwrap(), Privileges::SELECT);
         assert_eq!(Privileges::by_name("RELOAD", Level::Database).unwrap_err().errno(), 1221);
         assert_eq!(Privileges::by_name("EVENT", Level::Table).unwrap_err().errno(), 1144);
+        assert_eq!(Privileges::by_name("ROLE_ADMIN", Level::Database).unwrap_err().errno(), 3619);
         assert_eq!(Privileges::by_name("NONSENSE", Level::Global).unwrap_err().errno(), 1064);
         assert!(!Privileges::all_at(Level::Table).intersects(Privileges::LOCK_TABLES));
     }

@@ -1,21 +1,23 @@
 //! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD.
 
-use shoal_cluster::{Change, TlsRequirement, User};
+use shoal_cluster::{Catalog, Change, PasswordRules, TlsRequirement, User};
 use shoal_parser::ast::{
     AccountName, Authentication, AuthenticationSecret, DropAccounts, PasswordOption, SetPassword,
     TlsRequirement as Require, UserDefinition, UserSpecification,
 };
-use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, hash_password, is_well_formed};
-use shoal_types::{Error, ErrorCode, Result, WarningLevel};
+use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, is_well_formed};
+use shoal_types::{Error, ErrorCode, Result};
 
-use super::{Privileges, account_key, require_global, shown};
+use super::messages::{failed, note_missing, note_present};
+use super::password_policy::Policy;
+use super::{AccountKey, Privileges, account_key, expiry, password, require_global, role};
 use crate::session::Session;
 
-type AccountKey = (String, String);
+/// Of PASSWORD EXPIRE INTERVAL.
+const LIFETIME_DAYS_MAX: u64 = 65_535;
 
-pub fn create(session: &mut Session, definition: &UserDefinition) -> Result<Vec<Change>> {
+pub fn create(session: &mut Session, catalog: &Catalog, definition: &UserDefinition) -> Result<Vec<Change>> {
     require_global(session, Privileges::CREATE_USER)?;
-    let catalog = session.server.node.catalog();
     let mut changes = Vec::new();
     let mut present = Vec::new();
     let mut named: Vec<AccountKey> = Vec::new();
@@ -29,9 +31,16 @@ pub fn create(session: &mut Session, definition: &UserDefinition) -> Result<Vec<
             user: key.0.clone(),
             host: key.1.clone(),
             plugin: DEFAULT_PLUGIN.to_owned(),
+            password: PasswordRules { changed_s: expiry::now_s(&session.server), ..PasswordRules::default() },
             ..User::default()
         };
-        apply(specification, definition, &mut user)?;
+        apply(session, specification, definition, &mut user)?;
+        if names_no_password(specification) && !user.locked {
+            check_policy(session, catalog, b"")?;
+        }
+        if let Some(roles) = &definition.default_roles {
+            role::give_defaults(session, catalog, &mut user, roles)?;
+        }
         changes.push(Change::PutUser(user));
         named.push(key);
     }
@@ -41,23 +50,19 @@ pub fn create(session: &mut Session, definition: &UserDefinition) -> Result<Vec<
     if !definition.if_clause {
         return Err(failed("CREATE USER", &present));
     }
-    for key in present {
-        session.warn(
-            WarningLevel::Note,
-            ErrorCode::UserAlreadyExists,
-            format!("Authorization ID {} already exists.", shown(&key)),
-        );
-    }
+    note_present(session, present);
     Ok(changes)
 }
 
-pub fn alter(session: &mut Session, definition: &UserDefinition) -> Result<Vec<Change>> {
-    let catalog = session.server.node.catalog();
+pub fn alter(session: &mut Session, catalog: &Catalog, definition: &UserDefinition) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     let mut missing = Vec::new();
     for specification in &definition.users {
         let key = account_key(session, &specification.account)?;
-        if key != session.state.account || !changes_password_alone(definition) {
+        if key != session.state.access.account && session.must_change_password {
+            return Err(expiry::must_change());
+        }
+        if key != session.state.access.account || !changes_password_alone(definition) {
             require_global(session, Privileges::CREATE_USER)?;
         }
         let Some(user) = catalog.users.get(&key) else {
@@ -65,7 +70,18 @@ pub fn alter(session: &mut Session, definition: &UserDefinition) -> Result<Vec<C
             continue;
         };
         let mut user = User::clone(user);
-        apply(specification, definition, &mut user)?;
+        if let Some(authentication) = &specification.authentication {
+            password::check_current(session, &user, authentication.replace.as_deref())?;
+        } else if session.must_change_password {
+            return Err(expiry::must_change());
+        }
+        apply(session, specification, definition, &mut user)?;
+        if specification.authentication.is_some() && names_no_password(specification) && !user.locked {
+            check_policy(session, catalog, b"")?;
+        }
+        if let Some(roles) = &definition.default_roles {
+            user.default_roles = role::default_roles(session, &user, roles)?;
+        }
         changes.push(Change::PutUser(user));
     }
     if missing.is_empty() {
@@ -87,13 +103,25 @@ fn changes_password_alone(definition: &UserDefinition) -> bool {
         && definition.comment.is_none()
 }
 
+fn names_no_password(specification: &UserSpecification) -> bool {
+    specification.authentication.as_ref().is_none_or(|authentication| authentication.secret.is_none())
+}
+
+/// Errors: 1819, where the component that looks at passwords is installed.
+fn check_policy(session: &Session, catalog: &Catalog, password: &[u8]) -> Result<()> {
+    let names = [session.state.user.as_str(), session.state.access.account.0.as_str()];
+    Policy::of(&session.server, catalog).map_or(Ok(()), |policy| policy.check(&names, password))
+}
+
 /// Puts what is written into the account. Errors: 1235 for what does not exist here, 1524, 1827, 1470.
-fn apply(specification: &UserSpecification, definition: &UserDefinition, user: &mut User) -> Result<()> {
+fn apply(
+    session: &Session,
+    specification: &UserSpecification,
+    definition: &UserDefinition,
+    user: &mut User,
+) -> Result<()> {
     if !specification.more_factors.is_empty() {
         return Err(Error::unsupported("multi-factor authentication"));
-    }
-    if definition.default_roles.is_some() {
-        return Err(Error::unsupported("DEFAULT ROLE"));
     }
     if definition.comment.is_some() {
         return Err(Error::unsupported("COMMENT and ATTRIBUTE of users"));
@@ -103,16 +131,24 @@ fn apply(specification: &UserSpecification, definition: &UserDefinition, user: &
         match name.as_str() {
             "MAX_CONNECTIONS_PER_HOUR" => user.connects_per_hour_max = limit,
             "MAX_USER_CONNECTIONS" => user.connections_max = limit,
-            _ if limit == 0 => {}
+            "MAX_QUERIES_PER_HOUR" => user.statements_per_hour_max = limit,
+            "MAX_UPDATES_PER_HOUR" => user.updates_per_hour_max = limit,
             name => return Err(Error::unsupported(name)),
         }
     }
-    definition.password_options.iter().try_for_each(|option| apply_password_option(option, user))?;
+    let expires = |option: &&PasswordOption| **option == PasswordOption::ExpireNow;
+    for option in definition.password_options.iter().filter(|option| !expires(option)) {
+        apply_password_option(option, user)?;
+    }
     if specification.discard_old_password {
         user.old_authentication_string.clear();
     }
     if let Some(authentication) = &specification.authentication {
-        authenticate(authentication, user)?;
+        authenticate(session, authentication, user)?;
+    }
+    // A password that is given here expires, too.
+    for option in definition.password_options.iter().filter(expires) {
+        apply_password_option(option, user)?;
     }
     if let Some(require) = &definition.require {
         user.tls = tls_requirement(require);
@@ -143,35 +179,40 @@ fn tls_requirement(require: &Require) -> TlsRequirement {
     }
 }
 
-/// Options that say what is the case anyway are accepted.
+/// Errors: 1064 and 1525 for figures that MySQL does not take.
 fn apply_password_option(option: &PasswordOption, user: &mut User) -> Result<()> {
-    let lockout = &mut user.lockout;
-    let name = match option {
+    let (lockout, rules) = (&mut user.lockout, &mut user.password);
+    match option {
         PasswordOption::FailedLoginAttempts(attempts) => {
-            lockout.attempts = lockout_figure("FAILED_LOGIN_ATTEMPTS", *attempts)?;
+            lockout.attempts = figure("FAILED_LOGIN_ATTEMPTS", *attempts)?;
             lockout.unlocks = lockout.unlocks.wrapping_add(1);
-            return Ok(());
         }
         PasswordOption::LockTimeDays(days) => {
-            lockout.days = days.map(|days| lockout_figure("PASSWORD_LOCK_TIME", days)).transpose()?;
+            lockout.days = days.map(|days| figure("PASSWORD_LOCK_TIME", days)).transpose()?;
             lockout.unlocks = lockout.unlocks.wrapping_add(1);
-            return Ok(());
         }
-        PasswordOption::ExpireDefault
-        | PasswordOption::ExpireNever
-        | PasswordOption::History(None | Some(0))
-        | PasswordOption::ReuseIntervalDays(None | Some(0))
-        | PasswordOption::RequireCurrent(None | Some(false)) => return Ok(()),
-        PasswordOption::ExpireNow | PasswordOption::ExpireIntervalDays(_) => "PASSWORD EXPIRE",
-        PasswordOption::History(_) => "PASSWORD HISTORY",
-        PasswordOption::ReuseIntervalDays(_) => "PASSWORD REUSE INTERVAL",
-        PasswordOption::RequireCurrent(_) => "PASSWORD REQUIRE CURRENT",
-    };
-    Err(Error::unsupported(name))
+        PasswordOption::ExpireNow => rules.is_expired = true,
+        PasswordOption::ExpireDefault => rules.lifetime_days = None,
+        PasswordOption::ExpireNever => rules.lifetime_days = Some(0),
+        PasswordOption::ExpireIntervalDays(days @ 1..=LIFETIME_DAYS_MAX) => {
+            rules.lifetime_days = Some(u32::try_from(*days).unwrap_or(u32::MAX));
+        }
+        PasswordOption::ExpireIntervalDays(days) => {
+            return Err(Error::new(ErrorCode::WrongValue, format!("Incorrect DAY value: '{days}'")));
+        }
+        PasswordOption::History(count) => {
+            rules.history = count.map(|count| figure("PASSWORD HISTORY", count)).transpose()?;
+        }
+        PasswordOption::ReuseIntervalDays(days) => {
+            rules.reuse_days = days.map(|days| figure("PASSWORD REUSE INTERVAL", days)).transpose()?;
+        }
+        PasswordOption::RequireCurrent(required) => rules.requires_current = *required,
+    }
+    Ok(())
 }
 
 /// Errors: 1064 beyond what MySQL takes.
-fn lockout_figure(name: &str, figure: u64) -> Result<u32> {
+fn figure(name: &str, figure: u64) -> Result<u32> {
     const GREATEST: u64 = 32_767;
     match u32::try_from(figure) {
         Ok(figure) if u64::from(figure) <= GREATEST => Ok(figure),
@@ -212,7 +253,7 @@ fn check_retained(user: &User) -> Result<()> {
     ))
 }
 
-fn authenticate(authentication: &Authentication, user: &mut User) -> Result<()> {
+fn authenticate(session: &Session, authentication: &Authentication, user: &mut User) -> Result<()> {
     let changes_plugin = authentication.plugin.as_ref().is_some_and(|plugin| *plugin != user.plugin);
     if authentication.retain_current {
         retain_password(user, changes_plugin)?;
@@ -226,9 +267,10 @@ fn authenticate(authentication: &Authentication, user: &mut User) -> Result<()> 
         }
     }
     match &authentication.secret {
-        None => user.authentication_string.clear(),
-        Some(AuthenticationSecret::Password(password)) => {
-            user.authentication_string = hash_password(&user.plugin, password)?;
+        None => password::set_hash(session, user, Vec::new(), Some(b""))?,
+        Some(AuthenticationSecret::Password(new)) => {
+            check_policy(session, &session.server.node.catalog(), new)?;
+            password::set(session, user, new)?;
         }
         Some(AuthenticationSecret::Hash(hash)) => {
             if !is_well_formed(&user.plugin, hash) {
@@ -237,39 +279,24 @@ fn authenticate(authentication: &Authentication, user: &mut User) -> Result<()> 
                     "The password hash doesn't have the expected format.",
                 ));
             }
-            user.authentication_string = hash.clone();
+            password::set_hash(session, user, hash.clone(), None)?;
         }
         Some(AuthenticationSecret::Random) => return Err(Error::unsupported("RANDOM PASSWORD")),
     }
     if authentication.retain_current { check_retained(user) } else { Ok(()) }
 }
 
-pub fn drop(session: &mut Session, accounts: &DropAccounts) -> Result<Vec<Change>> {
+pub fn drop(session: &mut Session, catalog: &Catalog, accounts: &DropAccounts) -> Result<Vec<Change>> {
     require_global(session, Privileges::CREATE_USER)?;
-    let catalog = session.server.node.catalog();
-    let mut changes = Vec::new();
-    let mut missing = Vec::new();
-    for name in &accounts.accounts {
-        let key = account_key(session, name)?;
-        if catalog.users.contains_key(&key) {
-            changes.push(Change::DropUser { user: key.0, host: key.1 });
-        } else {
-            missing.push(key);
-        }
-    }
-    if missing.is_empty() {
-        return Ok(changes);
-    }
-    if !accounts.if_exists {
-        return Err(failed("DROP USER", &missing));
-    }
-    note_missing(session, missing);
-    Ok(changes)
+    role::drop_accounts(session, catalog, accounts, "DROP USER")
 }
 
-pub fn rename(session: &mut Session, pairs: &[(AccountName, AccountName)]) -> Result<Vec<Change>> {
+pub fn rename(
+    session: &mut Session,
+    catalog: &Catalog,
+    pairs: &[(AccountName, AccountName)],
+) -> Result<Vec<Change>> {
     require_global(session, Privileges::CREATE_USER)?;
-    let catalog = session.server.node.catalog();
     let mut users = catalog.users.clone();
     let mut changes = Vec::new();
     let mut wrong = Vec::new();
@@ -279,6 +306,7 @@ pub fn rename(session: &mut Session, pairs: &[(AccountName, AccountName)]) -> Re
             wrong.push(from);
             continue;
         }
+        role::check_renamed(session, catalog, &from)?;
         let Some(user) = users.remove(&from) else {
             wrong.push(from);
             continue;
@@ -293,39 +321,27 @@ pub fn rename(session: &mut Session, pairs: &[(AccountName, AccountName)]) -> Re
     if wrong.is_empty() { Ok(changes) } else { Err(failed("RENAME USER", &wrong)) }
 }
 
-pub fn set_password(session: &mut Session, set: &SetPassword) -> Result<Vec<Change>> {
-    let Some(password) = &set.password else { return Err(Error::unsupported("RANDOM PASSWORD")) };
+pub fn set_password(session: &mut Session, catalog: &Catalog, set: &SetPassword) -> Result<Vec<Change>> {
+    let Some(new) = &set.password else { return Err(Error::unsupported("RANDOM PASSWORD")) };
     let key = account_key(session, set.account.as_ref().unwrap_or(&AccountName::CurrentUser))?;
-    if key != session.state.account {
+    if key != session.state.access.account {
+        if session.must_change_password {
+            return Err(expiry::must_change());
+        }
         require_global(session, Privileges::CREATE_USER)?;
     }
-    let catalog = session.server.node.catalog();
     let Some(user) = catalog.users.get(&key) else {
         return Err(Error::new(ErrorCode::PasswordNoMatch, "Can't find any matching row in the user table"));
     };
     let mut user = User::clone(user);
+    password::check_current(session, &user, set.replace.as_deref())?;
+    check_policy(session, catalog, new)?;
     if set.retain_current {
         retain_password(&mut user, false)?;
     }
-    user.authentication_string = hash_password(&user.plugin, password)?;
+    password::set(session, &mut user, new)?;
     if set.retain_current {
         check_retained(&user)?;
     }
     Ok(vec![Change::PutUser(user)])
-}
-
-/// "Operation CREATE USER failed for 'a'@'%','b'@'%'".
-fn failed(operation: &str, accounts: &[AccountKey]) -> Error {
-    let names: Vec<String> = accounts.iter().map(shown).collect();
-    Error::new(ErrorCode::CannotUser, format!("Operation {operation} failed for {}", names.join(",")))
-}
-
-fn note_missing(session: &mut Session, missing: Vec<AccountKey>) {
-    for key in missing {
-        session.warn(
-            WarningLevel::Note,
-            ErrorCode::UserDoesNotExist,
-            format!("Authorization ID {} does not exist.", shown(&key)),
-        );
-    }
 }

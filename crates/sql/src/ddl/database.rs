@@ -19,7 +19,7 @@ pub fn check_changeable(session: &Session, name: &str) -> Result<()> {
     if !is_system(name) {
         return Ok(());
     }
-    let (user, host) = &session.state.account;
+    let (user, host) = &session.state.access.account;
     let message = format!("Access denied for user '{user}'@'{host}' to database '{name}'");
     Err(Error::new(ErrorCode::DbAccessDenied, message))
 }

@@ -115,7 +115,7 @@ impl Resolver<'_> {
 
     /// Opens a scope and a block for a statement that is no query.
     pub fn open_block(&mut self) {
-        self.scopes.push(Default::default());
+        self.scopes.push(self.new_scope());
         self.blocks.push(BlockState { no_aggregates: true, ..BlockState::default() });
     }
 

@@ -1,14 +1,16 @@
 //! Sessions, status and system variables, accounts.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use shoal_cluster::{TlsRequirement, User};
+use shoal_cluster::{ColumnGrant, TlsRequirement, User};
 use shoal_types::Value;
 
 use super::CATALOG;
 use super::cell::{row, yes_no};
 use super::{Rows, status};
-use crate::account::Privileges;
+use crate::account::{Privileges, password_policy};
+use crate::hosts::HostErrors;
 use crate::session::SessionShared;
 use crate::variables::registry::{self, Scope};
 
@@ -110,20 +112,39 @@ fn variables(rows: &Rows<'_>, global: bool) -> Vec<Vec<Value>> {
 
 pub fn persisted_variables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let catalog = rows.server.node.catalog();
-    catalog.variables.iter().map(|(name, value)| row![name, value]).collect()
+    let is_variable = |(name, _): &(&String, &String)| registry::find(name).is_some();
+    catalog.variables.iter().filter(is_variable).map(|(name, value)| row![name, value]).collect()
 }
 
 /// Accounts in sight: all for those who manage them, else one's own.
-fn accounts(rows: &Rows<'_>) -> Vec<Arc<User>> {
+pub(super) fn accounts(rows: &Rows<'_>) -> Vec<Arc<User>> {
     let viewer = rows.viewer();
     let all = viewer.is_global(Privileges::CREATE_USER.with(Privileges::SELECT));
-    let (user, host) = crate::account::matching(&viewer.catalog, &rows.shared.user, &rows.shared.host);
-    let own = |account: &&Arc<User>| all || account.user == user && account.host == host;
+    let (user, host) = &rows.access.account;
+    let own = |account: &&Arc<User>| all || account.user == *user && account.host == *host;
     viewer.catalog.users.values().filter(own).cloned().collect()
 }
 
 fn grantee(user: &User) -> String {
     format!("'{}'@'{}'", user.user, user.host)
+}
+
+/// Privileges as the SET columns of `mysql.tables_priv` show them.
+pub(super) fn as_set(privileges: Privileges) -> String {
+    let words = |name: &str| {
+        let word = |word: &str| word[..1].to_owned() + &word[1..].to_lowercase();
+        let name: Vec<String> = name.split(' ').map(word).collect();
+        match name.join(" ").as_str() {
+            "Create View" => "Create View".to_owned(),
+            "Show View" => "Show view".to_owned(),
+            other => other.to_owned(),
+        }
+    };
+    let mut names: Vec<String> = privileges.names(false).into_iter().map(words).collect();
+    if privileges.contains(Privileges::GRANT_OPTION) {
+        names.push("Grant".to_owned());
+    }
+    names.join(",")
 }
 
 /// Rows for each privilege of grants that `wanted` chooses; `place` are the columns between grantee and privilege.
@@ -163,6 +184,32 @@ pub fn schema_privileges(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 
 pub fn table_privileges(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     privileges(rows, |_, table| !table.is_empty(), |database, table| row![database, table])
+}
+
+pub fn column_privileges(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let mut found = Vec::new();
+    for user in accounts(rows) {
+        for grant in &user.column_grants {
+            let of_table = user
+                .grants
+                .iter()
+                .find(|(database, table, _)| *database == grant.database && *table == grant.table);
+            let grantable =
+                of_table.is_some_and(|(.., bits)| Privileges(*bits).contains(Privileges::GRANT_OPTION));
+            for name in Privileges(grant.privileges).names(false) {
+                found.push(row![
+                    grantee(&user),
+                    CATALOG,
+                    &grant.database,
+                    &grant.table,
+                    &grant.column,
+                    name,
+                    yes_no(grantable)
+                ]);
+            }
+        }
+    }
+    found
 }
 
 pub fn user_attributes(rows: &Rows<'_>) -> Vec<Vec<Value>> {
@@ -222,24 +269,104 @@ pub fn mysql_user(rows: &Rows<'_>) -> Vec<Vec<Value>> {
             }
         };
         row.extend(row![ssl_type, cipher, issuer, subject]);
-        row.extend(row![0u64, 0u64, u64::from(user.connects_per_hour_max), u64::from(user.connections_max)]);
+        row.extend(row![user.statements_per_hour_max, user.updates_per_hour_max]);
+        row.extend(row![user.connects_per_hour_max, user.connections_max]);
         row.extend(row![
             &user.plugin,
             Value::str(if user.authentication_string.is_empty() { "" } else { "<secret>" }),
-            "N",
-            Value::Null,
-            Value::Null,
+            letter(user.password.is_expired),
+            rows.moment(user.password.changed_s),
+            user.password.lifetime_days,
             letter(user.locked),
             letter(global.contains(Privileges::CREATE_ROLE)),
             letter(global.contains(Privileges::DROP_ROLE)),
-            Value::Null,
-            Value::Null,
-            Value::Null,
+            user.password.history,
+            user.password.reuse_days,
+            user.password.requires_current.map(letter),
             Value::Null,
         ]);
         row
     };
     accounts(rows).iter().map(make).collect()
+}
+
+pub fn mysql_tables_priv(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let mut found = Vec::new();
+    for user in accounts(rows) {
+        let mut tables = BTreeMap::new();
+        for (database, table, bits) in user.grants.iter().filter(|(_, table, _)| !table.is_empty()) {
+            tables.insert((database, table), (*bits, 0));
+        }
+        for grant in &user.column_grants {
+            tables.entry((&grant.database, &grant.table)).or_insert((0, 0)).1 |= grant.privileges;
+        }
+        for ((database, table), (of_table, of_columns)) in tables {
+            let (of_table, of_columns) = (as_set(Privileges(of_table)), as_set(Privileges(of_columns)));
+            found.push(row![&user.host, database, &user.user, table, "", Value::Null, of_table, of_columns]);
+        }
+    }
+    found
+}
+
+pub fn mysql_columns_priv(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let of = |user: &Arc<User>| -> Vec<Vec<Value>> {
+        let make = |grant: &ColumnGrant| {
+            let privileges = as_set(Privileges(grant.privileges));
+            row![&user.host, &grant.database, &user.user, &grant.table, &grant.column, Value::Null, privileges]
+        };
+        user.column_grants.iter().map(make).collect()
+    };
+    accounts(rows).iter().flat_map(of).collect()
+}
+
+/// Dynamic privileges, which are on everything.
+pub fn mysql_global_grants(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let of = |user: &Arc<User>| -> Vec<Vec<Value>> {
+        let global = user.grants.iter().filter(|(database, ..)| database.is_empty());
+        let global = global.fold(Privileges::NONE, |set, (.., bits)| set.with(Privileges(*bits)));
+        let option = if global.contains(Privileges::GRANT_OPTION) { "Y" } else { "N" };
+        global.names(true).into_iter().map(|name| row![&user.user, &user.host, name, option]).collect()
+    };
+    accounts(rows).iter().flat_map(of).collect()
+}
+
+/// Passwords that may not come again, without what they are.
+pub fn password_history(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let of = |user: &Arc<User>| -> Vec<Vec<Value>> {
+        let make = |(at, _): &(u64, Vec<u8>)| row![&user.host, &user.user, rows.moment(*at), "<secret>"];
+        user.password.former.iter().map(make).collect()
+    };
+    accounts(rows).iter().flat_map(of).collect()
+}
+
+/// Hosts with errors. Names of hosts are not looked up.
+pub fn host_cache(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    if !rows.viewer().is_global(Privileges::SELECT) {
+        return Vec::new();
+    }
+    let moment = |micros: i64| rows.moment(u64::try_from(micros / 1_000_000).unwrap_or(0));
+    let count = |count: u64| Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
+    let none = |columns: usize| std::iter::repeat_n(Value::Int(0), columns);
+    let make = |(host, known): (String, HostErrors)| {
+        let mut row = row![host, Value::Null, "NO", count(known.broken_off), count(known.blocked)];
+        // Of names, formats and plugins.
+        row.extend(none(9));
+        row.push(count(known.handshake_errors));
+        row.extend(none(2));
+        row.push(count(known.authentication_errors));
+        row.extend(none(7));
+        row.extend([known.first_seen, known.last_seen, known.first_error, known.last_error].map(moment));
+        row
+    };
+    rows.server.hosts.list().into_iter().map(make).collect()
+}
+
+/// The components that are installed.
+pub fn components(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    match password_policy::is_installed(&rows.server.node.catalog()) {
+        true => vec![row![1u32, 1u32, password_policy::COMPONENT]],
+        false => Vec::new(),
+    }
 }
 
 pub fn mysql_db(rows: &Rows<'_>) -> Vec<Vec<Value>> {

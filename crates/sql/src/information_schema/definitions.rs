@@ -2,7 +2,7 @@
 
 use shoal_types::{BaseType, Collation, SqlType, Value};
 
-use super::{Rows, activity, keys, objects, query_logs, server_tables};
+use super::{Rows, activity, keys, objects, query_logs, roles, server_tables};
 use crate::frontend::{ColumnFlags, ResultColumn};
 
 /// One virtual table.
@@ -87,16 +87,16 @@ macro_rules! tables {
 }
 
 tables! {
-    "information_schema" "ADMINISTRABLE_ROLE_AUTHORIZATIONS" none: "USER v97, HOST v256, GRANTEE v97, GRANTEE_HOST v256, ROLE_NAME v255, ROLE_HOST v256, IS_GRANTABLE v3!, IS_DEFAULT v3, IS_MANDATORY v3!";
-    "information_schema" "APPLICABLE_ROLES" none: "USER v97, HOST v256, GRANTEE v97, GRANTEE_HOST v256, ROLE_NAME v255, ROLE_HOST v256, IS_GRANTABLE v3!, IS_DEFAULT v3, IS_MANDATORY v3!";
+    "information_schema" "ADMINISTRABLE_ROLE_AUTHORIZATIONS" roles::administrable: "USER v97, HOST v256, GRANTEE v97, GRANTEE_HOST v256, ROLE_NAME v255, ROLE_HOST v256, IS_GRANTABLE v3!, IS_DEFAULT v3, IS_MANDATORY v3!";
+    "information_schema" "APPLICABLE_ROLES" roles::applicable: "USER v97, HOST v256, GRANTEE v97, GRANTEE_HOST v256, ROLE_NAME v255, ROLE_HOST v256, IS_GRANTABLE v3!, IS_DEFAULT v3, IS_MANDATORY v3!";
     "information_schema" "CHARACTER_SETS" server_tables::character_sets: "CHARACTER_SET_NAME v64!, DEFAULT_COLLATE_NAME v64!, DESCRIPTION v2048!, MAXLEN u!";
     "information_schema" "CHECK_CONSTRAINTS" none: "CONSTRAINT_CATALOG n64!, CONSTRAINT_SCHEMA n64!, CONSTRAINT_NAME v64!, CHECK_CLAUSE l!";
     "information_schema" "COLLATIONS" server_tables::collations: "COLLATION_NAME v64!, CHARACTER_SET_NAME v64!, ID U!, IS_DEFAULT v3!, IS_COMPILED v3!, SORTLEN u!, PAD_ATTRIBUTE v9!";
     "information_schema" "COLLATION_CHARACTER_SET_APPLICABILITY" server_tables::applicability: "COLLATION_NAME v64!, CHARACTER_SET_NAME v64!";
     "information_schema" "COLUMNS" objects::columns: "TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!, COLUMN_NAME v64, ORDINAL_POSITION u!, COLUMN_DEFAULT t, IS_NULLABLE v3!, DATA_TYPE l, CHARACTER_MAXIMUM_LENGTH b, CHARACTER_OCTET_LENGTH b, NUMERIC_PRECISION U, NUMERIC_SCALE U, DATETIME_PRECISION u, CHARACTER_SET_NAME v64, COLLATION_NAME v64, COLUMN_TYPE m!, COLUMN_KEY v3!, EXTRA v256, PRIVILEGES v154, COLUMN_COMMENT t!, GENERATION_EXPRESSION l!, SRS_ID u";
-    "information_schema" "COLUMN_PRIVILEGES" none: "GRANTEE v292!, TABLE_CATALOG v512!, TABLE_SCHEMA n64!, TABLE_NAME n64!, COLUMN_NAME v64!, PRIVILEGE_TYPE v64!, IS_GRANTABLE v3!";
+    "information_schema" "COLUMN_PRIVILEGES" activity::column_privileges: "GRANTEE v292!, TABLE_CATALOG v512!, TABLE_SCHEMA n64!, TABLE_NAME n64!, COLUMN_NAME v64!, PRIVILEGE_TYPE v64!, IS_GRANTABLE v3!";
     "information_schema" "COLUMN_STATISTICS" none: "SCHEMA_NAME n64!, TABLE_NAME n64!, COLUMN_NAME v64!, HISTOGRAM l!";
-    "information_schema" "ENABLED_ROLES" none: "ROLE_NAME v255, ROLE_HOST v255, IS_DEFAULT v3, IS_MANDATORY v3!";
+    "information_schema" "ENABLED_ROLES" roles::enabled: "ROLE_NAME v255, ROLE_HOST v255, IS_DEFAULT v3, IS_MANDATORY v3!";
     "information_schema" "ENGINES" server_tables::engines: "ENGINE v64!, SUPPORT v8!, COMMENT v80!, TRANSACTIONS v3, XA v3, SAVEPOINTS v3";
     "information_schema" "EVENTS" none: "EVENT_CATALOG n64!, EVENT_SCHEMA n64!, EVENT_NAME v64!, DEFINER v288!, TIME_ZONE v64!, EVENT_BODY v3!, EVENT_DEFINITION l!, EVENT_TYPE v9!, EXECUTE_AT d, INTERVAL_VALUE v256, INTERVAL_FIELD v18, SQL_MODE v520!, STARTS d, ENDS d, STATUS v21!, ON_COMPLETION v12!, CREATED s!, LAST_ALTERED s!, LAST_EXECUTED d, EVENT_COMMENT v2048!, ORIGINATOR u!, CHARACTER_SET_CLIENT v64!, COLLATION_CONNECTION v64!, DATABASE_COLLATION v64!";
     "information_schema" "FILES" none: "FILE_ID b, FILE_NAME t, FILE_TYPE v256, TABLESPACE_NAME v268!, TABLE_CATALOG v0!, TABLE_SCHEMA v64, TABLE_NAME v64, LOGFILE_GROUP_NAME v256, LOGFILE_GROUP_NUMBER b, ENGINE v64!, FULLTEXT_KEYS v64, DELETED_ROWS b, UPDATE_COUNT b, FREE_EXTENTS b, TOTAL_EXTENTS b, EXTENT_SIZE b, INITIAL_SIZE b, MAXIMUM_SIZE b, AUTOEXTEND_SIZE b, CREATION_TIME d, LAST_UPDATE_TIME d, LAST_ACCESS_TIME d, RECOVER_TIME b, TRANSACTION_COUNTER b, VERSION b, ROW_FORMAT v256, TABLE_ROWS b, AVG_ROW_LENGTH b, DATA_LENGTH b, MAX_DATA_LENGTH b, INDEX_LENGTH b, DATA_FREE b, CREATE_TIME d, UPDATE_TIME d, CHECK_TIME d, CHECKSUM b, STATUS v256, EXTRA v256";
@@ -113,9 +113,9 @@ tables! {
     "information_schema" "PROFILING" none: "QUERY_ID u!, SEQ u!, STATE v30!, DURATION f!, CPU_USER f, CPU_SYSTEM f, CONTEXT_VOLUNTARY u, CONTEXT_INVOLUNTARY u, BLOCK_OPS_IN u, BLOCK_OPS_OUT u, MESSAGES_SENT u, MESSAGES_RECEIVED u, PAGE_FAULTS_MAJOR u, PAGE_FAULTS_MINOR u, SWAPS u, SOURCE_FUNCTION v30, SOURCE_FILE v20, SOURCE_LINE u";
     "information_schema" "REFERENTIAL_CONSTRAINTS" none: "CONSTRAINT_CATALOG n64!, CONSTRAINT_SCHEMA n64!, CONSTRAINT_NAME v64, UNIQUE_CONSTRAINT_CATALOG n64!, UNIQUE_CONSTRAINT_SCHEMA n64!, UNIQUE_CONSTRAINT_NAME v64, MATCH_OPTION v7!, UPDATE_RULE v11!, DELETE_RULE v11!, TABLE_NAME n64!, REFERENCED_TABLE_NAME n64!";
     "information_schema" "RESOURCE_GROUPS" none: "RESOURCE_GROUP_NAME v64!, RESOURCE_GROUP_TYPE v6!, RESOURCE_GROUP_ENABLED i!, VCPU_IDS x, THREAD_PRIORITY i!";
-    "information_schema" "ROLE_COLUMN_GRANTS" none: "GRANTOR v97, GRANTOR_HOST v256, GRANTEE v32!, GRANTEE_HOST v255!, TABLE_CATALOG v3!, TABLE_SCHEMA v64!, TABLE_NAME v64!, COLUMN_NAME v64!, PRIVILEGE_TYPE v31!, IS_GRANTABLE v3!";
+    "information_schema" "ROLE_COLUMN_GRANTS" roles::column_grants: "GRANTOR v97, GRANTOR_HOST v256, GRANTEE v32!, GRANTEE_HOST v255!, TABLE_CATALOG v3!, TABLE_SCHEMA v64!, TABLE_NAME v64!, COLUMN_NAME v64!, PRIVILEGE_TYPE v31!, IS_GRANTABLE v3!";
     "information_schema" "ROLE_ROUTINE_GRANTS" none: "GRANTOR v97, GRANTOR_HOST v256, GRANTEE v32!, GRANTEE_HOST v255!, SPECIFIC_CATALOG v3!, SPECIFIC_SCHEMA v64!, SPECIFIC_NAME v64!, ROUTINE_CATALOG v3!, ROUTINE_SCHEMA v64!, ROUTINE_NAME v64!, PRIVILEGE_TYPE v27!, IS_GRANTABLE v3!";
-    "information_schema" "ROLE_TABLE_GRANTS" none: "GRANTOR v97, GRANTOR_HOST v256, GRANTEE v32!, GRANTEE_HOST v255!, TABLE_CATALOG v3!, TABLE_SCHEMA v64!, TABLE_NAME v64!, PRIVILEGE_TYPE v98!, IS_GRANTABLE v3!";
+    "information_schema" "ROLE_TABLE_GRANTS" roles::table_grants: "GRANTOR v97, GRANTOR_HOST v256, GRANTEE v32!, GRANTEE_HOST v255!, TABLE_CATALOG v3!, TABLE_SCHEMA v64!, TABLE_NAME v64!, PRIVILEGE_TYPE v98!, IS_GRANTABLE v3!";
     "information_schema" "ROUTINES" none: "SPECIFIC_NAME v64!, ROUTINE_CATALOG n64!, ROUTINE_SCHEMA n64!, ROUTINE_NAME v64!, ROUTINE_TYPE v9!, DATA_TYPE l, CHARACTER_MAXIMUM_LENGTH b, CHARACTER_OCTET_LENGTH b, NUMERIC_PRECISION u, NUMERIC_SCALE u, DATETIME_PRECISION u, CHARACTER_SET_NAME v64, COLLATION_NAME v64, DTD_IDENTIFIER l, ROUTINE_BODY v8!, ROUTINE_DEFINITION l, EXTERNAL_NAME v64, EXTERNAL_LANGUAGE v64!, PARAMETER_STYLE v3!, IS_DETERMINISTIC v3!, SQL_DATA_ACCESS v17!, SQL_PATH v64, SECURITY_TYPE v7!, CREATED s!, LAST_ALTERED s!, SQL_MODE v520!, ROUTINE_COMMENT t!, DEFINER v288!, CHARACTER_SET_CLIENT v64!, COLLATION_CONNECTION v64!, DATABASE_COLLATION v64!";
     "information_schema" "SCHEMATA" objects::schemata: "CATALOG_NAME n64!, SCHEMA_NAME n64!, DEFAULT_CHARACTER_SET_NAME v64!, DEFAULT_COLLATION_NAME v64!, SQL_PATH v64, DEFAULT_ENCRYPTION v3!";
     "information_schema" "SCHEMATA_EXTENSIONS" objects::schemata_extensions: "CATALOG_NAME n64!, SCHEMA_NAME n64!, OPTIONS v256";
@@ -137,13 +137,21 @@ tables! {
     "information_schema" "GLOBAL_VARIABLES" activity::global_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "information_schema" "SESSION_STATUS" activity::session_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "information_schema" "SESSION_VARIABLES" activity::session_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "mysql" "columns_priv" activity::mysql_columns_priv: "Host v255!, Db n64!, User v32!, Table_name n64!, Column_name v64!, Timestamp s, Column_priv v31!";
+    "mysql" "component" activity::components: "component_id u!, component_group_id u!, component_urn t!";
     "mysql" "db" activity::mysql_db: "Host v255!, Db n64!, User v32!, Privileges t!";
+    "mysql" "default_roles" roles::default_roles: "HOST v255!, USER v32!, DEFAULT_ROLE_HOST v255!, DEFAULT_ROLE_USER v32!";
     "mysql" "general_log" query_logs::general_log: "event_time S!, user_host m!, thread_id U!, server_id u!, command_type v64!, argument x!";
+    "mysql" "global_grants" activity::mysql_global_grants: "USER v32!, HOST v255!, PRIV v32!, WITH_GRANT_OPTION v1!";
+    "mysql" "password_history" activity::password_history: "Host v255!, User v32!, Password_timestamp S!, Password t";
+    "mysql" "role_edges" roles::role_edges: "FROM_HOST v255!, FROM_USER v32!, TO_HOST v255!, TO_USER v32!, WITH_ADMIN_OPTION v1!";
     "mysql" "slow_log" query_logs::slow_log: "start_time S!, user_host m!, query_time T!, lock_time T!, rows_sent i!, rows_examined i!, db v512!, last_insert_id i!, insert_id i!, server_id u!, sql_text x!, thread_id U!";
+    "mysql" "tables_priv" activity::mysql_tables_priv: "Host v255!, Db n64!, User v32!, Table_name n64!, Grantor v288!, Timestamp s, Table_priv v98!, Column_priv v31!";
     "mysql" "time_zone_name" none: "Name v64!, Time_zone_id u!";
     "mysql" "user" activity::mysql_user: "Host v255!, User v32!, Select_priv v1!, Insert_priv v1!, Update_priv v1!, Delete_priv v1!, Create_priv v1!, Drop_priv v1!, Reload_priv v1!, Shutdown_priv v1!, Process_priv v1!, File_priv v1!, Grant_priv v1!, References_priv v1!, Index_priv v1!, Alter_priv v1!, Show_db_priv v1!, Super_priv v1!, Create_tmp_table_priv v1!, Lock_tables_priv v1!, Execute_priv v1!, Repl_slave_priv v1!, Repl_client_priv v1!, Create_view_priv v1!, Show_view_priv v1!, Create_routine_priv v1!, Alter_routine_priv v1!, Create_user_priv v1!, Event_priv v1!, Trigger_priv v1!, Create_tablespace_priv v1!, ssl_type v9!, ssl_cipher t!, x509_issuer t!, x509_subject t!, max_questions u!, max_updates u!, max_connections u!, max_user_connections u!, plugin v64!, authentication_string t, password_expired v1!, password_last_changed s, password_lifetime u, account_locked v1!, Create_role_priv v1!, Drop_role_priv v1!, Password_reuse_history u, Password_reuse_time u, Password_require_current v1, User_attributes l";
     "performance_schema" "global_status" activity::global_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "performance_schema" "global_variables" activity::global_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "performance_schema" "host_cache" activity::host_cache: "IP v64!, HOST v255, HOST_VALIDATED v3!, SUM_CONNECT_ERRORS b!, COUNT_HOST_BLOCKED_ERRORS b!, COUNT_NAMEINFO_TRANSIENT_ERRORS b!, COUNT_NAMEINFO_PERMANENT_ERRORS b!, COUNT_FORMAT_ERRORS b!, COUNT_ADDRINFO_TRANSIENT_ERRORS b!, COUNT_ADDRINFO_PERMANENT_ERRORS b!, COUNT_FCRDNS_ERRORS b!, COUNT_HOST_ACL_ERRORS b!, COUNT_NO_AUTH_PLUGIN_ERRORS b!, COUNT_AUTH_PLUGIN_ERRORS b!, COUNT_HANDSHAKE_ERRORS b!, COUNT_PROXY_USER_ERRORS b!, COUNT_PROXY_USER_ACL_ERRORS b!, COUNT_AUTHENTICATION_ERRORS b!, COUNT_SSL_ERRORS b!, COUNT_MAX_USER_CONNECTIONS_ERRORS b!, COUNT_MAX_USER_CONNECTIONS_PER_HOUR_ERRORS b!, COUNT_DEFAULT_DATABASE_ERRORS b!, COUNT_INIT_CONNECT_ERRORS b!, COUNT_LOCAL_ERRORS b!, COUNT_UNKNOWN_ERRORS b!, FIRST_SEEN s!, LAST_SEEN s!, FIRST_ERROR_SEEN s, LAST_ERROR_SEEN s";
     "performance_schema" "persisted_variables" activity::persisted_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "performance_schema" "processlist" activity::processlist: "ID U!, USER v32, HOST v261, DB v64, COMMAND v16, TIME i, STATE v64, INFO l";
     "performance_schema" "session_status" activity::session_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";

@@ -8,6 +8,7 @@
 //! - `visibility`: what the reader may see.
 //! - `column`: a column's metadata in words; `objects`: databases, tables and columns; `keys`: indexes and constraints.
 //! - `query_logs`: `mysql.slow_log` and `mysql.general_log`.
+//! - `roles`: what information_schema and mysql say of roles.
 //! - `server_tables`: character sets, engines, plugins; `activity`: sessions, status, system variables, accounts.
 
 mod activity;
@@ -17,14 +18,17 @@ mod definitions;
 mod keys;
 mod objects;
 mod query_logs;
+mod roles;
 mod server_tables;
 pub mod status;
 mod visibility;
 
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use shoal_types::{Error, ErrorCode, Result, Value};
 
+use crate::account::access::Access;
 use crate::frontend::ResultColumn;
 use crate::server::Server;
 use crate::session::SessionShared;
@@ -101,6 +105,7 @@ pub struct Rows<'a> {
     pub(crate) server: &'a Arc<Server>,
     pub(crate) shared: &'a Arc<SessionShared>,
     pub(crate) variables: &'a SessionVariables,
+    pub(crate) access: Rc<Access>,
 }
 
 impl<'a> Rows<'a> {
@@ -108,8 +113,9 @@ impl<'a> Rows<'a> {
         server: &'a Arc<Server>,
         shared: &'a Arc<SessionShared>,
         variables: &'a SessionVariables,
+        access: &Rc<Access>,
     ) -> Rows<'a> {
-        Rows { server, shared, variables }
+        Rows { server, shared, variables, access: Rc::clone(access) }
     }
 
     /// The rows of a virtual table.
@@ -126,7 +132,7 @@ impl<'a> Rows<'a> {
     }
 
     pub(crate) fn viewer(&self) -> Viewer {
-        Viewer::new(self.server.node.catalog(), &self.shared.user, &self.shared.host)
+        Viewer::new(self.server.node.catalog(), &self.access)
     }
 
     /// Seconds since 1970 as a DATETIME of the session's time zone; NULL for 0.

@@ -9,7 +9,7 @@ use shoal_types::{Collation, TableId, TableSchema, Value};
 
 use super::cell::{row, yes_no};
 use super::column::{ColumnFacts, column_facts, type_facts};
-use super::{CATALOG, DATABASES, Rows, all_tables, database_name, table_name};
+use super::{CATALOG, DATABASES, Rows, Viewer, all_tables, database_name, table_name};
 
 /// (name, collation) of every database in sight, virtual ones included, in the order of their names. `mysql` is not listed:
 /// it is a view of the dictionary, and a dump of all databases must not try to carry it elsewhere.
@@ -104,8 +104,6 @@ pub fn tables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     found
 }
 
-const PRIVILEGES: &str = "select,insert,update,references";
-
 fn column_row(database: &str, table: &str, ordinal: usize, facts: ColumnFacts, privileges: &str) -> Vec<Value> {
     row![
         CATALOG,
@@ -133,14 +131,17 @@ fn column_row(database: &str, table: &str, ordinal: usize, facts: ColumnFacts, p
     ]
 }
 
-/// The COLUMNS rows of a base table.
-pub(crate) fn columns_of(table: &Table) -> Vec<Vec<Value>> {
+/// The COLUMNS rows of a base table, as far as they are in sight.
+pub(crate) fn columns_of(viewer: &Viewer, table: &Table) -> Vec<Vec<Value>> {
     let schema = &table.schema;
+    let privileges = viewer.columns(table);
     let shown = schema.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
-    let row = |(ordinal, (position, _)): (usize, (usize, &shoal_types::Column))| {
-        column_row(&schema.database, &schema.name, ordinal + 1, column_facts(schema, position), PRIVILEGES)
+    let row = |(ordinal, (position, column)): (usize, (usize, &shoal_types::Column))| {
+        let privileges = privileges(&column.name)?;
+        let facts = column_facts(schema, position);
+        Some(column_row(&schema.database, &schema.name, ordinal + 1, facts, &privileges))
     };
-    shown.enumerate().map(row).collect()
+    shown.enumerate().filter_map(row).collect()
 }
 
 /// The COLUMNS rows of a virtual table.
@@ -155,7 +156,7 @@ pub(crate) fn columns_of_virtual(table: super::VirtualTable) -> Vec<Vec<Value>> 
 
 pub fn columns(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let viewer = rows.viewer();
-    let mut found: Vec<Vec<Value>> = viewer.tables().flat_map(|table| columns_of(table)).collect();
+    let mut found: Vec<Vec<Value>> = viewer.tables().flat_map(|table| columns_of(&viewer, table)).collect();
     let open = |table: &super::VirtualTable| database_name(*table) != "mysql" || viewer.sees_database("mysql");
     found.extend(all_tables().filter(open).flat_map(columns_of_virtual));
     found

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use shoal_cluster::{Catalog, Database, Table, User};
 use shoal_types::Collation;
 
-use crate::account::{Level, Privileges};
+use crate::account::access::Access;
+use crate::account::{Level, Privileges, on_column};
 
-/// The dictionary through one account's eyes.
+/// The dictionary through the eyes of one account and its active roles.
 pub(crate) struct Viewer {
     pub catalog: Arc<Catalog>,
     account: Option<Arc<User>>,
@@ -15,8 +16,8 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    pub fn new(catalog: Arc<Catalog>, user: &str, host: &str) -> Viewer {
-        let account = crate::account::find_user(&catalog, user, host).cloned();
+    pub fn new(catalog: Arc<Catalog>, access: &Access) -> Viewer {
+        let account = access.user(&catalog);
         let grants = account.iter().flat_map(|account| account.grants.iter());
         let global = grants
             .filter(|(database, ..)| database.is_empty())
@@ -43,7 +44,9 @@ impl Viewer {
         let shows = Privileges::all_at(Level::Database).with(Privileges::SHOW_DATABASES);
         let on_tables = || {
             let mut grants = self.account.iter().flat_map(|account| account.grants.iter());
+            let mut columns = self.account.iter().flat_map(|account| account.column_grants.iter());
             grants.any(|(database, _, bits)| database == name && *bits != 0)
+                || columns.any(|grant| grant.database == name)
         };
         self.on_database(name).intersects(shows) || on_tables()
     }
@@ -52,6 +55,30 @@ impl Viewer {
         let mut grants = self.account.iter().flat_map(|account| account.grants.iter());
         self.on_database(database).intersects(Privileges::all_at(Level::Table))
             || grants.any(|(known, name, bits)| known == database && name == table && *bits != 0)
+            || self
+                .account
+                .iter()
+                .flat_map(|account| account.column_grants.iter())
+                .any(|grant| grant.database == database && grant.table == table)
+    }
+
+    /// What the account may do with each column of a table, in the words of `COLUMNS.PRIVILEGES`; `None`: it does not see that one.
+    pub fn columns<'v>(&'v self, table: &'v Table) -> impl Fn(&str) -> Option<String> + 'v {
+        let (database, name) = (table.schema.database.as_str(), table.schema.name.as_str());
+        let grants = self.account.iter().flat_map(|account| account.grants.iter());
+        let of_table = grants
+            .filter(|(known, table, _)| known == database && table == name)
+            .fold(self.on_database(database), |set, (.., bits)| set.with(Privileges(*bits)));
+        let sees_all = of_table.intersects(Privileges::all_at(Level::Table));
+        move |column| {
+            let own =
+                self.account.as_ref().map_or(Privileges::NONE, |user| on_column(user, database, name, column));
+            let names = of_table.with(own).names(false);
+            let shown = names.into_iter().filter(|name| {
+                Privileges::by_name(name, Level::Table).is_ok_and(|one| Privileges::ON_COLUMNS.contains(one))
+            });
+            (sees_all || !own.is_empty()).then(|| shown.collect::<Vec<_>>().join(",").to_lowercase())
+        }
     }
 
     /// Databases in sight, in the order of their names.

@@ -510,7 +510,7 @@ impl Planner<'_> {
         let projection: Vec<Expr> = columns
             .iter()
             .filter_map(|&(_, position)| self.scope.at_position(position))
-            .map(|found| self.scope.column_expr(found))
+            .map(|found| self.scope.named_column(found))
             .collect();
         let mut block = Block {
             steps: Vec::new(),

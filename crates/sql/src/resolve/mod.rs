@@ -14,6 +14,7 @@ pub mod set_operation;
 pub mod subquery;
 pub mod values;
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_cluster::{Catalog, Table};
@@ -92,6 +93,8 @@ pub struct Resolver<'a> {
     pub tables_used: Vec<Arc<Table>>,
     /// Views of the dictionary among them, which show what not everybody may see.
     pub system_tables_used: Vec<VirtualTable>,
+    /// Columns of base tables that it reads.
+    pub columns_read: scope::ColumnsRead,
     /// The tables that the statement changes, by the names they go by: its subqueries may not read them.
     pub changed: Vec<(TableId, String)>,
     /// The plan depends on things that change between executions (system variables, user variable types).
@@ -171,6 +174,7 @@ impl<'a> Resolver<'a> {
             blocks: Vec::new(),
             tables_used: Vec::new(),
             system_tables_used: Vec::new(),
+            columns_read: Default::default(),
             changed: Vec::new(),
             uncacheable: false,
             no_aggregates: false,
@@ -229,9 +233,13 @@ impl<'a> Resolver<'a> {
         &mut self.blocks[last]
     }
 
+    pub fn new_scope(&self) -> Scope {
+        Scope { columns_read: Rc::clone(&self.columns_read), ..Scope::default() }
+    }
+
     pub fn scope(&mut self) -> &mut Scope {
         if self.scopes.is_empty() {
-            self.scopes.push(Scope::default());
+            self.scopes.push(self.new_scope());
         }
         let last = self.scopes.len() - 1;
         &mut self.scopes[last]

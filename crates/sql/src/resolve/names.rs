@@ -155,7 +155,7 @@ impl Resolver<'_> {
             // Named by the column behind its alias: then that name must be clear among the columns as well.
             column.as_ref().map_err(Clone::clone)?;
         }
-        let column = column.ok().flatten().map(|found| scope.column_expr(found));
+        let column = column.ok().flatten().map(|found| scope.named_column(found));
         if clause == Clause::GroupBy && column.is_some() && column != scope.items[position].expression {
             self.warnings.push((ErrorCode::NonUniq, wanted.ambiguity(clause)));
             return Ok(None);

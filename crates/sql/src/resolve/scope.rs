@@ -4,12 +4,15 @@
 //! Positions from `SUBQUERY_BASE` on stand for results of subqueries, from `AGGREGATE_BASE` on for aggregates. Planning
 //! packs the used ones into the joined row.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::{Coercibility, Expr};
 use shoal_types::schema::HIDDEN_KEY_COLUMN;
-use shoal_types::{Error, ErrorCode, Result, SqlType};
+use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 
 /// Virtual positions of subquery results begin here.
 pub const SUBQUERY_BASE: usize = 1 << 24;
@@ -48,6 +51,9 @@ pub struct ScopeColumn {
     pub merged: bool,
     pub flags: crate::frontend::ColumnFlags,
 }
+
+/// The columns of base tables that a statement reads, for privileges.
+pub type ColumnsRead = Rc<RefCell<BTreeSet<(TableId, usize)>>>;
 
 /// If all of `needs` have one value, so have `columns`.
 #[derive(Clone, Debug)]
@@ -90,6 +96,8 @@ pub struct Scope {
     pub first_in_sight: usize,
     /// A derived table of this FROM clause is being resolved: it sees what is around this query, but nothing of it.
     pub hidden: bool,
+    /// Of the whole statement.
+    pub columns_read: ColumnsRead,
 }
 
 /// Where a column was found.
@@ -156,8 +164,18 @@ impl Scope {
         &self.tables[found.table].columns[found.column]
     }
 
-    /// The column as an expression over virtual positions.
+    /// The column as an expression over virtual positions. The statement reads it.
     pub fn column_expr(&self, found: Found) -> Expr {
+        let table = &self.tables[found.table];
+        // The row of VALUES() is no table.
+        if let Some(base) = table.base.as_ref().filter(|_| !table.database.is_empty()) {
+            self.columns_read.borrow_mut().insert((base.id(), found.column));
+        }
+        self.named_column(found)
+    }
+
+    /// The same of a column that may not be read.
+    pub fn named_column(&self, found: Found) -> Expr {
         let table = &self.tables[found.table];
         let column = &table.columns[found.column];
         let name = if table.database.is_empty() {

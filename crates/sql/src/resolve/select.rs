@@ -96,7 +96,7 @@ impl Resolver<'_> {
     }
 
     pub(super) fn select(&mut self, select: &ast::Select, tail: Option<&ast::Query>) -> Result<ResolvedQuery> {
-        self.scopes.push(Scope::default());
+        self.scopes.push(self.new_scope());
         let no_aggregates = std::mem::take(&mut self.no_aggregates);
         self.blocks.push(BlockState { no_aggregates, ..BlockState::default() });
         let resolved = self.select_in_scope(select, tail);
@@ -375,7 +375,7 @@ impl WrittenItem<'_> {
     fn named(&self, scope: &Scope) -> NamedItem {
         match self {
             WrittenItem::Column(found) => {
-                let expression = scope.column_expr(*found);
+                let expression = scope.named_column(*found);
                 let name = scope.column(*found).name.clone();
                 NamedItem { name, column: scope.path_of(&expression), expression: Some(expression) }
             }

@@ -9,6 +9,7 @@ use super::Session;
 use super::logged::Ran;
 use super::state::SessionState;
 use super::tracking::Tracker;
+use crate::account::expiry;
 use crate::counters::Counter;
 use crate::execute::memory::Held;
 use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink, Summary};
@@ -113,6 +114,7 @@ impl FrontendSession for Session {
     async fn change_database(&mut self, database: &str) -> Result<()> {
         self.count(Counter::ComChangeDb);
         self.log_command("Init DB", &Ran::Text(database.as_bytes()));
+        self.check_password(None)?;
         let mut used = self.server.node.catalog_version();
         loop {
             match self.use_database(database) {
@@ -124,7 +126,7 @@ impl FrontendSession for Session {
 
     async fn list_fields<S: ResultSink>(&mut self, table: &str, pattern: &str, sink: &mut S) -> Result<()> {
         self.log_command("Field List", &Ran::Text(format!("{table} {pattern}").as_bytes()));
-        let columns = crate::show::field_list(self, table, pattern);
+        let columns = self.check_password(None).and_then(|()| crate::show::field_list(self, table, pattern));
         match columns {
             Ok(columns) => {
                 sink.columns(&columns)?;
@@ -155,6 +157,7 @@ impl FrontendSession for Session {
 
     async fn kill(&mut self, connection_id: u32) -> Result<()> {
         self.count(Counter::ComKill);
+        self.check_password(None)?;
         self.kill_session(connection_id, false)
     }
 
@@ -175,7 +178,7 @@ impl FrontendSession for Session {
             &self.info,
         );
         let database = self.state.database.take();
-        self.state = SessionState::new(&self.info, self.state.account.clone(), &self.server.user_locks);
+        self.state = SessionState::new(&self.info, self.state.access.account.clone(), &self.server);
         self.state.database = database;
         self.next_transaction = Default::default();
         self.tracker = Tracker::new(self.info.session_track, &self.variables);
@@ -189,11 +192,12 @@ impl FrontendSession for Session {
             crate::databases::check_exists(&catalog, database)?;
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
+        self.must_change_password = expiry::check_login(&self.server, &catalog, &account, &info)?;
         self.account_slot = None;
         self.account_slot = self.server.admit_account(&catalog, &account)?;
         self.info = info;
         self.reset().await?;
-        self.state = SessionState::new(&self.info, account, &self.server.user_locks);
+        self.state = SessionState::new(&self.info, account, &self.server);
         *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = self.info.database.clone();
         self.log_login("Change user");
         Ok(())

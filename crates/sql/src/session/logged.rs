@@ -107,7 +107,7 @@ impl Session {
     fn user_host(&self) -> String {
         let host = self.state.host.as_str();
         let (name, address) = if host.parse::<IpAddr>().is_ok() { ("", host) } else { (host, "") };
-        format!("{}[{}] @ {name} [{address}]", self.state.account.0, self.state.user)
+        format!("{}[{}] @ {name} [{address}]", self.state.access.account.0, self.state.user)
     }
 
     /// A statement as logs show it: without passwords, without what only ends it, with its parameters.

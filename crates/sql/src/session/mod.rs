@@ -31,6 +31,8 @@ use shoal_parser::{Digester, LiteralToken, ParseError, ParseErrorKind, Parsed};
 use shoal_txn::Transaction;
 use shoal_types::{Error, ErrorCode, Outcome, Result, SqlType, Value};
 
+use crate::account::compared::Compared;
+use crate::account::expiry;
 use crate::account::limits::AccountSlot;
 use crate::client_text;
 use crate::counters::{Counter, Counters};
@@ -116,16 +118,21 @@ pub struct Session {
     pub tracker: Tracker,
     /// Its place among the connections of an account that has limits.
     pub(crate) account_slot: Option<AccountSlot>,
+    /// The password has expired: nothing else is done before there is another one.
+    pub must_change_password: bool,
+    /// By a statement that changes passwords, while it runs.
+    pub compared_passwords: Compared,
 }
 
 impl Session {
-    /// Opens a session for an authenticated client. Errors: 1049, unknown database.
+    /// Opens a session for an authenticated client. Errors: 1049, unknown database; 1862, 1203, 1226.
     pub fn open(server: Arc<Server>, info: ConnectInfo) -> Result<Session> {
         let catalog = server.node.catalog();
         if let Some(database) = &info.database {
             crate::databases::check_exists(&catalog, database)?;
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
+        let must_change_password = expiry::check_login(&server, &catalog, &account, &info)?;
         let account_slot = server.admit_account(&catalog, &account)?;
         let shared = Arc::new(SessionShared {
             id: info.connection_id,
@@ -147,7 +154,7 @@ impl Session {
             &server.globals.read().unwrap_or_else(PoisonError::into_inner),
             &info,
         );
-        let state = SessionState::new(&info, account, &server.user_locks);
+        let state = SessionState::new(&info, account, &server);
         let tracker = Tracker::new(info.session_track, &variables);
         let transaction = Transaction::new(Arc::clone(&server.node));
         let budget = Arc::clone(server.node.memory_budget());
@@ -186,6 +193,8 @@ impl Session {
             packet_held: None,
             tracker,
             account_slot,
+            must_change_password,
+            compared_passwords: Compared::default(),
         };
         session.log_login("Connect");
         Ok(session)

@@ -51,7 +51,10 @@ fn comes_of_dictionary(error: &Error) -> bool {
             | ErrorCode::WrongValueCountOnRow
             | ErrorCode::DbAccessDenied
             | ErrorCode::TableAccessDenied
+            | ErrorCode::ColumnAccessDenied
             | ErrorCode::SpecificAccessDenied
             | ErrorCode::CannotUser
+            | ErrorCode::UnknownAuthid
+            | ErrorCode::RoleNotGranted
     )
 }

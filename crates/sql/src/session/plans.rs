@@ -7,7 +7,7 @@ use std::sync::Arc;
 use shoal_cluster::{MemoryBudget, Table};
 use shoal_expr::Expr;
 use shoal_parser::ast::{self, Statement};
-use shoal_types::{Result, SqlType};
+use shoal_types::{Result, SqlType, TableId};
 
 use super::Interrupt;
 use crate::counters::Counter;
@@ -26,6 +26,8 @@ pub struct Plan {
     pub tables: Vec<Arc<Table>>,
     /// Views in the database `mysql` that it reads.
     pub system_tables: Vec<VirtualTable>,
+    /// Columns of these that it reads: table and position.
+    pub columns_read: Vec<(TableId, usize)>,
     pub reusable: bool,
     /// Parameters that must be dates if they are texts.
     pub temporal_parameters: Vec<usize>,
@@ -175,6 +177,7 @@ fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> 
         reusable: !resolver.uncacheable,
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
         warnings: std::mem::take(&mut resolver.warnings),
+        columns_read: resolver.columns_read.take().into_iter().collect(),
         tables: resolver.tables_used,
         system_tables: resolver.system_tables_used,
         limit_ms,

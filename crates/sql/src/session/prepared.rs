@@ -38,6 +38,7 @@ impl Session {
             let error = shoal_parser::ParseError::new(shoal_parser::ParseErrorKind::Syntax, sql, next);
             return Err(syntax_error(&error));
         }
+        self.check_password(Some(&parsed.statement))?;
         if matches!(
             parsed.statement,
             ast::Statement::Prepare(_) | ast::Statement::Execute(_) | ast::Statement::Deallocate(_)
@@ -118,6 +119,8 @@ impl Session {
         loop {
             let plan = self.prepared_plan(statement_id, statement, parameters)?;
             if cursor && !plan.columns().is_empty() {
+                self.check_password(None)?;
+                self.count_of_account(false)?;
                 return self.open_cursor(statement_id, &plan, parameters, sink).await;
             }
             let outcome = self.run_plan(&plan, parameters, more, sink).await;

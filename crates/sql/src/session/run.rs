@@ -51,6 +51,10 @@ impl Session {
         self.shared.counters.add(counter, 1);
         self.kind = kind_of(counter);
         self.is_past_beginning = self.explicit_transaction;
+        self.check_password(None)?;
+        if !self.begins_again() {
+            self.count_of_account(plan.writes())?;
+        }
         if !plan.tables.is_empty() {
             self.check_single_user()?;
         }
@@ -295,7 +299,9 @@ impl Session {
         work: impl AsyncFnOnce(&mut ExecContext<'_>) -> Result<T>,
     ) -> Result<T> {
         let now = self.variables.timestamp_micros.unwrap_or_else(|| self.server.clock_micros());
-        let virtual_rows = crate::information_schema::Rows::new(&self.server, &self.shared, &self.variables);
+        let access = &self.state.access;
+        let virtual_rows =
+            crate::information_schema::Rows::new(&self.server, &self.shared, &self.variables, access);
         let mut handlers = HandlerCounters::default();
         let mut eval = EvalContext::new(parameters, &self.variables.time_zone, now, self.variables.settings);
         eval.changes_data = changes_data;

@@ -1,21 +1,25 @@
 //! What a session remembers between statements, as expressions see it.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use shoal_expr::{RandomState, SessionValues, UserLocks};
 use shoal_types::{SqlType, Value, Warning};
 
+use crate::account::AccountKey;
+use crate::account::access::Access;
 use crate::frontend::ConnectInfo;
-use crate::user_locks::{SessionLocks, UserLockTable};
+use crate::server::Server;
+use crate::user_locks::SessionLocks;
 
 /// User variables, identities and the results of the last statement.
 pub struct SessionState {
     pub connection_id: u32,
     pub user: String,
     pub host: String,
-    /// The account that matched: its host may be a pattern.
-    pub account: (String, String),
+    /// The account that matched, and its active roles.
+    pub access: Rc<Access>,
     pub database: Option<String>,
     pub user_variables: HashMap<String, (Value, SqlType)>,
     /// LAST_INSERT_ID(): the first value that the last INSERT generated.
@@ -35,13 +39,13 @@ pub struct SessionState {
 
 impl SessionState {
     /// A fresh state for a client whose login matched `account` (user, host).
-    pub fn new(info: &ConnectInfo, account: (String, String), locks: &Arc<UserLockTable>) -> SessionState {
+    pub fn new(info: &ConnectInfo, account: AccountKey, server: &Arc<Server>) -> SessionState {
         let seed = u64::from(info.connection_id).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         SessionState {
             connection_id: info.connection_id,
             user: info.user.clone(),
             host: info.host.clone(),
-            account,
+            access: Rc::new(Access::at_login(server, account)),
             database: info.database.clone(),
             user_variables: HashMap::new(),
             last_insert_id: 0,
@@ -52,7 +56,7 @@ impl SessionState {
             random: RandomState::new(seed >> 32 ^ clock_micros() as u64, seed),
             warnings: Vec::new(),
             warning_count: 0,
-            locks: SessionLocks { table: Arc::clone(locks), connection: info.connection_id },
+            locks: SessionLocks { table: Arc::clone(&server.user_locks), connection: info.connection_id },
         }
     }
 }
@@ -80,7 +84,16 @@ impl SessionValues for SessionState {
     }
 
     fn current_user(&self) -> String {
-        format!("{}@{}", self.account.0, self.account.1)
+        format!("{}@{}", self.access.account.0, self.access.account.1)
+    }
+
+    fn current_role(&self) -> String {
+        self.access.current_role()
+    }
+
+    fn password_strength(&self, password: &[u8]) -> u32 {
+        let names = [self.user.as_str(), self.access.account.0.as_str()];
+        self.access.password_strength(&names, password)
     }
 
     fn session_user(&self) -> String {

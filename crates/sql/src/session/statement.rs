@@ -20,6 +20,22 @@ impl Session {
         }
     }
 
+    /// A session whose password has expired changes that before anything else. Errors: 1820.
+    #[inline]
+    pub fn check_password(&self, statement: Option<&Statement>) -> Result<()> {
+        match statement {
+            _ if !self.must_change_password => Ok(()),
+            Some(Statement::AlterUser(_) | Statement::SetPassword(_)) => Ok(()),
+            _ => Err(account::expiry::must_change()),
+        }
+    }
+
+    /// Counts a statement of an account that has limits. Errors: 1226.
+    #[inline]
+    pub fn count_of_account(&self, changes_something: bool) -> Result<()> {
+        self.account_slot.as_ref().map_or(Ok(()), |slot| slot.count_statement(changes_something))
+    }
+
     /// Runs a statement and sends its result.
     pub async fn run_statement<S: ResultSink>(
         &mut self,
@@ -28,6 +44,10 @@ impl Session {
         sink: &mut S,
     ) -> Result<()> {
         self.shared.interrupt.start_statement(0);
+        self.check_password(Some(statement))?;
+        if !matches!(statement, Statement::Execute(_)) {
+            self.count_of_account(changes_something(statement))?;
+        }
         match statement {
             Statement::Show(show) => {
                 self.count(Counter::ComShow);
@@ -70,6 +90,12 @@ impl Session {
                 crate::variables::set::run(self, assignments).await?;
                 Affected::default()
             }
+            Statement::SetRole(roles) => {
+                self.clear_conditions();
+                account::role::set(self, roles)?;
+                self.tracker.note_change();
+                Affected::default()
+            }
             Statement::SetTransaction(set) => {
                 self.clear_conditions();
                 crate::variables::set::transaction(self, set)?;
@@ -96,6 +122,11 @@ impl Session {
             | Statement::DropUser(_)
             | Statement::RenameUsers(_)
             | Statement::SetPassword(_)
+            | Statement::CreateRole { .. }
+            | Statement::DropRole(_)
+            | Statement::SetDefaultRole { .. }
+            | Statement::InstallComponents { .. }
+            | Statement::UninstallComponents(_)
             | Statement::Grant(_)
             | Statement::Revoke(_) => {
                 self.check_single_user()?;
@@ -275,4 +306,34 @@ impl Session {
         }
         Ok(Affected::default())
     }
+}
+
+/// Of statements that are not planned: whether they change rows, definitions or accounts. All that are not named here do.
+fn changes_something(statement: &Statement) -> bool {
+    !matches!(
+        statement,
+        Statement::Show(_)
+            | Statement::Describe(_)
+            | Statement::Explain(_)
+            | Statement::TableMaintenance(_)
+            | Statement::StartTransaction(_)
+            | Statement::Commit(_)
+            | Statement::Rollback(_)
+            | Statement::Savepoint(_)
+            | Statement::RollbackToSavepoint(_)
+            | Statement::ReleaseSavepoint(_)
+            | Statement::Use(_)
+            | Statement::Set(_)
+            | Statement::SetRole(_)
+            | Statement::SetTransaction(_)
+            | Statement::Do(_)
+            | Statement::Prepare(_)
+            | Statement::Execute(_)
+            | Statement::Deallocate(_)
+            | Statement::Kill(_)
+            | Statement::LockTables(_)
+            | Statement::UnlockTables
+            | Statement::Flush(_)
+            | Statement::AlterInstance(_)
+    )
 }

@@ -71,6 +71,7 @@ fn session(server: &Arc<Server>) -> Session {
         ignore_space: false,
         interactive: false,
         session_track: false,
+        handles_expired_password: true,
         attributes: Vec::new(),
         tls: None,
         compression: None,

@@ -1,5 +1,7 @@
 //! SHOW CREATE and SHOW GRANTS: objects and accounts as the statements that make them.
 
+use std::sync::Arc;
+
 use shoal_cluster::{TlsRequirement, User};
 use shoal_parser::ast::{AccountName, ObjectName, ShowCreate};
 use shoal_parser::{quote_identifier, quote_string};
@@ -7,7 +9,8 @@ use shoal_types::{Collation, Error, ErrorCode, Result};
 
 use super::Listing;
 use super::objects::{Found, find_named};
-use crate::account::{self, Privileges};
+use crate::account::access::with_roles;
+use crate::account::{self, Privileges, role};
 use crate::ddl::show_create::{create_database_text, create_table_text, type_text};
 use crate::information_schema::{self, row};
 use crate::session::Session;
@@ -79,7 +82,7 @@ fn virtual_table_text(table: information_schema::VirtualTable) -> String {
 
 /// The account of SHOW GRANTS and SHOW CREATE USER. Errors: 1044 for others' accounts, 1141.
 fn account_of(session: &Session, name: Option<&AccountName>) -> Result<User> {
-    let own = &session.state.account;
+    let own = &session.state.access.account;
     let (user, host) = match name {
         None | Some(AccountName::CurrentUser) => own.clone(),
         Some(AccountName::Named { user, host }) => {
@@ -104,11 +107,18 @@ fn account_of(session: &Session, name: Option<&AccountName>) -> Result<User> {
 }
 
 pub fn grants(session: &Session, name: Option<&AccountName>, using: &[AccountName]) -> Result<Listing> {
-    if !using.is_empty() {
-        return Err(Error::unsupported("roles"));
-    }
     let user = account_of(session, name)?;
-    let rows = account::grants_text(&user).into_iter().map(|line| row![line]).collect();
+    let catalog = session.server.node.catalog();
+    let is_own = matches!(name, None | Some(AccountName::CurrentUser));
+    let roles = match using.is_empty() {
+        true if is_own => session.state.access.active(&catalog),
+        _ => role::used(session, &user, using)?,
+    };
+    // The mandatory roles are not the account's own.
+    let mandatory = if is_own { session.server.mandatory_roles.list() } else { Arc::default() };
+    let mut lines = account::grants_text(&with_roles(&catalog, &user, &roles));
+    lines.extend(role::grants_text(&user, &mandatory));
+    let rows = lines.into_iter().map(|line| row![line]).collect();
     let mut listing = Listing::new("grants v1024!", rows);
     if let Some(first) = listing.columns.first_mut() {
         first.name = format!("Grants for {}@{}", user.user, user.host);
@@ -151,6 +161,8 @@ fn create_user_text(user: &User) -> String {
         }
     };
     let limits = [
+        (" MAX_QUERIES_PER_HOUR", user.statements_per_hour_max),
+        (" MAX_UPDATES_PER_HOUR", user.updates_per_hour_max),
         (" MAX_CONNECTIONS_PER_HOUR", user.connects_per_hour_max),
         (" MAX_USER_CONNECTIONS", user.connections_max),
     ];
@@ -168,9 +180,30 @@ fn create_user_text(user: &User) -> String {
         Some(days) => lockout.push_str(&format!(" PASSWORD_LOCK_TIME {days}")),
         None => lockout.push_str(" PASSWORD_LOCK_TIME UNBOUNDED"),
     }
+    let rules = &user.password;
+    let days = |days: u32| format!("{days} DAY");
+    let or_default = |text: Option<String>| text.unwrap_or_else(|| "DEFAULT".to_owned());
+    let expires = match rules.lifetime_days {
+        _ if rules.is_expired => String::new(),
+        None => " DEFAULT".to_owned(),
+        Some(0) => " NEVER".to_owned(),
+        Some(lifetime) => format!(" INTERVAL {}", days(lifetime)),
+    };
+    let (history, reuse) =
+        (or_default(rules.history.map(|count| count.to_string())), or_default(rules.reuse_days.map(days)));
+    let current = match rules.requires_current {
+        None => " DEFAULT",
+        Some(true) => "",
+        Some(false) => " OPTIONAL",
+    };
+    let default_roles: Vec<String> = user.default_roles.iter().map(account::quoted).collect();
+    let default_roles = match default_roles.is_empty() {
+        true => String::new(),
+        false => format!(" DEFAULT ROLE {}", default_roles.join(",")),
+    };
     format!(
-        "CREATE USER {}@{} IDENTIFIED WITH '{}'{secret} REQUIRE {}{limits} PASSWORD EXPIRE DEFAULT ACCOUNT {} PASSWORD HISTORY \
-         DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT{lockout}",
+        "CREATE USER {}@{} IDENTIFIED WITH '{}'{secret}{default_roles} REQUIRE {}{limits} PASSWORD EXPIRE{expires} ACCOUNT {} PASSWORD \
+         HISTORY {history} PASSWORD REUSE INTERVAL {reuse} PASSWORD REQUIRE CURRENT{current}{lockout}",
         quote_identifier(&user.user),
         quote_identifier(&user.host),
         user.plugin,

@@ -211,6 +211,7 @@ pub async fn flush(session: &mut Session, statement: &Statement) -> Result<()> {
             }
             FlushOption::SlowLogs => session.server.query_logs.reopen(Log::Slow).await,
             FlushOption::GeneralLogs => session.server.query_logs.reopen(Log::General).await,
+            FlushOption::UserResources => session.server.account_use.begin_hour(None),
             FlushOption::Status => {
                 let counters = &session.shared.counters;
                 let mut past = session.server.past.lock().unwrap_or_else(PoisonError::into_inner);

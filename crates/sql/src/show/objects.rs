@@ -18,7 +18,7 @@ pub enum Found {
 }
 
 fn rows_of(session: &Session) -> Rows<'_> {
-    Rows::new(&session.server, &session.shared, &session.variables)
+    Rows::new(&session.server, &session.shared, &session.variables, &session.state.access)
 }
 
 /// Errors: 1046, none is selected.
@@ -58,7 +58,7 @@ pub fn find(session: &Session, database: &str, name: &str) -> Result<Found> {
         return Err(crate::databases::no_such_table(database, name));
     };
     if !account::may_see_table(session, database, name) {
-        let (user, host) = (&session.state.account.0, &session.shared.host);
+        let (user, host) = (&session.state.access.account.0, &session.shared.host);
         let message = format!("SELECT command denied to user '{user}'@'{host}' for table '{name}'");
         return Err(Error::new(ErrorCode::TableAccessDenied, message));
     }
@@ -147,7 +147,7 @@ pub fn columns(session: &Session, table: &ObjectName, full: bool) -> Result<List
     const SHORT: &[usize] = &[3, 15, 6, 16, 5, 17];
     const FULL: &[usize] = &[3, 15, 14, 6, 16, 5, 17, 18, 19];
     let rows = match find_named(session, table)? {
-        Found::Base(table) => information_schema::columns_of(&table),
+        Found::Base(table) => information_schema::columns_of(&rows_of(session).viewer(), &table),
         Found::Virtual(table) => information_schema::columns_of_virtual(table),
     };
     let (places, columns) = match full {

@@ -9,7 +9,7 @@ use crate::information_schema::{self, Rows, row};
 use crate::session::Session;
 
 fn rows_of(session: &Session) -> Rows<'_> {
-    Rows::new(&session.server, &session.shared, &session.variables)
+    Rows::new(&session.server, &session.shared, &session.variables, &session.state.access)
 }
 
 pub fn listing(session: &Session, show: &Show) -> Result<Listing> {

@@ -67,7 +67,7 @@ impl Session {
 
 impl SystemVariables for VariableReader<'_> {
     fn system_variable(&self, variable: &SystemVariable) -> Result<Expr> {
-        let name = variable.name.value.as_str();
+        let name = &*registry::full_name(variable);
         let definition = registry::find(name).ok_or_else(|| registry::unknown(name))?;
         let global = match variable.scope {
             Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly) => {

@@ -1,5 +1,8 @@
 //! All system variables: name, scope, kind, default.
 
+use std::borrow::Cow;
+
+use shoal_parser::ast::SystemVariable;
 use shoal_types::{Error, ErrorCode, Result};
 
 use crate::ddl::engine::{self, DEFAULT_ENGINE};
@@ -80,6 +83,10 @@ impl Definition {
             Kind::Text if self.name == "log_output" => {
                 crate::query_log::settings::outputs(text).ok_or_else(|| self.wrong_value(text))
             }
+            Kind::Text if self.name == "mandatory_roles" => match crate::account::mandatory_list::parse(text) {
+                Some(_) => Ok(text.to_owned()),
+                None => Err(self.wrong_value(text)),
+            },
             Kind::Text => Ok(text.to_owned()),
             Kind::Engine => match engine::canonical(text) {
                 Some(name) => Ok(name.to_owned()),
@@ -139,6 +146,17 @@ pub fn unknown(name: &str) -> Error {
     Error::new(ErrorCode::UnknownSystemVariable, format!("Unknown system variable '{name}'"))
 }
 
+/// The name with the component that the variable is of. Key caches have none of their own.
+pub fn full_name(variable: &SystemVariable) -> Cow<'_, str> {
+    const COMPONENT: &str = "validate_password";
+    match &variable.component {
+        Some(component) if component.value.eq_ignore_ascii_case(COMPONENT) => {
+            Cow::Owned(format!("{COMPONENT}.{}", variable.name.value))
+        }
+        _ => Cow::Borrowed(variable.name.value.as_str()),
+    }
+}
+
 fn nearest(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let best = ALL.iter().map(|definition| (distance(&name, definition.name), definition.name)).min()?;
@@ -160,6 +178,7 @@ fn distance(left: &str, right: &str) -> usize {
     row[right.len()]
 }
 
+const I32: u64 = i32::MAX as u64;
 const U32: u64 = u32::MAX as u64;
 /// A year.
 const LONG_QUERY_TIME_MAX_S: f64 = 31_536_000.0;
@@ -178,6 +197,7 @@ macro_rules! variables {
 }
 
 variables! {
+    "activate_all_roles_on_login" Global Kind::Switch, "OFF";
     "auto_increment_increment" Both Kind::Integer(1, 65_535), "1";
     "auto_increment_offset" Both Kind::Integer(1, 65_535), "1";
     "autocommit" Both Kind::Switch, "ON";
@@ -209,9 +229,11 @@ variables! {
     "data_memory" ReadOnly Kind::Integer(0, U64), "0";
     "datadir" ReadOnly Kind::Text, "";
     "default_collation_for_utf8mb4" Both Kind::Text, "utf8mb4_0900_ai_ci";
+    "default_password_lifetime" Global Kind::Integer(0, 65_535), "0";
     "default_storage_engine" Both Kind::Engine, DEFAULT_ENGINE;
     "default_tmp_storage_engine" Both Kind::Engine, DEFAULT_ENGINE;
     "default_week_format" Both Kind::Integer(0, 7), "0";
+    "disconnect_on_expired_password" ReadOnly Kind::Switch, "ON";
     "div_precision_increment" Both Kind::Integer(0, 30), "4";
     "error_count" ReadOnly Kind::Integer(0, U64), "0";
     "event_scheduler" Global Kind::Word(&["OFF", "ON", "DISABLED"]), "OFF";
@@ -277,6 +299,7 @@ variables! {
     "low_priority_updates" Both Kind::Switch, "OFF";
     "lower_case_file_system" ReadOnly Kind::Switch, "OFF";
     "lower_case_table_names" ReadOnly Kind::Integer(0, 2), "0";
+    "mandatory_roles" Global Kind::Text, "";
     "max_allowed_packet" Both Kind::Integer(1024, 1 << 30), "67108864";
     "max_connect_errors" Global Kind::Integer(1, U64), "100";
     "max_connections" Global Kind::Integer(1, 100_000), "10000";
@@ -309,12 +332,16 @@ variables! {
     "optimizer_prune_level" Both Kind::Integer(0, 1), "1";
     "optimizer_search_depth" Both Kind::Integer(0, 62), "62";
     "optimizer_switch" Both Kind::Text, "";
+    "password_history" Global Kind::Integer(0, U32), "0";
+    "password_require_current" Global Kind::Switch, "OFF";
+    "password_reuse_interval" Global Kind::Integer(0, U32), "0";
     "performance_schema" ReadOnly Kind::Switch, "OFF";
     "pid_file" ReadOnly Kind::Text, "";
     "port" ReadOnly Kind::Integer(0, 65_535), "3306";
     "profiling" Both Kind::Switch, "OFF";
     "protocol_compression_algorithms" Global Kind::Words(&["zlib", "zstd", "uncompressed"]), "zlib,zstd,uncompressed";
     "protocol_version" ReadOnly Kind::Integer(10, 10), "10";
+    "proxy_protocol_networks" ReadOnly Kind::Text, "";
     "query_alloc_block_size" Both Kind::Integer(1024, U32), "8192";
     "query_cache_size" ReadOnly Kind::Integer(0, U64), "0";
     "query_cache_type" ReadOnly Kind::Text, "OFF";
@@ -359,6 +386,9 @@ variables! {
     "system_time_zone" ReadOnly Kind::Text, "UTC";
     "table_definition_cache" Global Kind::Integer(0, U64), "2000";
     "table_open_cache" Global Kind::Integer(1, U64), "4000";
+    "tcp_keepalive_interval" ReadOnly Kind::Integer(0, 31_536_000), "0";
+    "tcp_keepalive_probes" ReadOnly Kind::Integer(0, 2_147_483_647), "0";
+    "tcp_keepalive_time" ReadOnly Kind::Integer(0, 31_536_000), "0";
     "thread_cache_size" Global Kind::Integer(0, 16_384), "0";
     "thread_handling" ReadOnly Kind::Text, "worker-per-core";
     "time_zone" Both Kind::Text, "SYSTEM";
@@ -375,6 +405,12 @@ variables! {
     "unique_checks" Both Kind::Switch, "ON";
     "updatable_views_with_limit" Both Kind::Switch, "ON";
     "use_secondary_engine" Session Kind::Text, "OFF";
+    "validate_password.check_user_name" Global Kind::Switch, "ON";
+    "validate_password.length" Global Kind::Integer(0, I32), "8";
+    "validate_password.mixed_case_count" Global Kind::Integer(0, I32), "1";
+    "validate_password.number_count" Global Kind::Integer(0, I32), "1";
+    "validate_password.policy" Global Kind::Word(&["LOW", "MEDIUM", "STRONG"]), "MEDIUM";
+    "validate_password.special_char_count" Global Kind::Integer(0, I32), "1";
     "version" ReadOnly Kind::Text, crate::server::VERSION;
     "version_comment" ReadOnly Kind::Text, "Shoal";
     "version_compile_machine" ReadOnly Kind::Text, std::env::consts::ARCH;

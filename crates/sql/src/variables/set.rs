@@ -77,7 +77,7 @@ pub fn transaction(session: &mut Session, set: &ast::SetTransaction) -> Result<(
 }
 
 async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, value: &SetValue) -> Result<()> {
-    let name = variable.name.value.as_str();
+    let name = &*registry::full_name(variable);
     let definition = registry::find(name).ok_or_else(|| registry::unknown(name))?;
     let global = match variable.scope {
         Some(VariableScope::Global) => true,
@@ -114,6 +114,9 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
         check_no_transaction(session, definition.name)?;
         if query_log::settings::concerns(definition.name) {
             return query_log_variable(session, definition, &text).await;
+        }
+        if definition.name == "mandatory_roles" {
+            crate::account::mandatory::check(session, &text)?;
         }
         session.server.globals.write().unwrap_or_else(PoisonError::into_inner).assign(definition, &text)?;
         return global_effect(session, definition.name, &text);
@@ -208,6 +211,9 @@ fn global_effect(session: &Session, name: &str, text: &str) -> Result<()> {
             _ => shoal_cluster::Durability::Disk,
         };
         session.server.node.set_durability(durability)?;
+    }
+    if name == "mandatory_roles" {
+        session.server.mandatory_roles.set(crate::account::mandatory_list::parse(text).unwrap_or_default());
     }
     if matches!(name, "read_only" | "super_read_only") {
         session.server.read_only.follow(&session.server.globals.read().unwrap_or_else(PoisonError::into_inner));

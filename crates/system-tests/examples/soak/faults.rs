@@ -39,7 +39,7 @@ const KINDS: [(Kind, &str, &str); 16] = [
     (Delay, "delay", "what a node sends arrives late and out of order"),
     (Clock, "clock", "a node's clock jumps"),
     (FullDisk, "full-disk", "a data node's disk fills up"),
-    (DyingDisk, "dying-disk", "a data node's disk answers EIO"),
+    (DyingDisk, "dying-disk", "a data node's disk answers EIO (from the end of its process on)"),
     (RollingRestart, "rolling-restart", "all nodes are restarted in turn"),
 ];
 

@@ -206,6 +206,8 @@ impl Round {
             Kind::DyingDisk => {
                 let _dying = DyingDisk::of(self.cluster.node(node).process)?;
                 self.wait_until_it_has_ended(node, || {});
+                // Until then all it does is traced, which takes it many times as long as usual.
+                workload.watch_for_outages(node);
                 workload.wait_for_commits_of_others(node, commits);
             }
             Kind::RollingRestart => {

@@ -29,6 +29,8 @@ pub struct Layout {
     pub replicas: u32,
     /// Lines for the `[ndbd default]` section.
     pub settings: Vec<String>,
+    /// Lines for the sections of all nodes.
+    pub everywhere: Vec<String>,
     /// The host of each node, in the order of the ids; loopback and free ports where it ends.
     pub hosts: Vec<String>,
 }
@@ -42,6 +44,7 @@ impl Default for Layout {
             sql_nodes: 0,
             replicas: 2,
             settings: Vec::new(),
+            everywhere: Vec::new(),
             hosts: Vec::new(),
         }
     }
@@ -72,6 +75,9 @@ impl Layout {
             let directory = folder.join(format!("node-{id}"));
             text += &format!("\n[{section}]\nNodeId={id}\nHostName={host}\n{port_name}={server_port}\n");
             text += &format!("DataDir={}\n", directory.display());
+            for line in &self.everywhere {
+                text += &format!("{line}\n");
+            }
             if is_data {
                 text += "Roles=data,sql\n";
             }
@@ -130,6 +136,15 @@ impl StartedCluster {
         for id in ids.clone() {
             self.spawn(id);
         }
+        self.wait_until_some_started(layout, ids);
+    }
+
+    /// Waits until all nodes of the layout are ready, which have been spawned.
+    pub fn wait_until_started(&mut self, layout: &Layout) {
+        self.wait_until_some_started(layout, 1..=layout.node_count());
+    }
+
+    fn wait_until_some_started(&mut self, layout: &Layout, ids: impl Iterator<Item = u32>) {
         for id in ids {
             self.wait_for(&format!("node {id} to start"), READY_WITHIN, |registry| {
                 registry.nodes.get(&id).map(|_| ())
@@ -210,7 +225,12 @@ impl StartedCluster {
 
     /// Starts a node without waiting for it.
     pub fn spawn(&mut self, id: u32) {
-        let mut command = self.command(id, &self.config_file());
+        self.spawn_with(id, &self.config_file());
+    }
+
+    /// The same with another configuration.
+    pub fn spawn_with(&mut self, id: u32, config: &Path) {
+        let mut command = self.command(id, config);
         let mut child = command.stderr(self.open_log(id)).spawn().unwrap();
         let (output, process, nodes) = (child.stdout.take().unwrap(), child.id(), self.nodes.clone());
         thread::spawn(move || {

@@ -7,6 +7,7 @@ mod client;
 mod commands;
 mod definitions;
 mod disk;
+mod encryption;
 mod handlersocket;
 mod http;
 mod kill;

@@ -138,7 +138,7 @@ impl Fake {
             Hello { node: NodeId(id), roles, incarnation: now.as_nanos() as u64, details: Vec::new(), ..theirs };
         let options = TransportOptions {
             me,
-            peers: vec![PeerAddress { node: NodeId(to), address: Some(address), dial: true }],
+            peers: vec![PeerAddress { node: NodeId(to), address: Some(address), dial: true, requires_tls: false }],
             transporter: Transporter::Tcp,
             ..TransportOptions::default()
         };

@@ -130,3 +130,45 @@ fn an_account_has_as_many_connections_as_it_may() {
     let _one = log_in(&server, "nelly", "x").unwrap();
     assert_eq!(refusal(&server, "nelly", "x"), 1203);
 }
+
+#[test]
+fn an_account_has_as_many_statements_an_hour_as_it_may() {
+    if target_is_mariadb() {
+        return skip("MariaDB counts in another way");
+    }
+    let server = TestServer::start();
+    let identified = "IDENTIFIED WITH mysql_native_password BY 'x'";
+    server.sql(&format!(
+        "CREATE TABLE t (id INT PRIMARY KEY); CREATE USER nina {identified} WITH MAX_QUERIES_PER_HOUR 6 MAX_UPDATES_PER_HOUR 2;
+         GRANT ALL ON *.* TO nina"
+    ));
+    let (mut one, mut other) = (log_in(&server, "nina", "x").unwrap(), log_in(&server, "nina", "x").unwrap());
+    one.execute("INSERT INTO test.t VALUES (1)").unwrap();
+    other.execute("CREATE TABLE test.u (id INT)").unwrap();
+    let error = one.execute("UPDATE test.t SET id=2").unwrap_err();
+    assert_eq!(error.errno(), 1226);
+    assert!(
+        error.to_string().contains("User 'nina' has exceeded the 'max_updates' resource (current value: 2)"),
+        "{error}"
+    );
+    let prepared = one.prepare("SELECT id FROM test.t").unwrap();
+    one.run_statement(&prepared, &[]).unwrap();
+    other.text("SELECT id FROM test.t").unwrap();
+    other.execute("SET @a=1").unwrap();
+    for client in [&mut one, &mut other] {
+        let error = client.text("SELECT id FROM test.t").unwrap_err();
+        assert!(error.errno() == 1226 && error.to_string().contains("'max_questions'"), "{error}");
+    }
+    let mut root = server.client();
+    root.execute("FLUSH USER_RESOURCES").unwrap();
+    one.execute("UPDATE test.t SET id=2").unwrap();
+    root.execute("ALTER USER nina WITH MAX_QUERIES_PER_HOUR 1 MAX_UPDATES_PER_HOUR 0").unwrap();
+    // New limits are those of the next connection's, for all.
+    let _next = log_in(&server, "nina", "x").unwrap();
+    one.execute("UPDATE test.t SET id=3").unwrap();
+    assert_eq!(other.execute("DO 1").unwrap_err().errno(), 1226);
+    let shown = root.text("SHOW CREATE USER nina").unwrap().remove(0);
+    assert!(shown.contains(" WITH MAX_QUERIES_PER_HOUR 1 PASSWORD EXPIRE "), "{shown}");
+    let columns = "SELECT max_questions, max_updates FROM mysql.user WHERE User='nina'";
+    assert_eq!(root.text(columns).unwrap(), ["1,0"]);
+}

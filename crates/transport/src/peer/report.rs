@@ -23,6 +23,8 @@ pub struct PeerState {
     pub links_lost: u64,
     /// What the first of them goes through.
     pub transporter: Option<Transporter>,
+    /// It is encrypted.
+    pub is_encrypted: bool,
     /// The peer's process that was last connected; 0 before the first.
     pub incarnation: u64,
     /// There is proof that the process `incarnation` is gone.
@@ -39,7 +41,7 @@ pub struct PeerState {
 
 impl Peer {
     pub(crate) fn snapshot(&self) -> PeerState {
-        let transporter = self.links().first().map(|link| link.transporter());
+        let first = self.links().into_iter().next();
         let state = self.state();
         PeerState {
             node: self.node,
@@ -47,7 +49,8 @@ impl Peer {
             is_up: state.links > 0,
             links: state.links,
             links_lost: state.links_lost,
-            transporter,
+            transporter: first.as_ref().map(|link| link.transporter()),
+            is_encrypted: first.is_some_and(|link| link.is_encrypted()),
             incarnation: state.incarnation,
             is_dead: state.dead_since.is_some(),
             since: state.since,

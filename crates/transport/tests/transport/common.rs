@@ -2,15 +2,18 @@
 
 use std::collections::VecDeque;
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use shoal_tls::{Identity, NodeTls};
 use shoal_transport::{
     Call, CallError, Handler, Hello, PeerAddress, Reply, Responder, Transport, TransportOptions, Transporter,
 };
 use shoal_types::NodeId;
+use tempfile::TempDir;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, watch};
 
@@ -35,6 +38,7 @@ pub enum Event {
     Dead(u32, u64),
     Refused(u32, String),
     CutOff(u32, String),
+    Untrusted(Option<Identity>, String),
     KeptAway(u32, String),
     Cancelled(Vec<u8>),
 }
@@ -194,6 +198,10 @@ impl Handler for Recording {
         self.0.record(|recorded| recorded.events.push_back(Event::KeptAway(peer.0, reason.to_string())));
     }
 
+    fn on_untrusted(&self, claimed: Option<Identity>, reason: &str) {
+        self.0.record(|recorded| recorded.events.push_back(Event::Untrusted(claimed, reason.to_string())));
+    }
+
     fn on_cut_off(&self, peer: NodeId, reason: &str, _pause: Duration) {
         self.0.record(|recorded| recorded.events.push_back(Event::CutOff(peer.0, reason.to_string())));
     }
@@ -217,13 +225,57 @@ pub fn listener() -> (TcpListener, String) {
 }
 
 pub fn peer(node: u32, address: &str, dial: bool) -> PeerAddress {
-    PeerAddress { node: NodeId(node), address: Some(address.to_string()), dial }
+    PeerAddress { node: NodeId(node), address: Some(address.to_string()), dial, requires_tls: false }
 }
 
 pub fn options(node: u32, incarnation: u64, peers: Vec<PeerAddress>) -> TransportOptions {
     let me = Hello { cluster: "test".into(), node: NodeId(node), incarnation, ..Hello::default() };
-    TransportOptions { me, peers, transporter: transporter(), ..TransportOptions::default() }
+    let tls = is_encrypted().then(|| Authority::shared().tls(node));
+    TransportOptions { me, peers, transporter: transporter(), tls, ..TransportOptions::default() }
 }
+
+/// Certificates of a cluster.
+pub struct Authority {
+    directory: TempDir,
+    authority: shoal_tls::Authority,
+}
+
+impl Authority {
+    pub fn new() -> Authority {
+        let directory = tempfile::tempdir().unwrap();
+        let authority = shoal_tls::Authority::of_directory(directory.path(), "test").unwrap();
+        Authority { directory, authority }
+    }
+
+    /// Of the nodes of this process.
+    pub fn shared() -> &'static Authority {
+        static SHARED: OnceLock<Authority> = OnceLock::new();
+        SHARED.get_or_init(Authority::new)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A new certificate, which is valid for so long.
+    pub fn issue(&self, me: Identity, valid_for: Duration) -> Arc<NodeTls> {
+        // Nodes of tests that run at the same time must not replace each other's.
+        let own = self.path().join(format!("{me}-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        std::fs::create_dir(&own).unwrap();
+        self.authority.issue(&own, me, valid_for).unwrap();
+        Arc::new(NodeTls::open(&[own, self.path().to_owned()], me).unwrap().unwrap())
+    }
+
+    pub fn issue_into(&self, directory: &Path, me: Identity, valid_for: Duration) {
+        self.authority.issue(directory, me, valid_for).unwrap();
+    }
+
+    pub fn tls(&self, node: u32) -> Arc<NodeTls> {
+        self.issue(Identity::Node(node), Duration::from_secs(86_400))
+    }
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Names the transporter of a test run; without it: shared memory.
 pub const TRANSPORTER: &str = "SHOAL_TEST_TRANSPORTER";
@@ -231,9 +283,13 @@ pub const TRANSPORTER: &str = "SHOAL_TEST_TRANSPORTER";
 pub fn transporter() -> Transporter {
     match std::env::var(TRANSPORTER).as_deref() {
         Ok("unix") => Transporter::Unix,
-        Ok("tcp") => Transporter::Tcp,
+        Ok("tcp" | "tls") => Transporter::Tcp,
         _ => Transporter::SharedMemory,
     }
+}
+
+fn is_encrypted() -> bool {
+    std::env::var(TRANSPORTER).is_ok_and(|transporter| transporter == "tls")
 }
 
 impl Node {

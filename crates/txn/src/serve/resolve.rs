@@ -161,7 +161,9 @@ impl Server {
     }
 
     async fn resolve_in_doubt(self: &Arc<Self>) {
-        let in_doubt = self.resolver().in_doubt(self.served_partitions());
+        let peers = self.node.remote().map(|remote| (remote.node(), remote.peers()));
+        let is_reached = |node| peers.as_ref().is_none_or(|(me, peers)| node == *me || peers.contains(&node));
+        let in_doubt = self.resolver().in_doubt(self.served_partitions(), is_reached);
         for InDoubt { partition, transaction, home } in in_doubt {
             let (partition, home) = (partition.0, home.0);
             let mut request = Vec::new();

@@ -39,6 +39,7 @@ fn cluster_options() -> ClusterOptions {
         lanes: 1,
         unsent_bytes_max: None,
         transporter: shoal_transport::Transporter::default(),
+        tls: Default::default(),
     }
 }
 
