@@ -35,6 +35,7 @@ pub use dictionary::table::Table;
 pub use dictionary::table_lock::MetadataLock;
 pub use dictionary::unique::unique_table_schema;
 pub use dictionary::{table_map, unique};
+pub use management::observed::{ObservedNode, ObservedPartition, ObservedPeer, ObservedReplica, Readiness};
 pub use management::{Process, Stop};
 pub use membership::join::{JoinError, JoinOptions, join};
 pub use membership::links::{Operations, Served};

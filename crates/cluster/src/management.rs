@@ -1,11 +1,12 @@
 //! What operators see and command: [`command`] reads commands, `state` and `view` tell how things are, `operate` changes them,
-//! [`client`] is the other end. `event_frames` brings what happened to the management nodes, which write it.
+//! [`client`] is the other end, `observed` what programs are shown of this node. `event_frames` brings what happened to the management nodes, which write it.
 
 pub mod client;
 pub mod command;
 mod commands;
 mod event_frames;
 mod leader_events;
+pub mod observed;
 mod operate;
 mod ready;
 mod state;

@@ -44,6 +44,10 @@ pub struct NodeConfig {
     pub mysql_address: Option<String>,
     /// Its listeners for HandlerSocket.
     pub handlersocket: HandlerSocketConfig,
+    /// What operators look at over HTTP; without a port nobody listens.
+    pub http_port: Option<u16>,
+    /// The address to listen on for that; `None`: the loopback address.
+    pub http_address: Option<String>,
     /// TLS with other nodes.
     pub node_tls: NodeTlsConfig,
     /// Its variables for connections of MySQL clients, those that are given: name and value.

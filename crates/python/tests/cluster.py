@@ -38,7 +38,7 @@ class Cluster:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="shoal-python-"))
         binary = os.environ.get("SHOAL_BINARY", "target/release/shoal")
         data = self.folder / "data"
-        command = [binary, "dev", "--data-nodes", "2", "--mysql-port", "0", "--data-dir", str(data)]
+        command = [binary, "dev", "--data-nodes", "2", "--mysql-port", "0", "--http-port", "0", "--data-dir", str(data)]
         self.log = open(self.folder / "log", "w+")
         # A terminal's Ctrl-C is for the tests, which stop the cluster themselves.
         self.process = subprocess.Popen(

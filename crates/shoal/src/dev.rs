@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use clap::Args;
 use shoal_cluster::NodeOptions;
+use shoal_http::Stage;
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, WorkerStart, start};
 use shoal_sql::Globals;
 use shoal_sql::server::Server;
 use shoal_sql::shared_server::SharedServer;
 
 use crate::dev_cluster::{self, Plan};
+use crate::http::Http;
 use crate::process::{DRAIN_PATIENCE, StopSignals, open};
 use crate::{clients, handlersocket, settings, tls};
 
@@ -39,6 +41,11 @@ pub struct DevArguments {
     /// one
     #[arg(long, value_name = "PORT")]
     hs_port_wr: Option<u16>,
+
+    /// TCP port for operators' HTTP on loopback: metrics and health; 0 = any free port. In a cluster that of the first management
+    /// node, and each further node takes the next one [default: 8186 if it is free]
+    #[arg(long, value_name = "PORT")]
+    http_port: Option<u16>,
 
     /// Worker threads; 0 = one a core
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -78,6 +85,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
             mysql_port: arguments.mysql_port,
             hs_port: arguments.hs_port,
             hs_port_wr: arguments.hs_port_wr,
+            http_port: arguments.http_port,
             data_nodes,
             mgm_nodes: arguments.mgm_nodes,
             sql_nodes: arguments.sql_nodes,
@@ -109,12 +117,14 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let spin = options.spin;
-    let node = open(options)?;
+    let http = Http::for_dev(arguments.http_port)?;
+    let node = open(options, http.watched())?;
     let listener = reserved.listen().map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let acceptor = tls::prepare(&mut globals, &arguments.data_dir)?;
     let (proxies, keepalive) = (clients::proxies(&globals)?, clients::keepalive(&globals));
     let server = Server::new(Arc::clone(&node), globals);
+    http.set_server(&server);
     tls::attach(&server, acceptor.as_ref());
     let password_key = tls::password_key(&server, &arguments.data_dir)?;
     server.set_listening(address.port(), &arguments.data_dir);
@@ -144,8 +154,10 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let mysql_server = start(Arc::new(SharedServer(Arc::clone(&server))), listeners, mysql_options)
         .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
     let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open(' '))?;
-    announce(address, &hs_ports);
+    http.reach(Stage::Serving);
+    announce(address, &http.address_text(), &hs_ports);
     runtime.block_on(stop_signals.wait());
+    http.reach(Stage::Stopping);
     eprintln!("stopping: waiting for running statements");
     if let Some(server) = handlersocket_server {
         server.stop(DRAIN_PATIENCE);
@@ -155,13 +167,15 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     if let Some(path) = &arguments.mysql_socket {
         let _ = std::fs::remove_file(path);
     }
-    node.close().map_err(|error| error.to_string())
+    let closed = node.close().map_err(|error| error.to_string());
+    http.stop();
+    closed
 }
 
 /// The line that other tools wait for, and a hint for people.
-fn announce(address: SocketAddr, hs_ports: &str) {
+fn announce(address: SocketAddr, http: &str, hs_ports: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "shoal is ready: mysql {address}{hs_ports}");
+    let _ = writeln!(out, "shoal is ready: mysql {address} http {http}{hs_ports}");
     let _ = out.flush();
     eprintln!("connect with: mariadb -h {} -P {} -u root", address.ip(), address.port());
 }

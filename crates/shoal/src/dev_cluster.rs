@@ -4,7 +4,7 @@
 //! and starts again what dies, until it is told to stop.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,12 +13,15 @@ use std::time::{Duration, Instant};
 use shoal_config::parameters::{SectionKind, find};
 use shoal_mysql::server::ReservedAddress;
 
+use crate::http::PORT_DEFAULT;
 use crate::process::StopSignals;
 
 /// A node that died is started again after so long.
 const RESTART_AFTER: Duration = Duration::from_secs(2);
 /// Places for native clients.
 const API_SLOTS: u32 = 5;
+/// Of those that the system chooses: for other nodes, MySQL clients, HTTP.
+const PORTS_PER_MEMBER: usize = 3;
 /// How long the nodes may take to become ready, and to stop.
 const START_PATIENCE: Duration = Duration::from_secs(120);
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -30,6 +33,7 @@ pub struct Plan {
     pub mysql_port: u16,
     pub hs_port: Option<u16>,
     pub hs_port_wr: Option<u16>,
+    pub http_port: Option<u16>,
     pub data_nodes: u32,
     pub mgm_nodes: u32,
     pub sql_nodes: u32,
@@ -53,6 +57,7 @@ struct Member {
     /// When it is started again.
     due: Option<Instant>,
     mysql: Option<String>,
+    http: String,
     /// Its HandlerSocket ports as its ready line has them.
     hs_ports: String,
     ready: bool,
@@ -62,7 +67,7 @@ struct Member {
 
 /// What a node's process says.
 enum Told {
-    Ready { node: u32, mysql: Option<String>, hs_ports: String },
+    Ready { node: u32, mysql: Option<String>, http: String, hs_ports: String },
 }
 
 impl Member {
@@ -89,7 +94,7 @@ pub fn run(plan: &Plan) -> Result<(), String> {
     std::fs::create_dir_all(&plan.data_dir)
         .map_err(|error| format!("cannot make the directory {}: {error}", plan.data_dir.display()))?;
     let mut members = members(plan);
-    let ports = reserve_ports(members.len() * 2)?;
+    let ports = reserve_ports(members.len() * PORTS_PER_MEMBER)?;
     let config = write_config(plan, &members, &ports)?;
     let (sender, told) = channel();
     let mut supervisor = Supervisor { plan: plan.clone(), config, _ports: ports, told, sender };
@@ -141,6 +146,7 @@ fn members(plan: &Plan) -> Vec<Member> {
         process: None,
         due: None,
         mysql: None,
+        http: String::new(),
         hs_ports: String::new(),
         ready: false,
         stopped: false,
@@ -189,7 +195,9 @@ fn write_config(plan: &Plan, members: &[Member], ports: &[ReservedAddress]) -> R
             next_port()?,
             directory.display()
         ));
-        let free = next_port()?;
+        let (free, free_http) = (next_port()?, next_port()?);
+        let http_port = http_port(plan, member).unwrap_or(free_http);
+        text.push_str(&format!("HttpPort={http_port}\n"));
         if member.kind == Kind::Data {
             text.push_str("Roles=data,sql\n");
         }
@@ -206,6 +214,19 @@ fn write_config(plan: &Plan, members: &[Member], ports: &[ReservedAddress]) -> R
     let path = plan.data_dir.join("config.ini");
     std::fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     Ok(path)
+}
+
+/// The HTTP port that a node has for its place: management nodes come first, as they know the whole cluster. `None`: any.
+fn http_port(plan: &Plan, member: &Member) -> Option<u16> {
+    let is_first = member.kind == Kind::Management && member.id == plan.data_nodes + 1;
+    let is_free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    let Some(first) = plan.http_port else { return (is_first && is_free(PORT_DEFAULT)).then_some(PORT_DEFAULT) };
+    let place = match member.kind {
+        Kind::Management => member.id - plan.data_nodes - 1,
+        Kind::Data => plan.mgm_nodes + member.id - 1,
+        Kind::Sql => member.id - 1,
+    };
+    (first != 0).then(|| first.saturating_add(u16::try_from(place).unwrap_or(u16::MAX)))
 }
 
 /// Whether a setting belongs into config.ini. The others are system variables of the nodes with sessions.
@@ -265,10 +286,11 @@ impl Supervisor {
     }
 
     fn look_after(&mut self, members: &mut [Member], announced: bool) -> Result<(), String> {
-        while let Ok(Told::Ready { node, mysql, hs_ports }) = self.told.try_recv() {
+        while let Ok(Told::Ready { node, mysql, http, hs_ports }) = self.told.try_recv() {
             let Some(member) = members.iter_mut().find(|member| member.id == node) else { continue };
             member.ready = true;
             member.mysql = mysql;
+            member.http = http;
             member.hs_ports = hs_ports;
             if announced {
                 print(&node_line(member));
@@ -314,15 +336,20 @@ fn last_line(log: &Path) -> String {
     text.lines().rev().find(|line| !line.is_empty()).unwrap_or("it said nothing").to_owned()
 }
 
-/// `shoal is ready: node 1 roles=data,sql mysql=127.0.0.1:3306`
+/// `shoal is ready: node 1 roles=data,sql mysql=127.0.0.1:3306 http=-`
 fn listen(node: u32, out: impl BufRead, sender: &Sender<Told>) {
     for line in out.lines().map_while(Result::ok) {
         if line.starts_with("shoal is ready:") {
             let mysql = line.split_ascii_whitespace().find_map(|word| word.strip_prefix("mysql="));
             let mysql = mysql.filter(|&address| address != "-").map(str::to_owned);
+            let http = line
+                .split_ascii_whitespace()
+                .find_map(|word| word.strip_prefix("http="))
+                .unwrap_or("-")
+                .to_owned();
             let hs_ports = line.split_ascii_whitespace().filter(|word| word.starts_with("hs"));
             let hs_ports = hs_ports.map(|word| format!(" {word}")).collect();
-            if sender.send(Told::Ready { node, mysql, hs_ports }).is_err() {
+            if sender.send(Told::Ready { node, mysql, http, hs_ports }).is_err() {
                 return;
             }
         }
@@ -331,8 +358,8 @@ fn listen(node: u32, out: impl BufRead, sender: &Sender<Told>) {
 
 fn node_line(member: &Member) -> String {
     let mysql = member.mysql.as_deref().unwrap_or("-");
-    let hs_ports = &member.hs_ports;
-    format!("node {} roles={} pid={} mysql={mysql} http=-{hs_ports}", member.id, member.roles(), member.pid())
+    let (http, hs_ports) = (&member.http, &member.hs_ports);
+    format!("node {} roles={} pid={} mysql={mysql} http={http}{hs_ports}", member.id, member.roles(), member.pid())
 }
 
 fn print(line: &str) {

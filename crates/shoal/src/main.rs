@@ -9,6 +9,7 @@ mod config;
 mod dev;
 mod dev_cluster;
 mod handlersocket;
+mod http;
 mod mgm;
 mod node_tls;
 mod process;

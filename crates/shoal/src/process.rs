@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use shoal_cluster::{Node, NodeOptions, Process, RecoveryProgress, Stop};
+use shoal_http::Watched;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
@@ -16,12 +17,13 @@ use tokio::sync::Notify;
 pub const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens the node, with a progress bar when recovery takes long and somebody watches.
-pub fn open(mut options: NodeOptions) -> Result<Arc<Node>, String> {
+pub fn open(mut options: NodeOptions, watched: &Watched) -> Result<Arc<Node>, String> {
     options.release_memory = Some(crate::allocator::release);
     let bar = ProgressBar::hidden();
-    let watched = std::io::stderr().is_terminal();
+    let is_seen = std::io::stderr().is_terminal();
     let progress = |progress: RecoveryProgress| {
-        if watched && progress.total_bytes > 0 {
+        watched.note_recovery(progress.done_bytes, progress.total_bytes);
+        if is_seen && progress.total_bytes > 0 {
             if bar.length().is_none() || bar.is_hidden() {
                 bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
                 if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes} {eta}") {

@@ -12,6 +12,7 @@ use shoal_cluster::{
     timing, worker_loop,
 };
 use shoal_config::{ClusterConfig, NodeConfig};
+use shoal_http::Stage;
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, bind_tcp, start_workers};
 use shoal_sql::Globals;
 use shoal_sql::server::Server;
@@ -19,6 +20,7 @@ use shoal_sql::shared_server::SharedServer;
 use shoal_tls::PasswordKey;
 use shoal_types::{ErrorCode, NodeId};
 
+use crate::http::Http;
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
 use crate::{clients, handlersocket, node_tls, settings, system, tls};
 
@@ -47,6 +49,10 @@ pub struct StartArguments {
     /// A setting of this node alone, as in `shoal dev`. May be given several times
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
+
+    /// TCP port for operators' HTTP instead of HttpPort in the configuration; 0 = any free port
+    #[arg(long, value_name = "PORT")]
+    http_port: Option<u16>,
 
     /// Stop when the standard input ends, as on SIGTERM
     #[arg(long, hide = true)]
@@ -104,10 +110,12 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let spin = options.spin;
-    let node = open(options)?;
+    let http = Http::for_node(me, arguments.http_port)?;
+    let node = open(options, http.watched())?;
     let acceptor = if me.roles.sql { tls::prepare(&mut globals, &me.data_dir)? } else { None };
     let (proxies, keepalive) = (clients::proxies(&globals)?, clients::keepalive(&globals));
     let server = Server::new(Arc::clone(&node), globals);
+    http.set_server(&server);
     tls::attach(&server, acceptor.as_ref());
     let password_key =
         if me.roles.sql { tls::password_key(&server, &me.data_dir)? } else { PasswordKey::default() };
@@ -168,9 +176,11 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         }
         node.set_serving(mysql.map(|address| address.to_string()));
         let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open('='))?;
-        announce(me, mysql, &hs_ports);
+        http.reach(Stage::Serving);
+        announce(me, mysql, &http.address_text(), &hs_ports);
         runtime.block_on(stop_signals.wait());
     }
+    http.reach(Stage::Stopping);
     eprintln!("node {}: stopping: waiting for running statements", me.id);
     let commanded = stop_signals.commanded();
     if commanded != Some(Stop::WithAll) {
@@ -182,8 +192,9 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     mysql_server.stop(DRAIN_PATIENCE);
     server.query_logs.stop();
     transport.stop();
-    node.close().map_err(|error| error.message().to_owned())?;
-    Ok(commanded)
+    let closed = node.close().map_err(|error| error.message().to_owned());
+    http.stop();
+    closed.map(|()| commanded)
 }
 
 async fn become_ready(node: &Arc<Node>, server: &Server, me: &NodeConfig) -> Result<(), String> {
@@ -295,9 +306,9 @@ fn cannot_listen_for_clients(address: SocketAddr, error: &std::io::Error) -> Str
 }
 
 /// The line that other tools wait for.
-fn announce(me: &NodeConfig, mysql: Option<SocketAddr>, hs_ports: &str) {
+fn announce(me: &NodeConfig, mysql: Option<SocketAddr>, http: &str, hs_ports: &str) {
     let mysql = mysql.map_or_else(|| "-".into(), |address| address.to_string());
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "shoal is ready: node {} roles={} mysql={mysql}{hs_ports}", me.id, me.roles);
+    let _ = writeln!(out, "shoal is ready: node {} roles={} mysql={mysql} http={http}{hs_ports}", me.id, me.roles);
     let _ = out.flush();
 }

@@ -64,12 +64,14 @@ impl TlsControl for Control {
     }
 
     fn facts(&self) -> TlsFacts {
-        let (not_before, not_after) = match self.0.validity() {
+        let validity = self.0.validity();
+        let (not_before, not_after) = match validity {
             Some((not_before, not_after)) => (not_before.text(), not_after.text()),
             None => Default::default(),
         };
+        let not_after_s = validity.map(|(_, not_after)| not_after.0);
         let checks_clients = self.0.options().files.ca.is_some();
-        TlsFacts { not_before, not_after, ciphers: cipher_names(), checks_clients }
+        TlsFacts { not_before, not_after, not_after_s, ciphers: cipher_names(), checks_clients }
     }
 }
 

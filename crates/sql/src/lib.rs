@@ -4,6 +4,7 @@
 //! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `query_log`: the slow query log and the general log.
+//! - `statement_times`: how long statements took; `figures`: what monitoring is shown.
 //! - `hosts`: whose connections break off; `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
@@ -18,6 +19,7 @@ mod ddl;
 mod dml;
 mod execute;
 mod explain;
+pub mod figures;
 pub mod frontend;
 mod hosts;
 mod information_schema;
@@ -30,6 +32,7 @@ pub mod server;
 mod session;
 pub mod shared_server;
 mod show;
+pub mod statement_times;
 mod user_locks;
 mod variables;
 

@@ -17,6 +17,7 @@ use crate::hosts::Hosts;
 use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
 use crate::session::SessionShared;
+use crate::statement_times::StatementTimes;
 use crate::user_locks::UserLockTable;
 use crate::variables::Globals;
 
@@ -41,6 +42,8 @@ pub struct TlsFacts {
     pub not_before: String,
     /// Until when it is valid.
     pub not_after: String,
+    /// Its end in seconds since 1970.
+    pub not_after_s: Option<i64>,
     /// The cipher suites that are offered, with colons between them.
     pub ciphers: String,
     /// Clients' certificates are checked.
@@ -61,6 +64,7 @@ pub struct Server {
     pub(crate) read_only: ReadOnly,
     /// Logs of statements; whoever stops the process stops them.
     pub query_logs: QueryLogs,
+    pub(crate) statement_times: StatementTimes,
     pub(crate) user_locks: Arc<UserLockTable>,
     pub(crate) account_use: Arc<AccountUse>,
     pub(crate) mandatory_roles: MandatoryRoles,
@@ -89,6 +93,7 @@ impl Server {
             read_only: ReadOnly::of(&globals),
             mandatory_roles: MandatoryRoles::of(&globals),
             query_logs: QueryLogs::default(),
+            statement_times: StatementTimes::default(),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),

@@ -81,6 +81,15 @@ impl TestServer {
         self.server.port()
     }
 
+    /// Where operators reach it over HTTP.
+    pub fn http(&self) -> String {
+        let lines = self.server.printed();
+        let word = lines.iter().rev().find_map(|line| {
+            line.split_once(" is ready: ")?.1.split_whitespace().skip_while(|&word| word != "http").nth(1)
+        });
+        word.expect("the ready line tells of HTTP").to_owned()
+    }
+
     pub fn process(&self) -> u32 {
         self.server.process().expect("the server runs")
     }

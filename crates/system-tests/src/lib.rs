@@ -17,6 +17,7 @@ mod disk;
 pub mod golden;
 pub mod handlersocket;
 mod harness;
+pub mod http;
 pub mod network;
 pub mod tap;
 pub mod transfer;

@@ -1,6 +1,6 @@
 //! One server process on a free port, with a data directory that goes away with it.
 //!
-//! Shoal is started as `shoal dev --data-dir DIR --mysql-port 0` and is ready when it prints its ready line.
+//! Shoal is started as `shoal dev --mysql-port 0 --http-port 0 --data-dir DIR` and is ready when it prints its ready line.
 //! MariaDB gets a data directory initialised with a password-less root and is ready when its port accepts.
 //! A server that is dropped is killed; its temporary directory is removed with the last owner.
 
@@ -277,7 +277,7 @@ impl Server {
         match self.setup.kind {
             Kind::Shoal => {
                 let port = self.setup.port.unwrap_or(0).to_string();
-                command.args(["dev", "--mysql-port", &port, "--data-dir"]);
+                command.args(["dev", "--mysql-port", &port, "--http-port", "0", "--data-dir"]);
                 command.arg(self.data_dir());
                 Ok((command, None))
             }

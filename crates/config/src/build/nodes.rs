@@ -218,6 +218,8 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         mysql_port: if draft.roles.sql { Some(draft.port("MySQLPort").unwrap_or(0)) } else { None },
         mysql_address: draft.text("MySQLAddress"),
         handlersocket: if draft.roles.sql { handlersocket(draft) } else { HandlerSocketConfig::default() },
+        http_port: draft.port("HttpPort"),
+        http_address: draft.text("HttpAddress"),
         node_tls: NodeTlsConfig {
             is_required: draft.flag("RequireTls").unwrap_or(false),
             requires_certificate: draft.flag("RequireCertificate").unwrap_or(false),
@@ -264,7 +266,8 @@ fn default_ports(sections: &Sections, nodes: &mut [NodeConfig]) {
     let mut taken: Vec<(String, u16)> = Vec::new();
     for node in nodes.iter() {
         let handlersocket = &node.handlersocket;
-        let ports = [Some(node.server_port), node.mysql_port, handlersocket.port, handlersocket.port_wr];
+        let ports =
+            [Some(node.server_port), node.mysql_port, handlersocket.port, handlersocket.port_wr, node.http_port];
         taken.extend(ports.into_iter().flatten().map(|port| (host_key(node.host.as_deref()), port)));
     }
     for node in nodes {

@@ -1,9 +1,7 @@
 //! Parameters that NDB does not have.
 
 use super::SectionKind::{Api, Data, Management, Tcp};
-use super::{Effect, PORT_MAX, Parameter, SPIN_METHODS, USED, choice, flag, number, text};
-
-const NO_HTTP: Effect = Effect::None("this version has no HTTP door");
+use super::{PORT_MAX, Parameter, SPIN_METHODS, USED, choice, flag, number, text};
 
 pub(super) const TABLE: &[Parameter] = &[
     choice(Data, "CommitDurability", &["disk", "replicated"], USED),
@@ -17,7 +15,8 @@ pub(super) const TABLE: &[Parameter] = &[
     text(Data, "HandlerSocketAddress", "127.0.0.1", USED),
     text(Data, "HandlerSocketSecret", "", USED),
     text(Data, "HandlerSocketSecretWr", "", USED),
-    number(Data, "HttpPort", "", (1, PORT_MAX), NO_HTTP),
+    number(Data, "HttpPort", "", (1, PORT_MAX), USED),
+    text(Data, "HttpAddress", "127.0.0.1", USED),
     text(Management, "Roles", "mgm", USED),
     number(Management, "MySQLPort", "3306", (1, PORT_MAX), USED),
     text(Management, "MySQLAddress", "", USED),
@@ -26,7 +25,8 @@ pub(super) const TABLE: &[Parameter] = &[
     text(Management, "HandlerSocketAddress", "127.0.0.1", USED),
     text(Management, "HandlerSocketSecret", "", USED),
     text(Management, "HandlerSocketSecretWr", "", USED),
-    number(Management, "HttpPort", "", (1, PORT_MAX), NO_HTTP),
+    number(Management, "HttpPort", "", (1, PORT_MAX), USED),
+    text(Management, "HttpAddress", "127.0.0.1", USED),
     number(Management, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
     number(Management, "SchedulerSpinTimer", "200", (0, 500), USED),
     choice(Management, "SpinMethod", SPIN_METHODS, USED),
@@ -39,7 +39,8 @@ pub(super) const TABLE: &[Parameter] = &[
     text(Api, "HandlerSocketAddress", "127.0.0.1", USED),
     text(Api, "HandlerSocketSecret", "", USED),
     text(Api, "HandlerSocketSecretWr", "", USED),
-    number(Api, "HttpPort", "", (1, PORT_MAX), NO_HTTP),
+    number(Api, "HttpPort", "", (1, PORT_MAX), USED),
+    text(Api, "HttpAddress", "127.0.0.1", USED),
     text(Api, "DataDir", ".", USED),
     number(Api, "MaxNoOfExecutionThreads", "", (1, 1024), USED),
     number(Api, "SchedulerSpinTimer", "200", (0, 500), USED),

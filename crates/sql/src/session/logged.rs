@@ -12,6 +12,7 @@ use super::Session;
 use crate::counters::Counter;
 use crate::query_log::settings::{ADMINISTRATIVE, EXTRA, GENERAL, SLOW, WITHOUT_INDEX};
 use crate::query_log::{GeneralEntry, SlowEntry, SlowExtra, secrets};
+use crate::statement_times::StatementKind;
 
 /// The counters of which a statement's share is told, in the order of `Shares`.
 const SHARED: [Counter; 6] = [
@@ -39,13 +40,15 @@ impl Session {
 
     pub(super) fn begin_measuring(&mut self) {
         self.rows_sent = 0;
+        self.kind = StatementKind::Other;
         self.measured = (self.server.query_logs.bits() & SLOW != 0).then(|| self.shares());
     }
 
-    /// A statement has ended; what is slow is counted, and kept if the log is on.
+    /// A statement has ended: its time is counted; what is slow is too, and kept if the log is on.
     pub(super) fn end_measuring(&mut self, took: Duration, error: Option<&Error>, ran: &Ran<'_>) {
         let limit = self.variables.long_query_time_micros;
         let query_time = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.times.record(self.kind, query_time, error.is_some());
         let is_slow = query_time > limit || limit == 0;
         if is_slow {
             self.count(Counter::SlowQueries);

@@ -41,6 +41,7 @@ use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::{ConnectInfo, ResultSink, Summary};
 use crate::resolve::{ResolveEnvironment, Statistics, SystemVariables};
 use crate::server::Server;
+use crate::statement_times::{StatementKind, ThreadTimes};
 use crate::variables::SessionVariables;
 pub use interrupt::Interrupt;
 use logged::Ran;
@@ -103,6 +104,10 @@ pub struct Session {
     pub settings_version: u64,
     /// What was counted before the running statement, while the slow query log is on.
     measured: Option<logged::Shares>,
+    /// Where this thread's sessions count how long statements take.
+    times: Arc<ThreadTimes>,
+    /// Of the running statement.
+    kind: StatementKind,
     /// Of the running statement.
     pub rows_sent: u64,
     /// What statements and cursors keep.
@@ -155,6 +160,7 @@ impl Session {
         let budget = Arc::clone(server.node.memory_budget());
         let memory = StatementMemory::new(Arc::clone(&budget));
         server.enter(&shared);
+        let times = server.statement_times.of_this_thread();
         let session = Session {
             multi_statements: info.multi_statements,
             tables_locked: false,
@@ -180,6 +186,8 @@ impl Session {
             again_until: None,
             settings_version: 0,
             measured: None,
+            times,
+            kind: StatementKind::Other,
             rows_sent: 0,
             memory,
             packet_held: None,

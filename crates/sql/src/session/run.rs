@@ -20,6 +20,7 @@ use crate::execute::memory::Held;
 use crate::execute::{ExecContext, RowConsumer};
 use crate::frontend::{ResultColumn, ResultSink, Summary};
 use crate::plan::QueryPlan;
+use crate::statement_times::kind_of;
 
 /// A literal of the digest as a value, of the kind that the resolver makes of it. `None`: hexadecimal and bit literals, which
 /// are numbers or strings by their surroundings and so no parameters.
@@ -46,7 +47,9 @@ impl Session {
         more: bool,
         sink: &mut S,
     ) -> Result<()> {
-        self.shared.counters.add(plan.counter(), 1);
+        let counter = plan.counter();
+        self.shared.counters.add(counter, 1);
+        self.kind = kind_of(counter);
         self.is_past_beginning = self.explicit_transaction;
         self.check_password(None)?;
         if !self.begins_again() {

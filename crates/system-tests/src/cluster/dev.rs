@@ -35,7 +35,10 @@ impl DevCluster {
         let folder = tempfile::Builder::new().prefix("shoal-cluster-").tempdir().unwrap();
         let log = std::fs::File::create(folder.path().join("supervisor.log")).unwrap();
         let mut command = Command::new(shoal_binary());
-        command.args(["dev", "--mysql-port", "0", "--data-dir"]).arg(folder.path()).args(arguments);
+        command
+            .args(["dev", "--mysql-port", "0", "--http-port", "0", "--data-dir"])
+            .arg(folder.path())
+            .args(arguments);
         // Of a group of its own, so that no node outlives the test.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).process_group(0);
         let mut supervisor = command.spawn().unwrap();

@@ -35,6 +35,8 @@ pub struct NodeProcess {
     pub process: u32,
     /// Where MySQL clients reach it.
     pub mysql: Option<(String, u16)>,
+    /// Where operators reach it over HTTP.
+    pub http: Option<String>,
     /// How often the node has become ready.
     pub starts: u32,
 }
@@ -44,7 +46,7 @@ impl NodeProcess {
         self.roles.split(',').any(|one| one == role)
     }
 
-    /// `node 1 roles=data,sql pid=17 mysql=127.0.0.1:3306 http=-`
+    /// `node 1 roles=data,sql pid=17 mysql=127.0.0.1:3306 http=127.0.0.1:8186`
     fn parse(line: &str) -> Option<NodeProcess> {
         let (id, rest) = line.strip_prefix("node ")?.split_once(' ')?;
         let value = |name: &str| {
@@ -63,6 +65,7 @@ impl NodeProcess {
             roles: value("roles")?.to_owned(),
             process: value("pid").unwrap_or("0").parse().ok()?,
             mysql,
+            http: value("http").filter(|&address| address != "-").map(str::to_owned),
             starts: 1,
         })
     }
@@ -150,6 +153,11 @@ impl Nodes {
     pub fn node(&self, id: u32) -> NodeProcess {
         let known = self.registry().nodes.get(&id).cloned();
         known.unwrap_or_else(|| panic!("there is no node {id}"))
+    }
+
+    /// Where a node is reached over HTTP.
+    pub fn http(&self, id: u32) -> String {
+        self.node(id).http.unwrap_or_else(|| panic!("node {id} has no HTTP"))
     }
 
     fn ids_of(&self, role: &str) -> Vec<u32> {
@@ -268,7 +276,9 @@ mod tests {
         assert_eq!((node.id, node.process, node.mysql.as_ref().unwrap().1), (2, 17, 3307));
         assert!(node.has_role("sql") && !node.has_role("mgm"));
         let management = NodeProcess::parse("node 3 roles=mgm pid=18 mysql=- http=-").unwrap();
-        assert_eq!(management.mysql, None);
+        assert_eq!((management.mysql, management.http), (None, None));
+        let seen = NodeProcess::parse("node 3 roles=mgm pid=18 mysql=- http=127.0.0.1:8186").unwrap();
+        assert_eq!(seen.http.as_deref(), Some("127.0.0.1:8186"));
         assert_eq!(NodeProcess::parse("shoal is ready: mysql 127.0.0.1:1"), None);
     }
 

@@ -9,6 +9,7 @@ mod definitions;
 mod disk;
 mod encryption;
 mod handlersocket;
+mod http;
 mod kill;
 mod management;
 mod network;

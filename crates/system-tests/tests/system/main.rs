@@ -18,6 +18,7 @@ mod handlersocket;
 mod handlersocket_abuse;
 mod handlersocket_mariadb;
 mod handlersocket_sql;
+mod http;
 mod interrupt;
 mod isolation;
 mod large_transactions;
