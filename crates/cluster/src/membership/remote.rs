@@ -11,7 +11,7 @@
 
 use std::pin::Pin;
 
-use shoal_types::{Error, ErrorCode, NodeId};
+use shoal_types::{Error, ErrorCode, NodeId, Transient};
 
 /// Where a partition's leader is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub fn not_leader(partition: u32) -> Error {
     let message = format!(
         "Got temporary error: partition {partition} has no leader here; a new one is being chosen, try again"
     );
-    Error::new(ErrorCode::GetTemporaryErrmsg, message)
+    Error::transient(Transient::NotLeader { leader: None }, message)
 }
 
 /// The operation met a partition without a leader and did nothing.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shoal_partition::Millis;
 use shoal_replication::{Standing, may_serve};
-use shoal_types::{NodeId, Result};
+use shoal_types::{NodeId, Result, Transient};
 
 use crate::base::wait::lock;
 use crate::membership::remote::not_leader;
@@ -27,6 +27,15 @@ impl Replication {
             true => Ok(guard),
             false => Err(not_leader(partition)),
         }
+    }
+
+    /// This node leads the partition in the term still, and did serve; only its lease has run out, and the next answers of the others
+    /// renew it. Transactions that have joined the partition lose nothing meanwhile.
+    pub fn has_lapsed(&self, partition: u32, term: u64) -> bool {
+        let guard = self.partition(partition);
+        let leads = guard.is_leader() && guard.term() == term && self.serving_term(partition) == term;
+        let refused = guard.check_serves(self.now()).err();
+        leads && refused.is_none_or(|error| error.why_transient() == Some(Transient::NotServing))
     }
 
     #[inline]

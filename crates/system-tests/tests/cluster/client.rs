@@ -8,15 +8,19 @@ mod linked;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 
 use shoal_client::{
     Client, Filter, Isolation, LocalClient, LockMode, LockWait, Options, Outcome, ReadMode, Scan, Transporter,
     Update, Value,
 };
-use shoal_system_tests::cluster::DevCluster;
+use shoal_system_tests::cluster::{DevCluster, Layout, StartedCluster};
 use shoal_system_tests::wait_until;
 
 const LOCKED: ReadMode = ReadMode { lock: Some(LockMode::Exclusive), wait: LockWait::Wait };
+/// At least as long as a leader serves that nobody answers, as long as heartbeats are the default's.
+const LEASE: Duration = Duration::from_millis(150);
 /// For the test that starts its own program a second time, as a client to be killed.
 const ADDRESS_VARIABLE: &str = "SHOAL_TEST_CLIENT_ADDRESS";
 
@@ -459,6 +463,65 @@ fn what_a_client_writes_while_a_definition_copies_rows_is_kept() {
     });
     let kept = cluster.client(2).text("SELECT COUNT(*) FROM copied WHERE c = 2").unwrap();
     assert_eq!(kept, [written.into_inner().to_string()]);
+}
+
+/// A leader whose lease had run out for a moment told transactions that what they had was lost, though it still led and had it.
+#[test]
+fn a_transaction_outlives_a_lease_that_runs_out_while_the_leader_stays() {
+    // And a place for the client.
+    let settings = ["ElectionTimeout=4000", "", "[api]", "NodeId=9"].map(Into::into).to_vec();
+    let layout = Layout { settings, ..Layout::default() };
+    let cluster = StartedCluster::start(&layout);
+    let address = management_address(cluster.folder());
+    let mut sql = cluster.client(1);
+    sql.execute("CREATE TABLE t (id INT NOT NULL PRIMARY KEY, n INT NOT NULL)").unwrap();
+    let client = connect(&address);
+    let t = table(&client, "t");
+    let ids = 0..8;
+    client.block_on(async {
+        let rows: Vec<_> = ids.clone().map(|id| vec![Value::Int(id), Value::Int(0)]).collect();
+        client.insert_many(&t, &[], &rows).await.unwrap();
+        let more = Update::new().add("n", 1);
+        let mut transactions = Vec::new();
+        for id in ids.clone() {
+            let mut transaction = client.begin(Isolation::ReadCommitted);
+            transaction.update(&t, &int(id), &more).await.unwrap();
+            transactions.push((id, transaction));
+        }
+        // Neither the other data node nor the arbitrator answers any leader.
+        cluster.pause(2);
+        cluster.pause(3);
+        let (written, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+        let mut running: Vec<_> = transactions
+            .into_iter()
+            .map(|(id, mut transaction)| {
+                let (t, more, written, is_over) = (&t, &more, &written, &is_over);
+                Box::pin(async move {
+                    while !is_over.load(Ordering::Relaxed) {
+                        transaction.update(t, &int(id), more).await.unwrap();
+                        written.fetch_add(1, Ordering::Relaxed);
+                    }
+                    transaction.commit().await.unwrap();
+                })
+            })
+            .collect();
+        let mut all = std::future::poll_fn(|context| {
+            running.retain_mut(|one| one.as_mut().poll(context).is_pending());
+            if running.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        });
+        // Until leases have run out, and nobody is served. Not so long that links count as broken.
+        let mut before = u64::MAX;
+        while before != written.load(Ordering::Relaxed) {
+            before = written.load(Ordering::Relaxed);
+            assert!(tokio::time::timeout(LEASE, &mut all).await.is_err());
+        }
+        cluster.resume(2);
+        cluster.resume(3);
+        is_over.store(true, Ordering::Relaxed);
+        all.await;
+        let sum = sql.text("SELECT SUM(n) FROM t").unwrap();
+        assert_eq!(sum, [(8 + written.load(Ordering::Relaxed)).to_string()]);
+    });
 }
 
 /// Runs a future on a thread without a runtime.

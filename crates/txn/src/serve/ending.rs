@@ -100,6 +100,9 @@ impl Job {
         match appended {
             _ if is_lost => Err(Refusal::Lost),
             Ok(appended) => Ok(appended),
+            Err(error) if error.why_transient().is_some() => {
+                Err(turn.refusal_of_part(turn.head.partition, self.term))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -115,7 +118,7 @@ impl Job {
     ) -> Result<Appending, Refusal> {
         let mut partitions = vec![turn.head.partition];
         for part in others.iter() {
-            check_part(turn.node, id, &part)?;
+            check_part(turn, id, &part)?;
             partitions.push(part.partition);
         }
         partitions.sort_unstable();
@@ -130,13 +133,13 @@ impl Job {
 }
 
 /// The transaction has in another partition of this node what its coordinator takes it to have.
-fn check_part(node: &Node, id: TransactionId, part: &Part) -> Result<(), Refusal> {
-    let guard = match part.partition < node.partition_count() {
-        true => node.leader(part.partition).map_err(|_| Refusal::Lost)?,
-        false => return Err(Refusal::Lost),
-    };
+fn check_part(turn: &Turn<'_>, id: TransactionId, part: &Part) -> Result<(), Refusal> {
     // Term 0 is for what joins now: nothing that is committed.
-    match part.term != 0 && guard.has_part(id, part.term, part.staged) {
+    if part.term == 0 || part.partition >= turn.node.partition_count() {
+        return Err(Refusal::Lost);
+    }
+    let guard = turn.node.leader(part.partition).map_err(|_| turn.refusal_of_part(part.partition, part.term))?;
+    match guard.has_part(id, part.term, part.staged) {
         true => Ok(()),
         false => Err(Refusal::Lost),
     }

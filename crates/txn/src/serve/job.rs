@@ -33,6 +33,8 @@ const HEAD_BYTES: usize = 13;
 pub(super) enum Progress {
     Done,
     Blocked(Blocked),
+    /// The leader's lease has run out in a term in which the transaction has joined: the work goes on where it is when that is renewed.
+    Lapsed,
     Committing(Unflushed),
 }
 
@@ -40,6 +42,8 @@ pub(super) enum Progress {
 pub(super) enum Refusal {
     Error(Error),
     NotLeader,
+    /// See [`Progress::Lapsed`].
+    Lapsed,
     /// The transaction's part here is not what its coordinator takes it to be.
     Lost,
 }
@@ -94,12 +98,26 @@ impl Job {
         match refusal {
             Refusal::Error(error) => protocol::put_failed(reply, self.term, self.staged, &error),
             Refusal::NotLeader => protocol::put_not_leader(reply, None),
-            Refusal::Lost => protocol::put_lost(reply),
+            Refusal::Lapsed | Refusal::Lost => protocol::put_lost(reply),
         }
     }
 
-    /// Goes on until the work is done or has to wait under the waiter's token.
+    /// Goes on until the work is done or has to wait: under the waiter's token, or for the leader's lease.
     pub fn advance(
+        &mut self,
+        node: &Arc<Node>,
+        work: &Work<'_>,
+        waiter: Option<&mut Waiter>,
+        struck_out: Option<&AtomicBool>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Progress, Refusal> {
+        match self.go_on(node, work, waiter, struck_out, reply) {
+            Err(Refusal::Lapsed) => Ok(Progress::Lapsed),
+            end => end,
+        }
+    }
+
+    fn go_on(
         &mut self,
         node: &Arc<Node>,
         work: &Work<'_>,
@@ -157,8 +175,11 @@ impl Job {
         let head = turn.head;
         let Ok(mut guard) = turn.node.leader(head.partition) else {
             // A transaction that has joined has lost what it had; work that has only read may begin again elsewhere.
-            let has_part = head.transaction.is_some() && (head.term != 0 || self.term != 0);
-            return Err(if has_part { Refusal::Lost } else { Refusal::NotLeader });
+            let joined = if self.term == 0 { head.term } else { self.term };
+            return Err(match head.transaction.is_some() && joined != 0 {
+                true => turn.refusal_of_part(head.partition, joined),
+                false => Refusal::NotLeader,
+            });
         };
         if turn.struck_out.is_some_and(|struck_out| struck_out.load(Ordering::Acquire)) {
             return Err(Refusal::Lost);
@@ -403,6 +424,15 @@ pub(super) struct Turn<'n> {
 }
 
 impl Turn<'_> {
+    /// Why nothing is done for a transaction that has joined the partition in this term, where this node does not serve now.
+    pub fn refusal_of_part(&self, partition: u32, joined: u64) -> Refusal {
+        let is_struck_out = self.struck_out.is_some_and(|struck_out| struck_out.load(Ordering::Acquire));
+        match !is_struck_out && self.node.has_lapsed(partition, joined) {
+            true => Refusal::Lapsed,
+            false => Refusal::Lost,
+        }
+    }
+
     /// The transaction was planned by a definition that this partition has passed, or that it does not know yet.
     fn is_outdated(&self, partition: &Partition) -> bool {
         let passed = |(table, version): (u32, u32)| {

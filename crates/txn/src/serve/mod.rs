@@ -22,6 +22,7 @@ use std::time::Duration;
 use shoal_cluster::{Node, Served, Waiter};
 use shoal_partition::SavepointMark;
 use shoal_types::{Error, NodeId, PartitionId, Result, Timestamp, TransactionId};
+use tokio::time::Instant;
 
 use crate::deadlock::local_edges;
 use crate::protocol::{self, List, Request, Then, Work};
@@ -29,6 +30,11 @@ use crate::two_phase::Resolver;
 use crate::wait::{WaitEnd, deadlock_error, timeout_error, wait_in_partition};
 use job::{Job, Progress, Refusal};
 pub(crate) use resolve::serve_here;
+
+/// A leader whose lease is not renewed for so long is not waited for any more. A leader that hears nobody resigns sooner than that.
+const LAPSE_MAX: Duration = Duration::from_secs(10);
+/// How often work looks at a lease that has run out. The heartbeats that renew it are rarer.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Executes other nodes' requests; one for each node, shared by all threads.
 pub struct Server {
@@ -218,6 +224,9 @@ impl Server {
             let waiter = waiter.insert(self.node.waiter());
             progress = job.advance(&self.node, work, Some(waiter), None, reply);
         }
+        if let Ok(Progress::Lapsed) = &progress {
+            waiter.get_or_insert_with(|| self.node.waiter());
+        }
         match progress {
             Ok(Progress::Done) => Ok(Served::Done),
             Err(refusal) => {
@@ -245,6 +254,7 @@ impl Server {
                     reply: job.move_into_own(reply),
                     job,
                     waiter,
+                    lapsed_since: None,
                 };
                 Ok(Served::Later(Box::pin(later.run(progress))))
             }
@@ -260,6 +270,8 @@ struct Later {
     job: Job,
     reply: Vec<u8>,
     waiter: Waiter,
+    /// The leader's lease had run out at the last look, and all those before it from then on.
+    lapsed_since: Option<Instant>,
 }
 
 impl Later {
@@ -280,11 +292,22 @@ impl Later {
     /// Waits for what the work waits for, and goes on with it.
     async fn step(&mut self, progress: Progress) -> Result<Progress, Refusal> {
         let server = Arc::clone(&self.listed.server);
+        if !matches!(progress, Progress::Lapsed) {
+            self.lapsed_since = None;
+        }
         let blocked = match progress {
             Progress::Done => return Ok(Progress::Done),
             Progress::Committing(unflushed) => {
                 unflushed.wait(&self.waiter).await?;
                 return Ok(Progress::Done);
+            }
+            Progress::Lapsed => {
+                if self.lapsed_since.get_or_insert_with(Instant::now).elapsed() >= LAPSE_MAX {
+                    return Err(Refusal::Lost);
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
+                self.waiter.arm(1);
+                return self.go_on(&server);
             }
             Progress::Blocked(blocked) => blocked,
         };
@@ -301,6 +324,13 @@ impl Later {
             WaitEnd::Deadlock => return Err(deadlock_error().into()),
             WaitEnd::Timeout => return Err(timeout_error().into()),
         }
+        self.go_on(&server)
+    }
+
+    fn go_on(&mut self, server: &Server) -> Result<Progress, Refusal> {
+        let Ok(Request::Work(work)) = Request::read(&self.request) else {
+            return Err(Error::unknown("internal: a request that was read cannot be read again").into());
+        };
         let struck_out = &self.listed.struck_out;
         self.job.advance(&server.node, &work, Some(&mut self.waiter), Some(struck_out), &mut self.reply)
     }
