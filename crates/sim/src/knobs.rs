@@ -124,7 +124,7 @@ impl Knobs {
         let partitions = random.between(2, 3) as u32;
         let nodes = (data_nodes + management_nodes) as usize;
         let durability = if random.one_in(3) { Durability::Replicated } else { Durability::Disk };
-        let skew = if random.one_in(2) { 0 } else { random.below(2_000_000) };
+        let skew = if random.one_in(4) { 0 } else { random.below(2_000_000) };
         // Many clients that never rest, on a few rows.
         let is_hot = random.one_in(5);
         let heartbeat_ms = if random.one_in(2) { 20 } else { 40 };
