@@ -28,9 +28,10 @@ impl SmallDisk {
     pub fn fill(&self, left: u64) -> PathBuf {
         let path = self.path().join("ballast");
         let mut ballast = fs::File::create(&path).unwrap();
-        while self.available() > left {
-            let chunk = vec![1; (self.available() - left).min(1 << 20) as usize];
-            if ballast.write_all(&chunk).is_err() {
+        loop {
+            // Once a round: the server writes, too.
+            let chunk = vec![1; self.available().saturating_sub(left).min(1 << 20) as usize];
+            if chunk.is_empty() || ballast.write_all(&chunk).is_err() {
                 break;
             }
         }
