@@ -100,7 +100,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test-packages:
-	@scripts/install-packages mariadb-client percona-toolkit sysbench iproute2 nftables strace libfaketime
+	@scripts/install-packages mariadb-client percona-toolkit sysbench iproute2 nftables strace libfaketime chromium
 
 python-packages:
 	@scripts/install-packages python3 python3-venv

@@ -1,5 +1,5 @@
 //! What operators see and command: [`command`] reads commands, `state` and `view` tell how things are, `operate` changes them,
-//! [`client`] is the other end, `observed` what programs are shown of this node. `event_frames` brings what happened to the management nodes, which write it.
+//! [`client`] is the other end, `observed` what programs are shown of this node, `operators` how pages for people ask other nodes. `event_frames` brings what happened to the management nodes, which write it.
 
 pub mod client;
 pub mod command;
@@ -8,6 +8,7 @@ mod event_frames;
 mod leader_events;
 pub mod observed;
 mod operate;
+mod operators;
 mod ready;
 mod state;
 pub(crate) mod view;
@@ -24,6 +25,7 @@ use crate::base::wait::lock;
 use crate::dictionary::Dictionary;
 use crate::management::leader_events::LeaderWatch;
 pub use crate::membership::messages::Stop;
+pub use operators::OperatorAnswers;
 
 /// The layer above the dictionary.
 pub struct Management {
@@ -54,6 +56,7 @@ pub trait Process: Send + Sync + 'static {
 #[derive(Default)]
 struct Commanded {
     process: OnceLock<Arc<dyn Process>>,
+    operators: OnceLock<Arc<dyn OperatorAnswers>>,
     /// The node stops when the answer that says so has been sent.
     soon: Mutex<Option<Stop>>,
     stopping: Mutex<Option<Stop>>,

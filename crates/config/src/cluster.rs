@@ -48,10 +48,12 @@ pub struct NodeConfig {
     pub http_port: Option<u16>,
     /// The address to listen on for that; `None`: the loopback address.
     pub http_address: Option<String>,
+    /// It is encrypted.
+    pub http_tls: bool,
     /// TLS with other nodes.
     pub node_tls: NodeTlsConfig,
     /// Its variables for connections of MySQL clients, those that are given: name and value.
-    pub tls: Vec<(&'static str, String)>,
+    pub variables: Vec<(&'static str, String)>,
     /// This node's own directory. Two nodes of one host never share it.
     pub data_dir: PathBuf,
     /// Bytes for rows and indexes; `None`: a share of the host's memory, see [`ClusterConfig::data_nodes_beside`].

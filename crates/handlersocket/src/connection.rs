@@ -11,17 +11,20 @@ use std::time::Duration;
 
 use shoal_cluster::look_in_passing;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
+use tokio_rustls::TlsAcceptor;
 
 use crate::counters::Counter;
 use crate::refusal::Refusal;
 use crate::session::{Session, Then};
 use crate::settings::LINE_BYTES_MAX;
+use crate::stream::Stream;
 use crate::worker::Worker;
 
 /// A client that does not take its answers for so long is given up.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
+/// For a client to agree on how to encrypt.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a client still sends when it has been told that the connection ends is read for so long, so that it reads why.
 const LINGER: Duration = Duration::from_secs(2);
 /// After a batch of so many bytes the other connections of the worker have their turn.
@@ -73,7 +76,7 @@ impl Input {
 }
 
 pub struct Connection {
-    pub stream: TcpStream,
+    pub stream: Stream,
     pub worker: Rc<Worker>,
     pub session: Session,
     pub idle_timeout: Duration,
@@ -105,10 +108,21 @@ impl<N: Future> Watch<'_, N> {
 }
 
 impl Connection {
-    /// Serves the client until it is gone.
-    pub async fn serve(mut self) {
+    /// Serves the client until it is gone. With `tls` nothing of it is read in clear.
+    pub async fn serve(mut self, tls: Option<TlsAcceptor>) {
         let worker = Rc::clone(&self.worker);
         worker.counters.add(Counter::Connections, 1);
+        if let Some(tls) = tls {
+            let closing = worker.closing.notified();
+            let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.stream.encrypt(tls));
+            self.stream = tokio::select! {
+                shaken = handshake => match shaken {
+                    Ok(Ok(encrypted)) => encrypted,
+                    Ok(Err(_)) | Err(_) => return,
+                },
+                () = closing => return,
+            };
+        }
         let step = self.idle_timeout / IDLE_STEPS;
         let closing = pin!(worker.closing.notified());
         let tick = pin!(tokio::time::sleep(step));
@@ -191,7 +205,10 @@ impl Connection {
         if sent == bytes.len() {
             return true;
         }
-        let rest = self.stream.write_all(&bytes[sent..]);
+        let rest = async {
+            self.stream.write_all(&bytes[sent..]).await?;
+            self.stream.flush().await
+        };
         matches!(tokio::time::timeout(SEND_TIMEOUT, rest).await, Ok(Ok(())))
     }
 

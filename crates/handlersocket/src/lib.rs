@@ -33,6 +33,7 @@ mod search;
 pub mod server;
 mod session;
 pub mod settings;
+mod stream;
 mod token;
 mod worker;
 mod write_run;

@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use shoal_tls::Acceptor;
 use shoal_types::{Error, ErrorCode};
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use crate::connection::Connection;
 use crate::counters::{COUNTER_NAMES, Counter, Counters};
@@ -21,6 +23,7 @@ use crate::host::Host;
 use crate::refusal::Refusal;
 use crate::session::Session;
 use crate::settings::{Port, Settings};
+use crate::stream::Stream;
 use crate::worker::Worker;
 
 /// Pause of an acceptor that was refused a socket by the system (too many open files), or has no worker yet.
@@ -44,6 +47,8 @@ struct Workers {
 pub struct Server {
     settings: Settings,
     host: Arc<dyn Host>,
+    /// With which clients encrypt, if they have to.
+    tls: Option<Arc<Acceptor>>,
     /// For connections.
     places: Arc<Semaphore>,
     workers: Mutex<Workers>,
@@ -97,11 +102,14 @@ fn bind(address: SocketAddr, settings: &Settings) -> io::Result<Socket> {
 }
 
 impl Server {
-    pub fn new(settings: Settings, host: Arc<dyn Host>) -> Arc<Server> {
+    /// `tls`: of the process; it is used if the settings say so.
+    pub fn new(settings: Settings, host: Arc<dyn Host>, tls: Option<Arc<Acceptor>>) -> Arc<Server> {
         let places = settings.connections_max.min(Semaphore::MAX_PERMITS);
+        let tls = tls.filter(|_| settings.requires_tls);
         Arc::new(Server {
             settings,
             host,
+            tls,
             places: Arc::new(Semaphore::new(places)),
             workers: Mutex::default(),
             busy: AtomicUsize::new(0),
@@ -139,8 +147,9 @@ impl Server {
                         Arc::clone(&worker.counters),
                         wait,
                     );
+                    let tls = self.tls.as_ref().map(|tls| TlsAcceptor::from(tls.config()));
                     let connection = Connection {
-                        stream,
+                        stream: Stream::Plain(stream),
                         worker: std::rc::Rc::clone(&worker),
                         session,
                         idle_timeout: self.settings.idle_timeout,
@@ -148,7 +157,7 @@ impl Server {
                     };
                     let place = arrival.place;
                     connections.spawn_local(async move {
-                        connection.serve().await;
+                        connection.serve(tls).await;
                         drop(place);
                     });
                 }
@@ -206,7 +215,9 @@ impl Server {
                 Ok((socket, _)) => {
                     let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
                         counters.add(Counter::ConnectionsRefused, 1);
-                        turn_away(&socket);
+                        if self.tls.is_none() {
+                            turn_away(&socket);
+                        }
                         continue;
                     };
                     let Ok(socket) = prepare(socket) else { continue };

@@ -34,6 +34,8 @@ pub struct Settings {
     pub receive_buffer_bytes: usize,
     /// The least room that is offered to a read.
     pub read_bytes: usize,
+    /// Clients encrypt, or are not served.
+    pub requires_tls: bool,
 }
 
 /// Bytes that are asked for at once if nothing else is said.
@@ -83,6 +85,7 @@ impl Settings {
             send_buffer_bytes: number("handlersocket_sndbuf") as usize,
             receive_buffer_bytes: number("handlersocket_rcvbuf") as usize,
             read_bytes,
+            requires_tls: text("handlersocket_tls") == "ON",
         }))
     }
 }

@@ -35,13 +35,7 @@ fn reason_of(stage: Stage, readiness: &Readiness, recovered_percent: Option<u64>
 pub fn ready(watched: &Watched) -> Reply {
     let reason = reason(watched);
     let status = if reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let stage = match watched.stage() {
-        Stage::Opening => "opening",
-        Stage::Starting => "starting",
-        Stage::Serving => "serving",
-        Stage::Stopping => "stopping",
-    };
-    let mut body = json!({ "ready": reason.is_none(), "stage": stage, "reason": reason });
+    let mut body = json!({ "ready": reason.is_none(), "stage": watched.stage().name(), "reason": reason });
     if let Some(server) = watched.server() {
         let observed = server.node.observed();
         let led = observed.partitions.iter().filter(|one| one.serves).count();

@@ -4,7 +4,7 @@
 //! has, [`sql`] what those with sessions have.
 
 mod node;
-mod process;
+pub(crate) mod process;
 mod sql;
 mod text;
 

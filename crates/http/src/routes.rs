@@ -2,47 +2,62 @@
 
 use std::sync::atomic::Ordering;
 
+use std::sync::Arc;
+
+use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, StatusCode, Version};
 
+use crate::dashboard;
 use crate::health;
 use crate::metrics;
+use crate::peer::Peer;
 use crate::reply::{Reply, refusal, reply, sentence};
 use crate::watched::Watched;
 
-const INDEX: &str = "Shoal\n\n\
-    /metrics  figures for Prometheus\n\
-    /healthz  200 while the process lives\n\
-    /readyz   200 while this node serves, else 503 with the reason as JSON\n";
-
-/// Answers a request whose body, if it has one, is not read.
-pub fn answer<B>(watched: &Watched, request: &Request<B>) -> Reply {
+/// Answers a request.
+pub async fn answer(watched: &Arc<Watched>, peer: &Peer, request: Request<Incoming>) -> Reply {
     watched.http.requests.fetch_add(1, Ordering::Relaxed);
-    if let Some(refusal) = refuse(request.version(), request.headers()) {
+    let is_for_api = dashboard::is_for_api(request.uri().path());
+    let may_have_body = is_for_api && *request.method() == Method::POST;
+    if let Some(refusal) = refuse(request.version(), request.headers(), may_have_body) {
         return refusal;
     }
+    match is_for_api {
+        true => dashboard::answer(watched, peer, request).await,
+        false => look(watched, &request),
+    }
+}
+
+/// Answers a request without a body that changes nothing and is everybody's.
+fn look<B>(watched: &Watched, request: &Request<B>) -> Reply {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut reply = refusal(StatusCode::METHOD_NOT_ALLOWED, "nothing can be changed here: use GET or HEAD");
         reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         return reply;
     }
     match request.uri().path() {
-        "/" => sentence(StatusCode::OK, INDEX.trim_end()),
         "/metrics" => reply(StatusCode::OK, metrics::CONTENT_TYPE, metrics::scrape(watched)),
         "/healthz" => sentence(StatusCode::OK, "ok"),
         "/readyz" => health::ready(watched),
-        _ => sentence(StatusCode::NOT_FOUND, "there is no such page; see / for those that there are"),
+        path => dashboard::asset(path).unwrap_or_else(|| {
+            sentence(StatusCode::NOT_FOUND, "there is no such page; there are /, /metrics, /healthz and /readyz")
+        }),
     }
 }
 
-/// What is wrong with a request whatever it asks for. Requests have no bodies here, so nothing can hide in one: proxies that disagree about
-/// where a body ends have nothing to disagree about.
-fn refuse(version: Version, headers: &HeaderMap) -> Option<Reply> {
+/// What is wrong with a request whatever it asks for. Most have no bodies, so nothing can hide in one: proxies that disagree about
+/// where a body ends have nothing to disagree about. Where there is one, one header says how long it is.
+fn refuse(version: Version, headers: &HeaderMap, may_have_body: bool) -> Option<Reply> {
     if headers.contains_key(header::TRANSFER_ENCODING) {
-        return Some(refusal(StatusCode::BAD_REQUEST, "requests have no body here: Transfer-Encoding is refused"));
+        return Some(refusal(StatusCode::BAD_REQUEST, "Transfer-Encoding is refused: say how long a body is"));
     }
-    let length = headers.get(header::CONTENT_LENGTH).map(HeaderValue::as_bytes);
-    if length.is_some_and(|length| length != b"0") {
+    let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter().map(HeaderValue::as_bytes);
+    let length = lengths.next();
+    if lengths.next().is_some() {
+        return Some(refusal(StatusCode::BAD_REQUEST, "a request has one Content-Length"));
+    }
+    if !may_have_body && length.is_some_and(|length| length != b"0") {
         return Some(refusal(StatusCode::PAYLOAD_TOO_LARGE, "requests have no body here"));
     }
     let hosts = headers.get_all(header::HOST).iter().count();
@@ -61,7 +76,11 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        answer(&Watched::new(), &request.body(()).unwrap()).status()
+        let request = request.body(()).unwrap();
+        match refuse(request.version(), request.headers(), false) {
+            Some(refusal) => refusal.status(),
+            None => look(&Watched::new(), &request).status(),
+        }
     }
 
     #[test]
@@ -70,6 +89,7 @@ mod tests {
         assert_eq!(status(Method::GET, "/healthz", &host), StatusCode::OK);
         assert_eq!(status(Method::HEAD, "/metrics?x=1", &host), StatusCode::OK);
         assert_eq!(status(Method::GET, "/readyz", &host), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(status(Method::GET, "/", &host), StatusCode::OK);
         assert_eq!(status(Method::GET, "/etc/passwd", &host), StatusCode::NOT_FOUND);
         for method in [Method::POST, Method::DELETE, Method::PUT, Method::OPTIONS, Method::TRACE] {
             assert_eq!(status(method, "/metrics", &host), StatusCode::METHOD_NOT_ALLOWED);

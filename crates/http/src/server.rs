@@ -1,11 +1,11 @@
 //! The sockets: one thread, which takes connections and serves them until the process ends.
 //!
 //! Whoever connects may be anybody. So everything has a limit: connections, the bytes and the time of a request's head, the time of
-//! a connection. Requests have no bodies (see [`crate::routes`]). A connection that was refused something is closed gently: what its client still sends is
+//! a connection. Most requests have no bodies (see [`crate::routes`]). A connection that was refused something is closed gently: what its client still sends is
 //! read and dropped for a moment, or the system would take the answer back with a reset.
 
 use std::convert::Infallible;
-use std::future::{Ready, poll_fn, ready};
+use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -18,11 +18,15 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use shoal_tls::Acceptor;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinSet, LocalSet};
+use tokio_rustls::TlsAcceptor;
 
+use crate::dashboard::SAMPLE_EVERY;
+use crate::peer::Peer;
 use crate::reply::Reply;
 use crate::routes;
 use crate::watched::Watched;
@@ -57,17 +61,21 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Serves what comes to `listener` on a thread of its own.
+    /// Serves what comes to `listener` on a thread of its own; with `tls`, only what is encrypted.
     ///
     /// # Errors
     /// The system's.
-    pub fn start(listener: TcpListener, watched: Arc<Watched>) -> io::Result<HttpServer> {
+    pub fn start(
+        listener: TcpListener,
+        watched: Arc<Watched>,
+        tls: Option<Arc<Acceptor>>,
+    ) -> io::Result<HttpServer> {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let (stopping, stopped) = watch::channel(false);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let body = move || {
-            if let Err(error) = LocalSet::new().block_on(&runtime, accept(listener, watched, stopped)) {
+            if let Err(error) = LocalSet::new().block_on(&runtime, accept(listener, watched, tls, stopped)) {
                 eprintln!("http: cannot accept connections: {error}");
             }
         };
@@ -89,24 +97,34 @@ impl HttpServer {
 async fn accept(
     listener: TcpListener,
     watched: Arc<Watched>,
+    tls: Option<Arc<Acceptor>>,
     mut stopped: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
+    let history = tokio::task::spawn_local(record_history(Arc::clone(&watched)));
     let (places, refusals) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::new(Semaphore::new(REFUSALS_MAX)));
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((socket, _)) => {
+                Ok((socket, address)) => {
                     if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
                         let (watched, stopped) = (Arc::clone(&watched), stopped.clone());
+                        let Ok(own) = socket.local_addr() else { continue };
+                        let tls = tls.as_ref().map(|tls| TlsAcceptor::from(tls.config()));
+                        let is_encrypted = tls.is_some();
+                        let peer = Peer { address: address.ip().to_canonical(), own, is_encrypted };
                         connections.spawn_local(async move {
-                            let _ = tokio::time::timeout(CONNECTION_AGE_MAX, serve(socket, watched, stopped)).await;
+                            let served = welcome(socket, peer, tls, watched, stopped);
+                            let _ = tokio::time::timeout(CONNECTION_AGE_MAX, served).await;
                             drop(place);
                         });
                     } else {
                         watched.http.refused_connections.fetch_add(1, Ordering::Relaxed);
-                        if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
+                        // Nobody reads a refusal in clear where he expects a handshake.
+                        if tls.is_none()
+                            && let Ok(place) = Arc::clone(&refusals).try_acquire_owned()
+                        {
                             connections.spawn_local(async move {
                                 let _ = tokio::time::timeout(LINGER, refuse(socket)).await;
                                 drop(place);
@@ -122,21 +140,59 @@ async fn accept(
         }
     }
     drop(listener);
+    history.abort();
     let ended = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(STOP_PATIENCE, ended).await;
     Ok(())
 }
 
-async fn serve(socket: TcpStream, watched: Arc<Watched>, mut stopped: watch::Receiver<bool>) {
+/// For as long as the server runs.
+async fn record_history(watched: Arc<Watched>) {
+    let mut ticks = tokio::time::interval(SAMPLE_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        ticks.tick().await;
+        if let Some(server) = watched.server() {
+            watched.dashboard.history.take_sample(server);
+        }
+    }
+}
+
+async fn welcome(
+    socket: TcpStream,
+    peer: Peer,
+    tls: Option<TlsAcceptor>,
+    watched: Arc<Watched>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let _ = socket.set_nodelay(true);
-    let service = service_fn(move |request: Request<Incoming>| -> Ready<Result<Reply, Infallible>> {
-        ready(Ok(routes::answer(&watched, &request)))
+    let Some(tls) = tls else { return serve(socket, peer, watched, stopped).await };
+    tokio::select! {
+        // A client that does not come to an end of it, or speaks no TLS, is let go.
+        shaken = tokio::time::timeout(HEAD_TIMEOUT, tls.accept(socket)) => {
+            if let Ok(Ok(socket)) = shaken {
+                serve(socket, peer, watched, stopped).await;
+            }
+        }
+        _ = stopped.changed() => {}
+    }
+}
+
+async fn serve<S>(socket: S, peer: Peer, watched: Arc<Watched>, mut stopped: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+{
+    let service = service_fn(move |request: Request<Incoming>| {
+        let watched = Arc::clone(&watched);
+        Box::pin(async move { Ok::<Reply, Infallible>(routes::answer(&watched, &peer, request).await) })
     });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
+        // A client that has said all it wants to say still hears the answer.
+        .half_close(true)
         .serve_connection(TokioIo::new(socket), service);
     let mut is_stopping = false;
     loop {
@@ -163,7 +219,7 @@ async fn refuse(mut socket: TcpStream) {
 }
 
 /// Reads what a client still sends, until it has closed too.
-async fn drain(socket: TcpStream) {
+async fn drain(socket: impl AsyncRead + Unpin) {
     let mut limited = socket.take(LINGER_BYTES_MAX);
     let _ = tokio::io::copy(&mut limited, &mut tokio::io::sink()).await;
 }

@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use shoal_sql::server::Server;
 
+use crate::dashboard::{Accounts, Dashboard};
+
 /// How far the process has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -20,6 +22,18 @@ pub enum Stage {
     Stopping,
 }
 
+impl Stage {
+    /// As answers say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Opening => "opening",
+            Stage::Starting => "starting",
+            Stage::Serving => "serving",
+            Stage::Stopping => "stopping",
+        }
+    }
+}
+
 const STAGES: [Stage; 4] = [Stage::Opening, Stage::Starting, Stage::Serving, Stage::Stopping];
 
 /// Shared by the command line, which tells, and the HTTP server, which shows.
@@ -31,6 +45,7 @@ pub struct Watched {
     recovered_bytes: AtomicU64,
     recovery_bytes: AtomicU64,
     pub(crate) http: HttpCounters,
+    pub(crate) dashboard: Dashboard,
     since: OnceLock<Instant>,
 }
 
@@ -61,6 +76,11 @@ impl Watched {
     pub fn set_server(&self, server: &Arc<Server>) {
         let _ = self.server.set(Arc::clone(server));
         self.reach(Stage::Starting);
+    }
+
+    /// Who may log in to the page. Once.
+    pub fn set_accounts(&self, accounts: Box<dyn Accounts>) {
+        self.dashboard.set_accounts(accounts);
     }
 
     pub fn server(&self) -> Option<&Arc<Server>> {

@@ -17,7 +17,7 @@ fn main() -> std::io::Result<()> {
     let port = std::env::args().nth(1).and_then(|port| port.parse().ok()).unwrap_or(0);
     let tcp = bind_tcp(SocketAddr::from(([127, 0, 0, 1], port)))?;
     println!("point_select is ready: mysql {}", tcp.local_addr()?);
-    let listeners = Listeners { tcp: vec![tcp], unix: Vec::new() };
+    let listeners = Listeners { tcp: vec![tcp], unix: Vec::new(), ..Listeners::default() };
     let state = State { connections_max: 100_000, ..State::default() };
     let _server = start(Arc::new(Fake::new(state)), listeners, Options::default())?;
     loop {

@@ -1,7 +1,7 @@
 //! One command of a logged-in client: its packet decoded, the session called, the reply written.
 
 use hashbrown::HashMap;
-use shoal_sql::frontend::{FrontendSession, Prepared, RowFormat, Summary};
+use shoal_sql::frontend::{FrontendSession, Prepared, RowFormat, Summary, ends_connection};
 use shoal_types::{Error, Result, Value};
 
 use crate::constants::{Capabilities, command};
@@ -32,6 +32,8 @@ pub struct Scratch {
     pub encoders: Vec<ColumnEncoder>,
     values: Vec<Value>,
     statements: HashMap<u32, BoundParameters, foldhash::fast::FixedState>,
+    /// What the long values of all of them take.
+    long_data_bytes: usize,
 }
 
 impl Scratch {
@@ -50,6 +52,25 @@ impl Scratch {
     /// The prepared statements are gone (COM_RESET_CONNECTION, COM_CHANGE_USER).
     pub fn forget_statements(&mut self) {
         self.statements.clear();
+        self.long_data_bytes = 0;
+    }
+
+    /// Does something to a statement's long values, and has the session count what all of them take then.
+    fn with_long_data<S: FrontendSession, T>(
+        &mut self,
+        statement_id: u32,
+        session: &mut S,
+        change: impl FnOnce(&mut BoundParameters, &mut Vec<Value>) -> T,
+    ) -> Result<T> {
+        let bound = self.statements.entry(statement_id).or_default();
+        let before = bound.long_data_bytes();
+        let outcome = change(bound, &mut self.values);
+        let after = bound.long_data_bytes();
+        if before != after {
+            self.long_data_bytes = self.long_data_bytes - before + after;
+            session.hold_long_data(self.long_data_bytes)?;
+        }
+        Ok(outcome)
     }
 }
 
@@ -75,14 +96,14 @@ pub async fn run<S: FrontendSession>(
     match code {
         command::QUERY => return query(body, session, context).await,
         command::STMT_EXECUTE => return execute(body, session, context).await,
-        command::STMT_PREPARE => prepare(body, session, context).await,
+        command::STMT_PREPARE => return prepare(body, session, context).await,
         command::STMT_CLOSE => close_statement(body, session, context),
         command::STMT_FETCH => return fetch(body, session, context).await,
         command::STMT_RESET => {
             let reset = statement_id(body).and_then(|id| reset_statement(id, session, context));
             answer(reset, session, context);
         }
-        command::STMT_SEND_LONG_DATA => send_long_data(body, session, context),
+        command::STMT_SEND_LONG_DATA => return send_long_data(body, session, context),
         command::PING => {
             session.note_command("Ping");
             answer(Ok(()), session, context);
@@ -229,15 +250,19 @@ fn set_option<S: FrontendSession>(body: &[u8], session: &mut S, context: &mut Co
     }
 }
 
-async fn prepare<S: FrontendSession>(sql: &[u8], session: &mut S, context: &mut CommandContext<'_>) {
+async fn prepare<S: FrontendSession>(sql: &[u8], session: &mut S, context: &mut CommandContext<'_>) -> Outcome {
     let prepared = match session.prepare(sql).await {
         Ok(prepared) => prepared,
-        Err(error) => return context.refuse(&Refusal::from(error)),
+        Err(error) => {
+            context.refuse(&Refusal::from(&error));
+            return if ends_connection(&error) { Err(error) } else { Ok(None) };
+        }
     };
     let counts = (u16::try_from(prepared.columns.len()), u16::try_from(prepared.parameters.len()));
     let (Ok(column_count), Ok(parameter_count)) = counts else {
         session.close_statement(prepared.statement_id);
-        return context.refuse(&Refusal::too_many_placeholders());
+        context.refuse(&Refusal::too_many_placeholders());
+        return Ok(None);
     };
     context.scratch.statements.insert(prepared.statement_id, BoundParameters::default());
     let payload = context.output.begin();
@@ -249,6 +274,7 @@ async fn prepare<S: FrontendSession>(sql: &[u8], session: &mut S, context: &mut 
     payload.extend_from_slice(&prepared.warnings.to_le_bytes());
     context.output.end();
     write_shape(&prepared, session, context);
+    Ok(None)
 }
 
 fn write_shape<S: FrontendSession>(prepared: &Prepared, session: &S, context: &mut CommandContext<'_>) {
@@ -291,7 +317,7 @@ async fn execute<S: FrontendSession>(body: &[u8], session: &mut S, context: &mut
 /// The statement, whether it wants a cursor, and its parameters in the context's values.
 fn decode_execute<S: FrontendSession>(
     body: &[u8],
-    session: &S,
+    session: &mut S,
     context: &mut CommandContext<'_>,
 ) -> Result<(u32, bool), Refusal> {
     let mut fields = Payload::new(body);
@@ -303,17 +329,22 @@ fn decode_execute<S: FrontendSession>(
     };
     let counts = count > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0;
     let attributes = counts && context.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
-    let bound = context.scratch.statements.entry(statement_id).or_default();
-    if bound.is_long_data_too_large() {
+    let conversion = session.parameter_conversion();
+    context.scratch.with_long_data(statement_id, session, |bound, values| {
+        let refusal = bound.take_refusal();
+        let decoded = match refusal {
+            Some(refusal) => Err(refusal),
+            None => bound
+                .decode(&mut fields, count, attributes, values)
+                .map_err(|_| Refusal::wrong_execute_arguments()),
+        };
         bound.clear_long_data();
-        return Err(Refusal::long_data_too_large());
-    }
-    let decoded = bound.decode(&mut fields, count, attributes, &mut context.scratch.values);
-    bound.clear_long_data();
-    decoded.map_err(|Malformed| Refusal::wrong_execute_arguments())?;
-    if let Some((from, to)) = session.parameter_conversion() {
-        bound.convert_texts(from, to, &mut context.scratch.values);
-    }
+        decoded?;
+        if let Some((from, to)) = conversion {
+            bound.convert_texts(from, to, values);
+        }
+        Ok::<(), Refusal>(())
+    })??;
     Ok((statement_id, flags & CURSOR_READ_ONLY != 0))
 }
 
@@ -344,26 +375,42 @@ fn reset_statement<S: FrontendSession>(
     if session.parameter_count(statement_id).is_none() {
         return Err(Refusal::unknown_statement(statement_id, "mysqld_stmt_reset"));
     }
-    if let Some(bound) = context.scratch.statements.get_mut(&statement_id) {
-        bound.clear_long_data();
-    }
+    context.scratch.with_long_data(statement_id, session, |bound, _| bound.clear_long_data())?;
     session.reset_statement(statement_id).map_err(|error: Error| Refusal::from(error))
 }
 
 /// COM_STMT_CLOSE has no reply.
 fn close_statement<S: FrontendSession>(body: &[u8], session: &mut S, context: &mut CommandContext<'_>) {
     if let Ok(statement_id) = statement_id(body) {
+        // It can only be less.
+        let _ = context.scratch.with_long_data(statement_id, session, |bound, _| bound.clear_long_data());
         context.scratch.statements.remove(&statement_id);
         session.close_statement(statement_id);
     }
 }
 
-/// COM_STMT_SEND_LONG_DATA has no reply; what is wrong with it shows at the next execution.
-fn send_long_data<S: FrontendSession>(body: &[u8], session: &S, context: &mut CommandContext<'_>) {
+/// COM_STMT_SEND_LONG_DATA has no reply; what is wrong with it shows at the next execution. Only a connection that holds too much
+/// ends at once.
+fn send_long_data<S: FrontendSession>(body: &[u8], session: &mut S, context: &mut CommandContext<'_>) -> Outcome {
     let mut fields = Payload::new(body);
-    let (Ok(statement_id), Ok(parameter)) = (fields.u32(), fields.u16()) else { return };
-    if let Some(count) = session.parameter_count(statement_id) {
-        let bound = context.scratch.statements.entry(statement_id).or_default();
-        bound.append_long_data(usize::from(parameter), count, fields.rest(), session.max_allowed_packet());
+    let (Ok(statement_id), Ok(parameter)) = (fields.u32(), fields.u16()) else { return Ok(None) };
+    let Some(count) = session.parameter_count(statement_id) else { return Ok(None) };
+    let (data, limit) = (fields.rest(), session.max_allowed_packet());
+    let appended = context.scratch.with_long_data(statement_id, session, |bound, _| {
+        bound.append_long_data(usize::from(parameter), count, data, limit);
+    });
+    match appended {
+        Ok(()) => Ok(None),
+        Err(error) if ends_connection(&error) => {
+            context.refuse(&Refusal::from(&error));
+            Err(error)
+        }
+        Err(error) => {
+            // It can only be less.
+            let _ = context.scratch.with_long_data(statement_id, session, |bound, _| {
+                bound.refuse_long_data(Refusal::from(&error));
+            });
+            Ok(None)
+        }
     }
 }

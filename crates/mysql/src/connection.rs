@@ -7,12 +7,12 @@
 use std::future::{Future, poll_fn};
 use std::net::IpAddr;
 use std::ops::Range;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use shoal_sql::frontend::{Frontend, FrontendSession, KillSignal, LoginOutcome};
+use shoal_sql::frontend::{Entrance, Frontend, FrontendSession, KillSignal, LoginOutcome, RefusedLogin};
 use shoal_transport::look_in_passing;
 use shoal_types::ErrorCode;
 
@@ -30,19 +30,24 @@ use crate::worker::{Registration, Stopping, Worker, current_waker};
 /// The session counts the buffer of a packet that is larger.
 const LARGE_PACKET_BYTES: usize = 64 << 10;
 
-/// A connection counted against max_connections, until it is dropped.
-pub struct Admission<F: Frontend>(Arc<F>);
+/// A connection that was let in; counted against max_connections, until it is dropped, unless it is an administrator's.
+pub struct Admission<F: Frontend> {
+    frontend: Arc<F>,
+    entrance: Entrance,
+}
 
 impl<F: Frontend> Admission<F> {
-    pub fn new(frontend: &Arc<F>) -> Result<Admission<F>, Refusal> {
-        frontend.admit()?;
-        Ok(Admission(Arc::clone(frontend)))
+    pub fn new(frontend: &Arc<F>, is_administrative: bool) -> Result<Admission<F>, Refusal> {
+        let entrance = if is_administrative { Entrance::Administrative } else { frontend.admit()? };
+        Ok(Admission { frontend: Arc::clone(frontend), entrance })
     }
 }
 
 impl<F: Frontend> Drop for Admission<F> {
     fn drop(&mut self) {
-        self.0.release();
+        if self.entrance != Entrance::Administrative {
+            self.frontend.release();
+        }
     }
 }
 
@@ -119,6 +124,8 @@ pub async fn serve<F: Frontend>(
         capabilities: Capabilities::default(),
         challenge: Challenge::default(),
         compression: None,
+        entrance: admission.entrance,
+        user: String::new(),
     };
     let mut connection = Connection {
         services,
@@ -149,8 +156,11 @@ impl<F: Frontend> Connection<F> {
         self.registration.set_deadline(self.services.frontend.connect_timeout_s());
         let wire =
             LoginWire { stream: &self.stream, input: &mut self.input, output: &mut self.output, worker: &worker };
-        let login = log_in(&self.services, wire, &mut self.identity);
-        let outcome = match interruptible(&self.registration, None, None, Stopping::Draining, login).await {
+        let outcome = {
+            let login = pin!(log_in(&self.services, wire, &mut self.identity));
+            interruptible(&self.registration, None, None, Stopping::Draining, login).await
+        };
+        let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(Interruption::Stopping) => Err(LoginError::Refused(Refusal::shutting_down())),
             Err(_) => Err(LoginError::Lost),
@@ -165,11 +175,23 @@ impl<F: Frontend> Connection<F> {
             Err(error) => {
                 self.services.frontend.count_aborted_connect();
                 if let LoginError::Refused(refusal) = error {
+                    self.note_refused(&refusal);
                     self.say(&refusal).await;
                 }
                 None
             }
         }
+    }
+
+    fn note_refused(&self, refusal: &Refusal) {
+        self.services.frontend.note_refused_login(RefusedLogin {
+            connection_id: self.identity.connection_id,
+            user: &self.identity.user,
+            host: &self.identity.host,
+            tls: self.stream.tls().map(|tls| tls.version),
+            errno: refusal.errno,
+            message: &refusal.message,
+        });
     }
 
     async fn run_commands(&mut self, session: &mut F::Session) -> Result<(), End> {
@@ -178,7 +200,8 @@ impl<F: Frontend> Connection<F> {
         self.send(&signal).await?;
         if let Some(method) = self.identity.compression {
             // What answered the login went out as it is.
-            self.stream.compress(method, Rc::clone(self.registration.worker().codecs()));
+            let codecs = Rc::clone(self.registration.worker().codecs());
+            self.stream.compress(method, codecs, self.identity.is_local);
             self.input.takes_any_sequence = true;
         }
         loop {
@@ -291,8 +314,11 @@ impl<F: Frontend> Connection<F> {
         let Connection { input, output, scratch, registration, stream, identity, .. } = self;
         let mut context =
             CommandContext { stream, output, scratch, registration, capabilities: identity.capabilities };
-        let running = commands::run(code, input.payload(body), session, &mut context);
-        match interruptible(registration, Some(signal), Some(stream), Stopping::Now, running).await {
+        let outcome = {
+            let running = pin!(commands::run(code, input.payload(body), session, &mut context));
+            interruptible(registration, Some(signal), Some(stream), Stopping::Now, running).await
+        };
+        match outcome {
             Ok(Ok(None)) => Ok(()),
             Ok(Ok(Some(mut rest))) => {
                 rest.hand_over(input);
@@ -319,10 +345,16 @@ impl<F: Frontend> Connection<F> {
         let worker = Rc::clone(self.registration.worker());
         let wire =
             LoginWire { stream: &self.stream, input: &mut self.input, output: &mut self.output, worker: &worker };
-        let change = Box::pin(change_user(&self.services, wire, &mut self.identity, &payload, session));
-        match interruptible(&self.registration, Some(signal), None, Stopping::Draining, change).await {
+        let outcome = {
+            let mut change = Box::pin(change_user(&self.services, wire, &mut self.identity, &payload, session));
+            interruptible(&self.registration, Some(signal), None, Stopping::Draining, change.as_mut()).await
+        };
+        match outcome {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(LoginError::Refused(refusal))) => Err(End::Refused(refusal)),
+            Ok(Err(LoginError::Refused(refusal))) => {
+                self.note_refused(&refusal);
+                Err(End::Refused(refusal))
+            }
             Ok(Err(LoginError::Lost)) | Err(Interruption::Expired) => Err(End::Silent),
             Err(interruption) => Err(interruption.into()),
         }
@@ -335,7 +367,7 @@ impl<F: Frontend> Connection<F> {
             return Ok(());
         }
         registration.set_deadline(NET_TIMEOUT_S);
-        let sending = flush(stream, output, registration.worker());
+        let sending = pin!(flush(stream, output, registration.worker()));
         match interruptible(registration, Some(signal), None, Stopping::Now, sending).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(End::Silent),
@@ -347,7 +379,7 @@ impl<F: Frontend> Connection<F> {
         refusal.write(self.identity.capabilities, &mut self.output);
         self.registration.clear_deadline();
         self.registration.set_deadline(0);
-        let sending = flush(&self.stream, &mut self.output, self.registration.worker());
+        let sending = pin!(flush(&self.stream, &mut self.output, self.registration.worker()));
         let _ = interruptible(&self.registration, None, None, Stopping::Now, sending).await;
     }
 }
@@ -364,15 +396,16 @@ impl From<Interruption> for End {
 
 /// Runs `future` unless the connection is killed, expires, or the server has come to `cut_off` before. With `watched`
 /// the client's going away ends it too.
-async fn interruptible<T>(
-    registration: &Registration,
-    signal: Option<&KillSignal>,
-    watched: Option<&Stream>,
+///
+/// It takes a future that is pinned already: one that it took by value would be in the connection's task twice.
+fn interruptible<'a, T>(
+    registration: &'a Registration,
+    signal: Option<&'a KillSignal>,
+    watched: Option<&'a Stream>,
     cut_off: Stopping,
-    future: impl Future<Output = T>,
-) -> Result<T, Interruption> {
-    let mut future = pin!(future);
-    poll_fn(|context| {
+    mut future: Pin<&'a mut impl Future<Output = T>>,
+) -> impl Future<Output = Result<T, Interruption>> {
+    poll_fn(move |context| {
         if let Poll::Ready(value) = future.as_mut().poll(context) {
             return Poll::Ready(Ok(value));
         }
@@ -390,7 +423,6 @@ async fn interruptible<T>(
             Some(Poll::Pending) | None => Poll::Pending,
         }
     })
-    .await
 }
 
 #[cfg(test)]

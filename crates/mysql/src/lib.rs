@@ -22,6 +22,8 @@ mod handshake;
 mod login;
 mod packet;
 mod parameters;
+#[cfg(test)]
+mod properties;
 mod proxy;
 mod refusal;
 mod result;
@@ -30,5 +32,6 @@ mod socket;
 mod stream;
 mod worker;
 
+pub use auth::{Authenticator, Claim};
 pub use proxy::ProxyNetworks;
 pub use server::{Keepalive, Listeners, Options, ReservedAddress, Server, bind_tcp, start, start_workers};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use shoal_sql::frontend::{Account, Compressions, ConnectInfo, Frontend, FrontendSession, TlsSession};
+use shoal_sql::frontend::{Account, Compressions, ConnectInfo, Entrance, Frontend, FrontendSession, TlsSession};
 use shoal_types::Collation;
 
 use crate::auth::{Authenticator, Exchange, LoginError, fresh_challenge};
@@ -51,6 +51,9 @@ pub struct Identity {
     pub challenge: Challenge,
     /// What is compressed after the login.
     pub compression: Option<Method>,
+    pub entrance: Entrance,
+    /// As the client gave it.
+    pub user: String,
 }
 
 /// The wire, lent for the time of a login.
@@ -124,6 +127,7 @@ pub async fn log_in<F: Frontend>(
     identity.capabilities = response.capabilities;
     identity.compression = compression(&response, &compressions)?;
     let introduction = response.introduction;
+    identity.user.clone_from(&introduction.user);
     let frontend = &*services.frontend;
     let account = exchange.authenticate(frontend, &introduction, &identity.host, false).await?;
     let tls = exchange.stream.tls();
@@ -159,6 +163,7 @@ pub async fn change_user<F: Frontend>(
     session: &mut F::Session,
 ) -> Result<(), LoginError> {
     let introduction = Introduction::parse_change_user(payload, identity.capabilities)?;
+    identity.user.clone_from(&introduction.user);
     let must_ask = identity.capabilities.has(Capabilities::PLUGIN_AUTH);
     if must_ask {
         identity.challenge = fresh_challenge()?;
@@ -211,5 +216,6 @@ fn connect_info(
         attributes: introduction.attributes,
         tls,
         compression: identity.compression.map(|method| (method.algorithm.name(), method.level)),
+        entrance: identity.entrance,
     }
 }

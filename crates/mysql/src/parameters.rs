@@ -8,6 +8,7 @@ use shoal_types::{Charset, Date, DateTime, Decimal, Time, Value};
 
 use crate::constants::column_type;
 use crate::packet::{Malformed, Payload};
+use crate::refusal::Refusal;
 
 type Result<T, E = Malformed> = std::result::Result<T, E>;
 
@@ -28,7 +29,10 @@ pub struct BoundParameters {
     types: Vec<ParameterType>,
     /// Values sent by COM_STMT_SEND_LONG_DATA, by parameter.
     long_data: Vec<Option<Vec<u8>>>,
-    long_data_too_large: bool,
+    /// Why there is no value where one was sent; told when the statement is executed.
+    refusal: Option<Refusal>,
+    /// Of `long_data`.
+    long_data_bytes: usize,
 }
 
 impl BoundParameters {
@@ -41,27 +45,41 @@ impl BoundParameters {
             self.long_data.resize(count, None);
         }
         let value = self.long_data[parameter].get_or_insert_default();
+        self.long_data_bytes -= value.capacity();
         if value.len() + data.len() > limit {
-            self.long_data_too_large = true;
+            self.refusal = Some(Refusal::long_data_too_large());
             *value = Vec::new();
         } else {
             value.extend_from_slice(data);
         }
+        self.long_data_bytes += value.capacity();
     }
 
-    pub fn is_long_data_too_large(&self) -> bool {
-        self.long_data_too_large
+    /// What the long values take.
+    pub fn long_data_bytes(&self) -> usize {
+        self.long_data_bytes
+    }
+
+    /// There is no memory for the long values.
+    pub fn refuse_long_data(&mut self, refusal: Refusal) {
+        self.clear_long_data();
+        self.refusal = Some(refusal);
+    }
+
+    pub fn take_refusal(&mut self) -> Option<Refusal> {
+        self.refusal.take()
     }
 
     /// Forgets the long values: COM_STMT_RESET, and after every execution.
     pub fn clear_long_data(&mut self) {
         self.long_data.clear();
-        self.long_data_too_large = false;
+        self.long_data_bytes = 0;
+        self.refusal = None;
     }
 
     /// Decodes the parameters of COM_STMT_EXECUTE into `values`, whose buffers are reused. `count` is the statement's
     /// number of parameters. With `attributes` (CLIENT_QUERY_ATTRIBUTES) the packet says how many values it holds and
-    /// types carry names; values beyond `count` are attributes and dropped.
+    /// types carry names; values beyond `count` are attributes and dropped. Long values are used up.
     pub fn decode(
         &mut self,
         fields: &mut Payload<'_>,
@@ -90,10 +108,10 @@ impl BoundParameters {
         }
         for position in 0..sent {
             let is_null = nulls[position / 8] & (1 << (position % 8)) != 0;
-            let long_data = self.long_data.get(position).and_then(Option::as_ref);
+            let long_data = self.long_data.get_mut(position).and_then(Option::take);
             let parameter = *self.types.get(position).ok_or(Malformed)?;
             match (values.get_mut(position), long_data) {
-                (Some(value), Some(data)) => *value = Value::Str(data.clone()),
+                (Some(value), Some(data)) => *value = Value::Str(data),
                 (Some(value), None) if is_null => *value = Value::Null,
                 (Some(value), None) => parameter.read(fields, value)?,
                 (None, _) if is_null => {}

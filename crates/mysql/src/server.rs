@@ -48,6 +48,8 @@ pub struct Listeners {
     pub tcp: Vec<TcpListener>,
     /// Unix sockets, as those in `tcp`.
     pub unix: Vec<UnixListener>,
+    /// As those in `tcp`, for administrators alone; `max_connections` does not count here.
+    pub administrative: Vec<TcpListener>,
 }
 
 /// Called on each worker's thread, inside its runtime, before the first connection: to spawn what else lives there.
@@ -64,8 +66,8 @@ pub struct Options {
     pub spin: Duration,
     /// Offers TLS.
     pub tls: Option<Arc<shoal_tls::Acceptor>>,
-    /// Hides passwords where there is no TLS.
-    pub password_key: shoal_tls::PasswordKey,
+    /// What clients prove to be known by.
+    pub authenticator: Arc<Authenticator>,
     /// Whose word is taken for whom they have connected (the PROXY protocol).
     pub proxies: ProxyNetworks,
     /// How the system finds out that a silent client is gone.
@@ -169,7 +171,7 @@ where
     let (stopping, _) = watch::channel(Stopping::No);
     let services = LoginServices {
         frontend,
-        authenticator: Arc::new(Authenticator::new(options.password_key)),
+        authenticator: options.authenticator,
         tls: options.tls,
         proxies: Arc::new(options.proxies),
     };
@@ -254,6 +256,13 @@ impl<F: Frontend> WhenIdle for FrontendIdle<F> {
 enum AcceptedSocket {
     Tcp(std::net::TcpStream),
     Unix(std::os::unix::net::UnixStream),
+}
+
+/// A connection that was just made, and to which kind of listener.
+struct Accepted {
+    socket: AcceptedSocket,
+    peer: Peer,
+    is_administrative: bool,
 }
 
 struct Arrival<F: Frontend> {
@@ -367,7 +376,12 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
         for listener in listeners.tcp {
             listener.set_nonblocking(true)?;
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            tasks.spawn_local(accept_tcp(listener, self.keepalive, sender.clone()));
+            tasks.spawn_local(accept_tcp(listener, self.keepalive, false, sender.clone()));
+        }
+        for listener in listeners.administrative {
+            listener.set_nonblocking(true)?;
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            tasks.spawn_local(accept_tcp(listener, self.keepalive, true, sender.clone()));
         }
         for listener in listeners.unix {
             listener.set_nonblocking(true)?;
@@ -377,9 +391,9 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
         let mut turn = 0;
         while *self.stopping.borrow_and_update() == Stopping::No {
             tokio::select! {
-                Some((socket, peer)) = accepted.recv() => {
+                Some(accepted) = accepted.recv() => {
                     turn = (turn + 1) % self.workers.len();
-                    self.hand_over(socket, peer, turn);
+                    self.hand_over(accepted, turn);
                 }
                 changed = self.stopping.changed() => if changed.is_err() { break },
             }
@@ -387,8 +401,9 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
         Ok(())
     }
 
-    fn hand_over(&self, socket: AcceptedSocket, peer: Peer, worker: usize) {
-        match Admission::new(&self.frontend) {
+    fn hand_over(&self, accepted: Accepted, worker: usize) {
+        let Accepted { socket, peer, is_administrative } = accepted;
+        match Admission::new(&self.frontend, is_administrative) {
             Ok(admission) => {
                 let _ = self.workers[worker].send(Arrival { socket, peer, admission });
             }
@@ -400,7 +415,8 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
 async fn accept_tcp(
     listener: tokio::net::TcpListener,
     keepalive: Keepalive,
-    accepted: mpsc::Sender<(AcceptedSocket, Peer)>,
+    is_administrative: bool,
+    accepted: mpsc::Sender<Accepted>,
 ) {
     loop {
         match listener.accept().await {
@@ -411,7 +427,8 @@ async fn accept_tcp(
                     true => local_peer(Some(address)),
                     false => Peer { host: address.to_string(), address: Some(address), is_local: false },
                 };
-                if accepted.send((AcceptedSocket::Tcp(socket), peer)).await.is_err() {
+                let connection = Accepted { socket: AcceptedSocket::Tcp(socket), peer, is_administrative };
+                if accepted.send(connection).await.is_err() {
                     return;
                 }
             }
@@ -430,12 +447,14 @@ fn prepare(socket: tokio::net::TcpStream, keepalive: Keepalive) -> io::Result<st
     socket.into_std()
 }
 
-async fn accept_unix(listener: tokio::net::UnixListener, accepted: mpsc::Sender<(AcceptedSocket, Peer)>) {
+async fn accept_unix(listener: tokio::net::UnixListener, accepted: mpsc::Sender<Accepted>) {
     loop {
         match listener.accept().await {
             Ok((socket, _)) => {
                 let Ok(socket) = socket.into_std() else { continue };
-                if accepted.send((AcceptedSocket::Unix(socket), local_peer(None))).await.is_err() {
+                let socket = AcceptedSocket::Unix(socket);
+                let connection = Accepted { socket, peer: local_peer(None), is_administrative: false };
+                if accepted.send(connection).await.is_err() {
                     return;
                 }
             }

@@ -49,8 +49,11 @@ impl Stream {
     }
 
     /// Compresses from here on. Nothing may be on its way.
-    pub fn compress(&self, method: Method, codecs: Rc<Codecs>) {
-        self.layers.borrow_mut().get_or_insert_default().compression = Some(Compression::new(method, codecs));
+    ///
+    /// `is_local`: the client is on this machine.
+    pub fn compress(&self, method: Method, codecs: Rc<Codecs>, is_local: bool) {
+        let compression = Compression::new(method, codecs, is_local);
+        self.layers.borrow_mut().get_or_insert_default().compression = Some(compression);
     }
 
     /// Packets' own numbers mean nothing: those of compressed packets count.
@@ -179,7 +182,11 @@ impl Layers {
     fn poll_send_compressed(&mut self, socket: &Socket, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Some(compression) = &mut self.compression {
             while !compression.unsent().is_empty() {
-                match ready!(send(&mut self.encryption, socket, context, compression.unsent()))? {
+                let Poll::Ready(sent) = send(&mut self.encryption, socket, context, compression.unsent()) else {
+                    compression.note_wait();
+                    return Poll::Pending;
+                };
+                match sent? {
                     0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                     count => compression.sent(count),
                 }

@@ -185,6 +185,11 @@ impl MemoryBudget {
         ))
     }
 
+    /// Takes `bytes` that a statement keeps already, whether they fit or not.
+    pub fn charge_statement(&self, bytes: u64) {
+        self.statement_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Gives back what a statement has reserved.
     pub fn release_statement(&self, bytes: u64) {
         let before = self.statement_bytes.fetch_sub(bytes, Ordering::Relaxed);

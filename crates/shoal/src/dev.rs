@@ -9,13 +9,15 @@ use std::sync::Arc;
 use clap::Args;
 use shoal_cluster::NodeOptions;
 use shoal_http::Stage;
+use shoal_mysql::Authenticator;
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, WorkerStart, start};
 use shoal_sql::Globals;
 use shoal_sql::server::Server;
 use shoal_sql::shared_server::SharedServer;
 
+use crate::clients::AdminAddress;
 use crate::dev_cluster::{self, Plan};
-use crate::http::Http;
+use crate::http::{self, Http};
 use crate::process::{DRAIN_PATIENCE, StopSignals, open};
 use crate::{clients, handlersocket, settings, tls};
 
@@ -112,26 +114,35 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         format!("cannot listen on {address}: {error}; choose another port with --mysql-port, 0 for any free one")
     };
     let reserved = ReservedAddress::bind(address).map_err(cannot_listen)?;
+    clients::check_file_directory(&globals)?;
+    let admin = AdminAddress::reserve(&mut globals)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let spin = options.spin;
-    let http = Http::for_dev(arguments.http_port)?;
+    let http_tls = http::tls(&mut globals, &arguments.data_dir)?;
+    let http = Http::for_dev(arguments.http_port, http_tls.clone())?;
     let node = open(options, http.watched())?;
     let listener = reserved.listen().map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
-    let acceptor = tls::prepare(&mut globals, &arguments.data_dir)?;
+    let acceptor = match http_tls {
+        Some(prepared) => Some(prepared),
+        None => tls::prepare(&mut globals, &arguments.data_dir)?,
+    };
     let (proxies, keepalive) = (clients::proxies(&globals)?, clients::keepalive(&globals));
     let server = Server::new(Arc::clone(&node), globals);
     http.set_server(&server);
     tls::attach(&server, acceptor.as_ref());
-    let password_key = tls::password_key(&server, &arguments.data_dir)?;
+    let authenticator = Arc::new(Authenticator::new(tls::password_key(&server, &arguments.data_dir)?));
+    http.set_accounts(&server, &authenticator);
     server.set_listening(address.port(), &arguments.data_dir);
     runtime.block_on(server.bootstrap()).map_err(|error| error.to_string())?;
-    let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
+    let handlersocket =
+        handlersocket.map(|bound| handlersocket::Running::new(bound, &server, acceptor.clone())).transpose()?;
     let handlersocket_server = handlersocket.as_ref().map(|running| Arc::clone(&running.server));
-    let mut listeners = Listeners { tcp: vec![listener], unix: Vec::new() };
+    let admin_word = admin.ready_word(' ');
+    let mut listeners = Listeners { tcp: vec![listener], unix: Vec::new(), administrative: admin.listen()? };
     if let Some(path) = &arguments.mysql_socket {
         let _ = std::fs::remove_file(path);
         let socket =
@@ -147,7 +158,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         spin,
         on_worker_start,
         tls: acceptor,
-        password_key,
+        authenticator,
         proxies,
         keepalive,
     };
@@ -155,7 +166,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
     let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open(' '))?;
     http.reach(Stage::Serving);
-    announce(address, &http.address_text(), &hs_ports);
+    announce(address, &http, &(hs_ports + &admin_word));
     runtime.block_on(stop_signals.wait());
     http.reach(Stage::Stopping);
     eprintln!("stopping: waiting for running statements");
@@ -173,9 +184,13 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
 }
 
 /// The line that other tools wait for, and a hint for people.
-fn announce(address: SocketAddr, http: &str, hs_ports: &str) {
+fn announce(address: SocketAddr, http: &Http, more: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "shoal is ready: mysql {address} http {http}{hs_ports}");
+    let _ = writeln!(out, "shoal is ready: mysql {address} http {}{more}", http.address_text());
     let _ = out.flush();
     eprintln!("connect with: mariadb -h {} -P {} -u root", address.ip(), address.port());
+    if let Some(page) = http.address() {
+        eprintln!("look at it:   http://{page}/ (log in as root), or: shoal top {page}");
+    }
+    eprintln!("stop it:      Ctrl-C");
 }

@@ -377,6 +377,11 @@ fn announce(members: &[Member]) {
     if let Some((host, port)) = first.rsplit_once(':') {
         eprintln!("connect with: mariadb -h {host} -P {port} -u root");
     }
+    // Any node's page shows them all; management nodes are the last to go.
+    if let Some(page) = members.iter().rev().map(|member| &member.http).find(|http| http.contains(':')) {
+        eprintln!("look at it:   http://{page}/ (log in as root), or: shoal top {page}");
+    }
+    eprintln!("stop it:      Ctrl-C");
 }
 
 fn stop_all(members: &mut [Member]) {

@@ -10,6 +10,7 @@ use shoal_handlersocket::{
 };
 use shoal_sql::server::Server;
 use shoal_sql::{Globals, Privileges, interfaces};
+use shoal_tls::Acceptor;
 use shoal_types::{Result, Value};
 
 /// Sockets that listen, and how they are to be served.
@@ -64,12 +65,23 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn new(bound: Bound, server: &Arc<Server>) -> Running {
+    /// `tls`: what clients encrypt with if `handlersocket_tls` says so.
+    ///
+    /// # Errors
+    /// It says so, and there is none.
+    pub fn new(
+        bound: Bound,
+        server: &Arc<Server>,
+        tls: Option<Arc<Acceptor>>,
+    ) -> std::result::Result<Running, String> {
+        if bound.settings.requires_tls && tls.is_none() {
+            return Err("handlersocket_tls=ON needs TLS, which tls_version turns off".to_owned());
+        }
         let (reading, writing) = bound.listeners.addresses();
-        let handlersocket = HandlerSocketServer::new(bound.settings, Arc::new(SqlHost(Arc::clone(server))));
+        let handlersocket = HandlerSocketServer::new(bound.settings, Arc::new(SqlHost(Arc::clone(server))), tls);
         let counted = Arc::clone(&handlersocket);
         server.set_interface_status(Box::new(move || counted.status()));
-        Running { server: handlersocket, listeners: bound.listeners, reading, writing }
+        Ok(Running { server: handlersocket, listeners: bound.listeners, reading, writing })
     }
 
     /// Lets clients in, and yields what the ready line says of the ports, each word after a `separator`.

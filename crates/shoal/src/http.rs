@@ -2,15 +2,34 @@
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::Path;
 use std::sync::Arc;
 
 use shoal_config::NodeConfig;
-use shoal_http::{HttpServer, Stage, Watched};
+use shoal_http::{AccountKey, Accounts, Checking, HttpServer, Login, Questions, Stage, Watched};
 use shoal_mysql::server::bind_tcp;
+use shoal_mysql::{Authenticator, Claim};
+use shoal_sql::Globals;
 use shoal_sql::server::Server;
+use shoal_sql::shared_server::SharedServer;
+use shoal_tls::Acceptor;
 
 /// Where `shoal dev` listens unless it is told otherwise.
 pub const PORT_DEFAULT: u16 = 8186;
+
+/// What HTTP is encrypted with, if the variable `http_tls` says so: the certificates of MySQL's clients, which a new data directory gets
+/// now, as HTTP is there before the data is read back.
+///
+/// # Errors
+/// A sentence about what is missing for that.
+pub fn tls(globals: &mut Globals, data_dir: &Path) -> Result<Option<Arc<Acceptor>>, String> {
+    if globals.named_text("http_tls") != "ON" {
+        return Ok(None);
+    }
+    std::fs::create_dir_all(data_dir).map_err(|error| format!("cannot make {}: {error}", data_dir.display()))?;
+    let acceptor = crate::tls::prepare(globals, data_dir)?;
+    acceptor.map(Some).ok_or_else(|| "http_tls=ON needs TLS, which tls_version turns off".to_owned())
+}
 
 /// What operators look at over HTTP. Without a port it is there and nobody sees it.
 pub struct Http {
@@ -19,16 +38,16 @@ pub struct Http {
 }
 
 impl Http {
-    fn start(listener: Option<TcpListener>) -> Result<Http, String> {
+    fn start(listener: Option<TcpListener>, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
         let watched = Watched::new();
-        let start = |listener| HttpServer::start(listener, Arc::clone(&watched));
+        let start = |listener| HttpServer::start(listener, Arc::clone(&watched), tls);
         let server = listener.map(start).transpose();
         let server = server.map_err(|error| format!("cannot start the HTTP server: {error}"))?;
         Ok(Http { watched, server })
     }
 
     /// For `shoal dev`: on this port; without one on the usual one, if nobody else has it.
-    pub fn for_dev(port: Option<u16>) -> Result<Http, String> {
+    pub fn for_dev(port: Option<u16>, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
         let address = SocketAddr::from(([127, 0, 0, 1], port.unwrap_or(PORT_DEFAULT)));
         let listener = match bind_tcp(address) {
             Ok(listener) => Some(listener),
@@ -44,19 +63,19 @@ impl Http {
                 ));
             }
         };
-        Http::start(listener)
+        Http::start(listener, tls)
     }
 
     /// For a node of a cluster: on the port that was given, or else that of the configuration.
-    pub fn for_node(me: &NodeConfig, port: Option<u16>) -> Result<Http, String> {
-        let Some(port) = port.or(me.http_port) else { return Http::start(None) };
+    pub fn for_node(me: &NodeConfig, port: Option<u16>, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
+        let Some(port) = port.or(me.http_port) else { return Http::start(None, None) };
         let host = me.http_address.as_deref().unwrap_or("127.0.0.1");
         let address = (host, port).to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
         let address = address.ok_or_else(|| format!("HttpAddress `{host}` of node {} has no address", me.id))?;
         let listener = bind_tcp(address).map_err(|error| {
             format!("cannot listen for HTTP on {address}: {error}; choose another HttpPort in config.ini")
         })?;
-        Http::start(Some(listener))
+        Http::start(Some(listener), tls)
     }
 
     pub fn watched(&self) -> &Arc<Watched> {
@@ -74,6 +93,16 @@ impl Http {
 
     pub fn set_server(&self, server: &Arc<Server>) {
         self.watched.set_server(server);
+        server.node.set_operator_answers(Arc::new(Questions(Arc::downgrade(&self.watched))));
+    }
+
+    /// Who may log in to the page for operators.
+    pub fn set_accounts(&self, server: &Arc<Server>, authenticator: &Arc<Authenticator>) {
+        let accounts = DatabaseAccounts {
+            frontend: SharedServer(Arc::clone(server)),
+            authenticator: Arc::clone(authenticator),
+        };
+        self.watched.set_accounts(Box::new(accounts));
     }
 
     pub fn reach(&self, stage: Stage) {
@@ -85,5 +114,22 @@ impl Http {
         if let Some(server) = self.server {
             server.stop();
         }
+    }
+}
+
+/// The accounts of the database, as MySQL clients log in to them.
+struct DatabaseAccounts {
+    frontend: SharedServer,
+    authenticator: Arc<Authenticator>,
+}
+
+impl Accounts for DatabaseAccounts {
+    fn check(&self, login: Login) -> Checking<'_> {
+        Box::pin(async move {
+            let Login { user, host, is_local, is_encrypted, password } = login;
+            let claim = Claim { user, host, is_local, is_encrypted, password: password.into_bytes() };
+            let account = self.authenticator.check_password(&self.frontend, claim).await;
+            account.map(|account| -> AccountKey { (account.user, account.host) })
+        })
     }
 }

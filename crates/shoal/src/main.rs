@@ -17,6 +17,7 @@ mod settings;
 mod start;
 mod system;
 mod tls;
+mod top;
 
 use std::process::ExitCode;
 
@@ -43,6 +44,8 @@ enum Command {
     Mgm(mgm::MgmArguments),
     /// Check a cluster's config.ini, or make one
     Config(config::ConfigArguments),
+    /// Show what runs, how fast, and what is wrong, in a terminal
+    Top(top::TopArguments),
     /// Measure how fast a cluster is for native clients
     Bench(shoal_bench::perf::BenchArguments),
 }
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Start(arguments) => start::run(&arguments),
         Command::Mgm(arguments) => mgm::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
         Command::Bench(arguments) => shoal_bench::perf::run(&arguments),
     };
     match outcome {

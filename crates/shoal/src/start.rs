@@ -13,6 +13,7 @@ use shoal_cluster::{
 };
 use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_http::Stage;
+use shoal_mysql::Authenticator;
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, bind_tcp, start_workers};
 use shoal_sql::Globals;
 use shoal_sql::server::Server;
@@ -20,7 +21,8 @@ use shoal_sql::shared_server::SharedServer;
 use shoal_tls::PasswordKey;
 use shoal_types::{ErrorCode, NodeId};
 
-use crate::http::Http;
+use crate::clients::AdminAddress;
+use crate::http::{self, Http};
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
 use crate::{clients, handlersocket, node_tls, settings, system, tls};
 
@@ -92,7 +94,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     }
     let mut globals = Globals::default();
     handlersocket::configure(&mut globals, &me.handlersocket)?;
-    tls::configure(&mut globals, &me.tls)?;
+    clients::configure(&mut globals, &me.variables)?;
     for setting in &arguments.settings {
         settings::apply(setting, &mut options, &mut globals)?;
     }
@@ -105,21 +107,34 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         _ => None,
     };
     let handlersocket = if me.roles.sql { handlersocket::bind(&mut globals)? } else { None };
+    clients::check_file_directory(&globals)?;
+    let admin = if me.roles.sql { AdminAddress::reserve(&mut globals)? } else { AdminAddress::default() };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let spin = options.spin;
-    let http = Http::for_node(me, arguments.http_port)?;
+    if me.http_tls {
+        clients::configure(&mut globals, &[("http_tls", "ON".to_owned())])?;
+    }
+    let http_tls = http::tls(&mut globals, &me.data_dir)?;
+    let http = Http::for_node(me, arguments.http_port, http_tls.clone())?;
     let node = open(options, http.watched())?;
-    let acceptor = if me.roles.sql { tls::prepare(&mut globals, &me.data_dir)? } else { None };
+    let acceptor = match http_tls {
+        Some(prepared) => Some(prepared),
+        None if me.roles.sql => tls::prepare(&mut globals, &me.data_dir)?,
+        None => None,
+    };
     let (proxies, keepalive) = (clients::proxies(&globals)?, clients::keepalive(&globals));
     let server = Server::new(Arc::clone(&node), globals);
     http.set_server(&server);
     tls::attach(&server, acceptor.as_ref());
     let password_key =
         if me.roles.sql { tls::password_key(&server, &me.data_dir)? } else { PasswordKey::default() };
-    let handlersocket = handlersocket.map(|bound| handlersocket::Running::new(bound, &server));
+    let authenticator = Arc::new(Authenticator::new(password_key));
+    http.set_accounts(&server, &authenticator);
+    let handlersocket =
+        handlersocket.map(|bound| handlersocket::Running::new(bound, &server, acceptor.clone())).transpose()?;
     let handlersocket_server = handlersocket.as_ref().map(|running| Arc::clone(&running.server));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = config.worker_threads(me, cores);
@@ -145,7 +160,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         on_worker_start: Some(on_start),
         spin,
         tls: acceptor,
-        password_key,
+        authenticator,
         proxies,
         keepalive,
     };
@@ -164,20 +179,21 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         }
     })?;
     if ready {
+        let admin_word = admin.ready_word('=');
+        let mut listeners = Listeners { administrative: admin.listen()?, ..Listeners::default() };
         let mut mysql = None;
         if let Some(reserved) = mysql_address {
             let address = reserved.address().map_err(|error| error.to_string())?;
             let listener = reserved.listen().map_err(|error| cannot_listen_for_clients(address, &error))?;
             server.set_listening(address.port(), &me.data_dir);
-            mysql_server
-                .listen(Listeners { tcp: vec![listener], unix: Vec::new() })
-                .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
+            listeners.tcp.push(listener);
             mysql = Some(address);
         }
+        mysql_server.listen(listeners).map_err(|error| format!("cannot start the MySQL server: {error}"))?;
         node.set_serving(mysql.map(|address| address.to_string()));
         let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open('='))?;
         http.reach(Stage::Serving);
-        announce(me, mysql, &http.address_text(), &hs_ports);
+        announce(me, mysql, &http.address_text(), &(hs_ports + &admin_word));
         runtime.block_on(stop_signals.wait());
     }
     http.reach(Stage::Stopping);
@@ -306,9 +322,9 @@ fn cannot_listen_for_clients(address: SocketAddr, error: &std::io::Error) -> Str
 }
 
 /// The line that other tools wait for.
-fn announce(me: &NodeConfig, mysql: Option<SocketAddr>, http: &str, hs_ports: &str) {
+fn announce(me: &NodeConfig, mysql: Option<SocketAddr>, http: &str, more: &str) {
     let mysql = mysql.map_or_else(|| "-".into(), |address| address.to_string());
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "shoal is ready: node {} roles={} mysql={mysql} http={http}{hs_ports}", me.id, me.roles);
+    let _ = writeln!(out, "shoal is ready: node {} roles={} mysql={mysql} http={http}{more}", me.id, me.roles);
     let _ = out.flush();
 }

@@ -46,13 +46,6 @@ pub fn prepare(globals: &mut Globals, data_dir: &Path) -> Result<Option<Arc<Acce
     Ok(Some(Arc::new(acceptor)))
 }
 
-/// What config.ini says of TLS becomes the variables' values; `--set` comes later and wins.
-pub fn configure(globals: &mut Globals, settings: &[(&'static str, String)]) -> Result<(), String> {
-    settings
-        .iter()
-        .try_for_each(|(name, text)| globals.set_at_start(name, text).map_err(|error| error.message().to_owned()))
-}
-
 /// What statements ask of the acceptor.
 struct Control(Arc<Acceptor>);
 

@@ -20,12 +20,14 @@ impl Process {
         let nodes: Vec<NodeId> = env.ctx.knobs.nodes().collect();
         let served: Vec<PartitionId> = self.hosted().into_iter().filter(|&id| self.serves(id, env.now)).collect();
         let replicas = || served.iter().map(|id| &self.replicas[id].partition);
-        let orphans = self.resolver.orphans(replicas(), &nodes);
+        let is_reached = |node| node == self.me || self.peers.get(&node).is_some_and(|peer| peer.link.is_some());
+        let orphans = self.resolver.orphans(replicas(), |_| true, is_reached);
         // A link may have ended without anything being wrong with whoever is behind it.
         let lost: Vec<NodeId> =
             nodes.iter().filter(|_| env.ctx.random.one_in(LINK_LOST_ONE_IN)).copied().collect();
         let in_doubt = self.resolver.in_doubt(replicas(), |node| !lost.contains(&node));
         let undelivered = self.resolver.undelivered(replicas());
+        self.end_orphans(env, orphans.lost);
         for one in in_doubt {
             let request = Request::OutcomeOf(one.home, one.transaction);
             self.call_leader(env, request, Owner::InDoubt(one.partition, one.transaction));
@@ -39,7 +41,7 @@ impl Process {
                 self.call_leader(env, request, Owner::Told { home: one.home, transaction, participant });
             }
         }
-        for (transactions, owner) in [(orphans, Owner::Orphans), (asking, Owner::Coordinators)] {
+        for (transactions, owner) in [(orphans.doubtful, Owner::Orphans), (asking, Owner::Coordinators)] {
             for (node, transactions) in by_coordinator(transactions) {
                 let request = Request::EndedAmong(transactions.into_iter().collect());
                 self.call(env, node, request, owner.clone());
@@ -101,6 +103,10 @@ impl Process {
     /// The same of those that have not prepared.
     pub fn orphans_told(&mut self, env: &mut Env<'_>, answer: Answer) {
         let Ok(Reply::Ended(transactions)) = answer else { return };
+        self.end_orphans(env, transactions);
+    }
+
+    fn end_orphans(&mut self, env: &mut Env<'_>, transactions: Vec<TransactionId>) {
         for id in self.hosted().into_iter().filter(|&id| self.serves(id, env.now)).collect::<Vec<_>>() {
             for &transaction in &transactions {
                 if self.partition(id).transactions_of(transaction.node()).contains(&transaction) {

@@ -10,7 +10,7 @@ use std::task::Waker;
 
 pub use shoal_cluster::{Lockout, TlsRequirement};
 use shoal_types::row::RowRef;
-use shoal_types::{Charset, Collation, Error, Result, SqlType, TimeZone, Value};
+use shoal_types::{Charset, Collation, Error, ErrorCode, Result, SqlType, TimeZone, Value};
 
 /// One column of a result, as the protocol's column definition wants it.
 #[derive(Clone, Debug, Default)]
@@ -162,6 +162,20 @@ pub struct ConnectInfo {
     pub tls: Option<TlsSession>,
     /// Name and level of the algorithm that its packets are compressed with, if they are.
     pub compression: Option<(&'static str, u8)>,
+    /// Whom it is open to.
+    pub entrance: Entrance,
+}
+
+/// How a connection was let in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Entrance {
+    /// As one of `max_connections`.
+    #[default]
+    Ordinary,
+    /// As the one beyond `max_connections`, which waits for somebody with CONNECTION_ADMIN.
+    Spare,
+    /// At `admin_address`: without limit, for those with SERVICE_CONNECTION_ADMIN.
+    Administrative,
 }
 
 /// What became of a connection from elsewhere.
@@ -173,6 +187,23 @@ pub enum LoginOutcome {
     WrongPassword,
     /// The client was gone, too slow or not to be understood before that.
     BrokenOff,
+}
+
+/// Who was not let in, and why.
+#[derive(Clone, Copy, Debug)]
+pub struct RefusedLogin<'a> {
+    /// Of the connection.
+    pub connection_id: u32,
+    /// As the client gave it; empty: it has not come so far.
+    pub user: &'a str,
+    /// Where it comes from.
+    pub host: &'a str,
+    /// Such as `TLSv1.3`; `None`: the connection is not encrypted.
+    pub tls: Option<&'static str>,
+    /// The error's number.
+    pub errno: u16,
+    /// And its text.
+    pub message: &'a str,
 }
 
 /// How a server lets packets be compressed.
@@ -246,8 +277,9 @@ pub trait Frontend: 'static {
     async fn connect(&self, info: ConnectInfo) -> Result<Self::Session>;
     /// A connection id that no open connection has.
     fn next_connection_id(&self) -> u32;
-    /// Counts a connection that is being made; `Err` (1040) when `max_connections` is reached. Undone by `release`.
-    fn admit(&self) -> Result<()>;
+    /// Counts a connection that is being made, and tells whom it is open to; `Err` (1040) when `max_connections` and the spare
+    /// one are reached. Undone by `release`. Administrative connections are not counted.
+    fn admit(&self) -> Result<Entrance>;
     /// The reverse of `admit`, when the connection is over.
     fn release(&self);
     /// Bytes of the longest packet that is taken before a session has its own limit.
@@ -264,6 +296,8 @@ pub trait Frontend: 'static {
     }
     /// What became of one who did.
     fn note_login(&self, _host: &str, _outcome: LoginOutcome) {}
+    /// A login, or a change of users, was refused.
+    fn note_refused_login(&self, _refused: RefusedLogin<'_>) {}
     /// A TLS handshake was made.
     fn count_encrypted_connect(&self, _is_resumed: bool) {}
     /// The system variable `require_secure_transport`.
@@ -284,6 +318,11 @@ pub trait Frontend: 'static {
     fn release_memory(&self, seen: u64) -> u64 {
         seen
     }
+}
+
+/// The connection is closed after this error: it holds more memory than it may.
+pub fn ends_connection(error: &Error) -> bool {
+    error.is(ErrorCode::ConnLimit) || error.is(ErrorCode::GlobalConnLimit)
 }
 
 /// How one connection is told from any thread that it has been killed. Looking at it costs one load, so the protocol server can
@@ -326,6 +365,11 @@ pub trait FrontendSession {
     async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()>;
     /// The protocol server is about to keep so many bytes of one packet; 0: it keeps none any more. Errors: there is no memory for them (1041).
     fn hold_packet(&mut self, bytes: usize) -> Result<()>;
+    /// The same of values that came by COM_STMT_SEND_LONG_DATA, for all statements together. Errors: 1041; 4081 and 4082, which end the
+    /// connection.
+    fn hold_long_data(&mut self, _bytes: usize) -> Result<()> {
+        Ok(())
+    }
     /// Parses and resolves one statement, and keeps it until `close_statement`.
     async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared>;
     /// Runs a prepared statement. `cursor`: keep the result for `fetch` instead of sending rows: `columns` and `finish`

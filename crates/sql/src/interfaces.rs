@@ -67,6 +67,7 @@ pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usiz
         attributes: Vec::new(),
         tls: None,
         compression: None,
+        entrance: Default::default(),
     };
     let session = Session::open(Arc::clone(server), info)?;
     let zone = server.time_zone();

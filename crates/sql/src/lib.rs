@@ -5,6 +5,7 @@
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `query_log`: the slow query log and the general log.
 //! - `statement_times`: how long statements took; `figures`: what monitoring is shown.
+//! - `operators`: sessions as pages for operators show and end them.
 //! - `hosts`: whose connections break off; `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
@@ -20,10 +21,12 @@ mod dml;
 mod execute;
 mod explain;
 pub mod figures;
+mod files;
 pub mod frontend;
 mod hosts;
 mod information_schema;
 pub mod interfaces;
+pub mod operators;
 mod plan;
 mod query_log;
 mod read_only;

@@ -13,6 +13,7 @@ use crate::account::limits::{AccountSlot, AccountUse};
 use crate::account::mandatory_list::MandatoryRoles;
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
+use crate::execute::connection_memory::ConnectionsMemory;
 use crate::hosts::Hosts;
 use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
@@ -69,6 +70,7 @@ pub struct Server {
     pub(crate) account_use: Arc<AccountUse>,
     pub(crate) mandatory_roles: MandatoryRoles,
     pub(crate) hosts: Hosts,
+    pub(crate) connections_memory: Arc<ConnectionsMemory>,
     pub(crate) traffic_received: AtomicU64,
     pub(crate) traffic_sent: AtomicU64,
     pub(crate) connections: AtomicU64,
@@ -88,6 +90,8 @@ pub struct Server {
 impl Server {
     /// A server on a node, with the values that global variables start with. It listens nowhere.
     pub fn new(node: Arc<Node>, globals: Globals) -> Arc<Server> {
+        let connections_memory = Arc::<ConnectionsMemory>::default();
+        connections_memory.set_limit_bytes(globals.global_connection_memory_limit());
         Arc::new(Server {
             node,
             read_only: ReadOnly::of(&globals),
@@ -100,6 +104,7 @@ impl Server {
             user_locks: Arc::default(),
             account_use: Arc::default(),
             hosts: Hosts::default(),
+            connections_memory,
             traffic_received: AtomicU64::new(0),
             traffic_sent: AtomicU64::new(0),
             connections: AtomicU64::new(0),

@@ -3,11 +3,13 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use shoal_types::{Error, ErrorCode, Result};
+use shoal_types::Result;
 
-use crate::frontend::{Account, Compressions, ConnectInfo, Frontend, LoginOutcome};
+use crate::frontend::{Account, Compressions, ConnectInfo, Entrance, Frontend, LoginOutcome, RefusedLogin};
+use crate::query_log::settings::AUDIT;
+use crate::query_log::{AuditClass, AuditEntry};
 use crate::server::{Server, VERSION};
-use crate::session::Session;
+use crate::session::{Session, too_many_connections};
 
 /// The server as interfaces hold it.
 #[derive(Clone)]
@@ -38,14 +40,16 @@ impl Frontend for SharedServer {
         self.0.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn admit(&self) -> Result<()> {
+    fn admit(&self) -> Result<Entrance> {
         let limit = self.0.globals.read().unwrap_or_else(PoisonError::into_inner).max_connections();
-        let admitted = self.0.admitted.fetch_add(1, Ordering::AcqRel);
-        if u64::from(admitted) >= limit {
-            self.0.admitted.fetch_sub(1, Ordering::AcqRel);
-            return Err(Error::new(ErrorCode::ConCount, "Too many connections"));
+        match u64::from(self.0.admitted.fetch_add(1, Ordering::AcqRel)).cmp(&limit) {
+            std::cmp::Ordering::Less => Ok(Entrance::Ordinary),
+            std::cmp::Ordering::Equal => Ok(Entrance::Spare),
+            std::cmp::Ordering::Greater => {
+                self.0.admitted.fetch_sub(1, Ordering::AcqRel);
+                Err(too_many_connections())
+            }
         }
-        Ok(())
     }
 
     fn release(&self) {
@@ -103,6 +107,26 @@ impl Frontend for SharedServer {
 
     fn note_login(&self, host: &str, outcome: LoginOutcome) {
         self.0.hosts.note(host, outcome, self.0.clock_micros());
+    }
+
+    fn note_refused_login(&self, refused: RefusedLogin<'_>) {
+        let logs = &self.0.query_logs;
+        if logs.bits() & AUDIT == 0 {
+            return;
+        }
+        logs.audit(AuditEntry {
+            at: self.0.clock_micros(),
+            class: AuditClass::Connection,
+            event: "failed login",
+            connection: refused.connection_id,
+            user: refused.user.to_owned(),
+            host: refused.host.to_owned(),
+            account: String::new(),
+            database: String::new(),
+            errno: refused.errno,
+            text: refused.message.as_bytes().to_vec(),
+            tls: refused.tls,
+        });
     }
 
     fn count_aborted_connect(&self) {

@@ -9,9 +9,11 @@
 //! - [`wait_until`]: a condition with a deadline, instead of a sleep.
 //! - [`golden`]: the SQL scripts with their expected output.
 //! - [`SmallDisk`], [`DyingDisk`] and [`network`]: disks that are full or broken, a network that can be cut.
-//! - [`handlersocket`]: a client of that protocol.
+//! - [`handlersocket`]: a client of that protocol; [`http`] and [`page`]: clients of operators' HTTP and of the page for people.
+//! - [`browser`]: a headless Chromium.
 //! - [`cluster`]: clusters of real processes, and [`transfer`]: the work they do while they are broken, with its judge.
 
+pub mod browser;
 pub mod cluster;
 mod disk;
 pub mod golden;
@@ -19,6 +21,7 @@ pub mod handlersocket;
 mod harness;
 pub mod http;
 pub mod network;
+pub mod page;
 pub mod tap;
 pub mod transfer;
 

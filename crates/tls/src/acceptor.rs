@@ -94,13 +94,18 @@ impl Acceptor {
         Ok(())
     }
 
+    /// For connections that begin now.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.loaded.read().unwrap_or_else(PoisonError::into_inner).config)
+    }
+
     /// One connection's side, before its handshake.
     ///
     /// # Errors
     /// No random numbers from the system.
     pub fn accept(&self) -> Result<ServerConnection> {
-        let config = Arc::clone(&self.loaded.read().unwrap_or_else(PoisonError::into_inner).config);
-        ServerConnection::new(config).map_err(|error| TlsError(format!("a TLS session cannot begin: {error}")))
+        ServerConnection::new(self.config())
+            .map_err(|error| TlsError(format!("a TLS session cannot begin: {error}")))
     }
 
     /// From when to when the server's certificate is valid.

@@ -23,7 +23,7 @@ mod part;
 mod resolver;
 
 pub use part::{End, PartHere, propose_end};
-pub use resolver::{InDoubt, Resolver, Undelivered, by_coordinator, decision_learnt};
+pub use resolver::{InDoubt, Orphans, Resolver, Undelivered, by_coordinator, decision_learnt};
 
 use shoal_partition::{Decision, HomeOutcome};
 use shoal_planted::{Bug, is_planted};

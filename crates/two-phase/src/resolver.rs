@@ -1,7 +1,8 @@
 //! What transactions have left behind whose coordinators, or whose links, are gone; without I/O.
 //!
 //! - One that has neither prepared nor begun to commit ([`Resolver::orphans`]): its coordinator is asked whether it still runs. It is
-//!   rolled back if that says no.
+//!   rolled back if that says no, or is not reached: work that waited here when the last way to its coordinator was lost may have begun
+//!   the transaction again behind the roll back.
 //! - A prepared one that waits for a decision ([`Resolver::in_doubt`]): its home is asked, and what that answers is decided
 //!   ([`decision_learnt`]). A participant that has committed tells the home so.
 //! - A decision at its home that somebody has not confirmed ([`Resolver::undelivered`]): the participants are told again, the coordinator
@@ -28,6 +29,15 @@ pub struct InDoubt {
     pub home: PartitionId,
 }
 
+/// Transactions that have been here for a while, and have neither prepared nor begun to commit.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Orphans {
+    /// Their coordinators are to be asked whether they still run.
+    pub doubtful: Vec<TransactionId>,
+    /// Their coordinators are not reached: they are to be rolled back.
+    pub lost: Vec<TransactionId>,
+}
+
 /// A decision that the home has not had confirmed by all.
 #[derive(Clone, Debug)]
 pub struct Undelivered {
@@ -46,21 +56,24 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Transactions of these nodes that have neither prepared nor begun to commit in partitions that are served here, to be asked about,
-    /// each at its coordinator's node. To be called with all those partitions, one after the other.
+    /// Transactions of these nodes (`is_of`) that have neither prepared nor begun to commit in partitions that are served here. To be
+    /// called with all those partitions, one after the other.
     pub fn orphans<P: Deref<Target = Partition>>(
         &mut self,
         partitions: impl Iterator<Item = P>,
-        nodes: &[NodeId],
-    ) -> Vec<TransactionId> {
+        is_of: impl Fn(NodeId) -> bool,
+        is_reached: impl Fn(NodeId) -> bool,
+    ) -> Orphans {
         let mut found = BTreeSet::new();
         for partition in partitions {
-            for &node in nodes {
-                found.extend(partition.transactions_of(node));
-            }
+            found.extend(
+                partition.active_transactions().into_iter().filter(|transaction| is_of(transaction.node())),
+            );
         }
         let before = std::mem::replace(&mut self.active, found);
-        self.active.intersection(&before).copied().collect()
+        let orphans = self.active.intersection(&before).copied();
+        let (doubtful, lost) = orphans.partition(|transaction| is_reached(transaction.node()));
+        Orphans { doubtful, lost }
     }
 
     /// Prepared transactions whose homes are to be asked: at once where the coordinator's node is none of those that are reached, as it
@@ -148,7 +161,11 @@ mod tests {
     fn only_what_was_there_the_time_before_is_asked_about() {
         let mut partition = partition();
         let mut resolver = Resolver::default();
-        let mut orphans = |partition: &Partition| resolver.orphans(std::iter::once(partition), &[NodeId(2)]);
+        let mut orphans = |partition: &Partition| {
+            let orphans = resolver.orphans(std::iter::once(partition), |_| true, |_| true);
+            assert_eq!(orphans.lost, []);
+            orphans.doubtful
+        };
         assert_eq!(orphans(&partition), []);
         partition.join(TRANSACTION).unwrap();
         assert_eq!(orphans(&partition), []);
@@ -156,6 +173,23 @@ mod tests {
         partition.rollback(TRANSACTION);
         assert_eq!(orphans(&partition), []);
         assert_eq!(by_coordinator([TRANSACTION]).into_keys().collect::<Vec<_>>(), [NodeId(2)]);
+    }
+
+    /// Its node was left out of those that are asked, and its locks were held until it came back.
+    #[test]
+    fn what_is_left_of_a_node_that_is_not_reached_is_lost() {
+        let mut partition = partition();
+        let mut resolver = Resolver::default();
+        partition.join(TRANSACTION).unwrap();
+        let mut orphans = |me, reached| {
+            let partition = std::iter::once(&partition);
+            resolver.orphans(partition, |node| node != NodeId(me), |node| node == NodeId(reached))
+        };
+        assert_eq!(orphans(1, 3), Orphans::default());
+        assert_eq!(orphans(1, 3), Orphans { lost: vec![TRANSACTION], ..Orphans::default() });
+        assert_eq!(orphans(1, 2), Orphans { doubtful: vec![TRANSACTION], ..Orphans::default() });
+        // It knows of its own what it does.
+        assert_eq!(orphans(2, 3), Orphans::default());
     }
 
     /// Everybody who read what such a transaction had written once waited for a quarter of a second more.

@@ -1,6 +1,7 @@
 //! A session's transaction: its life, its snapshot, its savepoints, its end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use shoal_cluster::{Appending, Node, Place, Table, Waiter};
@@ -34,6 +35,8 @@ pub struct Transaction {
     explicit: bool,
     active: bool,
     pub(crate) id: Option<TransactionId>,
+    /// The same for other threads; 0: none.
+    shown_id: Arc<AtomicU64>,
     snapshot: Option<Timestamp>,
     /// The dictionary's version when the snapshot was taken.
     snapshot_catalog: u64,
@@ -67,6 +70,7 @@ impl Transaction {
             explicit: false,
             active: false,
             id: None,
+            shown_id: Arc::default(),
             snapshot: None,
             snapshot_catalog: 0,
             lock_wait_timeout: LOCK_WAIT_TIMEOUT,
@@ -169,6 +173,11 @@ impl Transaction {
         self.id
     }
 
+    /// Where other threads find the number of [`Transaction::id`], of this transaction and of all that come after it; 0: none.
+    pub fn id_for_others(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.shown_id)
+    }
+
     /// For the session that has the tables for itself (`Node::exclusive_tables`) and would wait for itself.
     pub fn ignore_metadata_locks(&mut self, ignore: bool) {
         self.ignores_metadata_locks = ignore;
@@ -219,6 +228,7 @@ impl Transaction {
             None => {
                 let id = self.node.next_transaction_id();
                 self.id = Some(id);
+                self.shown_id.store(id.0, Ordering::Relaxed);
                 // The token of the last commit has had its signal: a wait under it would end before it has begun.
                 self.waiter.arm(1);
                 id
@@ -472,7 +482,9 @@ impl Transaction {
         {
             self.node.end_coordinating(id);
         }
-        self.id = None;
+        if self.id.take().is_some() {
+            self.shown_id.store(0, Ordering::Relaxed);
+        }
         self.active = false;
         self.explicit = false;
         self.participants.clear();

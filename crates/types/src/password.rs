@@ -156,6 +156,16 @@ pub fn verify_crypt(authentication_string: &[u8], password: &[u8]) -> bool {
     }
 }
 
+/// Checks a password that came in full against what either plugin keeps; the empty one is kept as nothing. Takes as long whatever is kept.
+pub fn verify_clear(authentication_string: &[u8], password: &[u8]) -> bool {
+    let is_crypted = verify_crypt(authentication_string, password);
+    let is_native = equal(&native_hash(password), authentication_string);
+    match (authentication_string.is_empty(), password.is_empty()) {
+        (false, false) => is_crypted || is_native,
+        (kept_empty, is_empty) => kept_empty && is_empty,
+    }
+}
+
 fn crypt_salt(authentication_string: &[u8]) -> Option<&[u8]> {
     let rest = authentication_string.strip_prefix(CRYPT_PREFIX)?;
     (rest.len() == SALT_SIZE + CRYPT_DIGEST_SIZE).then(|| &rest[..SALT_SIZE])
@@ -287,6 +297,10 @@ mod tests {
             let crypted = hash_password(CACHING_SHA2_PASSWORD, password).unwrap();
             assert!(is_well_formed(CACHING_SHA2_PASSWORD, &crypted));
             assert!(verify_crypt(&crypted, password));
+            for kept in [&crypted, &native] {
+                assert!(verify_clear(kept, password) && !verify_clear(kept, b"wrong") && !verify_clear(kept, b""));
+            }
+            assert!(!verify_clear(b"", password) && verify_clear(b"", b""));
             assert!(!verify_crypt(&crypted, b"wrong"));
         }
     }

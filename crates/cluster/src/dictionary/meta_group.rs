@@ -23,7 +23,7 @@ use crate::base::errors::temporary;
 use crate::base::wait::lock;
 use crate::dictionary::Dictionary;
 use crate::dictionary::catalog::Change;
-use crate::dictionary::meta_state::{BeingFilled, WantedToken};
+use crate::dictionary::meta_state::{BeingFilled, KeptFor, WantedToken};
 use crate::dictionary::metadata_lock::ExclusiveTables;
 use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
@@ -79,7 +79,7 @@ impl Dictionary {
         drop(self.leader(partition)?);
         let guard = Arc::clone(&meta.definitions).lock_owned().await;
         let newest = self.newest_change()?;
-        lock(&meta.definers).insert((from, token), guard);
+        self.keep_for(from, token, &meta.definers, guard)?;
         Ok(newest)
     }
 
@@ -190,7 +190,20 @@ impl Dictionary {
         let tables: Vec<Arc<Table>> =
             tables.iter().filter_map(|id| catalog.tables_by_id.get(id).cloned()).collect();
         let exclusive = self.metadata_locks.exclusive(&tables, timeout).await?;
-        lock(&meta.tables).insert((from, token), exclusive);
+        self.keep_for(from, token, &meta.tables, exclusive)
+    }
+
+    /// Keeps a lock for another node, until it is released by that node or with all that it has.
+    ///
+    /// # Errors
+    /// 1297: the node was lost while the lock was waited for, so that nobody would release it.
+    fn keep_for<T>(&self, from: NodeId, token: u64, kept: &KeptFor<T>, held: T) -> Result<()> {
+        lock(kept).insert((from, token), held);
+        // Only now: a node that is not reached counts as that before what is kept for it is released.
+        if self.cluster().is_some_and(|cluster| from != cluster.options.me && !cluster.is_up(from)) {
+            lock(kept).remove(&(from, token));
+            return Err(temporary(format!("node {from}, which asked for the lock, is not reached any more")));
+        }
         Ok(())
     }
 
@@ -419,6 +432,22 @@ mod tests {
             let base = node.catalog_version();
             node.change_as_leader(base, &put("1")).await.unwrap();
             assert_eq!(node.log().durable_lsn(), node.log().end_lsn());
+        });
+    }
+
+    /// A node was killed while its request for a table waited for the table's users: it was given the table after all that it had was
+    /// released, and everybody else waited for the table until the node was back.
+    #[test]
+    fn a_lock_that_comes_when_its_holder_is_gone_is_kept_for_nobody() {
+        run(async {
+            let Bed { node, .. } = &Bed::new().await;
+            let gone = NodeId(2);
+            let error = node.exclusive_tables_for(gone, 7, &[], Duration::ZERO).await.unwrap_err();
+            assert!(error.is(ErrorCode::GetTemporaryErrmsg), "{error}");
+            let error = node.lock_definitions_for(gone, 8).await.unwrap_err();
+            assert!(error.is(ErrorCode::GetTemporaryErrmsg), "{error}");
+            assert!(lock(&node.meta.tables).is_empty());
+            assert!(lock(&node.meta.definers).is_empty());
         });
     }
 

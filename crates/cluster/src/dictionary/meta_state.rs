@@ -9,6 +9,9 @@ use shoal_types::{NodeId, TableId};
 use crate::base::wait::lock;
 use crate::dictionary::metadata_lock::ExclusiveTables;
 
+/// What is kept for other nodes, by node and token.
+pub(super) type KeptFor<T> = Mutex<HashMap<(NodeId, u64), T>>;
+
 /// Locks, the tokens of locks, and what is under way.
 #[derive(Default)]
 pub(crate) struct MetaState {
@@ -18,9 +21,9 @@ pub(crate) struct MetaState {
     pub(crate) reconciling: tokio::sync::Mutex<()>,
     pub(crate) sequences: tokio::sync::Mutex<()>,
     pub(super) definitions: Arc<tokio::sync::Mutex<()>>,
-    pub(super) definers: Mutex<HashMap<(NodeId, u64), tokio::sync::OwnedMutexGuard<()>>>,
+    pub(super) definers: KeptFor<tokio::sync::OwnedMutexGuard<()>>,
     /// Tables that definitions of other nodes have for themselves.
-    pub(super) tables: Mutex<HashMap<(NodeId, u64), ExclusiveTables>>,
+    pub(super) tables: KeptFor<ExclusiveTables>,
     next_token: AtomicU64,
     /// Tokens under which this node wants, or has, locks at other nodes.
     pub(super) wanted: Arc<Mutex<HashSet<u64>>>,

@@ -86,6 +86,27 @@ impl Membership {
         begins
     }
 
+    /// The link to an incarnation of a peer has ended, and nothing leads to it. False: that incarnation is over.
+    pub(crate) fn lose_link(&self, node: NodeId, incarnation: u64) -> bool {
+        let mut peers = lock(&self.peers);
+        let Some(peer) = peers.get_mut(&node).filter(|peer| peer.incarnation == incarnation) else { return false };
+        peer.set_linked(false);
+        peer.started = false;
+        self.routes.set(node, None);
+        true
+    }
+
+    /// A peer that was reached through these is not any more. False: that is how it was; it has got a link, or other ways around.
+    pub(crate) fn lose_detours(&self, node: NodeId, detours: &[NodeId]) -> bool {
+        let mut peers = lock(&self.peers);
+        let reached = |peer: &&mut Peer| !peer.is_linked && peer.is_up && peer.detours == detours;
+        let Some(peer) = peers.get_mut(&node).filter(reached) else { return false };
+        (peer.is_up, peer.started) = (false, false);
+        peer.detours.clear();
+        self.routes.set(node, None);
+        true
+    }
+
     /// What to do with a frame that `between` has sent on or wants sent on.
     pub(crate) fn judge(&self, address: &Address, between: NodeId) -> Routed {
         let peers = lock(&self.peers);
@@ -236,5 +257,27 @@ mod tests {
         assert!(!cluster.set_detours(TARGET, vec![NodeId(3)], 20));
         assert_eq!(cluster.routes.through(TARGET), None);
         assert!(!cluster.meet_on_link(TARGET, &hello));
+    }
+
+    /// A peer that got its link while somebody found that the way around was lost once counted as not reached for as long as it had
+    /// that link: no transaction of it was asked about, and nothing of what it led was found.
+    #[test]
+    fn a_way_around_that_is_lost_too_late_takes_no_link_away() {
+        let cluster = crate::membership::links::tests::cluster();
+        let hello = Hello { node: TARGET, incarnation: 20, ..Hello::default() };
+        let detours = [NodeId(3)];
+        assert!(cluster.set_detours(TARGET, detours.to_vec(), 20));
+        cluster.meet_on_link(TARGET, &hello);
+        assert!(!cluster.lose_detours(TARGET, &detours));
+        assert!(cluster.is_up(TARGET));
+        assert!(!cluster.lose_link(TARGET, 19), "of another incarnation");
+        assert!(cluster.is_up(TARGET));
+        assert!(cluster.lose_link(TARGET, 20));
+        assert!(!cluster.is_up(TARGET));
+        assert!(cluster.set_detours(TARGET, detours.to_vec(), 20));
+        assert!(!cluster.lose_detours(TARGET, &[NodeId(4)]), "others were found");
+        assert!(cluster.lose_detours(TARGET, &detours));
+        assert!(!cluster.is_up(TARGET));
+        assert_eq!(cluster.routes.through(TARGET), None);
     }
 }

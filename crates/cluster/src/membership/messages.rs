@@ -7,7 +7,7 @@ use shoal_types::{Error, ErrorCode, Outcome, Result};
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21")]
     pub ask: Option<Ask>,
 }
 
@@ -64,6 +64,9 @@ pub(crate) enum Ask {
     /// A place in the cluster, for a native client.
     #[prost(bool, tag = "20")]
     Join(bool),
+    /// What another node's page for operators wants to know of this one, or to have done.
+    #[prost(string, tag = "21")]
+    Operators(String),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -382,7 +385,8 @@ mod tests {
     #[test]
     fn the_newest_requests_can_be_read() {
         let at = CatalogAt { version: 7, nodes: vec![4, 5] };
-        for ask in [Ask::AwaitCatalogAt(at), Ask::TablesBeingFilled(true), Ask::Join(true)] {
+        let operators = Ask::Operators("figures".into());
+        for ask in [Ask::AwaitCatalogAt(at), Ask::TablesBeingFilled(true), Ask::Join(true), operators] {
             let service = Service { ask: Some(ask) };
             assert_eq!(Service::decode(service.encode_to_vec().as_slice()).unwrap(), service);
         }

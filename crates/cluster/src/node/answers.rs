@@ -107,6 +107,7 @@ impl Node {
                 Some(cluster) => cluster.hand_out_membership(),
                 None => Err(Error::unknown("this process is a database of its own and takes no nodes")),
             },
+            Ask::Operators(question) => self.answer_operators(question).await.map(ServiceReply::text),
             Ask::LogFilter(bits) => {
                 self.events().set_filter(bits);
                 Ok(ServiceReply::default())

@@ -166,16 +166,12 @@ impl Handler for Receiver {
     fn on_down(&self, peer: NodeId, incarnation: u64) {
         let Some(node) = self.node.upgrade() else { return };
         let Some(cluster) = node.cluster() else { return };
-        {
-            let mut peers = lock(&cluster.peers);
-            let Some(known) = peers.get_mut(&peer).filter(|known| known.incarnation == incarnation) else {
-                return;
-            };
-            known.set_linked(false);
+        if !cluster.lose_link(peer, incarnation) {
+            return;
         }
         tracing::info!(%peer, "a node is not connected any more");
         node.log_event_as(Severity::Alert, "connection", &format!("Node {peer} Disconnected"));
-        node.lose_peer(peer);
+        node.reset_peer(peer);
         node.peer_lost(peer, false);
         node.find_routes();
     }

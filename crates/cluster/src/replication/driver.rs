@@ -192,3 +192,18 @@ impl Replication {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Node 2 leads the partition in term 1, as node 1 knows from its heartbeat.
+    pub(crate) fn hear_leader(node: &Replication, partition: u32) {
+        const HEARTBEAT: u8 = 8;
+        // From, to and term follow; no context, no entries.
+        let mut bytes = vec![HEARTBEAT, 0b111, 0, 0];
+        [2u64, 1, 1].iter().for_each(|field| bytes.extend_from_slice(&field.to_le_bytes()));
+        bytes.extend_from_slice(&[0; 8]);
+        node.step_replica(partition, NodeId(2), decode_message(&bytes).unwrap()).unwrap();
+    }
+}

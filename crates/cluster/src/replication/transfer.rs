@@ -211,6 +211,7 @@ mod tests {
     use crate::base::topology::{ClusterOptions, NodeEntry, Placement, Roles};
     use crate::dictionary::unique::bytes_table_schema;
     use crate::node::Node;
+    use crate::replication::driver::tests::hear_leader;
 
     const PARTITION: u32 = 0;
 
@@ -261,16 +262,6 @@ mod tests {
         block
     }
 
-    /// Node 2 leads, as node 1 knows from its heartbeat.
-    fn hear_leader(node: &Arc<Node>) {
-        const HEARTBEAT: u8 = 8;
-        // From, to and term follow; no context, no entries.
-        let mut bytes = vec![HEARTBEAT, 0b111, 0, 0];
-        [2u64, 1, 1].iter().for_each(|field| bytes.extend_from_slice(&field.to_le_bytes()));
-        bytes.extend_from_slice(&[0; 8]);
-        node.step_replica(PARTITION, NodeId(2), shoal_partition::decode_message(&bytes).unwrap()).unwrap();
-    }
-
     fn give(node: &Arc<Node>, block: Vec<u8>) -> Result<ServiceReply> {
         let piece = CheckpointPiece { partition: PARTITION, attempt: 1, number: 0, last: true, block };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -283,7 +274,7 @@ mod tests {
     fn a_copy_that_is_no_news_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let node = follower(directory.path());
-        hear_leader(&node);
+        hear_leader(&node, PARTITION);
         give(&node, copy()).unwrap();
         assert_eq!(node.partition(PARTITION).applied_index(), COPY_INDEX);
         let numbers = || node.checkpoints().numbers(group_of(PARTITION)).unwrap();
@@ -301,7 +292,7 @@ mod tests {
     fn a_copy_is_there_after_a_restart() {
         let directory = tempfile::tempdir().unwrap();
         let node = follower(directory.path());
-        hear_leader(&node);
+        hear_leader(&node, PARTITION);
         give(&node, copy()).unwrap();
         node.close().unwrap();
         drop(node);
@@ -344,7 +335,7 @@ mod tests {
         let node = follower(directory.path());
         let error = give(&node, copy()).unwrap_err();
         assert!(error.message().contains("not known here as the leader"), "{error}");
-        hear_leader(&node);
+        hear_leader(&node, PARTITION);
         let error = give(&node, b"noise".to_vec()).unwrap_err();
         assert!(error.is_spoilt(), "{error}");
         assert_eq!(node.checkpoints().numbers(group_of(PARTITION)).unwrap(), []);

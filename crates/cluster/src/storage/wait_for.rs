@@ -34,6 +34,17 @@ struct LockWait {
     verdict: Option<WaitVerdict>,
 }
 
+/// A wait as operators are shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedWait {
+    /// Who waits.
+    pub waiter: TransactionId,
+    /// Those directly in its way.
+    pub blockers: Vec<TransactionId>,
+    /// For how long.
+    pub since: Duration,
+}
+
 #[derive(Default)]
 struct Waits {
     /// A transaction waits for one thing at a time, or for one in each partition that it has asked at the same time.
@@ -167,6 +178,25 @@ impl WaitForGraph {
         self.len() == 0
     }
 
+    /// The waits that there are, the longest first; at most `count`.
+    pub fn list(&self, count: usize) -> Vec<ObservedWait> {
+        let now = Instant::now();
+        let mut found: Vec<ObservedWait> = {
+            let waits = lock(&self.waits);
+            let each =
+                waits.by_transaction.iter().flat_map(|(&id, waits)| waits.iter().map(move |wait| (id, wait)));
+            each.map(|(waiter, wait)| ObservedWait {
+                waiter,
+                blockers: wait.blockers.clone(),
+                since: now.duration_since(wait.since),
+            })
+            .collect()
+        };
+        found.sort_by_key(|wait| std::cmp::Reverse(wait.since));
+        found.truncate(count);
+        found
+    }
+
     /// Somebody has waited here for so long.
     pub fn has_waited(&self, time: Duration) -> bool {
         let now = Instant::now();
@@ -253,6 +283,9 @@ mod tests {
         graph.leave(id(2), 2);
         assert!(!graph.enter(id(4), &ids(&[1]), 6, MINUTE));
         assert_eq!(graph.len(), 3);
+        let listed: Vec<(TransactionId, Vec<TransactionId>)> =
+            graph.list(2).into_iter().map(|wait| (wait.waiter, wait.blockers)).collect();
+        assert_eq!(listed, [(id(1), ids(&[2])), (id(5), ids(&[1]))]);
         for (waiter, token) in [(1, 1), (5, 5), (4, 6)] {
             graph.leave(id(waiter), token);
         }

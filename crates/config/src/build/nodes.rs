@@ -23,7 +23,9 @@ const SERVER_PORT_DEFAULT: u16 = 2202;
 const MYSQL_PORT_DEFAULT: u16 = 3306;
 
 /// Of servers with clients, by the names that MySQL, or MariaDB, gives them.
-const SERVER_VARIABLES: [&str; 9] = [
+const SERVER_VARIABLES: [&str; 11] = [
+    "admin_address",
+    "admin_port",
     "ssl_ca",
     "ssl_cert",
     "ssl_key",
@@ -220,12 +222,13 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
         handlersocket: if draft.roles.sql { handlersocket(draft) } else { HandlerSocketConfig::default() },
         http_port: draft.port("HttpPort"),
         http_address: draft.text("HttpAddress"),
+        http_tls: draft.flag("HttpTls").unwrap_or(false),
         node_tls: NodeTlsConfig {
             is_required: draft.flag("RequireTls").unwrap_or(false),
             requires_certificate: draft.flag("RequireCertificate").unwrap_or(false),
             search_path: draft.text("TlsSearchPath"),
         },
-        tls: if draft.roles.sql { tls(draft) } else { Vec::new() },
+        variables: if draft.roles.sql { variables(draft) } else { Vec::new() },
         data_dir: PathBuf::from(directory).join(format!("shoal_{id}")),
         // Indexes live in DataMemory; a file that gives them memory of their own means both together.
         data_memory: draft.number("DataMemory").map(|data| data + draft.number("IndexMemory").unwrap_or(0)),
@@ -243,7 +246,7 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
 }
 
 /// The parameters have the names of the server's variables.
-fn tls(draft: &Draft) -> Vec<(&'static str, String)> {
+fn variables(draft: &Draft) -> Vec<(&'static str, String)> {
     SERVER_VARIABLES.iter().filter_map(|&name| Some((name, draft.text(name)?))).collect()
 }
 

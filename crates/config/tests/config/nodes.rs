@@ -240,7 +240,7 @@ fn variables_of_tls_are_given_to_nodes_that_serve_clients() {
          [mysqld default]\nssl_cert=c.pem\nSSL_KEY=k.pem\n[mysqld]\nNodeId=5\n[mysqld]\nNodeId=6\nssl_cert=own.pem\n",
     );
     let tls = |id: u32| {
-        let pairs = node(&config, id).tls.iter();
+        let pairs = node(&config, id).variables.iter();
         pairs.map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>().join(" ")
     };
     assert_eq!([1, 2, 5, 6].map(tls), ["", "", "ssl_cert=c.pem ssl_key=k.pem", "ssl_cert=own.pem ssl_key=k.pem"]);

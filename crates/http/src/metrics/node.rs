@@ -2,6 +2,7 @@
 
 use shoal_cluster::{Node, ObservedNode, ObservedPartition};
 
+use super::process;
 use super::text::{Kind, Text};
 
 pub fn write(text: &mut Text, node: &Node, observed: &ObservedNode) {
@@ -65,8 +66,8 @@ fn log(text: &mut Text, node: &Node, observed: &ObservedNode) {
         "1 while writes are refused with error 1021, as the log has no room to grow.",
         u8::from(observed.disk_is_full),
     );
-    if let Ok(system) = rustix::fs::statvfs(node.log().directory()) {
-        let (free, size) = (system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize);
+    let (free, size) = process::disk(&node.log().directory());
+    if size > 0 {
         text.gauge("shoal_disk_free_bytes", "Of the log's file system, for this process.", free);
         text.gauge("shoal_disk_size_bytes", "Of the log's file system.", size);
     }

@@ -1,5 +1,7 @@
 //! What the system says of this process.
 
+use std::path::Path;
+
 use super::text::{Kind, Text};
 
 /// Of the times in /proc/PID/stat: a constant of Linux's interface, whatever its kernel counts in.
@@ -28,6 +30,19 @@ pub fn write(text: &mut Text) {
     if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
         text.gauge("shoal_process_open_files_limit", "How many there may be.", limit);
     }
+}
+
+/// Bytes free, and in all, of the file system that a directory is on; nothing if the system does not say.
+pub fn disk(directory: &Path) -> (u64, u64) {
+    rustix::fs::statvfs(directory)
+        .map_or((0, 0), |system| (system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize))
+}
+
+/// Seconds of processor time, and bytes of memory.
+pub fn cpu_and_resident() -> (f64, u64) {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let cpu_s = cpu_seconds(&read("/proc/self/stat")).unwrap_or(0.0);
+    (cpu_s, status_number(&read("/proc/self/status"), "VmRSS:").unwrap_or(0) << 10)
 }
 
 /// Of /proc/PID/stat. The name of the program may hold anything, so fields are counted behind its last parenthesis.

@@ -3,13 +3,12 @@
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use shoal_sql::frontend::{Account, Frontend, TlsRequirement, TlsSession};
 use shoal_tls::CertificateFacts;
 use shoal_types::password::{NATIVE_PASSWORD, fast_digest, verify_crypt, verify_fast, verify_native};
 
-use super::{Authenticator, decoy, hash_of};
+use super::{Attempt, Authenticator, decoy, hash_of};
 use crate::constants::Capabilities;
 use crate::handshake::{Challenge, Introduction, LOGIN_PAYLOAD_SIZE_MAX};
 use crate::packet::{PacketReader, PacketWriter};
@@ -84,23 +83,12 @@ impl Exchange<'_> {
             introduction.answer.clone()
         };
         let using_password = !matches!(answer.as_slice(), [] | [0]);
-        let delay = self.authenticator.failures.delay(user, host);
-        let proven = match account.plugin.as_str() {
+        let is_proven = match account.plugin.as_str() {
             NATIVE_PASSWORD => self.check_native(&account, &answer),
             _ => self.check_caching_sha2(&account, &answer, using_password).await?,
         };
-        if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
-        }
-        let succeeded = proven && is_known;
-        if is_known && let Some(locked) = self.authenticator.lockouts.record(&account, proven, Instant::now()) {
-            self.authenticator.failures.record(user, host, proven);
-            return Err(Refusal::account_blocked(user, host, &locked).into());
-        }
-        self.authenticator.failures.record(user, host, succeeded);
-        if !succeeded {
-            return Err(Refusal::access_denied(user, host, using_password).into());
-        }
+        let attempt = Attempt { user, host, is_known, is_proven, using_password };
+        self.authenticator.settle(&account, &attempt).await?;
         if !meets(&account.tls, self.stream.tls().as_ref(), || self.stream.client_certificate()) {
             return Err(Refusal::access_denied(user, host, using_password).into());
         }

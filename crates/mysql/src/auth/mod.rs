@@ -4,15 +4,18 @@
 //! same error 1045. After some failures in a row the next answers to that user and host are delayed; the delay holds
 //! neither a thread nor a lock. Passwords and their hashes appear in no message.
 
+mod direct;
 mod exchange;
 mod failures;
 mod lockouts;
 
+pub use direct::Claim;
 pub use exchange::{Exchange, LoginError};
 pub use lockouts::Locked;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use shoal_sql::frontend::{Account, Lockout, TlsRequirement};
 use shoal_types::password::{CACHING_SHA2_PASSWORD, FastDigest, make_printable};
@@ -36,6 +39,16 @@ pub struct Authenticator {
     password_key: PasswordKey,
 }
 
+/// A password was checked.
+struct Attempt<'a> {
+    user: &'a str,
+    host: &'a str,
+    /// There is such an account.
+    is_known: bool,
+    is_proven: bool,
+    using_password: bool,
+}
+
 /// The digest of a password that was proven in full, and the hash against which.
 #[derive(Debug)]
 struct FastEntry {
@@ -44,8 +57,26 @@ struct FastEntry {
 }
 
 impl Authenticator {
+    /// With the key that hides passwords where there is no TLS.
     pub fn new(password_key: PasswordKey) -> Authenticator {
         Authenticator { password_key, ..Authenticator::default() }
+    }
+
+    /// Counts an attempt of `user` from `host` at `account`, or at the decoy, and answers it no sooner than earlier failures allow.
+    /// Errors: 1045, 3955.
+    async fn settle(&self, account: &Account, attempt: &Attempt<'_>) -> Result<(), Refusal> {
+        let Attempt { user, host, is_known, is_proven, using_password } = *attempt;
+        let delay = self.failures.delay(user, host);
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        let succeeded = is_proven && is_known;
+        if is_known && let Some(locked) = self.lockouts.record(account, is_proven, Instant::now()) {
+            self.failures.record(user, host, is_proven);
+            return Err(Refusal::account_blocked(user, host, &locked));
+        }
+        self.failures.record(user, host, succeeded);
+        if succeeded { Ok(()) } else { Err(Refusal::access_denied(user, host, using_password)) }
     }
 
     /// The digest that lets `account` take the fast path with its password, or the old one, as long as that has not changed since.

@@ -12,6 +12,7 @@ mod inflow;
 mod outflow;
 #[cfg(test)]
 mod tests;
+mod worth;
 
 pub use codecs::{Algorithm, Codecs, Method};
 
@@ -36,11 +37,12 @@ pub struct Compression {
 }
 
 impl Compression {
-    pub fn new(method: Method, codecs: Rc<Codecs>) -> Compression {
+    /// `is_local`: the client is on this machine.
+    pub fn new(method: Method, codecs: Rc<Codecs>, is_local: bool) -> Compression {
         Compression {
             codecs,
             inflow: Inflow::new(method.algorithm),
-            outflow: Outflow::new(method),
+            outflow: Outflow::new(method, is_local),
             sequence: 0,
             packet_size_max: 0,
         }
@@ -85,6 +87,11 @@ impl Compression {
     /// Takes bytes to be sent; 0: what waits must be sent first.
     pub fn write(&mut self, plain: &[u8]) -> usize {
         self.outflow.write(plain, &mut self.sequence, &self.codecs)
+    }
+
+    /// What is unsent is not taken.
+    pub fn note_wait(&mut self) {
+        self.outflow.note_wait();
     }
 
     pub fn unsent(&self) -> &[u8] {

@@ -2,6 +2,7 @@
 
 use super::HEADER_SIZE;
 use super::codecs::{Codecs, Method};
+use super::worth::Worth;
 
 /// Shorter contents stay as they are: at 100 bytes a tenth is saved, for two microseconds.
 pub const COMPRESS_MIN: usize = 150;
@@ -16,11 +17,12 @@ pub struct Outflow {
     method: Method,
     bytes: Vec<u8>,
     sent: usize,
+    worth: Worth,
 }
 
 impl Outflow {
-    pub fn new(method: Method) -> Outflow {
-        Outflow { method, bytes: Vec::new(), sent: 0 }
+    pub fn new(method: Method, is_local: bool) -> Outflow {
+        Outflow { method, bytes: Vec::new(), sent: 0, worth: Worth::new(is_local) }
     }
 
     pub fn write(&mut self, plain: &[u8], sequence: &mut u8, codecs: &Codecs) -> usize {
@@ -33,17 +35,24 @@ impl Outflow {
         let contents = &plain[..plain.len().min(CONTENTS_MAX)];
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; HEADER_SIZE]);
-        let is_compressed =
-            contents.len() >= COMPRESS_MIN && codecs.compress(self.method, contents, &mut self.bytes);
+        let tries = contents.len() >= COMPRESS_MIN && self.worth.wants(contents.len());
+        let is_compressed = tries && codecs.compress(self.method, contents, &mut self.bytes);
         if !is_compressed {
             self.bytes.extend_from_slice(contents);
         }
         let size = self.bytes.len() - at - HEADER_SIZE;
+        if tries {
+            self.worth.learn(contents.len(), size);
+        }
         let [a, b, c, _] = (size as u32).to_le_bytes();
         let [x, y, z, _] = if is_compressed { (contents.len() as u32).to_le_bytes() } else { [0; 4] };
         self.bytes[at..at + HEADER_SIZE].copy_from_slice(&[a, b, c, *sequence, x, y, z]);
         *sequence = sequence.wrapping_add(1);
         contents.len()
+    }
+
+    pub fn note_wait(&mut self) {
+        self.worth.note_wait();
     }
 
     pub fn unsent(&self) -> &[u8] {

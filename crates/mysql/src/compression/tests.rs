@@ -12,7 +12,7 @@ const METHODS: [Method; 3] = [
 ];
 
 fn side(method: Method, codecs: &Rc<Codecs>) -> Compression {
-    let mut side = Compression::new(method, Rc::clone(codecs));
+    let mut side = Compression::new(method, Rc::clone(codecs), false);
     side.expect_command(LIMIT);
     side
 }
@@ -76,7 +76,7 @@ fn compressed(algorithm: Algorithm, plain: &[u8]) -> Vec<u8> {
 }
 
 fn error_of(algorithm: Algorithm, wire: &[u8], limit: usize) -> Option<PacketError> {
-    let mut reader = Compression::new(Method { algorithm, level: 3 }, Rc::default());
+    let mut reader = Compression::new(Method { algorithm, level: 3 }, Rc::default(), false);
     reader.expect_command(limit);
     read_all(&mut reader, wire, wire.len().max(1)).err()
 }

@@ -76,7 +76,7 @@ fn long_data_takes_the_place_of_the_value() {
     bound.clear_long_data();
     assert_eq!(decode(&mut bound, &body, 2), Err(Malformed), "the value is missing now");
     bound.append_long_data(0, 2, &[0; 101], 100);
-    assert!(bound.is_long_data_too_large());
+    assert_eq!(bound.take_refusal().map(|refusal| refusal.errno), Some(1105));
 }
 
 #[test]

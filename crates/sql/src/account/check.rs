@@ -6,17 +6,21 @@ use std::sync::{Arc, Weak};
 use shoal_cluster::{Catalog, Node, Table, User};
 use shoal_types::{Error, ErrorCode, Result};
 
-use super::access::{is_granted, with_roles};
+use super::access::{Access, is_granted, with_roles};
+use super::expiry;
 use super::key::AccountKey;
 use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
 use crate::dml::{DeletePlan, RowFinder, UpdatePlan};
 use crate::information_schema;
+use crate::server::Server;
 use crate::session::plans::{Plan, PlanKind};
 use crate::session::{Session, SessionShared};
 
 /// Databases that everybody may look into; what they show there depends on their privileges.
 const OPEN_DATABASES: &[&str] = &["information_schema", "performance_schema"];
+/// One of these ends sessions of others.
+const KILL: Privileges = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
 
 /// Looks at the session's account with its active roles; `None`: it has been dropped.
 fn look<T>(session: &Session, catalog: &Catalog, look: impl FnOnce(Option<&User>) -> T) -> T {
@@ -88,6 +92,25 @@ fn with_default_roles<T>(catalog: &Catalog, user: &User, look: impl FnOnce(&User
 /// What an account may do with everything; of one that has been dropped, nothing.
 pub fn global_of(catalog: &Catalog, key: &(String, String)) -> Privileges {
     catalog.users.get(key).map_or(Privileges::NONE, |user| with_default_roles(catalog, user, global))
+}
+
+/// What pages for operators ask of an account.
+pub struct OperatorRights {
+    pub process: bool,
+    pub kill: bool,
+    pub password_expired: bool,
+}
+
+/// Those of a session of the account that would begin now; `None`: none would.
+pub fn operator_rights(server: &Arc<Server>, key: &AccountKey) -> Option<OperatorRights> {
+    let catalog = server.node.catalog();
+    let password_expired = expiry::has_expired(server, catalog.users.get(key).filter(|user| !user.locked)?);
+    let global = Access::at_login(server, key.clone()).look(&catalog, |user| user.map(global))?;
+    Some(OperatorRights {
+        process: global.intersects(Privileges::PROCESS),
+        kill: global.intersects(KILL),
+        password_expired,
+    })
 }
 
 thread_local! {
@@ -333,9 +356,7 @@ pub fn may_see_table(session: &Session, database: &str, table: &str) -> bool {
 
 /// KILL: one's own threads, or anybody's with the right privilege. Errors: 1095.
 pub fn check_kill(session: &Session, target: &SessionShared) -> Result<()> {
-    if target.user == session.shared.user
-        || has_global(session, Privileges::SUPER.with(Privileges::CONNECTION_ADMIN))
-    {
+    if target.user == session.shared.user || has_global(session, KILL) {
         return Ok(());
     }
     Err(Error::new(ErrorCode::KillDenied, format!("You are not owner of thread {}", target.id)))

@@ -1,6 +1,6 @@
-//! LOAD DATA LOCAL INFILE: a file of the client as rows of a table.
+//! LOAD DATA INFILE: a file of the server's, or with LOCAL of the client, as rows of a table.
 //!
-//! The file arrives in pieces; `reader` makes rows of them, which go the way of an INSERT. The client sends the whole file before
+//! The file arrives in pieces; `reader` makes rows of them, which go the way of an INSERT. A client sends its whole file before
 //! anybody can tell it to stop, so with LOCAL unfit values and duplicates are warnings.
 
 mod reader;
@@ -14,6 +14,7 @@ use super::insert::{InsertSettings, Insertion, NUMBERS_PER_QUERY};
 use super::row::{RowBuilder, implicit_default};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
 use crate::execute::ExecContext;
+use crate::files::{self, FileReader};
 use crate::frontend::ResultSink;
 use crate::session::Session;
 use crate::session::plans::PlanKind;
@@ -55,12 +56,16 @@ pub async fn run<S: ResultSink>(session: &mut Session, statement: &LoadData, sin
     crate::account::check_plan(session, &plan)?;
     let PlanKind::Insert(plan) = &plan.kind else { return Err(Error::unsupported("LOAD DATA into this table")) };
     let load = Load::new(statement, plan, collation, session.variables.settings.sql_mode.strict);
+    let mut source = match statement.local {
+        true => Source::Client(sink),
+        false => Source::Server(files::open_to_read(session, &statement.path).await?),
+    };
     let row_bytes_max = session.variables.settings.max_allowed_packet;
     let reader = RowReader::new(format, statement.ignore_lines, row_bytes_max);
     session.begin_statement(true, true)?;
     let savepoint = session.explicit_transaction.then(|| session.transaction.savepoint());
     let settings = insert_settings(session);
-    let outcome = transfer(session, &load, settings, &statement.path, reader, sink).await;
+    let outcome = transfer(session, &load, settings, &statement.path, reader, &mut source).await;
     session.shared.counters.add_transaction(&std::mem::take(&mut session.transaction.counters));
     match outcome {
         Ok(affected) => {
@@ -89,23 +94,21 @@ pub fn insert_settings(session: &Session) -> InsertSettings {
     }
 }
 
-/// Errors: 1235, 1290 without LOCAL, 3948 where LOCAL is not allowed.
+/// Errors: 1235, 3948 where LOCAL is not allowed.
 fn check(session: &Session, statement: &LoadData) -> Result<()> {
     if statement.xml {
         return Err(Error::unsupported("LOAD XML"));
     }
+    if !statement.partitions.is_empty() {
+        return Err(Error::unsupported("PARTITION (...) selection"));
+    }
     if !statement.local {
-        let message =
-            "The MySQL server is running with the --secure-file-priv option so it cannot execute this statement";
-        return Err(Error::new(ErrorCode::OptionPreventsStatement, message));
+        return Ok(());
     }
     let allowed = session.server.globals.read().unwrap_or_else(std::sync::PoisonError::into_inner).local_infile();
     if !allowed || !session.info.local_files {
         let message = "Loading local data is disabled; this must be enabled on both the client and server sides";
         return Err(Error::new(ErrorCode::ClientLocalFilesDisabled, message));
-    }
-    if !statement.partitions.is_empty() {
-        return Err(Error::unsupported("PARTITION (...) selection"));
     }
     Ok(())
 }
@@ -310,16 +313,39 @@ impl<'p> Load<'p> {
     }
 }
 
-/// Takes the file from the client and inserts its rows.
+/// Where the file comes from.
+enum Source<'s, S> {
+    Client(&'s mut S),
+    Server(FileReader),
+}
+
+impl<S: ResultSink> Source<'_, S> {
+    async fn begin(&mut self, path: &[u8]) -> Result<()> {
+        match self {
+            Source::Client(sink) => sink.request_local_file(path).await,
+            Source::Server(_) => Ok(()),
+        }
+    }
+
+    /// `None`: its end.
+    async fn next_piece(&mut self) -> Result<Option<Vec<u8>>> {
+        match self {
+            Source::Client(sink) => sink.local_file_chunk().await,
+            Source::Server(file) => file.next_piece().await,
+        }
+    }
+}
+
+/// Takes the file and inserts its rows.
 async fn transfer<S: ResultSink>(
     session: &mut Session,
     load: &Load<'_>,
     settings: InsertSettings,
     path: &[u8],
     mut reader: RowReader,
-    sink: &mut S,
+    source: &mut Source<'_, S>,
 ) -> Result<Affected> {
-    sink.request_local_file(path).await?;
+    source.begin(path).await?;
     session
         .with_context(&[], true, async |ctx| {
             ctx.eval.ignore_errors = load.plan.ignore;
@@ -327,7 +353,7 @@ async fn transfer<S: ResultSink>(
             let mut insertion = Insertion::new(load.plan, settings, ctx);
             let mut number = 0;
             loop {
-                let piece = sink.local_file_chunk().await?;
+                let piece = source.next_piece().await?;
                 let ended = piece.is_none();
                 match piece {
                     Some(bytes) => reader.push(&bytes),

@@ -7,6 +7,7 @@
 pub mod aggregate;
 pub mod batch;
 pub mod block;
+pub mod connection_memory;
 pub mod consumer;
 pub mod fetch;
 pub mod join;

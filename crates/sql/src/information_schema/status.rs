@@ -37,6 +37,7 @@ fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
         ("Compression_algorithm", compression.to_owned()),
         ("Compression_level", level.to_string()),
         ("Connections", read(&server.connections)),
+        ("Global_connection_memory", server.connections_memory.held_bytes().to_string()),
         ("Max_used_connections", server.max_used_connections.load(Ordering::Relaxed).to_string()),
         ("Open_tables", tables.to_string()),
         ("Shoal_query_log_lost", server.query_logs.lost().to_string()),

@@ -4,7 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::format::moment;
 
 /// How soon a file that could not be opened or written is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -17,6 +19,8 @@ pub struct LogFile {
     file: Option<File>,
     /// Set while it cannot be written: when to try again.
     fails_until: Option<Instant>,
+    /// Put aside when it has so many bytes; 0: never.
+    rotate_at_bytes: u64,
 }
 
 impl LogFile {
@@ -29,7 +33,12 @@ impl LogFile {
 
     /// A file that is opened when it is first written.
     pub fn unopened(title: &'static str, path: &Path, header: String) -> LogFile {
-        LogFile { title, path: path.to_owned(), header, file: None, fails_until: None }
+        LogFile { title, path: path.to_owned(), header, file: None, fails_until: None, rotate_at_bytes: 0 }
+    }
+
+    /// The file is put aside, with the time in its name, when it has grown to so many bytes; 0: never.
+    pub fn rotate_at(&mut self, bytes: u64) {
+        self.rotate_at_bytes = bytes;
     }
 
     /// FLUSH LOGS: the name may lead to another file now.
@@ -76,8 +85,24 @@ impl LogFile {
             None => self.open_file()?,
         };
         append_all(&mut file, entries)?;
-        self.file = Some(file);
+        let is_full = self.rotate_at_bytes > 0 && file.metadata()?.len() >= self.rotate_at_bytes;
+        self.file = if is_full && self.put_aside() { None } else { Some(file) };
         Ok(())
+    }
+
+    /// `false`: the file stays where it is, and the error log says why.
+    fn put_aside(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64);
+        let stamp: String = moment(now).chars().filter(|letter| letter.is_alphanumeric()).collect();
+        let mut aside = self.path.clone().into_os_string();
+        aside.push(format!(".{stamp}"));
+        match std::fs::rename(&self.path, &aside) {
+            Ok(()) => true,
+            Err(error) => {
+                eprintln!("{}: cannot put '{}' aside: {error}; it grows on", self.title, self.path.display());
+                false
+            }
+        }
     }
 
     fn open_file(&self) -> io::Result<File> {
@@ -124,6 +149,22 @@ mod tests {
         assert!(log.append(b"two\n"));
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "head\none\n");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "head\ntwo\n");
+    }
+
+    #[test]
+    fn a_file_that_is_full_is_put_aside_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.log");
+        let mut log = LogFile::open("log", &path, String::new()).unwrap();
+        log.rotate_at(10);
+        (0..7).for_each(|number| assert!(log.append(format!("line {number}\n").as_bytes())));
+        let mut files: Vec<_> =
+            std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let texts: Vec<String> = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+        assert_eq!(files.len(), 4, "{files:?}");
+        assert_eq!(texts[0], "line 6\n", "the name without a time is the newest");
+        assert_eq!(texts[1..].concat(), "line 0\nline 1\nline 2\nline 3\nline 4\nline 5\n");
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub fn write_general(entry: &GeneralEntry, out: &mut Vec<u8>) {
 }
 
 /// As ISO 8601 has it, in UTC: `2026-11-23T22:18:25.123456Z`.
-fn moment(micros: i64) -> String {
+pub(super) fn moment(micros: i64) -> String {
     format!("{}Z", TimeZone::UTC.from_utc_micros(micros, 6)).replacen(' ', "T", 1)
 }
 

@@ -1,4 +1,4 @@
-//! The slow query log and the general log, as MySQL 8.4 has them.
+//! The slow query log and the general log, as MySQL 8.4 has them, and the audit log.
 //!
 //! Sessions measure their statements (`session/logged.rs`) and leave entries here. What they look at first is one number
 //! ([`QueryLogs::bits`]), so that logs which are off cost a load. Entries for a file go through a bounded queue to a thread of their
@@ -8,6 +8,7 @@
 //! - `format`: the entries, and the files' format; `secrets`: statements without their passwords.
 //! - `settings`: what the variables say.
 
+mod audit;
 mod file;
 mod format;
 mod ring;
@@ -23,9 +24,10 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+pub use audit::{AuditClass, AuditEntry};
 pub use format::{GeneralEntry, SlowEntry, SlowExtra};
 pub use ring::Ring;
-use settings::{GENERAL, SLOW, TO_FILE, TO_TABLE};
+use settings::{AUDIT, GENERAL, SLOW, TO_FILE, TO_TABLE};
 pub use writer::Log;
 use writer::{Message, Queue};
 
@@ -58,7 +60,7 @@ impl QueryLogs {
     pub fn start(&self, port: u16, data_dir: &Path, globals: &Globals) {
         let _ = self.place.set((port, data_dir.to_owned()));
         let bits = settings::bits(globals);
-        for log in [Log::Slow, Log::General] {
+        for log in Log::ALL {
             if writes_file(log, bits) {
                 let _ = self.open(log, globals, None);
             }
@@ -71,6 +73,7 @@ impl QueryLogs {
         let variable = match log {
             Log::Slow => "slow_query_log_file",
             Log::General => "general_log_file",
+            Log::Audit => "audit_log_file",
         };
         let (_, data_dir) = self.place.get()?;
         Some(settings::path(log, &globals.named_text(variable), data_dir))
@@ -82,8 +85,9 @@ impl QueryLogs {
     /// A file that is to be written from now on cannot be opened.
     pub async fn change(&self, old: &Globals, new: &Globals) -> io::Result<()> {
         let (old_bits, bits) = (self.bits(), settings::bits(new));
-        for log in [Log::Slow, Log::General] {
-            let moves = self.path(log, old) != self.path(log, new);
+        for log in Log::ALL {
+            let moves =
+                self.path(log, old) != self.path(log, new) || log == Log::Audit && rotates_otherwise(old, new);
             if writes_file(log, bits) && (moves || !writes_file(log, old_bits)) {
                 let (done, opened) = oneshot::channel();
                 self.open(log, new, Some(done))?;
@@ -91,7 +95,7 @@ impl QueryLogs {
             }
         }
         self.bits.store(bits, Ordering::Release);
-        for log in [Log::Slow, Log::General] {
+        for log in Log::ALL {
             if !writes_file(log, bits) && writes_file(log, old_bits) {
                 self.queue.send(Message::Close(log));
             }
@@ -106,7 +110,11 @@ impl QueryLogs {
         self.start_writer()?;
         let program =
             std::env::current_exe().map_or_else(|_| "/shoal".to_owned(), |path| path.display().to_string());
-        self.queue.send(Message::Open { log, path, header: format::header(&program, *port), done });
+        let (header, rotate_at_bytes) = match log {
+            Log::Audit => (String::new(), settings::audit_rotation(globals)),
+            Log::Slow | Log::General => (format::header(&program, *port), 0),
+        };
+        self.queue.send(Message::Open { log, path, header, rotate_at_bytes, done });
         Ok(())
     }
 
@@ -142,6 +150,10 @@ impl QueryLogs {
     pub fn general(&self, entry: GeneralEntry) {
         let bytes = entry.text.len();
         self.keep(entry, bytes, &self.general_rows, Message::General);
+    }
+
+    pub fn audit(&self, entry: AuditEntry) {
+        self.queue.send(Message::Audit(entry));
     }
 
     /// An entry goes where `log_output` says. `bytes`: of its text.
@@ -183,6 +195,11 @@ fn writes_file(log: Log, bits: u32) -> bool {
     let switch = match log {
         Log::Slow => SLOW,
         Log::General => GENERAL,
+        Log::Audit => return bits & AUDIT != 0,
     };
     bits & switch != 0 && bits & TO_FILE != 0
+}
+
+fn rotates_otherwise(old: &Globals, new: &Globals) -> bool {
+    settings::audit_rotation(old) != settings::audit_rotation(new)
 }

@@ -12,9 +12,16 @@ pub const TO_TABLE: u32 = 8;
 pub const EXTRA: u32 = 16;
 pub const WITHOUT_INDEX: u32 = 32;
 pub const ADMINISTRATIVE: u32 = 64;
+pub const AUDIT: u32 = 128;
+/// All statements are in the audit log.
+pub const AUDIT_ALL: u32 = 256;
 
 /// The global variables that the logs follow.
 const VARIABLES: &[&str] = &[
+    "audit_log",
+    "audit_log_file",
+    "audit_log_rotate_on_size",
+    "audit_log_statements",
     "general_log",
     "general_log_file",
     "log_output",
@@ -30,8 +37,22 @@ pub fn concerns(variable: &str) -> bool {
     VARIABLES.contains(&variable)
 }
 
-/// The settings as bits. A log without an output is off.
+/// The settings as bits. A log without an output is off; the audit log always has its file.
 pub fn bits(globals: &Globals) -> u32 {
+    let audit = match (globals.is_on("audit_log"), globals.is_on("audit_log_statements")) {
+        (false, _) => 0,
+        (true, false) => AUDIT,
+        (true, true) => AUDIT | AUDIT_ALL,
+    };
+    audit | query_bits(globals)
+}
+
+/// At so many bytes the audit log's file is put aside; 0: it never is.
+pub fn audit_rotation(globals: &Globals) -> u64 {
+    globals.named_text("audit_log_rotate_on_size").parse().unwrap_or(0)
+}
+
+fn query_bits(globals: &Globals) -> u32 {
     let outputs = globals.named_text("log_output");
     let goes_to =
         |output| outputs.split(',').all(|word| word != "NONE") && outputs.split(',').any(|word| word == output);
@@ -65,6 +86,7 @@ pub fn path(log: Log, said: &str, data_dir: &Path) -> PathBuf {
     match (log, said) {
         (Log::Slow, "") => data_dir.join(format!("{}-slow.log", host_name())),
         (Log::General, "") => data_dir.join(format!("{}.log", host_name())),
+        (Log::Audit, "") => data_dir.join(format!("{}-audit.log", host_name())),
         (_, said) => data_dir.join(said),
     }
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
+use super::audit::{AuditEntry, write_audit};
 use super::file::LogFile;
 use super::format::{GeneralEntry, SlowEntry, write_general, write_slow};
 
@@ -21,18 +22,22 @@ const ENTRY_BYTES: usize = 256;
 /// Formatted entries are written when there are so many bytes, or when no others wait.
 const WRITE_BYTES: usize = 256 << 10;
 
-/// One of the two logs.
+/// One of the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
     Slow,
     General,
+    Audit,
 }
 
 impl Log {
+    pub const ALL: [Log; 3] = [Log::Slow, Log::General, Log::Audit];
+
     fn title(self) -> &'static str {
         match self {
             Log::Slow => "slow query log",
             Log::General => "general log",
+            Log::Audit => "audit log",
         }
     }
 }
@@ -41,11 +46,14 @@ impl Log {
 pub enum Message {
     Slow(Arc<SlowEntry>),
     General(Arc<GeneralEntry>),
+    Audit(AuditEntry),
     /// Writes this file from now on. Without anybody to answer, a file that cannot be opened is tried again later.
     Open {
         log: Log,
         path: PathBuf,
         header: String,
+        /// Put aside when it is so large; 0: never.
+        rotate_at_bytes: u64,
         done: Option<oneshot::Sender<io::Result<()>>>,
     },
     Close(Log),
@@ -84,6 +92,7 @@ impl Queue {
         let bytes = match &message {
             Message::Slow(entry) => entry.text.len() + ENTRY_BYTES,
             Message::General(entry) => entry.text.len() + ENTRY_BYTES,
+            Message::Audit(entry) => entry.text.len() + ENTRY_BYTES,
             _ => 0,
         };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +151,7 @@ impl Written {
 
 /// Writes until it is told to stop.
 pub fn run(queue: &Arc<Queue>) {
-    let (mut slow, mut general) = (Written::default(), Written::default());
+    let [mut slow, mut general, mut audit] = std::array::from_fn(|_| Written::default());
     loop {
         for message in queue.take() {
             match message {
@@ -154,14 +163,19 @@ pub fn run(queue: &Arc<Queue>) {
                     write_general(&entry, &mut general.buffer);
                     general.added(queue);
                 }
-                Message::Open { log, path, header, done } => {
-                    let written = of(log, &mut slow, &mut general);
+                Message::Audit(entry) => {
+                    write_audit(&entry, &mut audit.buffer);
+                    audit.added(queue);
+                }
+                Message::Open { log, path, header, rotate_at_bytes, done } => {
+                    let written = of(log, &mut slow, &mut general, &mut audit);
                     written.write_out(queue);
                     let opened = match done.is_some() {
                         true => LogFile::open(log.title(), &path, header),
                         false => Ok(LogFile::unopened(log.title(), &path, header)),
                     };
                     let outcome = opened.map(|mut file| {
+                        file.rotate_at(rotate_at_bytes);
                         if done.is_none() {
                             file.reopen();
                         }
@@ -172,12 +186,12 @@ pub fn run(queue: &Arc<Queue>) {
                     }
                 }
                 Message::Close(log) => {
-                    let written = of(log, &mut slow, &mut general);
+                    let written = of(log, &mut slow, &mut general, &mut audit);
                     written.write_out(queue);
                     *written = Written::default();
                 }
                 Message::Reopen { log, done } => {
-                    let written = of(log, &mut slow, &mut general);
+                    let written = of(log, &mut slow, &mut general, &mut audit);
                     written.write_out(queue);
                     written.database.clear();
                     if let Some(file) = &mut written.file {
@@ -188,19 +202,22 @@ pub fn run(queue: &Arc<Queue>) {
                 Message::Stop => {
                     slow.write_out(queue);
                     general.write_out(queue);
+                    audit.write_out(queue);
                     return;
                 }
             }
         }
         slow.write_out(queue);
         general.write_out(queue);
+        audit.write_out(queue);
     }
 }
 
-fn of<'a>(log: Log, slow: &'a mut Written, general: &'a mut Written) -> &'a mut Written {
+fn of<'a>(log: Log, slow: &'a mut Written, general: &'a mut Written, audit: &'a mut Written) -> &'a mut Written {
     match log {
         Log::Slow => slow,
         Log::General => general,
+        Log::Audit => audit,
     }
 }
 

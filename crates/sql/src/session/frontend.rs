@@ -1,5 +1,6 @@
 //! The session as protocols use it.
 
+use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
@@ -11,9 +12,17 @@ use super::state::SessionState;
 use super::tracking::Tracker;
 use crate::account::expiry;
 use crate::counters::Counter;
-use crate::execute::memory::Held;
-use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink, Summary};
+use crate::execute::memory::{Held, StatementMemory};
+use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink, Summary, ends_connection};
 use crate::variables::SessionVariables;
+
+/// Has so many bytes counted in `held`, which is there from the first of them on.
+fn hold(held: &mut Option<Held>, memory: &Rc<StatementMemory>, bytes: usize) -> Result<()> {
+    match held {
+        None if bytes == 0 => Ok(()),
+        held => held.get_or_insert_with(|| Held::new(memory)).set(bytes),
+    }
+}
 
 impl FrontendSession for Session {
     async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()> {
@@ -21,13 +30,11 @@ impl FrontendSession for Session {
     }
 
     fn hold_packet(&mut self, bytes: usize) -> Result<()> {
-        match &mut self.packet_held {
-            None if bytes == 0 => Ok(()),
-            held => {
-                let held = held.get_or_insert_with(|| Held::new(&self.memory));
-                held.set(bytes)
-            }
-        }
+        hold(&mut self.packet_held, &self.memory, bytes)
+    }
+
+    fn hold_long_data(&mut self, bytes: usize) -> Result<()> {
+        hold(&mut self.long_data_held, &self.memory, bytes)
     }
 
     async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared> {
@@ -73,11 +80,14 @@ impl FrontendSession for Session {
         };
         let ended = Instant::now();
         self.end_measuring(ended - began, outcome.as_ref().err(), &ran);
+        self.end_activity(ended);
         if let Err(error) = outcome {
             self.fail(&error);
             sink.error(&error);
+            if ends_connection(&error) {
+                return Err(error);
+            }
         }
-        self.end_activity(ended);
         Ok(())
     }
 
@@ -172,18 +182,19 @@ impl FrontendSession for Session {
     async fn reset(&mut self) -> Result<()> {
         self.rollback();
         self.statements.clear();
+        self.long_data_held = None;
         self.named_statements.clear();
         self.variables = SessionVariables::for_connection(
             &self.server.globals.read().unwrap_or_else(PoisonError::into_inner),
             &self.info,
         );
         let database = self.state.database.take();
-        self.state = SessionState::new(&self.info, self.state.access.account.clone(), &self.server);
+        self.state = SessionState::new(&self.info, self.state.access.account.clone(), &self.server, &self.memory);
         self.state.database = database;
         self.next_transaction = Default::default();
         self.tracker = Tracker::new(self.info.session_track, &self.variables);
         self.settings_changed();
-        Ok(())
+        self.limit_memory()
     }
 
     async fn change_user(&mut self, info: ConnectInfo) -> Result<()> {
@@ -197,7 +208,9 @@ impl FrontendSession for Session {
         self.account_slot = self.server.admit_account(&catalog, &account)?;
         self.info = info;
         self.reset().await?;
-        self.state = SessionState::new(&self.info, account, &self.server);
+        self.state = SessionState::new(&self.info, account, &self.server, &self.memory);
+        self.limit_memory()?;
+        self.check_entrance()?;
         *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = self.info.database.clone();
         self.log_login("Change user");
         Ok(())
@@ -242,6 +255,9 @@ impl FrontendSession for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        if self.is_logged_in {
+            self.audit_connection("disconnect");
+        }
         self.server.leave(&self.shared);
     }
 }

@@ -46,6 +46,7 @@ impl Session {
 
     /// A statement has ended: its time is counted; what is slow is too, and kept if the log is on.
     pub(super) fn end_measuring(&mut self, took: Duration, error: Option<&Error>, ran: &Ran<'_>) {
+        self.audit_statement(error, ran);
         let limit = self.variables.long_query_time_micros;
         let query_time = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.times.record(self.kind, query_time, error.is_some());
@@ -111,7 +112,7 @@ impl Session {
     }
 
     /// A statement as logs show it: without passwords, without what only ends it, with its parameters.
-    fn text_for_logs(&self, ran: &Ran<'_>) -> Vec<u8> {
+    pub(super) fn text_for_logs(&self, ran: &Ran<'_>) -> Vec<u8> {
         let backslashes = !self.variables.settings.sql_mode.no_backslash_escapes;
         match ran {
             Ran::Text(text) => {
@@ -149,6 +150,7 @@ impl Session {
 
     /// The general log's entry of a login, or of COM_CHANGE_USER.
     pub(super) fn log_login(&self, command: &'static str) {
+        self.audit_connection(if command == "Connect" { "connect" } else { "change user" });
         if self.server.query_logs.bits() & GENERAL == 0 {
             return;
         }

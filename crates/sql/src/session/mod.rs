@@ -3,6 +3,8 @@
 //! `query` and `execute` find or make a plan and hand it to `run`; statements that are not planned (DDL, SHOW, SET,
 //! transactions) go to `statement`. A session belongs to one task; only `SessionShared` is seen by others.
 
+mod audited;
+mod entrance;
 mod frontend;
 pub mod interrupt;
 mod logged;
@@ -38,11 +40,12 @@ use crate::client_text;
 use crate::counters::{Counter, Counters};
 use crate::dml::InsertSource;
 use crate::execute::memory::{Held, StatementMemory};
-use crate::frontend::{ConnectInfo, ResultSink, Summary};
+use crate::frontend::{ConnectInfo, ResultSink, Summary, ends_connection};
 use crate::resolve::{ResolveEnvironment, Statistics, SystemVariables};
 use crate::server::Server;
 use crate::statement_times::{StatementKind, ThreadTimes};
 use crate::variables::SessionVariables;
+pub use entrance::too_many_connections;
 pub use interrupt::Interrupt;
 use logged::Ran;
 use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
@@ -104,6 +107,8 @@ pub struct Session {
     pub settings_version: u64,
     /// What was counted before the running statement, while the slow query log is on.
     measured: Option<logged::Shares>,
+    /// The running statement is in the audit log by its class.
+    audited: Option<audited::Audited>,
     /// Where this thread's sessions count how long statements take.
     times: Arc<ThreadTimes>,
     /// Of the running statement.
@@ -114,12 +119,16 @@ pub struct Session {
     pub memory: Rc<StatementMemory>,
     /// What the protocol server keeps of a large packet.
     packet_held: Option<Held>,
+    /// What it keeps of parameters that came before their statement's execution.
+    long_data_held: Option<Held>,
     /// What the client is told of changes.
     pub tracker: Tracker,
     /// Its place among the connections of an account that has limits.
     pub(crate) account_slot: Option<AccountSlot>,
     /// The password has expired: nothing else is done before there is another one.
     pub must_change_password: bool,
+    /// The login was told to the logs.
+    is_logged_in: bool,
     /// By a statement that changes passwords, while it runs.
     pub compared_passwords: Compared,
 }
@@ -134,6 +143,7 @@ impl Session {
         let account = crate::account::matching(&catalog, &info.user, &info.host);
         let must_change_password = expiry::check_login(&server, &catalog, &account, &info)?;
         let account_slot = server.admit_account(&catalog, &account)?;
+        let transaction = Transaction::new(Arc::clone(&server.node));
         let shared = Arc::new(SessionShared {
             id: info.connection_id,
             user: info.user.clone(),
@@ -149,19 +159,19 @@ impl Session {
                 text: Vec::new(),
                 state: "",
             }),
+            transaction: transaction.id_for_others(),
         });
         let variables = SessionVariables::for_connection(
             &server.globals.read().unwrap_or_else(PoisonError::into_inner),
             &info,
         );
-        let state = SessionState::new(&info, account, &server);
-        let tracker = Tracker::new(info.session_track, &variables);
-        let transaction = Transaction::new(Arc::clone(&server.node));
         let budget = Arc::clone(server.node.memory_budget());
-        let memory = StatementMemory::new(Arc::clone(&budget));
+        let memory = StatementMemory::of_connection(Arc::clone(&budget), Arc::clone(&server.connections_memory));
+        let state = SessionState::new(&info, account, &server, &memory);
+        let tracker = Tracker::new(info.session_track, &variables);
         server.enter(&shared);
         let times = server.statement_times.of_this_thread();
-        let session = Session {
+        let mut session = Session {
             multi_statements: info.multi_statements,
             tables_locked: false,
             server,
@@ -186,16 +196,22 @@ impl Session {
             again_until: None,
             settings_version: 0,
             measured: None,
+            audited: None,
             times,
             kind: StatementKind::Other,
             rows_sent: 0,
             memory,
             packet_held: None,
+            long_data_held: None,
             tracker,
             account_slot,
             must_change_password,
+            is_logged_in: false,
             compared_passwords: Compared::default(),
         };
+        session.limit_memory()?;
+        session.check_entrance()?;
+        session.is_logged_in = true;
         session.log_login("Connect");
         Ok(session)
     }
@@ -258,6 +274,9 @@ impl Session {
                 Err(error) => {
                     self.fail(&error);
                     sink.error(&error);
+                    if ends_connection(&error) {
+                        return Err(error);
+                    }
                     break;
                 }
             }
@@ -347,6 +366,7 @@ impl Session {
     /// # Errors
     /// 1041: there is no memory for them.
     fn hold_text(&self, bytes: usize, parameters: Option<usize>) -> Result<Option<Held>> {
+        self.memory.check()?;
         if bytes <= UNCOUNTED_TEXT_BYTES {
             return Ok(None);
         }
@@ -465,7 +485,7 @@ impl Session {
                 }
             }
         }
-        self.run_statement(&parsed.statement, more, sink).await
+        self.run_statement(&parsed.statement, None, more, sink).await
     }
 
     /// Resolves a planned statement with the session's settings.

@@ -114,14 +114,14 @@ impl Session {
     ) -> Result<()> {
         self.again_until = None;
         if !plans::is_planned(statement) {
-            return self.run_statement(statement, more, sink).await;
+            return self.run_statement(statement, Some(statement_id), more, sink).await;
         }
         loop {
             let plan = self.prepared_plan(statement_id, statement, parameters)?;
             if cursor && !plan.columns().is_empty() {
                 self.check_password(None)?;
                 self.count_of_account(false)?;
-                return self.open_cursor(statement_id, &plan, parameters, sink).await;
+                return Box::pin(self.open_cursor(statement_id, &plan, parameters, sink)).await;
             }
             let outcome = self.run_plan(&plan, parameters, more, sink).await;
             if self.finish_or_retry(outcome).await? {

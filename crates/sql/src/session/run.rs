@@ -5,6 +5,7 @@ use std::task::Poll;
 
 use shoal_expr::{EvalContext, NoRow, Warnings};
 use shoal_parser::LiteralText;
+use shoal_parser::ast::SelectInto;
 use shoal_txn::new_row::AutoIncrementSettings;
 use shoal_types::{Decimal, Error, ErrorCode, Result, Value};
 
@@ -18,6 +19,7 @@ use crate::dml::{Affected, delete, insert, rows, update};
 use crate::execute::consumer::{Collect, ToSink};
 use crate::execute::memory::Held;
 use crate::execute::{ExecContext, RowConsumer};
+use crate::files::FileWriter;
 use crate::frontend::{ResultColumn, ResultSink, Summary};
 use crate::plan::QueryPlan;
 use crate::statement_times::kind_of;
@@ -218,6 +220,13 @@ impl Session {
                 self.state.row_count = -1;
                 Ok(Done::Rows)
             }
+            PlanKind::Select {
+                query,
+                into: Some(into @ (SelectInto::OutFile { .. } | SelectInto::DumpFile(_))),
+            } => {
+                // Rare, and not to be in the task of every connection.
+                Box::pin(self.select_into_file(into, query, parameters)).await.map(Done::Changed)
+            }
             PlanKind::Select { query, into: Some(into) } => {
                 let rows = self.collect(query, parameters).await?;
                 let affected = self.select_into(into, query, rows)?;
@@ -319,7 +328,11 @@ impl Session {
             found_rows: 0,
             survives_kill_in_sleep: false,
         };
-        let outcome = self.shared.interrupt.guard(work(&mut ctx)).await;
+        // Given away by value, it would be twice in the task of every connection.
+        let outcome = {
+            let work = std::pin::pin!(work(&mut ctx));
+            self.shared.interrupt.guard(work).await
+        };
         let warnings = std::mem::take(&mut ctx.eval.warnings);
         drop(ctx);
         self.shared.counters.add_handlers(&handlers);
@@ -353,14 +366,33 @@ impl Session {
         sink.finish(&summary)
     }
 
+    /// SELECT ... INTO OUTFILE and INTO DUMPFILE.
+    async fn select_into_file(
+        &mut self,
+        into: &SelectInto,
+        query: &QueryPlan,
+        parameters: &[Value],
+    ) -> Result<Affected> {
+        let mut file = FileWriter::create(self, into, &query.columns).await?;
+        let ran = self.with_context(parameters, false, async |ctx| ctx.run_query(query, &mut file).await).await;
+        ran?;
+        let rows = file.finish().await?;
+        if rows == 0 && matches!(into, SelectInto::DumpFile(_)) {
+            let message = "No data - zero rows fetched, selected, or processed";
+            self.warn(shoal_types::WarningLevel::Warning, ErrorCode::SpFetchNoData, message);
+        }
+        self.state.row_count = rows as i64;
+        Ok(Affected { rows, ..Affected::default() })
+    }
+
     fn select_into(
         &mut self,
-        into: &shoal_parser::ast::SelectInto,
+        into: &SelectInto,
         query: &QueryPlan,
         mut rows: Vec<Vec<Value>>,
     ) -> Result<Affected> {
         use shoal_expr::SessionValues;
-        use shoal_parser::ast::{IntoTarget, SelectInto};
+        use shoal_parser::ast::IntoTarget;
         let SelectInto::Variables(targets) = into else {
             return Err(Error::unsupported("SELECT ... INTO OUTFILE"));
         };

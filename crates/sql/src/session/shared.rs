@@ -1,6 +1,7 @@
 //! What others may see of a session, and how they reach it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::Interrupt;
@@ -19,6 +20,8 @@ pub struct SessionShared {
     pub interrupt: Interrupt,
     pub counters: Counters,
     pub activity: Mutex<Activity>,
+    /// The number of the transaction that holds locks; 0: none.
+    pub transaction: Arc<AtomicU64>,
 }
 
 /// The running statement, for SHOW PROCESSLIST.

@@ -9,9 +9,13 @@ use shoal_types::{SqlType, Value, Warning};
 
 use crate::account::AccountKey;
 use crate::account::access::Access;
+use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::ConnectInfo;
 use crate::server::Server;
 use crate::user_locks::SessionLocks;
+
+/// What a user variable takes besides its name and its text.
+const VARIABLE_BYTES: usize = size_of::<(String, (Value, SqlType))>();
 
 /// User variables, identities and the results of the last statement.
 pub struct SessionState {
@@ -22,6 +26,8 @@ pub struct SessionState {
     pub access: Rc<Access>,
     pub database: Option<String>,
     pub user_variables: HashMap<String, (Value, SqlType)>,
+    user_variables_bytes: usize,
+    user_variables_held: Held,
     /// LAST_INSERT_ID(): the first value that the last INSERT generated.
     pub last_insert_id: u64,
     /// Set by LAST_INSERT_ID(expr) while the statement runs.
@@ -39,7 +45,12 @@ pub struct SessionState {
 
 impl SessionState {
     /// A fresh state for a client whose login matched `account` (user, host).
-    pub fn new(info: &ConnectInfo, account: AccountKey, server: &Arc<Server>) -> SessionState {
+    pub fn new(
+        info: &ConnectInfo,
+        account: AccountKey,
+        server: &Arc<Server>,
+        memory: &Rc<StatementMemory>,
+    ) -> SessionState {
         let seed = u64::from(info.connection_id).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         SessionState {
             connection_id: info.connection_id,
@@ -48,6 +59,8 @@ impl SessionState {
             access: Rc::new(Access::at_login(server, account)),
             database: info.database.clone(),
             user_variables: HashMap::new(),
+            user_variables_bytes: 0,
+            user_variables_held: Held::new(memory),
             last_insert_id: 0,
             assigned_insert_id: None,
             insert_id_assigned: false,
@@ -72,7 +85,14 @@ impl SessionValues for SessionState {
     }
 
     fn set_user_variable(&mut self, name: &str, value: Value, sql_type: SqlType) {
-        self.user_variables.insert(name.to_lowercase(), (value, sql_type));
+        let name = name.to_lowercase();
+        self.user_variables_bytes += value.heap_bytes();
+        let added = VARIABLE_BYTES + name.len();
+        match self.user_variables.insert(name, (value, sql_type)) {
+            Some((old, _)) => self.user_variables_bytes -= old.heap_bytes(),
+            None => self.user_variables_bytes += added,
+        }
+        self.user_variables_held.set_anyway(self.user_variables_bytes);
     }
 
     fn connection_id(&self) -> u32 {

@@ -36,14 +36,16 @@ impl Session {
         self.account_slot.as_ref().map_or(Ok(()), |slot| slot.count_statement(changes_something))
     }
 
-    /// Runs a statement and sends its result.
+    /// Runs a statement, or that of a prepared one, and sends its result.
     pub async fn run_statement<S: ResultSink>(
         &mut self,
         statement: &Statement,
+        prepared: Option<u32>,
         more: bool,
         sink: &mut S,
     ) -> Result<()> {
         self.shared.interrupt.start_statement(0);
+        self.note_audited(statement, prepared);
         self.check_password(Some(statement))?;
         if !matches!(statement, Statement::Execute(_)) {
             self.count_of_account(changes_something(statement))?;
@@ -66,7 +68,7 @@ impl Session {
                 self.count(Counter::ComLoad);
                 self.check_single_user()?;
                 self.check_writable()?;
-                let affected = crate::dml::load::run(self, load, sink).await?;
+                let affected = Box::pin(crate::dml::load::run(self, load, sink)).await?;
                 return self.finish(affected, more, sink);
             }
             _ => {}
@@ -147,7 +149,7 @@ impl Session {
                 self.commit().await?;
                 self.check_may_change()?;
                 self.clear_conditions();
-                crate::ddl::run(self, other).await?
+                Box::pin(crate::ddl::run(self, other)).await?
             }
         };
         self.finish(affected, more, sink)

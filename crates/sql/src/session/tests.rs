@@ -75,6 +75,7 @@ fn session(server: &Arc<Server>) -> Session {
         attributes: Vec::new(),
         tls: None,
         compression: None,
+        entrance: Default::default(),
     };
     Session::open(Arc::clone(server), info).unwrap()
 }

@@ -206,8 +206,9 @@ pub async fn flush(session: &mut Session, statement: &Statement) -> Result<()> {
                 return Err(Error::unsupported("FLUSH TABLES ... FOR EXPORT"));
             }
             FlushOption::Logs => {
-                session.server.query_logs.reopen(Log::Slow).await;
-                session.server.query_logs.reopen(Log::General).await;
+                for log in Log::ALL {
+                    session.server.query_logs.reopen(log).await;
+                }
             }
             FlushOption::SlowLogs => session.server.query_logs.reopen(Log::Slow).await,
             FlushOption::GeneralLogs => session.server.query_logs.reopen(Log::General).await,

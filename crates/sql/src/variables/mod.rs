@@ -42,6 +42,9 @@ pub struct SessionVariables {
     pub max_error_count: usize,
     pub wait_timeout_s: u64,
     pub sql_safe_updates: bool,
+    pub connection_memory_limit: u64,
+    pub connection_memory_chunk_size: u64,
+    pub global_connection_memory_tracking: bool,
     /// long_query_time.
     pub long_query_time_micros: u64,
     pub min_examined_row_limit: u64,
@@ -79,6 +82,9 @@ impl SessionVariables {
             max_error_count: 1024,
             wait_timeout_s: 28_800,
             sql_safe_updates: false,
+            connection_memory_limit: u64::MAX,
+            connection_memory_chunk_size: 8192,
+            global_connection_memory_tracking: false,
             long_query_time_micros: 10_000_000,
             min_examined_row_limit: 0,
             sql_log_off: false,
@@ -202,6 +208,10 @@ impl Globals {
     fn number(&self, name: &str) -> u64 {
         let text = registry::find(name).map(|definition| self.text(definition));
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    pub(crate) fn global_connection_memory_limit(&self) -> u64 {
+        self.number("global_connection_memory_limit")
     }
 
     pub(crate) fn max_connections(&self) -> u64 {

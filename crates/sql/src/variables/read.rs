@@ -43,6 +43,7 @@ impl Session {
             "datadir" => self.server.listening()?.1.clone(),
             "slow_query_log_file" => self.log_path(Log::Slow)?,
             "general_log_file" => self.log_path(Log::General)?,
+            "audit_log_file" => self.log_path(Log::Audit)?,
             "warning_count" => self.state.warning_count.to_string(),
             "error_count" => {
                 let is_error = |warning: &&shoal_types::Warning| warning.level == shoal_types::WarningLevel::Error;

@@ -198,6 +198,12 @@ macro_rules! variables {
 
 variables! {
     "activate_all_roles_on_login" Global Kind::Switch, "OFF";
+    "admin_address" ReadOnly Kind::Text, "";
+    "admin_port" ReadOnly Kind::Integer(0, 65_535), "33062";
+    "audit_log" Global Kind::Switch, "OFF";
+    "audit_log_file" Global Kind::Text, "";
+    "audit_log_rotate_on_size" Global Kind::Integer(0, U64), "0";
+    "audit_log_statements" Global Kind::Switch, "OFF";
     "auto_increment_increment" Both Kind::Integer(1, 65_535), "1";
     "auto_increment_offset" Both Kind::Integer(1, 65_535), "1";
     "autocommit" Both Kind::Switch, "ON";
@@ -226,6 +232,8 @@ variables! {
     "completion_type" Both Kind::Word(&["NO_CHAIN", "CHAIN", "RELEASE"]), "NO_CHAIN";
     "concurrent_insert" Global Kind::Word(&["NEVER", "AUTO", "ALWAYS"]), "AUTO";
     "connect_timeout" Global Kind::Integer(2, 31_536_000), "10";
+    "connection_memory_chunk_size" Both Kind::Integer(0, 512 << 20), "8192";
+    "connection_memory_limit" Both Kind::Integer(2 << 20, U64), "18446744073709551615";
     "data_memory" ReadOnly Kind::Integer(0, U64), "0";
     "datadir" ReadOnly Kind::Text, "";
     "default_collation_for_utf8mb4" Both Kind::Text, "utf8mb4_0900_ai_ci";
@@ -242,6 +250,8 @@ variables! {
     "foreign_key_checks" Both Kind::Switch, "ON";
     "general_log" Global Kind::Switch, "OFF";
     "general_log_file" Global Kind::Text, "";
+    "global_connection_memory_limit" Global Kind::Integer(16 << 20, U64), "18446744073709551615";
+    "global_connection_memory_tracking" Both Kind::Switch, "OFF";
     "group_concat_max_len" Both Kind::Integer(4, U64), "1024";
     "gtid_mode" ReadOnly Kind::Text, "OFF";
     "handlersocket_accept_balance" ReadOnly Kind::Integer(0, 10_000), "0";
@@ -261,12 +271,14 @@ variables! {
     "handlersocket_threads" ReadOnly Kind::Integer(1, 3000), "16";
     "handlersocket_threads_wr" ReadOnly Kind::Integer(1, 3000), "1";
     "handlersocket_timeout" ReadOnly Kind::Integer(1, 3600), "300";
+    "handlersocket_tls" ReadOnly Kind::Switch, "OFF";
     "handlersocket_verbose" Global Kind::Integer(0, 10_000), "10";
     "handlersocket_wrlock_timeout" ReadOnly Kind::Integer(0, 3600), "12";
     "have_compress" ReadOnly Kind::Text, "YES";
     "have_openssl" ReadOnly Kind::Text, "DISABLED";
     "have_ssl" ReadOnly Kind::Text, "DISABLED";
     "hostname" ReadOnly Kind::Text, "localhost";
+    "http_tls" ReadOnly Kind::Switch, "OFF";
     "identity" Session Kind::Integer(0, U64), "0";
     "init_connect" Global Kind::Text, "";
     "innodb_autoinc_lock_mode" ReadOnly Kind::Integer(0, 2), "2";
@@ -287,7 +299,7 @@ variables! {
     "lc_messages" Both Kind::Text, "en_US";
     "lc_time_names" Both Kind::Text, "en_US";
     "license" ReadOnly Kind::Text, "Apache-2.0";
-    "local_infile" Global Kind::Switch, "ON";
+    "local_infile" Global Kind::Switch, "OFF";
     "lock_wait_timeout" Both Kind::Integer(1, 31_536_000), "31536000";
     "log_bin" ReadOnly Kind::Switch, "OFF";
     "log_error" ReadOnly Kind::Text, "stderr";

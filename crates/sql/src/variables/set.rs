@@ -10,9 +10,15 @@ use shoal_types::{Charset, Collation, Error, ErrorCode, Result, TimeZone, Value}
 use super::SessionVariables;
 use super::registry::{self, Definition, Scope};
 use super::sql_mode::SqlModes;
+use crate::account::Privileges;
+use crate::execute::memory::Held;
 use crate::query_log;
 use crate::session::Session;
 use crate::session::tracking::SETTINGS_PREFIX;
+
+/// Limits of a connection's memory, which not everybody raises for himself.
+const MEMORY_VARIABLES: [&str; 3] =
+    ["connection_memory_limit", "connection_memory_chunk_size", "global_connection_memory_tracking"];
 
 /// Runs the assignments of a SET statement in order.
 pub async fn run(session: &mut Session, assignments: &[SetAssignment]) -> Result<()> {
@@ -20,6 +26,8 @@ pub async fn run(session: &mut Session, assignments: &[SetAssignment]) -> Result
         match assignment {
             SetAssignment::UserVariable { name, value } => {
                 for (value, sql_type) in session.evaluate(std::slice::from_ref(value)).await? {
+                    // It may be refused here; what expressions assign is counted and refuses what comes after it.
+                    Held::new(&session.memory).add(value.heap_bytes())?;
                     session.state.set_user_variable(name, value, sql_type);
                     session.tracker.note_change();
                 }
@@ -112,6 +120,9 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
     if global {
         crate::account::check_admin(session, "SYSTEM_VARIABLES_ADMIN")?;
         check_no_transaction(session, definition.name)?;
+        if definition.name.starts_with("audit_log") {
+            session.audit_change_of_log(definition.name, &text);
+        }
         if query_log::settings::concerns(definition.name) {
             return query_log_variable(session, definition, &text).await;
         }
@@ -123,6 +134,10 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
     }
     if definition.name == "sql_log_off" {
         crate::account::check_admin(session, "SYSTEM_VARIABLES_ADMIN")?;
+    }
+    if MEMORY_VARIABLES.contains(&definition.name) {
+        let needed = Privileges::SYSTEM_VARIABLES_ADMIN.with(Privileges::SESSION_VARIABLES_ADMIN);
+        crate::account::require_global(session, needed.with(Privileges::SUPER))?;
     }
     let committed = definition.name == "autocommit" && !session.variables.autocommit;
     assign_session(session, definition, &text)?;
@@ -191,7 +206,7 @@ fn assign_session(session: &mut Session, definition: &'static Definition, text: 
     }
     session.tracker.note_variable(definition.name);
     session.settings_changed();
-    Ok(())
+    if MEMORY_VARIABLES.contains(&definition.name) { session.limit_memory() } else { Ok(()) }
 }
 
 /// Who has written, or might, is not to refuse his own commit. Errors: 1192.
@@ -211,6 +226,11 @@ fn global_effect(session: &Session, name: &str, text: &str) -> Result<()> {
             _ => shoal_cluster::Durability::Disk,
         };
         session.server.node.set_durability(durability)?;
+    }
+    if name == "global_connection_memory_limit" {
+        let limit =
+            session.server.globals.read().unwrap_or_else(PoisonError::into_inner).global_connection_memory_limit();
+        session.server.connections_memory.set_limit_bytes(limit);
     }
     if name == "mandatory_roles" {
         session.server.mandatory_roles.set(crate::account::mandatory_list::parse(text).unwrap_or_default());
@@ -323,6 +343,9 @@ pub fn apply(variables: &mut SessionVariables, name: &str, text: &str) -> Result
         }
         "min_examined_row_limit" => variables.min_examined_row_limit = number(),
         "sql_log_off" => variables.sql_log_off = on,
+        "connection_memory_limit" => variables.connection_memory_limit = number(),
+        "connection_memory_chunk_size" => variables.connection_memory_chunk_size = number(),
+        "global_connection_memory_tracking" => variables.global_connection_memory_tracking = on,
         "auto_increment_increment" => variables.auto_increment_increment = number(),
         "auto_increment_offset" => variables.auto_increment_offset = number(),
         "div_precision_increment" => settings.div_precision_increment = number() as u8,

@@ -225,3 +225,26 @@ fn what_is_written_at_a_node_that_starts_during_a_definition_is_kept() {
     let kept = cluster.client(2).text("SELECT COUNT(*) FROM t WHERE c = 2").unwrap();
     assert_eq!(kept, [written.to_string()]);
 }
+
+/// Its definition waits for the table's users when the node dies. Nobody waits for it when they are done.
+#[test]
+fn a_table_that_a_dead_node_waited_for_is_free() {
+    let mut cluster = StartedCluster::start(&Layout { sql_nodes: 1, ..Layout::default() });
+    let (mut user, mut other) = (cluster.client(2), cluster.client(2));
+    run(&mut user, &["CREATE TABLE t (id INT PRIMARY KEY, c INT)", "BEGIN", "INSERT INTO t VALUES (1, 1)"]);
+    let mut definer = cluster.client(COORDINATOR);
+    let defining = std::thread::spawn(move || definer.execute("ALTER TABLE t ADD INDEX (c)"));
+    run(&mut other, &["SET innodb_lock_wait_timeout=1"]);
+    let mut id = 1;
+    wait_until("the definition to wait for the table", || {
+        id += 1;
+        matches!(other.execute(&format!("INSERT INTO t VALUES ({id}, 1)")), Err(Error::Server { errno: 1205, .. }))
+    });
+    cluster.kill_node(COORDINATOR);
+    defining.join().unwrap().unwrap_err();
+    let gone = format!("Node 2: Node {COORDINATOR} Disconnected");
+    wait_until("the node to be missed", || cluster.logs().contains(&gone));
+    run(&mut user, &["COMMIT"]);
+    run(&mut other, &["SET innodb_lock_wait_timeout=20", &format!("INSERT INTO t VALUES ({id}, 1)")]);
+    run(&mut user, &["ALTER TABLE t ADD COLUMN d INT"]);
+}

@@ -5,6 +5,7 @@ mod accounts;
 mod bench;
 mod client;
 mod commands;
+mod dashboard;
 mod definitions;
 mod disk;
 mod encryption;

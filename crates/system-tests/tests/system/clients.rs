@@ -168,6 +168,7 @@ fn dump(server: &TestServer, database: &str) -> Vec<u8> {
 #[test]
 fn load_data_local_reads_a_file_of_the_client() {
     let server = TestServer::start();
+    server.sql("SET GLOBAL local_infile=1");
     server.sql(
         "CREATE TABLE towns (id INT PRIMARY KEY, name VARCHAR(40), people INT, note VARCHAR(40)) \
          DEFAULT CHARSET=utf8mb4",

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use flate2::read::ZlibDecoder;
-use shoal_system_tests::{TestServer, skip, target_is_mariadb};
+use shoal_system_tests::{TestServer, skip, target_is_mariadb, wait_until};
 
 fn mariadb(server: &TestServer, options: &[&str], sql: &str) -> String {
     let mut command = Command::new("mariadb");
@@ -45,6 +45,7 @@ fn the_client_librarys_zlib_carries_large_packets_both_ways_also_within_tls() {
 #[test]
 fn loads_and_dumps_are_the_same_compressed() {
     let server = TestServer::start();
+    server.sql("SET GLOBAL local_infile=1");
     server.sql("CREATE TABLE t (id INT PRIMARY KEY, text VARCHAR(100))");
     let lines: String = (0..60_000).map(|id| format!("{id}\tline {} of many\n", id * 7919)).collect();
     let file = std::env::temp_dir().join(format!("shoal-compressed-{}.tsv", server.port()));
@@ -78,12 +79,21 @@ struct Raw {
     algorithm: u32,
     sequence: u8,
     plain: Vec<u8>,
+    /// Contents of packets that were sent compressed, and of those that were not.
+    compressed_bytes: usize,
+    uncompressed_bytes: usize,
 }
 
 impl Raw {
     /// Logged in as root. `Err`: the packet that says why not.
     fn log_in(server: &TestServer, algorithm: u32, level: u8) -> Result<Raw, Vec<u8>> {
+        Raw::log_in_through(server, &[], algorithm, level)
+    }
+
+    /// The same behind a header of the PROXY protocol.
+    fn log_in_through(server: &TestServer, header: &[u8], algorithm: u32, level: u8) -> Result<Raw, Vec<u8>> {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+        stream.write_all(header).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let greeting = plain_packet(&mut stream);
         let after_version = 1 + greeting[1..].iter().position(|byte| *byte == 0).unwrap() + 1;
@@ -101,7 +111,14 @@ impl Raw {
         let answer = plain_packet(&mut stream);
         assert_eq!(offered & algorithm, if answer[0] == 0 { algorithm } else { offered & algorithm });
         match answer[0] {
-            0 => Ok(Raw { stream, algorithm, sequence: 0, plain: Vec::new() }),
+            0 => Ok(Raw {
+                stream,
+                algorithm,
+                sequence: 0,
+                plain: Vec::new(),
+                compressed_bytes: 0,
+                uncompressed_bytes: 0,
+            }),
             _ => Err(answer),
         }
     }
@@ -150,6 +167,10 @@ impl Raw {
             let length = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], 0]) as usize;
             let mut contents = vec![0; length(0)];
             self.stream.read_exact(&mut contents).ok()?;
+            match length(4) {
+                0 => self.uncompressed_bytes += contents.len(),
+                size => self.compressed_bytes += size,
+            }
             match (length(4), self.algorithm) {
                 (0, _) => self.plain.extend_from_slice(&contents),
                 (size, ZSTD) => self.plain.extend(zstd::bulk::decompress(&contents, size).unwrap()),
@@ -210,6 +231,48 @@ fn zstd_and_zlib_carry_queries_and_results_of_every_size() {
             assert!(raw.value(&format!("SELECT '{text}'")) == text.as_bytes(), "{name} {size}");
         }
     }
+}
+
+#[test]
+fn what_gains_nothing_is_sent_as_it_is() {
+    if target_is_mariadb() {
+        return skip("MariaDB compresses whatever there is");
+    }
+    let server = TestServer::start_with(&["--set", "proxy_protocol_networks=localhost"]);
+    server.sql("CREATE USER root@'10.1.2.3'; GRANT ALL ON *.* TO root@'10.1.2.3'");
+    let from_afar =
+        [&b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c"[..], &[10, 1, 2, 3, 10, 0, 0, 1, 0x30, 0x39, 0x0c, 0xea]].concat();
+    let shrinks = "SELECT REPEAT('abcdefg', 10000)";
+    for algorithm in [ZSTD, COMPRESS] {
+        // On this machine nothing is faster than the bytes as they are.
+        let mut near = Raw::log_in(&server, algorithm, 3).unwrap();
+        assert_eq!(near.value(shrinks).len(), 70_000);
+        assert_eq!(near.compressed_bytes, 0);
+        let mut far = Raw::log_in_through(&server, &from_afar, algorithm, 3).unwrap();
+        assert_eq!(far.value(shrinks).len(), 70_000);
+        assert!(far.compressed_bytes > 60_000 && far.uncompressed_bytes < 10_000, "{}", far.uncompressed_bytes);
+        // Bytes that do not shrink are tried now and then.
+        let (tried, sent) = (far.compressed_bytes, far.uncompressed_bytes);
+        far.value("SELECT RANDOM_BYTES(1024)");
+        for _ in 0..300 {
+            far.value("SELECT CONCAT(RANDOM_BYTES(1024), RANDOM_BYTES(1024), RANDOM_BYTES(1024))");
+        }
+        assert!(far.compressed_bytes == tried && far.uncompressed_bytes > sent + 900_000);
+        assert_eq!(far.value(shrinks).len(), 70_000);
+    }
+    // A client that does not take what it is sent may be the near end of a tunnel.
+    let mut slow = Raw::log_in(&server, ZSTD, 3).unwrap();
+    slow.query("SELECT REPEAT('abcdefg', 2200000)");
+    let mut client = server.client();
+    let mut waiting = 0;
+    wait_until("the socket is full", || {
+        let running = client.query("SHOW PROCESSLIST").unwrap().text();
+        waiting = if running.iter().any(|row| row.contains("abcdefg")) { waiting + 1 } else { 0 };
+        waiting == 200
+    });
+    let packets: Vec<Vec<u8>> = (0..5).map(|_| slow.receive().unwrap()).collect();
+    assert_eq!(packets[3].len() - 4, 15_400_000);
+    assert!(slow.compressed_bytes >= 1_000_000, "{}", slow.compressed_bytes);
 }
 
 #[test]

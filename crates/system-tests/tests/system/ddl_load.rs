@@ -30,6 +30,7 @@ fn run(server: &TestServer, sql: &str) -> String {
 #[test]
 fn rows_of_odd_lengths_are_filled_and_cut_with_warnings() {
     let server = TestServer::start();
+    server.sql("SET GLOBAL local_infile=1");
     server.sql("CREATE TABLE t (id INT PRIMARY KEY, a INT DEFAULT 5, b VARCHAR(5) NOT NULL)");
     let files = Files::new();
     let file = files.write("odd.txt", "1\t2\tabc\n2\n3\t4\ttoo long\textra\nx\t\\N\t\\N\n");
@@ -46,6 +47,7 @@ fn rows_of_odd_lengths_are_filled_and_cut_with_warnings() {
 #[test]
 fn duplicates_are_ignored_or_replaced_as_asked() {
     let server = TestServer::start();
+    server.sql("SET GLOBAL local_infile=1");
     server.sql("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(9)); INSERT INTO t VALUES (1,'old'),(2,'old')");
     let files = Files::new();
     let file = files.write("rows.txt", "1,new\n3,new\n");
@@ -63,6 +65,7 @@ fn duplicates_are_ignored_or_replaced_as_asked() {
 #[test]
 fn what_was_loaded_in_a_transaction_is_rolled_back_with_it() {
     let server = TestServer::start();
+    server.sql("SET GLOBAL local_infile=1");
     server.sql("CREATE TABLE t (id INT PRIMARY KEY)");
     let files = Files::new();
     let file = files.write("rows.txt", "1\n2\n3\n");
@@ -77,6 +80,7 @@ fn what_was_loaded_in_a_transaction_is_rolled_back_with_it() {
 #[test]
 fn variables_and_set_make_columns_of_fields() {
     let server = TestServer::start();
+    server.sql("SET GLOBAL local_infile=1");
     server.sql("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(9), b INT, c DATE)");
     let files = Files::new();
     let file = files.write("rows.csv", "id;when;n\n;31.12.2024;10\n;01.02.2023;\"2;0\"\n");
@@ -92,6 +96,7 @@ fn variables_and_set_make_columns_of_fields() {
 #[test]
 fn a_large_file_arrives_whole_and_a_missing_one_is_an_error() {
     let server = TestServer::start();
+    server.sql("SET GLOBAL local_infile=1");
     server.sql("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(200), KEY (v))");
     let files = Files::new();
     let mut text = String::new();
@@ -113,6 +118,7 @@ fn a_large_file_arrives_whole_and_a_missing_one_is_an_error() {
 #[test]
 fn files_of_the_server_are_out_of_reach() {
     let server = TestServer::start();
+    server.sql("SET GLOBAL local_infile=1");
     server.sql("CREATE TABLE t (id INT PRIMARY KEY)");
     if !target_is_mariadb() {
         let error = server.sql_error("LOAD DATA INFILE '/etc/passwd' INTO TABLE t");

@@ -47,12 +47,15 @@ impl Server {
     }
 
     /// Asks the coordinators of transactions that have been here for a while whether they still run, and ends those that
-    /// do not. Worth a call every few seconds.
+    /// do not, or whose coordinators are not reached. Worth a call every few seconds.
     pub async fn end_orphans(&self) {
         let Some(remote) = self.node.remote() else { return };
         let partitions = self.led_partitions();
-        let orphans = self.resolver().orphans(self.served_partitions(), &remote.peers());
-        for transaction in self.ended_among(orphans).await {
+        let reached = remote.peers();
+        let (is_other, is_reached) = (|node| node != remote.node(), |node| reached.contains(&node));
+        let orphans = self.resolver().orphans(self.served_partitions(), is_other, is_reached);
+        orphans.lost.into_iter().for_each(|transaction| self.end_transaction(transaction, &partitions));
+        for transaction in self.ended_among(orphans.doubtful).await {
             self.end_transaction(transaction, &partitions);
         }
     }

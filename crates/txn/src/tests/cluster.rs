@@ -635,3 +635,27 @@ fn what_a_dead_request_left_behind_is_found_by_asking_its_coordinator() {
         cluster.assert_idle();
     });
 }
+
+/// A request of a node that was killed waited for a lock while what the node had here was rolled back, and took its lock after that. Whoever
+/// needed the row waited until the node was back.
+#[test]
+fn what_a_node_has_left_behind_that_is_not_reached_is_ended_without_asking_it() {
+    let cluster = Cluster::new();
+    run(async {
+        let (table, ids) = cluster.with_rows_at(1, 1).await;
+        let mut dead = cluster.begun(0);
+        set_k(&mut dead, &table, ids[0], Some(1)).await.unwrap();
+        cluster.network.cut(true);
+        for _ in 0..2 {
+            cluster.servers[1].end_orphans().await;
+        }
+        let mut next = cluster.begun(1);
+        next.set_lock_wait_timeout(Duration::from_millis(20));
+        set_k(&mut next, &table, ids[0], Some(2)).await.unwrap();
+        next.commit().await.unwrap();
+        cluster.network.cut(false);
+        assert_eq!(dead.commit().await.unwrap_err().errno(), 1297);
+        assert_eq!(newest_k(&cluster.nodes[0], &table, ids[0]).await, Some(Some(2)));
+        cluster.assert_idle();
+    });
+}

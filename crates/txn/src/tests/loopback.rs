@@ -144,6 +144,9 @@ impl Remote for Loopback {
     }
 
     fn peers(&self) -> Vec<NodeId> {
+        if self.network.is_cut.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
         [self.network.silent.lock().unwrap().clone(), self.peers.clone()].concat()
     }
 

@@ -39,6 +39,9 @@ impl ErrorCode {
 }
 
 error_codes! {
+    CantCreateFile 1 b"HY000",
+    ErrorWritingFile 3 b"HY000",
+    CantGetStat 13 b"HY000",
     HashChk 1000 b"HY000",
     Yes 1003 b"HY000",
     CantCreateTable 1005 b"HY000",
@@ -383,4 +386,6 @@ error_codes! {
     RoleGrantedToItself 4027 b"HY000",
     InvisibleAllColumns 4028 b"HY000",
     ClientInteractionTimeout 4031 b"HY000",
+    GlobalConnLimit 4081 b"HY000",
+    ConnLimit 4082 b"HY000",
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use shoal_sql::frontend::{
-    Account, ColumnFlags, ConnectInfo, Frontend, FrontendSession, KillSignal, Lockout, Prepared, ResultColumn,
-    ResultSink, Summary, TlsRequirement, Tracked,
+    Account, ColumnFlags, ConnectInfo, Entrance, Frontend, FrontendSession, KillSignal, Lockout, Prepared,
+    ResultColumn, ResultSink, Summary, TlsRequirement, Tracked,
 };
 use shoal_types::password::{CACHING_SHA2_PASSWORD, NATIVE_PASSWORD, hash_password};
 use shoal_types::row::RowLayout;
@@ -166,12 +166,12 @@ impl Frontend for Fake {
         self.next_id.fetch_add(1, Ordering::SeqCst)
     }
 
-    fn admit(&self) -> Result<()> {
+    fn admit(&self) -> Result<Entrance> {
         if self.open.fetch_add(1, Ordering::SeqCst) >= self.connections_max {
             self.open.fetch_sub(1, Ordering::SeqCst);
             return Err(Error::new(ErrorCode::ConCount, "Too many connections"));
         }
-        Ok(())
+        Ok(Entrance::Ordinary)
     }
 
     fn release(&self) {

@@ -43,7 +43,7 @@ impl Running {
         let port = tcp.local_addr().expect("bound").port();
         let socket = std::env::temp_dir().join(format!("shoal-mysql-{}-{port}.sock", std::process::id()));
         let unix = UnixListener::bind(&socket).expect("a free path");
-        let listeners = Listeners { tcp: vec![tcp], unix: vec![unix] };
+        let listeners = Listeners { tcp: vec![tcp], unix: vec![unix], ..Listeners::default() };
         let options = Options { workers: 2, on_worker_start, ..Options::default() };
         let server = start(Arc::clone(&fake), listeners, options).expect("threads");
         Running { fake, port, socket, server: Some(server) }
