@@ -158,6 +158,12 @@ impl Partition {
         Some(ReplicaReport { memory, start: self.first_index() - 1, end: LogEnd { term, index }, heard })
     }
 
+    /// With this agreement the replica, a witness, gives up its log, and so what it has promised: that must be noted durably first, for its
+    /// next life to know that it is amnesiac.
+    pub fn gives_up_log(&self, agreement: &Agreement) -> bool {
+        self.group.gives_up_log(agreement)
+    }
+
     /// An agreement that names this replica's life has been reached or heard of, for the first time unless the replica is
     /// amnesiac. With the newest log it is like any other from now on; with less it votes for such a log and stays amnesiac until
     /// it has caught up.

@@ -23,7 +23,8 @@ impl Agreements {
         self.known.get(&partition)
     }
 
-    /// The voters of a partition have agreed on where they go on. False: nothing is to be done. Otherwise the replica here is to be
+    /// The voters of a partition have agreed on where they go on. If the replica gives up its log with that, the directory says so
+    /// (`Promises::give_up_log`). False: nothing is to be done. Otherwise the replica here is to be
     /// settled.
     ///
     /// # Errors

@@ -10,8 +10,9 @@ pub struct Promises {
     pub initialised: bool,
     /// The last process here ended in good order, and everything was durable then.
     pub clean: bool,
-    /// Replicas may have acknowledged what is only in memory. Durable before the first such acknowledgement, and until all of
-    /// it is on the disk, or the replicas have caught up with what a crash took.
+    /// Replicas may have acknowledged what is only in memory, or in a log that they have given up. Durable before the first such
+    /// acknowledgement and before a log is given up, and until all of it is on the disk, or the replicas have caught up with what a
+    /// crash took or they gave up.
     pub from_memory: bool,
 }
 
@@ -35,6 +36,11 @@ impl Promises {
 
     /// Acknowledgements come from memory from now on. False: so they do already.
     pub fn acknowledge_from_memory(&mut self) -> bool {
+        !std::mem::replace(&mut self.from_memory, true)
+    }
+
+    /// A replica here gives up its log, and with it what it has promised from the disk as well. False: nothing has changed.
+    pub fn give_up_log(&mut self) -> bool {
         !std::mem::replace(&mut self.from_memory, true)
     }
 
@@ -63,6 +69,23 @@ impl Promises {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_after_one_that_gave_up_a_log_is_amnesiac() {
+        let known = Promises { initialised: true, ..Promises::NONE };
+        let mut promises = known;
+        assert!(!promises.begin_process(false));
+        assert!(promises.give_up_log() && !promises.give_up_log());
+        // Neither a crash nor a change of durability forgets it before the replicas have caught up.
+        assert!(!promises.acknowledge_from_disk(false));
+        let mut after_crash = promises;
+        assert!(after_crash.begin_process(false));
+        promises.end_process(false);
+        assert!(promises.begin_process(false));
+        promises.note_whole(false);
+        promises.end_process(true);
+        assert!(!promises.begin_process(false));
+    }
 
     #[test]
     fn amnesia_follows_from_how_the_process_that_crashed_acknowledged_not_from_the_present_one() {

@@ -234,6 +234,10 @@ impl Process {
             env.ctx.tell(|| format!("node {me} learns for partition {id}: {agreement:?}"));
         }
         let Some(replica) = self.replicas.get_mut(&id) else { return };
+        if replica.partition.gives_up_log(agreement) {
+            env.disk.promises.give_up_log();
+            self.noted_whole = false;
+        }
         let taken = self.agreements.take(id.0, &mut replica.partition, agreement);
         if matches!(taken, Ok(true)) {
             self.settle(env, id);

@@ -209,19 +209,25 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
+    use shoal_partition::{Agreement, LogEnd};
     use shoal_types::NodeId;
 
     use super::*;
     use crate::base::topology::{NodeEntry, Placement, Roles};
+    use crate::membership::gossip::stored_agreement;
 
-    fn options(directory: &Path, durability: Durability) -> NodeOptions {
+    const PARTITIONS: usize = 2;
+
+    /// Node 1 of a cluster that has its partitions placed like this.
+    fn options(directory: &Path, durability: Durability, placement: Placement) -> NodeOptions {
         let data = Roles { data: true, ..Roles::default() };
         let node = |id| NodeEntry { id: NodeId(id), roles: data, address: None };
+        let voters = placement.voters().len() as u32;
         let cluster = ClusterOptions {
             name: "reef".into(),
             me: NodeId(1),
-            nodes: vec![node(1), node(2)],
-            placements: vec![Placement { replicas: vec![NodeId(1), NodeId(2)], witness: None }; 2],
+            nodes: (1..=voters).map(node).collect(),
+            placements: vec![placement; PARTITIONS],
             config_hash: 0,
             heartbeat: Duration::from_millis(100),
             timing: shoal_partition::Timing::default(),
@@ -243,14 +249,26 @@ mod tests {
         node.partition(0).is_amnesiac()
     }
 
+    /// Nobody knows more than this node; what the directory says of that.
+    fn catch_up(node: &Node) -> bool {
+        for partition in 0..PARTITIONS as u32 {
+            let agreement = Agreement { incarnations: Vec::new(), newest: LogEnd::default(), worthless: None };
+            node.partition(partition).forget_amnesia(&agreement).unwrap();
+        }
+        node.note_whole().unwrap()
+    }
+
     /// It was judged by the durability of the life that begins: after `SET GLOBAL commit_durability='replicated'` and a crash, a replica
     /// whose configuration says `disk` voted without what it had acknowledged from memory.
     #[test]
     fn a_replica_is_amnesiac_if_the_life_that_crashed_acknowledged_from_memory_at_any_time() {
         let directory = tempfile::tempdir().unwrap();
-        let open = |durability| Node::open(options(directory.path(), durability)).unwrap();
+        let placement = Placement { replicas: vec![NodeId(1), NodeId(2)], witness: None };
+        let open =
+            |durability| Node::open(options(directory.path(), durability, placement.clone())).unwrap();
         let node = open(Durability::Disk);
-        node.note_whole().unwrap();
+        assert!(!node.note_whole().unwrap(), "not before it is");
+        assert!(catch_up(&node));
         drop(node);
         // The directory has taken part; nothing was promised from memory.
         let node = open(Durability::Disk);
@@ -267,7 +285,7 @@ mod tests {
         let node = open(Durability::Disk);
         assert!(is_amnesiac(&node));
         // It has caught up, and all that it acknowledges is on the disk.
-        node.note_whole().unwrap();
+        assert!(catch_up(&node));
         drop(node);
         let node = open(Durability::Disk);
         assert!(!is_amnesiac(&node));
@@ -276,5 +294,31 @@ mod tests {
         node.set_durability(Durability::Disk).unwrap();
         drop(node);
         assert!(!is_amnesiac(&open(Durability::Disk)));
+    }
+
+    /// It was so in that life alone: after a crash it voted as if it still had what it had acknowledged from its disk.
+    #[test]
+    fn a_witness_that_has_given_up_its_log_is_amnesiac_in_its_next_life_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let placement = Placement { replicas: vec![NodeId(2), NodeId(3)], witness: Some(NodeId(1)) };
+        let open = || Node::open(options(directory.path(), Durability::Disk, placement.clone())).unwrap();
+        let node = open();
+        assert!(catch_up(&node));
+        drop(node);
+        let node = open();
+        assert!(!is_amnesiac(&node));
+        let cluster = node.cluster().unwrap();
+        let end = node.partition(0).report(false, Vec::new()).unwrap().end;
+        let newest = LogEnd { index: end.index + 1, ..end };
+        let agreement = Agreement { incarnations: vec![cluster.me()], newest, worthless: Some(end) };
+        node.receive_agreements(cluster, &[stored_agreement(0, &agreement)]);
+        assert!(is_amnesiac(&node));
+        assert!(!node.note_whole().unwrap());
+        drop(node);
+        let node = open();
+        assert!(is_amnesiac(&node));
+        assert!(catch_up(&node));
+        drop(node);
+        assert!(!is_amnesiac(&open()));
     }
 }

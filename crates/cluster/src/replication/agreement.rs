@@ -56,16 +56,29 @@ impl Replication {
             return;
         }
         self.initialised.store(true, Ordering::Release);
-        self.noted_whole.store(true, Ordering::Release);
-        if let Err(error) = self.note_whole() {
-            self.stop(error.message());
+        match self.note_whole() {
+            Ok(noted) => self.noted_whole.store(noted, Ordering::Release),
+            Err(error) => self.stop(error.message()),
         }
     }
 
     /// The voters of a partition have agreed on where they go on.
     fn take_agreement(&self, partition: u32, agreement: &Agreement) {
+        let gives_up_log = self.partition(partition).gives_up_log(agreement);
+        let identity = match gives_up_log.then(|| self.begin_to_give_up_log()).transpose() {
+            Ok(identity) => identity,
+            Err(error) => return self.stop(error.message()),
+        };
         let mut guard = self.partition(partition);
+        if !gives_up_log && guard.gives_up_log(agreement) {
+            // Its log has become that one since: the next telling finds it so.
+            return;
+        }
         let taken = lock(&self.agreements).take(partition, &mut guard, agreement);
+        if gives_up_log {
+            self.noted_whole.store(false, Ordering::Release);
+        }
+        drop(identity);
         match taken {
             Ok(true) => self.settle_and_release(partition, guard),
             Ok(false) => {}

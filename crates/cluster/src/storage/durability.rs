@@ -1,11 +1,14 @@
 //! When commits are acknowledged, and what the data directory says of that.
 
+use std::sync::MutexGuard;
+
 use shoal_types::Result;
 
 use crate::base::errors::log_error;
 use crate::base::options::Durability;
 use crate::base::wait::lock;
 use crate::storage::Storage;
+use crate::storage::identity::Identity;
 
 impl Storage {
     /// When commits are acknowledged from now on. The directory says durably that acknowledgements come from memory before the
@@ -41,18 +44,39 @@ impl Storage {
 
     /// No replica here lacks what an earlier process has promised.
     fn is_whole(&self) -> bool {
-        self.hosted().all(|partition| !self.partition(partition).is_amnesiac())
+        self.hosted().all(|partition| {
+            let guard = self.partition(partition);
+            guard.is_single() || !guard.is_amnesiac()
+        })
     }
 
-    /// The replicas have caught up with whatever an earlier process has promised.
-    pub(crate) fn note_whole(&self) -> Result<()> {
-        let mut identity = lock(&self.identity);
-        let Some(identity) = &mut *identity else { return Ok(()) };
-        // Under this lock the log is not between two modes: in `disk` all that was acknowledged is on the disk.
-        match identity.promises.note_whole(self.log.durability() == Durability::Replicated) {
-            true => identity.write(),
-            false => Ok(()),
+    /// A replica here is to give up its log: the directory says durably that promises are lost. While the guard is held nobody notes that all
+    /// replicas are whole.
+    ///
+    /// # Errors
+    /// The directory cannot be written; the log must not be given up.
+    pub(crate) fn begin_to_give_up_log(&self) -> Result<MutexGuard<'_, Option<Identity>>> {
+        let mut guard = lock(&self.identity);
+        if let Some(identity) = guard.as_mut()
+            && identity.promises.give_up_log()
+        {
+            identity.write()?;
         }
+        Ok(guard)
+    }
+
+    /// The replicas have caught up with whatever an earlier process has promised, or one has given up its log: false.
+    pub(crate) fn note_whole(&self) -> Result<bool> {
+        let mut identity = lock(&self.identity);
+        if !self.is_whole() {
+            return Ok(false);
+        }
+        let Some(identity) = &mut *identity else { return Ok(true) };
+        // Under this lock the log is not between two modes: in `disk` all that was acknowledged is on the disk.
+        if identity.promises.note_whole(self.log.durability() == Durability::Replicated) {
+            identity.write()?;
+        }
+        Ok(true)
     }
 
     /// The directory's process ends in good order.

@@ -26,16 +26,21 @@ impl Group {
         self.amnesia.is_some()
     }
 
+    /// Nobody has the rows that this log goes on from.
+    pub(crate) fn gives_up_log(&self, agreement: &Agreement) -> bool {
+        self.is_witness() && !self.is_leader() && agreement.worthless == Some(self.end())
+    }
+
     /// Nobody has more than what was agreed on. True if the log has begun anew.
     pub(crate) fn forget_amnesia(&mut self, agreement: &Agreement, outputs: &mut Outputs) -> Result<bool> {
         self.worthless = agreement.worthless.or(self.worthless);
-        let is_worthless = self.is_witness() && !self.is_leader() && agreement.worthless == Some(self.end());
+        let is_worthless = self.gives_up_log(agreement);
         if self.leader().is_some() && !is_worthless {
             // Somebody goes on already, and brings this replica up to date.
             return Ok(false);
         }
         if is_worthless {
-            // Nobody has the rows that its log goes on from. What it gives up it lacks from now on, as if it had lost it.
+            // What it gives up it lacks from now on, as if it had lost it.
             self.begin_anew(outputs)?;
             self.amnesia.get_or_insert_default();
         }

@@ -1,7 +1,7 @@
 //! What comes in: time, the other replicas' messages, questions.
 
 use raft::eraftpb::{Entry, Message, MessageType};
-use raft::{INVALID_ID, StateRole};
+use raft::{INVALID_ID, Raft, StateRole};
 use shoal_planted::{Bug, is_planted};
 use shoal_types::{Error, PartitionId, Result};
 
@@ -10,6 +10,7 @@ use super::{Group, raft_error};
 use crate::entry;
 use crate::lease::{asks_for_vote, stamp_of, take_stamp};
 use crate::outputs::{Outputs, ReadState};
+use crate::tail::Tail;
 use crate::time::Millis;
 
 /// A message's term may be so far ahead of this replica's: what elections in a century come to.
@@ -145,7 +146,8 @@ impl Group {
             }
             MessageType::MsgTimeoutNow => Ok(may_campaign && !is_witness),
             // Rows do not come this way.
-            MessageType::MsgSnapshot => Ok(is_witness),
+            MessageType::MsgSnapshot => Ok(is_witness && !is_before_commits(raft, message)),
+            MessageType::MsgAppend => Ok(!is_witness || !is_before_commits(raft, message)),
             MessageType::MsgHeartbeat if message.term >= raft.term => {
                 let (last, committed) = (raft.raft_log.last_index(), raft.raft_log.committed);
                 if amnesiac {
@@ -208,4 +210,26 @@ fn lost_entries(partition: PartitionId, known: u64, last: u64) -> Error {
          log ends at {last}; was the data directory exchanged or restored? Start this node with an empty data \
          directory, so that it fetches everything from the other nodes"
     ))
+}
+
+/// Whether a leader's message lies before what a witness holds for committed, and nothing in it shows that the leader's log is the one that
+/// the witness's goes on from. Raft answers such a message with all that is committed here. That is true of one history, and no word
+/// for a leader that goes on from older rows, because those that this log goes on from are lost (`agreement`).
+fn is_before_commits(raft: &Raft<Tail>, message: &Message) -> bool {
+    let log = &raft.raft_log;
+    let start = log.first_index() - 1;
+    if message.msg_type == MessageType::MsgSnapshot {
+        let metadata = message.get_snapshot().get_metadata();
+        return metadata.index < log.committed
+            && (metadata.index < start || !log.match_term(metadata.index, metadata.term));
+    }
+    if message.index >= log.committed {
+        return false;
+    }
+    // The first place that both know: if it is the same there, so is all before.
+    let term = match start.checked_sub(message.index) {
+        None | Some(0) => Some(message.log_term),
+        Some(ahead) => message.entries.get(ahead as usize - 1).map(|entry| entry.term),
+    };
+    term.is_none_or(|term| !log.match_term(start.max(message.index), term))
 }

@@ -411,3 +411,50 @@ fn a_witness_log_that_was_cut_and_not_logged_again_is_refused() {
     let error = partition.start().unwrap_err();
     assert!(error.message().contains("does not say where it begins"), "{error}");
 }
+
+/// The data replicas have lost the rows that the witness's log goes on from, and lead on from older ones. Raft would have the witness
+/// acknowledge entries of theirs that it never saw, because its own log had come further.
+#[test]
+fn a_witness_acknowledges_no_entries_of_a_log_that_its_own_does_not_go_on_from() {
+    let mut network = network(2000);
+    let (mut rows, _) = Rows::over(&mut network);
+    network.advance(HEARTBEAT_MS * 5);
+    fill(&mut network, &mut rows, 1, 0..40);
+    network.sync_all();
+    [1, 2].into_iter().for_each(|replica| network.site(replica).replicated = true);
+    fill(&mut network, &mut rows, 1, 40..80);
+    network.isolate(2);
+    fill(&mut network, &mut rows, 1, 80..85);
+    [1, 2].into_iter().for_each(|replica| network.crash(replica));
+    network.heal();
+    network.isolate(WITNESS);
+    [1, 2].into_iter().for_each(|replica| network.restart(replica));
+    let end = |network: &mut Network, replica| network.at(replica).report(false, Vec::new()).unwrap().end;
+    let newest = end(&mut network, 1).max(end(&mut network, 2));
+    let start = network.at(WITNESS).first_index();
+    assert!(newest.index < start && !network.at(WITNESS).is_amnesiac());
+    while network.at(WITNESS).leader().is_some() {
+        network.advance(HEARTBEAT_MS);
+    }
+    let incarnations = vec![(1, 1), (2, 1), (WITNESS, 0)];
+    let agreement = Agreement { incarnations, newest, worthless: Some(end_of_witness(&mut network)) };
+    [1, 2].into_iter().for_each(|replica| network.at(replica).forget_amnesia(&agreement).unwrap());
+    let leader = network.elect();
+    // Entries that nobody else has, beyond where the witness's log begins.
+    network.isolate(3 - leader);
+    let first = all_rows(network.at(leader)).len() as i32;
+    for id in first..first + 60 {
+        rows.insert(network.at(leader), 5000 + id as u64, &row(id, id));
+        network.settle();
+    }
+    assert!(network.at(leader).last_index().0 > network.at(WITNESS).last_index().0);
+    network.cut.retain(|&(from, to)| ![from, to].contains(&WITNESS) || ![from, to].contains(&leader));
+    network.site(leader).committed.clear();
+    network.advance(HEARTBEAT_MS * 3);
+    let matched = |network: &mut Network| network.at(leader).replica_progress()[WITNESS as usize - 1].matched;
+    assert_eq!((network.site(leader).committed.len(), matched(&mut network)), (0, 0));
+    // It is worth something as soon as it has given up its log and caught up.
+    network.at(WITNESS).forget_amnesia(&agreement).unwrap();
+    network.advance(HEARTBEAT_MS * 8);
+    assert_eq!((network.site(leader).committed.len(), network.at(WITNESS).is_amnesiac()), (60, false));
+}
