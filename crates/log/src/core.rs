@@ -61,6 +61,7 @@ pub(crate) struct Core {
 
     log_id: u64,
     poison: OnceLock<Arc<PoisonReason>>,
+    told_fatal: AtomicBool,
     /// Released when the last user of the log is gone.
     _lock: Box<dyn LockGuard>,
 }
@@ -102,6 +103,7 @@ impl Core {
             segment_need: AtomicU8::new(0),
             user_limit: AtomicU64::new(0),
             poison: OnceLock::new(),
+            told_fatal: AtomicBool::new(false),
             options: parts.options,
             data_directory: parts.data_directory,
             directory: parts.directory,
@@ -214,10 +216,16 @@ impl Core {
         self.poison.get().is_some()
     }
 
+    /// Nothing counts as durable from now on. Whoever fails while it holds the segment says so before it lets go of it: the next
+    /// flush would take the place of the one that failed, and count it in. What is left to do is [`Core::poison`]'s.
+    pub fn note_failure(&self, cause: &LogError) {
+        let reason = Arc::new(PoisonReason { message: cause.to_string(), disk_full: cause.is_disk_full() });
+        let _ = self.poison.set(reason);
+    }
+
     /// Ends the log. Called with no lock held. Returns what every later call will get.
     pub fn poison(&self, cause: &LogError) -> LogError {
-        let reason = Arc::new(PoisonReason { message: cause.to_string(), disk_full: cause.is_disk_full() });
-        let first = self.poison.set(reason).is_ok();
+        self.note_failure(cause);
         let error = self.check_poison().err().unwrap_or(LogError::Closed);
         {
             let mut pending = lock(&self.pending);
@@ -229,7 +237,7 @@ impl Core {
         self.segment_prepared.notify_all();
         drop(lock(&self.durable_signal));
         self.durable_changed.notify_all();
-        if first {
+        if !self.told_fatal.swap(true, Ordering::SeqCst) {
             (self.hooks.on_fatal)(&error);
         }
         error

@@ -1,6 +1,6 @@
 //! A scheduler for the simulator: threads of which only one runs at a time, in an order and at a time that a seed decides.
 //!
-//! A thread gives way at every lock, wait and sleep, and wherever the simulated disk calls [`pause`]. Which of those that are
+//! A thread gives way at locks, when it takes them and when it lets go of them, at every wait and sleep, and wherever the simulated disk calls [`pause`]. Which of those that are
 //! ready goes on next is drawn at random; when none is ready, the time moves on to the next that will be. When none will
 //! ever be, that is a deadlock, and the run fails.
 //!
@@ -10,7 +10,7 @@
 //! What is not simulated: atomics are as strong as they can be, since threads change over only where they give way.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::panic::Location;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 const TURNS_MAX: u64 = 1_000_000;
 /// A thread that takes a lock gives way once in so many times.
 const GIVES_WAY_ONE_IN: u64 = 4;
+/// One that lets go of a lock gets no time for a while once in so many times: others do much with the lock until it goes on.
+const SLEEPS_ONE_IN: u64 = 32;
+const SLEEP_US_MAX: u64 = 4_000;
 
 const STUCK: &str = "all threads wait for each other, or go on for ever";
 
@@ -77,6 +80,7 @@ struct Schedule {
 
 thread_local! {
     static OWN: RefCell<Option<(Arc<Schedule>, usize)>> = const { RefCell::new(None) };
+    static KEEPS_TURN: Cell<bool> = const { Cell::new(false) };
 }
 
 fn own() -> Option<(Arc<Schedule>, usize)> {
@@ -294,6 +298,14 @@ pub fn pause(us: u64) {
     }
 }
 
+/// Nobody else has a turn between the last lock that `body` lets go of and what the caller does then.
+pub fn keep_turn<T>(body: impl FnOnce() -> T) -> T {
+    let before = KEEPS_TURN.replace(true);
+    let result = body();
+    KEEPS_TURN.set(before);
+    result
+}
+
 /// The time since the run began, in microseconds.
 pub fn now_us() -> u64 {
     own().map_or(0, |(schedule, _)| held(&schedule.run).now_us)
@@ -444,13 +456,24 @@ impl<T> std::ops::DerefMut for MutexGuard<'_, T> {
     }
 }
 
+impl<T> MutexGuard<'_, T> {
+    /// Unlocks, and lets those who wait for that be ready. Returns the run and this thread's number in it.
+    fn release(&mut self) -> Option<(Arc<Schedule>, usize)> {
+        drop(self.guard.take()?);
+        let (schedule, me) = own()?;
+        held(&schedule.run).wake(self.mutex.address(), true);
+        Some((schedule, me))
+    }
+}
+
 impl<T> Drop for MutexGuard<'_, T> {
+    #[track_caller]
     fn drop(&mut self) {
-        if self.guard.take().is_some()
-            && let Some((schedule, _)) = own()
-        {
-            held(&schedule.run).wake(self.mutex.address(), true);
+        let Some((schedule, me)) = self.release() else { return };
+        if thread::panicking() || KEEPS_TURN.get() || held(&schedule.run).below(SLEEPS_ONE_IN) > 0 {
+            return;
         }
+        schedule.give_way(me, |run| State::ReadyAt(run.now_us + run.below(SLEEP_US_MAX)));
     }
 }
 
@@ -472,11 +495,12 @@ impl Condvar {
     fn wait_simulated<'a, T>(
         &self,
         (schedule, me): (Arc<Schedule>, usize),
-        guard: MutexGuard<'a, T>,
+        mut guard: MutexGuard<'a, T>,
         limit: Option<Duration>,
     ) -> MutexGuard<'a, T> {
         let mutex = guard.mutex;
-        drop(guard);
+        // Nothing happens between this and the wait.
+        guard.release();
         schedule.wait_for(me, self.address(), limit);
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -169,7 +169,7 @@ impl Core {
         }
         segment = self.wait_until_alone(segment)?;
         lock(&self.pending).take(&mut frames);
-        self.write_alone(segment, frames, sync)
+        self.write_alone(&mut segment, frames, sync).inspect_err(|error| self.note_failure(error))
     }
 
     fn write_beside_others(
@@ -236,13 +236,13 @@ impl Core {
 
     fn write_alone(
         &self,
-        mut segment: MutexGuard<'_, ActiveSegment>,
+        segment: &mut ActiveSegment,
         mut frames: Frames,
         sync: bool,
     ) -> Result<Flushed, LogError> {
         let took = !frames.is_empty();
         for frame in &mut frames {
-            self.write_frame(&mut segment, frame)?;
+            self.write_frame(segment, frame)?;
         }
         if sync {
             segment.sync()?;
@@ -254,7 +254,7 @@ impl Core {
         if sync {
             self.publish_durable(end);
         }
-        self.keep_memory(&mut segment, frames);
+        self.keep_memory(segment, frames);
         Ok(Flushed { end: took.then_some(end), durable: sync.then_some(end) })
     }
 

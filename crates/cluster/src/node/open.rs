@@ -264,8 +264,7 @@ mod tests {
     fn a_replica_is_amnesiac_if_the_life_that_crashed_acknowledged_from_memory_at_any_time() {
         let directory = tempfile::tempdir().unwrap();
         let placement = Placement { replicas: vec![NodeId(1), NodeId(2)], witness: None };
-        let open =
-            |durability| Node::open(options(directory.path(), durability, placement.clone())).unwrap();
+        let open = |durability| Node::open(options(directory.path(), durability, placement.clone())).unwrap();
         let node = open(Durability::Disk);
         assert!(!node.note_whole().unwrap(), "not before it is");
         assert!(catch_up(&node));

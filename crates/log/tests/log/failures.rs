@@ -194,3 +194,36 @@ fn a_closed_log_refuses_batches_and_has_kept_all_it_took() {
     let crashed = point.crash(&point.uniform_image(false));
     assert_eq!(reopen(&crashed).expect("opens").batches, numbers(0..20));
 }
+
+/// A flush that failed let go of the segment before it said so: the next one took its place in the file, and what the first had
+/// taken was reported durable with it. Found on a disk that had room for the smaller one alone.
+#[test]
+#[cfg(feature = "simulated")]
+fn no_flush_takes_the_place_of_one_that_failed() {
+    use shoal_log::schedule::{Outcome, join, pause, simulate, spawn};
+
+    let outcome_of = |seed| {
+        simulate(seed, || {
+            let disk = MemoryFileSystem::new();
+            let log = Arc::new(recover(options(&disk), LogHooks::none()).expect("opens").log);
+            let before = log.durable_lsn();
+            append(&log, 0);
+            disk.fail(Operation::Write, 0, Fault::InputOutput);
+            disk.before_each(|_| {
+                pause(100);
+                None
+            });
+            let first = Arc::clone(&log);
+            let first = spawn("first", move || drop(first.write_unsynced())).expect("there are threads");
+            pause(50);
+            append(&log, 1);
+            let _ = log.try_flush_inline();
+            join(first);
+            assert_eq!(log.durable_lsn(), before);
+        })
+    };
+    for seed in 0..1000 {
+        let outcome = outcome_of(seed);
+        assert!(matches!(outcome, Outcome::Finished(())), "seed {seed}: {outcome:?}");
+    }
+}

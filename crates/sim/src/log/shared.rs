@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use shoal_log::schedule::keep_turn;
 use shoal_log::{AppendClass, Log, LogError, Lsn};
 
 use super::known::Known;
@@ -35,10 +36,11 @@ impl Shared {
     /// Appends the next batch to the log.
     pub fn append(&self, log: &Log, class: AppendClass, (wakes, is_small): (bool, bool)) -> Result<Lsn, LogError> {
         let (id, batch) = held(&self.known).next_batch(is_small);
-        let end = match wakes {
-            true => log.append(&batch, class)?,
-            false => log.append_unflushed(&batch, class)?,
-        };
+        // In the order of the log.
+        let end = keep_turn(|| match wakes {
+            true => log.append(&batch, class),
+            false => log.append_unflushed(&batch, class),
+        })?;
         held(&self.known).took(id, end);
         Ok(end)
     }
