@@ -4,8 +4,13 @@
 //! namespace of whoever receives: what it drops is lost without a word, as on a broken line, and what it rejects is answered with a
 //! reset, as by a firewall or by a host whose process is gone.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What delays packets where the kernel has nothing that does.
+const LATE: &str = include_str!("late.py");
 
 /// What becomes of packets on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub struct Network {
     name: String,
     subnet: String,
     count: u32,
+    /// Processes that delay what nodes send, and the nodes.
+    late: Mutex<Vec<(u32, Child)>>,
 }
 
 fn run(line: &str) -> Result<(), String> {
@@ -47,7 +54,7 @@ impl Network {
         let name = format!("s{:x}n{number}", process & 0xf_ffff);
         // Of the private range, and not where another test's network is.
         let subnet = format!("10.{}.{}", 100 + process % 100, (process / 100 + number) % 250);
-        let network = Network { name, subnet, count };
+        let network = Network { name, subnet, count, late: Mutex::default() };
         network.make()?;
         Ok(network)
     }
@@ -121,14 +128,44 @@ impl Network {
         self.inside(node, &format!("tc qdisc replace dev eth0 root tbf rate {kilobits}kbit burst 16kb latency 1s"))
     }
 
-    /// What a node sends arrives late from now on, by a time that varies, so that some is overtaken.
+    /// One of ten packets that a node sends arrives late from now on, by a time that varies: it is overtaken. By the kernel's `netem`, or
+    /// by a program if it has none.
     ///
     /// # Errors
-    /// This system cannot do that: its kernel has no `netem`.
+    /// This system cannot do that.
     pub fn delay(&self, node: u32, milliseconds: u32) -> Result<(), String> {
         let line =
             format!("tc qdisc replace dev eth0 root netem delay {milliseconds}ms {milliseconds}ms reorder 90%");
-        self.inside(node, &line)
+        self.inside(node, &line).or_else(|_| self.delay_by_program(node, milliseconds))
+    }
+
+    fn delay_by_program(&self, node: u32, milliseconds: u32) -> Result<(), String> {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(node), "python3", "-c", LATE]);
+        command.args([format!("{}.0/24", self.subnet), self.address(node), milliseconds.to_string()]);
+        let pipes = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut program = pipes.spawn().map_err(|error| format!("python3: {error}"))?;
+        let mut line = String::new();
+        let output = program.stdout.take().map(BufReader::new);
+        let read = output.map_or(Ok(0), |mut output| output.read_line(&mut line));
+        if read.is_ok() && line.trim() == "ready" {
+            self.late.lock().unwrap_or_else(PoisonError::into_inner).push((node, program));
+            return Ok(());
+        }
+        let _ = program.kill();
+        let mut errors = String::new();
+        let _ = program.stderr.take().map(|mut output| output.read_to_string(&mut errors));
+        let _ = program.wait();
+        Err(format!("no netem, and no TUN device: {}", errors.lines().last().unwrap_or_default()))
+    }
+
+    /// Nothing is late any more; what was on its way is lost.
+    fn end_delays(&self) {
+        for (node, mut program) in self.late.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _ = self.inside(node, "ip rule del pref 10");
+            let _ = program.kill();
+            let _ = program.wait();
+        }
     }
 
     fn must(&self, node: u32, line: &str) {
@@ -137,6 +174,7 @@ impl Network {
 
     /// All paths are as they were.
     pub fn heal(&self) {
+        self.end_delays();
         for node in 1..=self.count {
             self.must(node, "nft flush chain ip paths broken");
             // There may be nothing to remove.
@@ -147,6 +185,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
+        self.end_delays();
         for node in 1..=self.count {
             let _ = run(&format!("ip netns del {}", self.namespace(node)));
         }
@@ -185,6 +224,44 @@ mod tests {
         assert!(reaches(1, 2) && reaches(2, 1));
         network.spoil(2, 1, Verdict::Lose(99));
         assert!((0..8).any(|_| !reaches(2, 1)));
+        network.heal();
+    }
+
+    #[test]
+    fn what_is_delayed_is_overtaken_and_arrives() {
+        let network = match Network::new(2) {
+            Ok(network) => network,
+            Err(error) => return skip(&error),
+        };
+        if let Err(error) = network.delay(1, 20) {
+            return skip(&error);
+        }
+        let python = |node: u32, program: String| {
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", &network.namespace(node), "python3", "-c", &program]);
+            command.stdout(Stdio::piped()).spawn().unwrap()
+        };
+        let receiver = format!(
+            "import socket;s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM);s.settimeout(20);s.bind(('{}',999));\
+             print('ready',flush=True);print(*[int(s.recv(9)) for _ in range(300)])",
+            network.address(2)
+        );
+        let mut receiver = python(2, receiver);
+        let mut output = BufReader::new(receiver.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let sender = format!(
+            "import socket,time;s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
+             for n in range(300): s.sendto(b'%d'%n,('{}',999));time.sleep(0.0005)",
+            network.address(2)
+        );
+        assert!(python(1, sender).wait().unwrap().success());
+        line.clear();
+        output.read_line(&mut line).unwrap();
+        receiver.wait().unwrap();
+        let numbers: Vec<u32> = line.split_ascii_whitespace().map(|number| number.parse().unwrap()).collect();
+        assert_eq!(numbers.len(), 300, "all arrive");
+        assert!(!numbers.is_sorted(), "some are overtaken");
         network.heal();
     }
 }
