@@ -1,12 +1,17 @@
 //! The normalised text of a statement, for people: statistics, slow logs.
 //!
-//! Keywords in upper case, names in backticks, literals as `?`, lists of literals as `...`, repeated rows once. Statements that do the
-//! same with other values have the same text. It says nothing about plans; that is the digest's business.
+//! As MySQL's DIGEST_TEXT: keywords in upper case, names in backticks, literals as `?`, lists of literals as `...`, rows of them as `(...)`,
+//! repeated rows once, one space between words. Statements that do the same with other values have the same text. It says nothing about
+//! plans; that is the digest's business. Only reserved words and the first one of a statement count as keywords: others are told from
+//! names by the grammar alone, which is not asked here.
 
 use crate::ParserMode;
 use crate::lexer::{Lexer, TokenKind, name_text};
 use crate::reserved::is_reserved;
 
+/// One row of a single literal, and of several.
+const ROW_OF_ONE: &str = "(?)";
+const ROW: &str = "(...)";
 /// Rows of an INSERT behind the first.
 const MORE_ROWS: &str = "/* , ... */";
 
@@ -26,7 +31,7 @@ pub fn normalised_text(sql: &[u8], start: usize, mode: ParserMode) -> String {
                 break;
             }
             TokenKind::Hint => {}
-            TokenKind::Word if is_reserved(bytes) => words.push(text.to_ascii_uppercase()),
+            TokenKind::Word if words.is_empty() || is_reserved(bytes) => words.push(text.to_ascii_uppercase()),
             TokenKind::Word | TokenKind::QuotedWord => {
                 let name = name_text(sql, &token).unwrap_or_else(|| text.into_owned());
                 words.push(crate::quote::quote_identifier(&name));
@@ -48,8 +53,14 @@ pub fn normalised_text(sql: &[u8], start: usize, mode: ParserMode) -> String {
     words.join(" ")
 }
 
-/// `? , ?` and `... , ?` become `...`.
+/// `? , ?` and `... , ?` become `...`; the sign of a number is part of it.
 fn push_literal(words: &mut Vec<String>) {
+    while let [.., before, sign] = words.as_slice()
+        && (sign == "-" || sign == "+")
+        && ["(", ",", "=", "<", ">", "<=", ">=", "<>", "!=", "<=>"].contains(&before.as_str())
+    {
+        words.pop();
+    }
     if let [.., before, comma] = words.as_slice()
         && comma == ","
         && (before == "?" || before == "...")
@@ -62,26 +73,29 @@ fn push_literal(words: &mut Vec<String>) {
     words.push("?".to_owned());
 }
 
-/// `( ... ) , ( ... )` becomes `( ... ) /* , ... */`, and so do rows of one literal.
+/// `( ? )` becomes `(?)` and `( ... )` becomes `(...)`, which is also what follows IN; such a row behind such a row becomes
+/// `/* , ... */`.
 fn push_right_paren(words: &mut Vec<String>) {
-    words.push(")".to_owned());
-    let row_start = words.len().saturating_sub(3);
-    let row = &words[row_start..];
-    if row.len() < 3 || row[0] != "(" || !(row[1] == "?" || row[1] == "...") {
-        return;
-    }
-    let before = &words[..row_start];
-    let Some((comma, before)) = before.split_last() else {
-        return;
+    let row = match words.as_slice() {
+        [.., before, paren, literal] if paren == "(" && literal == "?" => {
+            if before == "IN" {
+                ROW
+            } else {
+                ROW_OF_ONE
+            }
+        }
+        [.., paren, literals] if paren == "(" && literals == "..." => ROW,
+        _ => return words.push(")".to_owned()),
     };
-    if comma != "," {
-        return;
-    }
-    let behind_rows = before.last().is_some_and(|word| word == MORE_ROWS);
-    if behind_rows {
-        words.truncate(row_start - 1);
-    } else if before.ends_with(row) {
-        words.truncate(row_start - 1);
-        words.push(MORE_ROWS.to_owned());
+    words.truncate(words.len() - 2);
+    match words.as_slice() {
+        [.., before, comma] if comma == "," && before == MORE_ROWS => {
+            words.pop();
+        }
+        [.., before, comma] if comma == "," && before == row => {
+            words.pop();
+            words.push(MORE_ROWS.to_owned());
+        }
+        _ => words.push(row.to_owned()),
     }
 }

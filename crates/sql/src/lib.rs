@@ -17,6 +17,7 @@ mod convert;
 mod counters;
 mod databases;
 mod ddl;
+mod digests;
 mod dml;
 mod execute;
 mod explain;

@@ -13,6 +13,7 @@ use crate::account::limits::{AccountSlot, AccountUse};
 use crate::account::mandatory_list::MandatoryRoles;
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
+use crate::digests::Digests;
 use crate::execute::connection_memory::ConnectionsMemory;
 use crate::hosts::Hosts;
 use crate::query_log::QueryLogs;
@@ -66,6 +67,7 @@ pub struct Server {
     /// Logs of statements; whoever stops the process stops them.
     pub query_logs: QueryLogs,
     pub(crate) statement_times: StatementTimes,
+    pub(crate) digests: Digests,
     pub(crate) user_locks: Arc<UserLockTable>,
     pub(crate) account_use: Arc<AccountUse>,
     pub(crate) mandatory_roles: MandatoryRoles,
@@ -98,6 +100,7 @@ impl Server {
             mandatory_roles: MandatoryRoles::of(&globals),
             query_logs: QueryLogs::default(),
             statement_times: StatementTimes::default(),
+            digests: Digests::new(globals.digests_size()),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),

@@ -58,7 +58,7 @@ impl Times {
 
 /// The bucket of a time.
 #[inline]
-fn bucket_of(us: u64) -> usize {
+pub(crate) fn bucket_of(us: u64) -> usize {
     if us < STEPS {
         return us as usize;
     }

@@ -204,9 +204,19 @@ fn the_digest_and_the_parser_read_the_same_values() {
 #[test]
 fn the_normalised_text_folds_literals_lists_and_rows() {
     for (sql, expected) in [
-        ("select a from T where b=1 and c in (1,2,3);", "SELECT `a` FROM `T` WHERE `b` = ? AND `c` IN ( ... )"),
-        ("INSERT INTO t VALUES (1,'a'),(2,'b'),(3,'c')", "INSERT INTO `t` VALUES ( ... ) /* , ... */"),
-        ("INSERT INTO t VALUES (1),(2),(3)", "INSERT INTO `t` VALUES ( ? ) /* , ... */"),
+        ("select a from T where b=1 and c in (1,2,3);", "SELECT `a` FROM `T` WHERE `b` = ? AND `c` IN (...)"),
+        ("select a from T where c in (1)", "SELECT `a` FROM `T` WHERE `c` IN (...)"),
+        ("INSERT INTO t VALUES (1,'a'),(2,'b'),(3,'c')", "INSERT INTO `t` VALUES (...) /* , ... */"),
+        ("INSERT INTO t VALUES (1),(2),(3)", "INSERT INTO `t` VALUES (?) /* , ... */"),
+        (
+            "INSERT INTO t VALUES (1,now()),(2,now())",
+            "INSERT INTO `t` VALUES ( ? , `now` ( ) ) , ( ? , `now` ( ) )",
+        ),
+        (
+            "SELECT COUNT(*), a-1 FROM t WHERE b = -1 AND (c > ? OR d)",
+            "SELECT `COUNT` ( * ) , `a` - ? FROM `t` WHERE `b` = ? AND ( `c` > ? OR `d` )",
+        ),
+        ("begin", "BEGIN"),
         ("SELECT 1 /* c */ ; SELECT 2", "SELECT ?"),
         ("SELECT `a``b`, @x", "SELECT `a``b` , @x"),
     ] {

@@ -9,6 +9,7 @@
 //! - `column`: a column's metadata in words; `objects`: databases, tables and columns; `keys`: indexes and constraints.
 //! - `query_logs`: `mysql.slow_log` and `mysql.general_log`.
 //! - `roles`: what information_schema and mysql say of roles.
+//! - `statements`: what statements have cost, by their digests; sys tells the same for people.
 //! - `server_tables`: character sets, engines, plugins; `activity`: sessions, status, system variables, accounts.
 
 mod activity;
@@ -20,6 +21,7 @@ mod objects;
 mod query_logs;
 mod roles;
 mod server_tables;
+mod statements;
 pub mod status;
 mod visibility;
 
@@ -43,7 +45,7 @@ pub(crate) use objects::{columns_of, columns_of_virtual, next_auto_increment, ta
 pub(crate) use visibility::Viewer;
 
 /// Databases whose tables are virtual, in the order of their names.
-pub const DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema"];
+pub const DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema", "sys"];
 /// The catalog of everything.
 const CATALOG: &str = "def";
 

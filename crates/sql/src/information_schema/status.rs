@@ -40,6 +40,7 @@ fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
         ("Global_connection_memory", server.connections_memory.held_bytes().to_string()),
         ("Max_used_connections", server.max_used_connections.load(Ordering::Relaxed).to_string()),
         ("Open_tables", tables.to_string()),
+        ("Performance_schema_digest_lost", server.digests.lost().to_string()),
         ("Shoal_query_log_lost", server.query_logs.lost().to_string()),
         ("Threads_connected", sessions.len().to_string()),
         ("Threads_created", read(&server.connections)),

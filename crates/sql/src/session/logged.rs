@@ -10,6 +10,7 @@ use shoal_types::{Error, ErrorCode, Value};
 
 use super::Session;
 use crate::counters::Counter;
+use crate::digests::{Costs, Ended};
 use crate::query_log::settings::{ADMINISTRATIVE, EXTRA, GENERAL, SLOW, WITHOUT_INDEX};
 use crate::query_log::{GeneralEntry, SlowEntry, SlowExtra, secrets};
 use crate::statement_times::StatementKind;
@@ -41,7 +42,9 @@ impl Session {
     pub(super) fn begin_measuring(&mut self) {
         self.rows_sent = 0;
         self.kind = StatementKind::Other;
-        self.measured = (self.server.query_logs.bits() & SLOW != 0).then(|| self.shares());
+        self.statement_hash = 0;
+        let is_measured = self.server.digests.is_on() || self.server.query_logs.bits() & SLOW != 0;
+        self.measured = is_measured.then(|| self.shares());
     }
 
     /// A statement has ended: its time is counted; what is slow is too, and kept if the log is on.
@@ -54,11 +57,41 @@ impl Session {
         if is_slow {
             self.count(Counter::SlowQueries);
         }
-        if let Some(before) = self.measured.take()
-            && (is_slow || self.server.query_logs.bits() & WITHOUT_INDEX != 0)
-        {
+        let Some(before) = self.measured.take() else { return };
+        if self.server.digests.is_on() {
+            self.count_digest(&before, query_time, error, ran);
+        }
+        let bits = self.server.query_logs.bits();
+        if bits & SLOW != 0 && (is_slow || bits & WITHOUT_INDEX != 0) {
             self.log_slow(before, query_time, is_slow, error, ran);
         }
+    }
+
+    fn count_digest(&self, before: &Shares, query_time: u64, error: Option<&Error>, ran: &Ran<'_>) {
+        // What is no statement has no digest.
+        if error.is_some_and(|error| error.is(ErrorCode::Parse) || error.is(ErrorCode::EmptyQuery)) {
+            return;
+        }
+        let grown = |at: usize| self.shared.counters.get(SHARED[at]).saturating_sub(before[at]);
+        let costs = Costs {
+            failed: error.is_some(),
+            warnings: self.state.warning_count as u64,
+            rows_affected: u64::try_from(self.state.row_count).unwrap_or(0),
+            rows_sent: self.rows_sent,
+            rows_examined: grown(0),
+            full_scans: grown(1),
+        };
+        let (text, hash) = match *ran {
+            Ran::Text(text) => (text, self.statement_hash),
+            Ran::Prepared(id, _) => match self.statements.get(&id) {
+                Some(prepared) => (&prepared.text[..], prepared.hash),
+                None => return,
+            },
+        };
+        let database = self.state.database.as_deref().unwrap_or_default();
+        let ended = Ended { hash, database, mode: self.variables.parser_mode, us: query_time, costs };
+        let (sample, now) = (|| self.text_for_logs(ran), || self.server.clock_micros());
+        self.server.digests.count(&self.digests, &ended, text, sample, now);
     }
 
     #[cold]

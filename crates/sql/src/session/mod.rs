@@ -38,6 +38,7 @@ use crate::account::expiry;
 use crate::account::limits::AccountSlot;
 use crate::client_text;
 use crate::counters::{Counter, Counters};
+use crate::digests::ThreadDigests;
 use crate::dml::InsertSource;
 use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::{ConnectInfo, ResultSink, Summary, ends_connection};
@@ -111,6 +112,10 @@ pub struct Session {
     audited: Option<audited::Audited>,
     /// Where this thread's sessions count how long statements take.
     times: Arc<ThreadTimes>,
+    /// What its thread knows of digests.
+    digests: Arc<ThreadDigests>,
+    /// Of the running statement's tokens; 0: not known.
+    statement_hash: u128,
     /// Of the running statement.
     kind: StatementKind,
     /// Of the running statement.
@@ -171,6 +176,7 @@ impl Session {
         let tracker = Tracker::new(info.session_track, &variables);
         server.enter(&shared);
         let times = server.statement_times.of_this_thread();
+        let digests = server.digests.of_this_thread();
         let mut session = Session {
             multi_statements: info.multi_statements,
             tables_locked: false,
@@ -198,6 +204,8 @@ impl Session {
             measured: None,
             audited: None,
             times,
+            digests,
+            statement_hash: 0,
             kind: StatementKind::Other,
             rows_sent: 0,
             memory,
@@ -309,6 +317,7 @@ impl Session {
         let mut literals = std::mem::take(&mut self.literals);
         let mode = self.variables.parser_mode;
         let digest = self.digester.digest(sql, start, mode, &mut literals);
+        self.statement_hash = digest.hash;
         let _held = self.hold_text(sql.len() - start, digest.cacheable.then_some(literals.len()))?;
         let mut parameters = std::mem::take(&mut self.parameters);
         parameters.clear();

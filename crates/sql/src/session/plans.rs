@@ -336,6 +336,8 @@ impl Drop for PlanCache {
 pub struct PreparedStatement {
     pub statement: Rc<Statement>,
     pub text: Vec<u8>,
+    /// Of its tokens (`shoal_parser::Digest`).
+    pub hash: u128,
     pub parameter_count: usize,
     /// The last plan with the parameter types and the session settings that it was made for.
     pub plan: Option<(Vec<SqlType>, u64, Rc<Plan>)>,

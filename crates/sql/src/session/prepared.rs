@@ -65,6 +65,7 @@ impl Session {
         let statement = PreparedStatement {
             statement: Rc::new(parsed.statement),
             text: sql.to_vec(),
+            hash: self.digester.digest(sql, 0, self.variables.parser_mode, &mut self.literals).hash,
             parameter_count,
             plan: None,
             cursor: None,

@@ -214,6 +214,10 @@ impl Globals {
         self.number("global_connection_memory_limit")
     }
 
+    pub(crate) fn digests_size(&self) -> usize {
+        self.number("performance_schema_digests_size") as usize
+    }
+
     pub(crate) fn max_connections(&self) -> u64 {
         self.number("max_connections")
     }

@@ -347,7 +347,8 @@ variables! {
     "password_history" Global Kind::Integer(0, U32), "0";
     "password_require_current" Global Kind::Switch, "OFF";
     "password_reuse_interval" Global Kind::Integer(0, U32), "0";
-    "performance_schema" ReadOnly Kind::Switch, "OFF";
+    "performance_schema" ReadOnly Kind::Switch, "ON";
+    "performance_schema_digests_size" ReadOnly Kind::Integer(0, 1_048_576), "10000";
     "pid_file" ReadOnly Kind::Text, "";
     "port" ReadOnly Kind::Integer(0, 65_535), "3306";
     "profiling" Both Kind::Switch, "OFF";

@@ -132,11 +132,12 @@ fn log_in(address: &str, user: &str, password: &str, options: &[&str]) -> Result
 
 #[test]
 fn accounts_that_insist_on_tls_log_in_over_https() {
-    let mut server = TestServer::start_with(&["--set", "http_tls=ON", "--set", "require_secure_transport=ON"]);
+    let mut server = TestServer::start_with(&["--set", "http_tls=ON"]);
     let (address, ca) = (server.http(), server.data_dir().join("ca.pem"));
     let trusted = ["--cacert", ca.to_str().unwrap()];
     server.sql("CREATE USER plain IDENTIFIED BY 'right'; CREATE USER tls IDENTIFIED BY 'right' REQUIRE SSL");
     server.sql("CREATE USER shown IDENTIFIED BY 'right' REQUIRE X509");
+    server.sql("SET GLOBAL require_secure_transport = ON");
     for user in ["plain", "tls"] {
         let answer = log_in(&address, user, "right", &trusted).unwrap();
         assert!(answer.contains(user), "{answer}");
