@@ -1,4 +1,4 @@
-//! The passing of time in a process: ticks, links, news of the other nodes, the end of amnesia, leaders at their places.
+//! The passing of time in a process: ticks, links, gossip of the other nodes, the end of amnesia, leaders at their places.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use shoal_types::{NodeId, PartitionId};
 
 use crate::context::Event;
 use crate::knobs::Durability;
-use crate::message::{Answer, Body, Failure, News, Packet, Reply, Request};
+use crate::message::{Answer, Body, Failure, Gossip, Packet, Reply, Request};
 use crate::process::{Env, Owner, Process};
 use crate::rows::schema;
 use crate::sights::Sight;
@@ -44,7 +44,7 @@ impl Process {
         self.search_deadlocks(env);
         self.ask_followers(env);
         if self.ticks.is_multiple_of(TICKS_PER_NEWS) {
-            self.tell_news(env);
+            self.send_gossip(env);
         }
         if self.ticks.is_multiple_of(TICKS_PER_BALANCE) {
             self.balance_leaders(env);
@@ -377,7 +377,7 @@ impl Process {
         }
         match body {
             Body::Raft(id, bytes) => self.receive_raft(env, from, id, &bytes),
-            Body::News(news) => self.hear_news(env, from, news),
+            Body::Gossip(gossip) => self.receive_gossip(env, from, gossip),
             Body::Request(number, request) => self.serve(env, from, number, request),
             Body::Reply(number, reply) => {
                 if let Some(call) = self.calls.remove(&number) {
@@ -410,9 +410,9 @@ impl Process {
         }
     }
 
-    // ---- news ----
+    // ---- gossip ----
 
-    fn tell_news(&mut self, env: &mut Env<'_>) {
+    fn send_gossip(&mut self, env: &mut Env<'_>) {
         let hosted = self.hosted();
         let reports = hosted.iter().filter_map(|&id| {
             let replica = &self.replicas[&id].partition;
@@ -424,26 +424,26 @@ impl Process {
         let leads = led.map(|id| (id.0, self.leaders.term_of(id.0))).collect();
         let agreements =
             self.agreements.all().map(|(id, agreement)| (PartitionId(id), agreement.clone())).collect();
-        let news = News { reports, agreements, leads, horizon: self.own_horizon(), visible: self.visible };
+        let gossip = Gossip { reports, agreements, leads, horizon: self.own_horizon(), visible: self.visible };
         let peers: Vec<NodeId> = self.peers.keys().copied().collect();
         for peer in peers {
-            self.send(env, peer, Body::News(news.clone()));
+            self.send(env, peer, Body::Gossip(gossip.clone()));
         }
     }
 
-    fn hear_news(&mut self, env: &mut Env<'_>, from: NodeId, news: News) {
-        for (id, agreement) in news.agreements {
+    fn receive_gossip(&mut self, env: &mut Env<'_>, from: NodeId, gossip: Gossip) {
+        for (id, agreement) in gossip.agreements {
             if concerns(&agreement, (u64::from(self.me.0), self.life)) {
                 self.take_agreement(env, id, &agreement);
             }
         }
-        self.leaders.hear(from, &news.leads);
+        self.leaders.hear(from, &gossip.leads);
         // Snapshots taken here from now on are not older.
-        self.observe(news.visible);
-        self.visible = self.visible.max(news.visible);
+        self.observe(gossip.visible);
+        self.visible = self.visible.max(gossip.visible);
         if let Some(peer) = self.peers.get_mut(&from) {
-            peer.reports = news.reports.into_iter().collect();
-            self.horizons.note(from, news.horizon);
+            peer.reports = gossip.reports.into_iter().collect();
+            self.horizons.note(from, gossip.horizon);
         }
     }
 

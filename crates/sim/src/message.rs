@@ -25,14 +25,14 @@ pub struct Packet {
 #[derive(Clone, Debug)]
 pub enum Body {
     Raft(PartitionId, Vec<u8>),
-    News(News),
+    Gossip(Gossip),
     Request(u64, Request),
     Reply(u64, Reply),
 }
 
 /// What nodes tell each other unasked.
 #[derive(Clone, Debug, Default)]
-pub struct News {
+pub struct Gossip {
     pub reports: Vec<(PartitionId, ReplicaReport)>,
     pub agreements: Vec<(PartitionId, Agreement)>,
     /// Partitions that the sender leads, and since which terms.

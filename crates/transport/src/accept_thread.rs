@@ -2,7 +2,7 @@
 //! workers no time.
 
 use std::net::TcpListener;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shoal_tls::Identity;
@@ -43,7 +43,7 @@ impl Transport {
 
     /// A stranger's certificate is not one of this cluster.
     pub(crate) fn tell_untrusted(&self, claimed: Option<Identity>, reason: &str) {
-        let mut told = self.untrusted_told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.untrusted_told.lock();
         if told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
             *told = Some(Instant::now());
             drop(told);

@@ -13,10 +13,11 @@ mod serve;
 mod write;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use shoal_types::NodeId;
 use tokio::sync::{Notify, watch};
 
@@ -172,12 +173,12 @@ impl Peer {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing that panics runs under this lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The link of a lane; lanes beyond the peer's wrap around.
     pub(crate) fn link(&self, lane: u16) -> Option<Arc<Link>> {
-        let lanes = self.lanes.read().unwrap_or_else(PoisonError::into_inner);
+        let lanes = self.lanes.read();
         if lanes.is_empty() {
             return None;
         }
@@ -186,7 +187,7 @@ impl Peer {
 
     /// All links that are up, in the order of lanes.
     pub(crate) fn links(&self) -> Vec<Arc<Link>> {
-        self.lanes.read().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect()
+        self.lanes.read().iter().flatten().cloned().collect()
     }
 
     /// A link is up. It takes the place of an older one in its lane. `alive_at`: a moment at which the peer's process
@@ -219,7 +220,7 @@ impl Peer {
             state.last_trouble = None;
             state.events.push_back(Event::Up(Box::new(hello.clone())));
         }
-        let mut lanes = self.lanes.write().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.lanes.write();
         if state.links == 0 {
             lanes.clear();
         }
@@ -245,7 +246,7 @@ impl Peer {
     /// A link was closed.
     pub(crate) fn remove(&self, link: &Arc<Link>, reason: &str) {
         let mut state = self.state();
-        let mut lanes = self.lanes.write().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.lanes.write();
         let slot = lanes.get_mut(usize::from(link.lane));
         let Some(slot) = slot.filter(|slot| slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, link)))
         else {
@@ -393,11 +394,6 @@ impl Peer {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that panics runs under these locks but payload writers, whose half frames are taken back.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Link {
     pub(crate) fn new(
         peer: Arc<Peer>,
@@ -443,11 +439,11 @@ impl Link {
     }
 
     pub(crate) fn calls(&self) -> MutexGuard<'_, Calls> {
-        lock(&self.calls)
+        self.calls.lock()
     }
 
     pub(crate) fn served(&self) -> MutexGuard<'_, Served> {
-        lock(&self.served)
+        self.served.lock()
     }
 
     /// Pings that were answered so far.
@@ -458,7 +454,7 @@ impl Link {
     /// Ends the link; the reason is for the operator. The handler hears of it from the link's own task, because the
     /// current thread may hold locks that the handler needs.
     pub(crate) fn close(self: &Arc<Self>, reason: &str) {
-        let Some(mut wakers) = lock(&self.output).close() else { return };
+        let Some(mut wakers) = self.output.lock().close() else { return };
         self.is_closed.store(true, Ordering::Release);
         wakers.append(&mut self.calls().close());
         wakers.append(&mut self.served().close());

@@ -15,9 +15,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::rc::{Rc, Weak};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
+use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use socket2::SockRef;
@@ -131,7 +132,7 @@ pub(crate) struct SharedWriteHalf {
 impl SharedWriteHalf {
     /// Puts in what there is room for; `WouldBlock`: there is none, and `writable` will tell.
     pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.writer.lock().unwrap_or_else(PoisonError::into_inner).write(bytes).map_err(invalid)?;
+        let written = self.writer.lock().write(bytes).map_err(invalid)?;
         if written.ring_bell {
             self.bell.ring()?;
         }

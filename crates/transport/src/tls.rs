@@ -6,8 +6,9 @@
 //! What is appended to a link while it is being written leaves as few, large records: a record has no more than 16 KiB.
 
 use std::io::{self, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use shoal_tls::Identity;
 use shoal_tls::node::{identities_of, reason};
 use shoal_tls::rustls::server::Acceptor;
@@ -295,11 +296,6 @@ pub(crate) async fn ignore_rest(socket: &mut TcpStream) {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // rustls does not panic, and nothing else runs under these locks.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 pub(crate) struct TlsReadHalf {
     socket: tcp::OwnedReadHalf,
     session: Arc<Mutex<Connection>>,
@@ -315,7 +311,7 @@ impl TlsReadHalf {
                 return Ok(0);
             }
             let before = buffer.len();
-            take_in(&mut lock(&self.session), &self.received, buffer).map_err(io::Error::other)?;
+            take_in(&mut self.session.lock(), &self.received, buffer).map_err(io::Error::other)?;
             if buffer.len() > before {
                 return Ok(buffer.len() - before);
             }
@@ -350,14 +346,14 @@ impl TlsWriteHalf {
         bytes: &[u8],
         mut write: impl FnMut(&[u8]) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let mut unsent = lock(&self.unsent);
+        let mut unsent = self.unsent.lock();
         let unsent = &mut *unsent;
         if unsent.sent_bytes == unsent.wire.len() {
             let piece = &bytes[..bytes.len().min(WRITE_BYTES)];
             unsent.wire.clear();
             unsent.sent_bytes = 0;
             unsent.plain_bytes = piece.len();
-            let mut session = lock(&self.session);
+            let mut session = self.session.lock();
             session.writer().write_all(piece)?;
             put_out(&mut session, &mut unsent.wire);
         }

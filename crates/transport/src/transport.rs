@@ -2,9 +2,10 @@
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use shoal_types::NodeId;
 use tokio::sync::{mpsc, watch};
 
@@ -59,10 +60,6 @@ impl std::fmt::Debug for Transport {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 static TRANSPORTS: AtomicU64 = AtomicU64::new(0);
 
 impl Transport {
@@ -99,12 +96,12 @@ impl Transport {
 
     /// Where other nodes dial. To be given before worker 0 starts.
     pub fn listen(&self, listener: TcpListener) {
-        *lock(&self.listener) = Some(listener);
+        *self.listener.lock() = Some(listener);
     }
 
     /// Serves the lanes of a worker; to be called once for each of `options.workers`, inside the worker's loop.
     pub fn start_worker(self: &Arc<Self>, worker: usize) {
-        let Some(arrivals) = lock(&self.workers[worker].receiver).take() else {
+        let Some(arrivals) = self.workers[worker].receiver.lock().take() else {
             panic!("worker {worker} of the transport was started twice")
         };
         // Not stopped with the others: what the last frames say must leave.
@@ -121,7 +118,7 @@ impl Transport {
             }
         }
         if worker == 0
-            && let Some(mut telling) = lock(&self.telling).take()
+            && let Some(mut telling) = self.telling.lock().take()
         {
             let transport = Arc::clone(self);
             self.spawn(async move {
@@ -131,7 +128,7 @@ impl Transport {
             });
         }
         if worker == 0
-            && let Some(listener) = lock(&self.listener).take()
+            && let Some(listener) = self.listener.lock().take()
         {
             match self.options.tls {
                 None => self.spawn(Arc::clone(self).accept(listener)),
@@ -165,7 +162,7 @@ impl Transport {
 
     /// Changes what this node says about itself in handshakes to come.
     pub fn update_hello(&self, change: impl FnOnce(&mut Hello)) {
-        let mut me = lock(&self.me);
+        let mut me = self.me.lock();
         change(&mut me);
         TransportOptions { me: me.clone(), ..self.options.clone() }.assert_valid();
     }
@@ -178,7 +175,7 @@ impl Transport {
     pub(crate) fn hello_for(&self, lane: u16, lanes: u16) -> Hello {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let wall_clock_us = since.map_or(0, |since| since.as_micros() as u64);
-        Hello { lane, lanes, wall_clock_us, ..lock(&self.me).clone() }
+        Hello { lane, lanes, wall_clock_us, ..self.me.lock().clone() }
     }
 
     pub(crate) fn peer(&self, node: NodeId) -> Option<Arc<Peer>> {

@@ -29,11 +29,11 @@ use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
 use crate::membership::messages::{Ask, CatalogAt, ChangeCatalog, ExclusiveTablesOf, LockTokens, ServiceReply};
 use crate::membership::peers::Membership;
-use crate::membership::requests::{Patience, REQUEST_TIMEOUT, RETRY_AFTER};
+use crate::membership::requests::{RequestTimeouts, REQUEST_TIMEOUT, RETRY_AFTER};
 
 /// Where nobody can use the tables concerned meanwhile: longer than an election takes, and than connections that were reset need.
-const WHILE_TABLES_ARE_KEPT: Patience =
-    Patience { total: Duration::from_secs(3), without_majority: Duration::from_millis(200) };
+const WHILE_TABLES_ARE_KEPT: RequestTimeouts =
+    RequestTimeouts { total: Duration::from_secs(3), without_majority: Duration::from_millis(200) };
 /// A node that is asked to follow meanwhile, and a native client always, is asked again after so long.
 const FOLLOW_ROUND: Duration = Duration::from_millis(500);
 
@@ -286,12 +286,12 @@ impl Dictionary {
     }
 
     /// How long a definition waits for a management node that leads, and for others to follow.
-    fn patience(&self) -> Patience {
-        if self.keeps_tables() { WHILE_TABLES_ARE_KEPT } else { Patience::REQUEST }
+    fn timeouts(&self) -> RequestTimeouts {
+        if self.keeps_tables() { WHILE_TABLES_ARE_KEPT } else { RequestTimeouts::REQUEST }
     }
 
     pub(crate) async fn ask_meta_leader(&self, cluster: &Membership, ask: Ask) -> Result<(NodeId, ServiceReply)> {
-        cluster.ask_leader(cluster.options.partition_count(), ask, self.patience()).await
+        cluster.ask_leader(cluster.options.partition_count(), ask, self.timeouts()).await
     }
 
     /// Whether a change was made whose author has lost the answer: the version that was made by it, else `error`.
@@ -300,10 +300,10 @@ impl Dictionary {
     /// made in its place, after which it comes too late.
     async fn find_out(&self, base: u64, bytes: &[u8], error: Error) -> Result<u64> {
         let (cluster, ..) = self.meta_state()?;
-        let (keeps_tables, patience) = (self.keeps_tables(), self.patience());
+        let (keeps_tables, timeouts) = (self.keeps_tables(), self.timeouts());
         let text = format!("{}; the definition may have been made or not", error.message());
         let unknown = Error::new(ErrorCode::GetTemporaryErrmsg, text).with_outcome(Outcome::Unknown);
-        let deadline = Instant::now() + patience.total;
+        let deadline = Instant::now() + timeouts.total;
         while Instant::now() < deadline {
             let newest = self.ask_meta_leader(cluster, Ask::FetchCatalog(base)).await;
             if newest.is_err() && keeps_tables {
@@ -342,8 +342,8 @@ impl Dictionary {
 
     async fn have_catalog_everywhere(&self, version: u64) -> Result<()> {
         let (cluster, _, partitions) = self.meta_state()?;
-        let (keeps_tables, patience) = (self.keeps_tables(), self.patience());
-        let deadline = Instant::now() + patience.total;
+        let (keeps_tables, timeouts) = (self.keeps_tables(), self.timeouts());
+        let deadline = Instant::now() + timeouts.total;
         loop {
             let mut covered = vec![false; partitions as usize];
             let mut behind = false;
@@ -373,7 +373,7 @@ impl Dictionary {
             }
             let is_headless = keeps_tables && !cluster.majority_is_up(partitions);
             if is_headless || Instant::now() >= deadline {
-                return Err(not_followed(version, patience.total));
+                return Err(not_followed(version, timeouts.total));
             }
             tokio::time::sleep(RETRY_AFTER).await;
         }

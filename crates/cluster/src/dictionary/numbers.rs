@@ -13,7 +13,7 @@ use crate::dictionary::unique::{
     base_primary_key as second_column, bytes_table_schema, hidden_primary_key, unique_row as bytes_row,
 };
 use crate::membership::messages::{Ask, SequenceBlock};
-use crate::membership::requests::Patience;
+use crate::membership::requests::RequestTimeouts;
 
 /// In every partition: the sequences of the tables whose id falls on it.
 const SEQUENCES_TABLE: TableId = TableId(u32::MAX - 2);
@@ -96,7 +96,7 @@ impl Dictionary {
         let partition = table.id().0 % self.partition_count();
         let ask = Ask::Sequence(SequenceBlock { table: table.id().0, count, at_least });
         // Values of a block that went astray are lost, and nothing else is.
-        let reply = cluster.ask_leader(partition, ask, Patience::REQUEST).await;
+        let reply = cluster.ask_leader(partition, ask, RequestTimeouts::REQUEST).await;
         let (_, reply) = reply.map_err(|error| error.with_outcome(Outcome::NotCommitted))?;
         table.next_auto_increment.put_own(reply.value, count);
         Ok(())

@@ -18,14 +18,14 @@ use crate::membership::remote::is_not_leader;
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a leader is looked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct RequestTimeouts {
     pub(crate) total: Duration,
     /// The same while too few of the partition's nodes are up to choose one.
     pub(crate) without_majority: Duration,
 }
 
-impl Patience {
-    pub(crate) const REQUEST: Patience = Patience { total: REQUEST_TIMEOUT, without_majority: REQUEST_TIMEOUT };
+impl RequestTimeouts {
+    pub(crate) const REQUEST: RequestTimeouts = RequestTimeouts { total: REQUEST_TIMEOUT, without_majority: REQUEST_TIMEOUT };
 }
 
 pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(20);
@@ -101,9 +101,9 @@ impl Membership {
         &self,
         partition: u32,
         ask: Ask,
-        patience: Patience,
+        timeouts: RequestTimeouts,
     ) -> Result<(NodeId, ServiceReply)> {
-        let deadline = Instant::now() + patience.total;
+        let deadline = Instant::now() + timeouts.total;
         let mut without_majority_since = None;
         loop {
             let failure = match self.leaders.of(partition) {
@@ -120,7 +120,7 @@ impl Membership {
             let now = Instant::now();
             match self.majority_is_up(partition) {
                 true => without_majority_since = None,
-                false if now >= *without_majority_since.get_or_insert(now) + patience.without_majority => {
+                false if now >= *without_majority_since.get_or_insert(now) + timeouts.without_majority => {
                     return Err(failure);
                 }
                 false => {}

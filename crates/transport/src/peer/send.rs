@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::Context;
 
-use super::{Link, lock};
+use super::Link;
 use crate::calls::CallError;
 use crate::frame::{self, Class, Head, TooLarge};
 use crate::outbox;
@@ -21,7 +21,7 @@ pub(super) enum Appended {
 
 impl Link {
     pub(super) fn append(self: &Arc<Self>, head: Head, payload: impl FnOnce(&mut Vec<u8>)) -> Appended {
-        let mut output = lock(&self.output);
+        let mut output = self.output.lock();
         if output.is_closed() {
             return Appended::Closed;
         }
@@ -41,12 +41,12 @@ impl Link {
 
     /// Whether a frame that can wait or be dropped should be appended now.
     pub(crate) fn has_room(&self) -> bool {
-        lock(&self.output).unsent_bytes() < self.options.unsent_bytes_max
+        self.output.lock().unsent_bytes() < self.options.unsent_bytes_max
     }
 
     /// `has_room` (or closed), or the task is woken when it is.
     pub(crate) fn poll_room(&self, context: &mut Context<'_>) -> bool {
-        let mut output = lock(&self.output);
+        let mut output = self.output.lock();
         if output.is_closed() || output.unsent_bytes() < self.options.unsent_bytes_max {
             return true;
         }

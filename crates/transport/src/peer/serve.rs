@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use tokio::time::MissedTickBehavior;
 
-use super::{Link, lock};
+use super::Link;
 use crate::calls::{CallError, Reply};
 use crate::frame::{Class, Frame, FrameError, Head, PAYLOAD_BYTES_MAX};
 use crate::handler::Handler;
@@ -41,7 +41,7 @@ impl Link {
         let (mut reads, mut writes, mut silent_ticks) = (0, 0, 0);
         loop {
             let is_stuck = {
-                let output = lock(&self.output);
+                let output = self.output.lock();
                 if output.is_closed() {
                     return;
                 }

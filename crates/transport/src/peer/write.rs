@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Link, lock};
+use super::Link;
 use crate::output::Batch;
 
 impl Link {
@@ -15,7 +15,7 @@ impl Link {
 
     /// Goes on after the socket was full. Through the reactor, which has to learn when it is full again.
     pub(super) fn resume(self: &Arc<Self>) {
-        lock(&self.output).unstick();
+        self.output.lock().unstick();
         self.write(|bytes| self.socket.send_when_writable(bytes));
     }
 
@@ -24,12 +24,12 @@ impl Link {
             return;
         }
         loop {
-            let Some(mut batch) = lock(&self.output).take() else { return };
+            let Some(mut batch) = self.output.lock().take() else { return };
             let before = batch.sent_bytes;
             let result = send_all(&mut batch, &mut send);
             self.writes.fetch_add(1, Ordering::Relaxed);
             self.peer.count_sent(batch.sent_bytes - before);
-            let mut output = lock(&self.output);
+            let mut output = self.output.lock();
             let wakers = output.put_back(batch, self.options.unsent_bytes_max);
             let is_stuck = output.is_stuck();
             drop(output);

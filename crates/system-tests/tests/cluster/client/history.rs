@@ -1,7 +1,7 @@
-//! One history, whichever door it is read through: SQL, HandlerSocket and the native client, at all nodes of a cluster.
+//! One history, whichever interface it is read through: SQL, HandlerSocket and the native client, at all nodes of a cluster.
 //!
-//! Rows are counted up through every door at once. What a read shows must be no less than was committed, or seen by anybody through any
-//! door, before the read began, and no more than was begun when it ended: then there is one order of all writes that everybody agrees
+//! Rows are counted up through every interface at once. What a read shows must be no less than was committed, or seen by anybody through any
+//! interface, before the read began, and no more than was begun when it ended: then there is one order of all writes that everybody agrees
 //! about, with every read in its place. A write of which nobody has heard what became of it counts as begun alone.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ struct Row {
 struct History {
     rows: [Row; ROWS],
     over: AtomicBool,
-    /// Steps by door.
+    /// Steps by interface.
     steps: [AtomicUsize; 6],
 }
 
@@ -44,12 +44,12 @@ impl History {
     }
 
     /// One step of somebody: a write, a read of a row, or a read of all.
-    fn step(&self, door: &mut dyn Door, name: &str, choice: usize) -> bool {
+    fn step(&self, interface: &mut dyn Interface, name: &str, choice: usize) -> bool {
         let row = choice / 7 % ROWS;
         match choice % 7 {
             0..=2 => {
                 self.rows[row].begun.fetch_add(1, Ordering::SeqCst);
-                let is_done = door.count_up(row);
+                let is_done = interface.count_up(row);
                 if is_done {
                     self.rows[row].committed.fetch_add(1, Ordering::SeqCst);
                 }
@@ -57,7 +57,7 @@ impl History {
             }
             3..=5 => {
                 let floor = self.floor(&[row]);
-                let Some(value) = door.read(row) else { return false };
+                let Some(value) = interface.read(row) else { return false };
                 assert!(value >= floor, "{name}: row {row} is {value} where {floor} was known before");
                 self.rows[row].seen.fetch_max(value, Ordering::SeqCst);
                 let ceiling = self.ceiling(&[row]);
@@ -67,7 +67,7 @@ impl History {
             _ => {
                 let all: Vec<usize> = (0..ROWS).collect();
                 let floor = self.floor(&all);
-                let Some(sum) = door.sum() else { return false };
+                let Some(sum) = interface.sum() else { return false };
                 assert!(sum >= floor, "{name}: the sum is {sum} where {floor} was known before");
                 let ceiling = self.ceiling(&all);
                 assert!(sum <= ceiling, "{name}: the sum is {sum} of {ceiling} writes");
@@ -78,14 +78,14 @@ impl History {
 
     fn wait_for_steps(&self, more: usize) {
         let before = self.steps.each_ref().map(|steps| steps.load(Ordering::Relaxed));
-        wait_until("steps through every door", || {
+        wait_until("steps through every interface", || {
             self.steps.iter().zip(before).all(|(steps, before)| steps.load(Ordering::Relaxed) >= before + more)
         });
     }
 }
 
 /// A way to the rows. False and `None`: it has failed; of a write nobody knows whether it was done.
-trait Door {
+trait Interface {
     fn count_up(&mut self, row: usize) -> bool;
     fn read(&mut self, row: usize) -> Option<i64>;
     fn sum(&mut self) -> Option<i64>;
@@ -105,7 +105,7 @@ impl Sql<'_> {
     }
 }
 
-impl Door for Sql<'_> {
+impl Interface for Sql<'_> {
     fn count_up(&mut self, row: usize) -> bool {
         self.client.execute(&format!("UPDATE counted SET v = v + 1 WHERE id = {row}")).is_ok()
     }
@@ -147,7 +147,7 @@ impl Lines<'_> {
     }
 }
 
-impl Door for Lines<'_> {
+impl Interface for Lines<'_> {
     fn count_up(&mut self, row: usize) -> bool {
         self.writer.ask(&format!("0|=|1|{row}|1|0|+|1")) == "0|1|1"
     }
@@ -179,7 +179,7 @@ fn value(row: &shoal_client::Row) -> i64 {
     number
 }
 
-impl Door for Native {
+impl Interface for Native {
     fn count_up(&mut self, row: usize) -> bool {
         let up = Update::new().add("v", 1);
         matches!(self.client.block_on(self.client.update(&self.counted, &int(row as i64), &up)), Ok(true))
@@ -199,19 +199,19 @@ impl Door for Native {
     fn again(&mut self) {}
 }
 
-/// Goes through one door until all is over.
-fn visit(history: &History, door: &mut dyn Door, number: usize, name: &str) {
+/// Goes through one interface until all is over.
+fn visit(history: &History, interface: &mut dyn Interface, number: usize, name: &str) {
     let mut state = number as u64 + 1;
     while !history.over.load(Ordering::Relaxed) {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        match history.step(door, name, (state >> 33) as usize) {
+        match history.step(interface, name, (state >> 33) as usize) {
             true => drop(history.steps[number].fetch_add(1, Ordering::Relaxed)),
-            false => door.again(),
+            false => interface.again(),
         }
     }
 }
 
-/// Visitors at every door while `meanwhile` does something to the cluster.
+/// Visitors at every interface while `meanwhile` does something to the cluster.
 fn live_through(meanwhile: impl Fn(&DevCluster, &History)) {
     let ports = ["--hs-port", "0", "--hs-port-wr", "0"];
     let cluster = DevCluster::start(&[&["--data-nodes", "2", "--sql-nodes", "1"], &ports[..]].concat());
@@ -226,8 +226,8 @@ fn live_through(meanwhile: impl Fn(&DevCluster, &History)) {
         let (cluster, history, address) = (&cluster, &history, &address);
         for (number, node) in [1, sql_node].into_iter().enumerate() {
             scope.spawn(move || {
-                let mut door = Sql { cluster, node, client: cluster.client(node) };
-                visit(history, &mut door, number, &format!("SQL at node {node}"));
+                let mut interface = Sql { cluster, node, client: cluster.client(node) };
+                visit(history, &mut interface, number, &format!("SQL at node {node}"));
             });
         }
         for (number, node) in [2, sql_node].into_iter().enumerate() {
@@ -249,9 +249,9 @@ fn live_through(meanwhile: impl Fn(&DevCluster, &History)) {
             std::panic::resume_unwind(panic);
         }
     });
-    let mut door = Sql { cluster: &cluster, node: 1, client: cluster.client(1) };
+    let mut interface = Sql { cluster: &cluster, node: 1, client: cluster.client(1) };
     for row in 0..ROWS {
-        let found = door.read(row).unwrap();
+        let found = interface.read(row).unwrap();
         assert!((history.floor(&[row])..=history.ceiling(&[row])).contains(&found), "row {row} is {found}");
     }
 }
