@@ -73,11 +73,39 @@ pub fn is_well_formed(plugin: &str, authentication_string: &[u8]) -> bool {
 /// 20 random characters without NUL and '$', for salts and for the challenge of a handshake.
 pub fn fresh_salt() -> Result<[u8; SALT_SIZE]> {
     let mut salt = [0; SALT_SIZE];
-    File::open("/dev/urandom")
-        .and_then(|mut source| source.read_exact(&mut salt))
-        .map_err(|error| Error::unknown(format!("no random numbers from the system: {error}")))?;
+    fill_random(&mut salt)?;
     make_printable(&mut salt);
     Ok(salt)
+}
+
+fn fill_random(bytes: &mut [u8]) -> Result<()> {
+    File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(bytes))
+        .map_err(|error| Error::unknown(format!("no random numbers from the system: {error}")))
+}
+
+/// What a password that is chosen at random is made of: of each of these at least one character, so that no policy refuses it.
+const PASSWORD_CHARACTERS: [&[u8]; 4] =
+    [b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"0123456789", b"!#$%&()*+,-./:;<=>?@[]^_{|}~"];
+
+/// A password of `length` characters, at least 4, chosen at random.
+pub fn random_password(length: usize) -> Result<String> {
+    let all = PASSWORD_CHARACTERS.concat();
+    loop {
+        let mut bytes = vec![0; length.max(PASSWORD_CHARACTERS.len())];
+        fill_random(&mut bytes)?;
+        for byte in &mut bytes {
+            // Each character is as likely as any other: what is beyond the last whole multiple is drawn again.
+            while usize::from(*byte) >= 256 / all.len() * all.len() {
+                fill_random(std::slice::from_mut(byte))?;
+            }
+            *byte = all[usize::from(*byte) % all.len()];
+        }
+        let has_all = PASSWORD_CHARACTERS.iter().all(|class| bytes.iter().any(|byte| class.contains(byte)));
+        if has_all && let Ok(password) = String::from_utf8(bytes) {
+            return Ok(password);
+        }
+    }
 }
 
 /// Turns random bytes into characters that may stand in a salt: 7 bits, neither NUL nor '$'.
@@ -269,6 +297,18 @@ mod tests {
         let stage1 = Sha256::digest(password);
         let mask = Sha256::new().chain_update(Sha256::digest(stage1)).chain_update(challenge).finalize();
         stage1.iter().zip(mask.iter()).map(|(left, right)| left ^ right).collect()
+    }
+
+    #[test]
+    fn a_random_password_has_characters_of_every_class_and_is_another_each_time() {
+        for length in [4, 5, 20, 255] {
+            let password = random_password(length).unwrap();
+            assert_eq!(password.len(), length);
+            for class in PASSWORD_CHARACTERS {
+                assert!(password.bytes().any(|byte| class.contains(&byte)), "{password}");
+            }
+        }
+        assert_ne!(random_password(20).unwrap(), random_password(20).unwrap());
     }
 
     #[test]

@@ -79,6 +79,8 @@ pub struct User {
     pub default_roles: Vec<(String, String)>,
     /// When the password must change, and to what.
     pub password: PasswordRules,
+    /// COMMENT and ATTRIBUTE: a JSON object's text; empty: there is none.
+    pub attribute: String,
 }
 
 /// When an account's password must change, and to what. `None`: as the variable of the same name says.

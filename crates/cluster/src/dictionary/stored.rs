@@ -122,6 +122,8 @@ struct StoredUser {
     updates_per_hour_max: u32,
     #[prost(message, repeated, tag = "18")]
     column_grants: Vec<StoredColumnGrant>,
+    #[prost(string, tag = "19")]
+    attribute: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -331,6 +333,7 @@ fn store_user(user: &User) -> StoredUser {
         column_grants: user.column_grants.iter().map(store_column_grant).collect(),
         default_roles: user.default_roles.iter().map(store_user_name).collect(),
         password: (user.password != PasswordRules::default()).then(|| store_password_rules(&user.password)),
+        attribute: user.attribute.clone(),
         certificate: match &user.tls {
             TlsRequirement::None | TlsRequirement::Any => None,
             TlsRequirement::X509 => Some(StoredCertificateRequirement::default()),
@@ -428,6 +431,7 @@ fn read_user(user: StoredUser) -> User {
         column_grants: user.column_grants.into_iter().map(read_column_grant).collect(),
         default_roles: user.default_roles.into_iter().map(|name| (name.user, name.host)).collect(),
         password: user.password.map(read_password_rules).unwrap_or_default(),
+        attribute: user.attribute,
     }
 }
 
@@ -554,6 +558,7 @@ mod tests {
                     requires_current: Some(false),
                     former: vec![(7, vec![1]), (6, vec![2])],
                 },
+                attribute: r#"{"comment": "of the shop"}"#.into(),
                 ..user.clone()
             }),
             Change::PutUser(User { tls: TlsRequirement::Any, ..user.clone() }),

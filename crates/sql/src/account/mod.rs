@@ -21,6 +21,7 @@ mod messages;
 mod password;
 pub mod password_policy;
 mod privilege;
+pub mod random_password;
 pub mod role;
 #[cfg(test)]
 mod tests;
@@ -37,7 +38,7 @@ pub use privilege::{Level, Privileges};
 
 use shoal_cluster::{Catalog, Change};
 use shoal_parser::ast::{AccountName, Grantable, Statement};
-use shoal_types::{Error, ErrorCode, Result};
+use shoal_types::{Error, ErrorCode, Result, Value};
 
 use self::compared::Compared;
 use crate::ddl::publish;
@@ -45,13 +46,29 @@ use crate::session::Session;
 
 /// CREATE, ALTER, DROP and RENAME USER, SET PASSWORD, GRANT, REVOKE, CREATE and DROP ROLE, SET DEFAULT ROLE, and INSTALL and UNINSTALL
 /// COMPONENT of the one that concerns passwords. Nobody else changes an
-/// account between what is read of it here and what is written.
-pub async fn run(session: &mut Session, statement: &Statement) -> Result<()> {
+/// account between what is read of it here and what is written. Returns the rows that the statement shows: passwords that were chosen for it.
+pub async fn run(session: &mut Session, statement: &Statement) -> Result<Vec<Vec<Value>>> {
+    match random_password::chosen(session, statement)? {
+        None => run_as_written(session, statement).await.map(|_| Vec::new()),
+        Some((statement, passwords)) => {
+            let changed = run_as_written(session, &statement).await?;
+            Ok(random_password::rows(&passwords, &changed))
+        }
+    }
+}
+
+/// Returns the accounts that were changed.
+async fn run_as_written(session: &mut Session, statement: &Statement) -> Result<Vec<AccountKey>> {
     let node = std::sync::Arc::clone(&session.server.node);
     session.compared_passwords = password::compare_ahead(session, statement).await;
-    let changed = publish::change(&node, |catalog| Ok((changes(session, catalog, statement)?, ()))).await;
+    let changed = publish::change(&node, |catalog| {
+        let changes = changes(session, catalog, statement)?;
+        let accounts = changes.iter().filter_map(changed_account).collect();
+        Ok((changes, accounts))
+    });
+    let changed: Result<Vec<AccountKey>> = changed.await;
     session.compared_passwords = Compared::default();
-    changed?;
+    let changed = changed?;
     if let Statement::AlterUser(definition) = statement
         && !definition.limits.is_empty()
     {
@@ -63,7 +80,14 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<()> {
         let user = node.catalog().users.get(&session.state.access.account).cloned();
         session.must_change_password = user.is_some_and(|user| expiry::has_expired(&session.server, &user));
     }
-    Ok(())
+    Ok(changed)
+}
+
+fn changed_account(change: &Change) -> Option<AccountKey> {
+    match change {
+        Change::PutUser(user) => Some((user.user.clone(), user.host.clone())),
+        _ => None,
+    }
 }
 
 fn changes(session: &mut Session, catalog: &Catalog, statement: &Statement) -> Result<Vec<Change>> {

@@ -3,10 +3,11 @@
 use shoal_cluster::{Catalog, Change, PasswordRules, TlsRequirement, User};
 use shoal_parser::ast::{
     AccountName, Authentication, AuthenticationSecret, DropAccounts, PasswordOption, SetPassword,
-    TlsRequirement as Require, UserDefinition, UserSpecification,
+    TlsRequirement as Require, UserComment, UserDefinition, UserSpecification,
 };
 use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, is_well_formed};
-use shoal_types::{Error, ErrorCode, Result};
+use shoal_types::json::JsonValue;
+use shoal_types::{Error, ErrorCode, Json, Result};
 
 use super::messages::{failed, note_missing, note_present};
 use super::password_policy::Policy;
@@ -113,7 +114,26 @@ fn check_policy(session: &Session, catalog: &Catalog, password: &[u8]) -> Result
     Policy::of(&session.server, catalog).map_or(Ok(()), |policy| policy.check(&names, password))
 }
 
-/// Puts what is written into the account. Errors: 1235 for what does not exist here, 1524, 1827, 1470.
+/// COMMENT and ATTRIBUTE change members of the JSON object that an account carries; NULL takes a member away. Errors: 3140.
+fn attribute_with(attribute: &str, comment: &UserComment) -> Result<String> {
+    let invalid = || Error::new(ErrorCode::InvalidJsonText, "The user attribute must be a valid JSON object");
+    let parsed = |text: &[u8]| Json::parse(text).map(|json| json.to_tree()).map_err(|_| invalid());
+    let change = match comment {
+        UserComment::Comment(text) => {
+            JsonValue::object(vec![(b"comment".to_vec(), JsonValue::String(text.clone()))])
+        }
+        UserComment::Attribute(text) => parsed(text)?,
+    };
+    if !matches!(change, JsonValue::Object(_)) {
+        return Err(invalid());
+    }
+    let before = if attribute.is_empty() { JsonValue::Null } else { parsed(attribute.as_bytes())? };
+    let mut text = Vec::new();
+    Json::from_tree(&before.merge_patch(change)).append_text(&mut text);
+    String::from_utf8(text).map_err(|_| invalid())
+}
+
+/// Puts what is written into the account. Errors: 1235 for what does not exist here, 1524, 1827, 1470, 3140.
 fn apply(
     session: &Session,
     specification: &UserSpecification,
@@ -123,8 +143,8 @@ fn apply(
     if !specification.more_factors.is_empty() {
         return Err(Error::unsupported("multi-factor authentication"));
     }
-    if definition.comment.is_some() {
-        return Err(Error::unsupported("COMMENT and ATTRIBUTE of users"));
+    if let Some(comment) = &definition.comment {
+        user.attribute = attribute_with(&user.attribute, comment)?;
     }
     for (name, limit) in &definition.limits {
         let limit = u32::try_from(*limit).unwrap_or(u32::MAX);
@@ -281,9 +301,14 @@ fn authenticate(session: &Session, authentication: &Authentication, user: &mut U
             }
             password::set_hash(session, user, hash.clone(), None)?;
         }
-        Some(AuthenticationSecret::Random) => return Err(Error::unsupported("RANDOM PASSWORD")),
+        Some(AuthenticationSecret::Random) => return Err(no_password_chosen()),
     }
     if authentication.retain_current { check_retained(user) } else { Ok(()) }
+}
+
+/// `random_password` has taken the place of those that are to be chosen before it comes to that.
+fn no_password_chosen() -> Error {
+    Error::unknown("no password was chosen")
 }
 
 pub fn drop(session: &mut Session, catalog: &Catalog, accounts: &DropAccounts) -> Result<Vec<Change>> {
@@ -322,7 +347,7 @@ pub fn rename(
 }
 
 pub fn set_password(session: &mut Session, catalog: &Catalog, set: &SetPassword) -> Result<Vec<Change>> {
-    let Some(new) = &set.password else { return Err(Error::unsupported("RANDOM PASSWORD")) };
+    let Some(new) = &set.password else { return Err(no_password_chosen()) };
     let key = account_key(session, set.account.as_ref().unwrap_or(&AccountName::CurrentUser))?;
     if key != session.state.access.account {
         if session.must_change_password {

@@ -213,7 +213,8 @@ pub fn column_privileges(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn user_attributes(rows: &Rows<'_>) -> Vec<Vec<Value>> {
-    accounts(rows).iter().map(|user| row![&user.user, &user.host, Value::Null]).collect()
+    let attribute = |user: &User| (!user.attribute.is_empty()).then(|| user.attribute.clone());
+    accounts(rows).iter().map(|user| row![&user.user, &user.host, attribute(user)]).collect()
 }
 
 /// The privileges that `mysql.user` has columns for, in their order.
@@ -283,7 +284,7 @@ pub fn mysql_user(rows: &Rows<'_>) -> Vec<Vec<Value>> {
             user.password.history,
             user.password.reuse_days,
             user.password.requires_current.map(letter),
-            Value::Null,
+            (!user.attribute.is_empty()).then(|| format!(r#"{{"metadata": {}}}"#, user.attribute)),
         ]);
         row
     };

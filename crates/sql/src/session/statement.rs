@@ -136,7 +136,10 @@ impl Session {
                 self.commit().await?;
                 self.check_may_change()?;
                 self.clear_conditions();
-                crate::account::run(self, statement).await?;
+                let rows = crate::account::run(self, statement).await?;
+                if !rows.is_empty() {
+                    return self.send_rows(&crate::account::random_password::columns(), &rows, more, sink);
+                }
                 Affected::default()
             }
             other => {

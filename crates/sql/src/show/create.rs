@@ -201,9 +201,13 @@ fn create_user_text(user: &User) -> String {
         true => String::new(),
         false => format!(" DEFAULT ROLE {}", default_roles.join(",")),
     };
+    let attribute = match user.attribute.as_bytes() {
+        b"" => String::new(),
+        attribute => format!(" ATTRIBUTE {}", String::from_utf8_lossy(&quote_string(attribute))),
+    };
     format!(
         "CREATE USER {}@{} IDENTIFIED WITH '{}'{secret}{default_roles} REQUIRE {}{limits} PASSWORD EXPIRE{expires} ACCOUNT {} PASSWORD \
-         HISTORY {history} PASSWORD REUSE INTERVAL {reuse} PASSWORD REQUIRE CURRENT{current}{lockout}",
+         HISTORY {history} PASSWORD REUSE INTERVAL {reuse} PASSWORD REQUIRE CURRENT{current}{lockout}{attribute}",
         quote_identifier(&user.user),
         quote_identifier(&user.host),
         user.plugin,

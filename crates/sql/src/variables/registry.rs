@@ -250,6 +250,7 @@ variables! {
     "foreign_key_checks" Both Kind::Switch, "ON";
     "general_log" Global Kind::Switch, "OFF";
     "general_log_file" Global Kind::Text, "";
+    "generated_random_password_length" Both Kind::Integer(5, 255), "20";
     "global_connection_memory_limit" Global Kind::Integer(16 << 20, U64), "18446744073709551615";
     "global_connection_memory_tracking" Both Kind::Switch, "OFF";
     "group_concat_max_len" Both Kind::Integer(4, U64), "1024";

@@ -256,3 +256,59 @@ fn clients_of_others_are_told_of_roles_and_of_passwords_that_have_expired() {
     assert_eq!(run("nina", "SELECT CURRENT_ROLE(); SET ROLE NONE; SELECT CURRENT_ROLE()"), "`reader`@`%`\nNONE");
     assert!(run("nora", "SELECT 1").contains("ERROR 1862 (HY000)"), "{}", run("nora", "SELECT 1"));
 }
+
+/// The rows of a result as texts.
+fn rows(client: &mut Client, sql: &str) -> Vec<Vec<String>> {
+    let rows = client.query(sql).unwrap().rows;
+    rows.iter().map(|row| row.iter().map(ToString::to_string).collect()).collect()
+}
+
+#[test]
+fn the_server_chooses_passwords() {
+    let Some(server) = started() else { return };
+    let mut root = server.client();
+    let chosen = "IDENTIFIED WITH mysql_native_password BY RANDOM PASSWORD";
+    let shown = rows(&mut root, &format!("CREATE USER nina {chosen}, nora {NATIVE} 'x'"));
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    assert_eq!((shown[0][0].as_str(), shown[0][1].as_str(), shown[0][3].as_str()), ("nina", "%", "1"));
+    let first = shown[0][2].clone();
+    assert_eq!(first.len(), 20);
+    log_in(&server, "nina", &first).unwrap();
+    // An account that is there already keeps its password, and none is shown.
+    root.execute(&format!("CREATE USER IF NOT EXISTS nina {chosen}")).unwrap();
+    log_in(&server, "nina", &first).unwrap();
+    // The component's rules hold, and what is chosen keeps them.
+    root.execute("INSTALL COMPONENT 'file://component_validate_password'").unwrap();
+    root.execute("SET generated_random_password_length = 30").unwrap();
+    let second = rows(&mut root, "SET PASSWORD FOR nina TO RANDOM RETAIN CURRENT PASSWORD")[0][2].clone();
+    assert_eq!(second.len(), 30);
+    log_in(&server, "nina", &first).unwrap();
+    log_in(&server, "nina", &second).unwrap();
+    root.execute("SET generated_random_password_length = 5").unwrap();
+    assert_eq!(errno(&mut root, "ALTER USER nina IDENTIFIED BY RANDOM PASSWORD"), 1819);
+    log_in(&server, "nina", &second).unwrap();
+    // Everybody may have another one of their own.
+    let mut nina = log_in(&server, "nina", &second).unwrap();
+    let third = rows(&mut nina, "ALTER USER USER() IDENTIFIED BY RANDOM PASSWORD")[0][2].clone();
+    log_in(&server, "nina", &third).unwrap();
+    assert!(log_in(&server, "nina", &second).is_err());
+}
+
+#[test]
+fn accounts_carry_attributes() {
+    let Some(server) = started() else { return };
+    let mut root = server.client();
+    let attribute = |root: &mut Client| {
+        root.text("SELECT ATTRIBUTE FROM information_schema.USER_ATTRIBUTES WHERE USER = 'nina'").unwrap().remove(0)
+    };
+    root.execute("CREATE USER nina COMMENT 'of the shop'").unwrap();
+    assert_eq!(attribute(&mut root), r#"{"comment": "of the shop"}"#);
+    root.execute(r#"ALTER USER nina ATTRIBUTE '{"phone": "12", "comment": null}'"#).unwrap();
+    assert_eq!(attribute(&mut root), r#"{"phone": "12"}"#);
+    assert_eq!(errno(&mut root, "ALTER USER nina ATTRIBUTE '[1]'"), 3140);
+    assert_eq!(errno(&mut root, "ALTER USER nina ATTRIBUTE 'no json'"), 3140);
+    let text = root.text("SHOW CREATE USER nina").unwrap().remove(0);
+    assert!(text.ends_with(r#" ATTRIBUTE '{"phone": "12"}'"#), "{text}");
+    let text = root.text("SELECT User_attributes FROM mysql.user WHERE User = 'nina'").unwrap();
+    assert_eq!(text, [r#"{"metadata": {"phone": "12"}}"#]);
+}
