@@ -27,11 +27,11 @@ pub fn chosen(session: &Session, statement: &Statement) -> Result<Option<(Statem
     match statement {
         Statement::CreateUser(definition) if asks(definition) => {
             let (definition, passwords) = choose(session, definition)?;
-            Ok(Some((Statement::CreateUser(definition), passwords)))
+            Ok(Some((Statement::CreateUser(Box::new(definition)), passwords)))
         }
         Statement::AlterUser(definition) if asks(definition) => {
             let (definition, passwords) = choose(session, definition)?;
-            Ok(Some((Statement::AlterUser(definition), passwords)))
+            Ok(Some((Statement::AlterUser(Box::new(definition)), passwords)))
         }
         Statement::SetPassword(set) if set.password.is_none() => {
             let account = set.account.as_ref().unwrap_or(&AccountName::CurrentUser);
