@@ -560,12 +560,19 @@ impl LockTable {
         }
     }
 
-    /// Gives up waiting.
-    pub(crate) fn cancel(&mut self, transaction: TransactionId, key: LockKey, granted: &mut Vec<Grant>) {
-        if let Some(entry) = self.entry_mut(key) {
-            entry.contention().queue.retain(|waiter| waiter.transaction != transaction);
-            entry.grant(false, granted);
-        }
+    /// Gives up waiting, and says for what mode, if it was still waited for.
+    pub(crate) fn cancel(
+        &mut self,
+        transaction: TransactionId,
+        key: LockKey,
+        granted: &mut Vec<Grant>,
+    ) -> Option<LockMode> {
+        let entry = self.entry_mut(key)?;
+        let queue = &mut entry.contention().queue;
+        let mode = queue.iter().find(|waiter| waiter.transaction == transaction).map(|waiter| waiter.mode);
+        queue.retain(|waiter| waiter.transaction != transaction);
+        entry.grant(false, granted);
+        mode
     }
 
     /// The (waiter, blocker) pairs of one lock, about as many as it has waiters.

@@ -52,6 +52,32 @@ pub struct TlsFacts {
     pub checks_clients: bool,
 }
 
+/// A parameter of the configuration.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// As NDB has it.
+    pub name: String,
+    /// What becomes of it here.
+    pub description: String,
+    /// `unsigned`, `bool`, `string` or `enum`.
+    pub kind: &'static str,
+    /// Empty if there is none.
+    pub default: String,
+    /// The least and the greatest number.
+    pub range: Option<(u64, u64)>,
+    /// Empty for one that does what it says.
+    pub status: &'static str,
+}
+
+/// The configuration, as tables show it.
+#[derive(Clone, Debug, Default)]
+pub struct Configuration {
+    /// All that may be configured; a parameter's number is its place, from 1 on.
+    pub parameters: Vec<Parameter>,
+    /// What this node has, by parameters' names.
+    pub values: Vec<(String, String)>,
+}
+
 /// Names and values that an interface adds to SHOW STATUS.
 pub type InterfaceStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
 
@@ -86,6 +112,7 @@ pub struct Server {
     pub(crate) next_id: AtomicU32,
     started: Instant,
     listening: std::sync::OnceLock<(u16, String)>,
+    configuration: std::sync::OnceLock<Configuration>,
     pub(crate) interface_status: std::sync::OnceLock<InterfaceStatus>,
 }
 
@@ -121,8 +148,18 @@ impl Server {
             next_id: AtomicU32::new(1),
             started: Instant::now(),
             listening: std::sync::OnceLock::new(),
+            configuration: std::sync::OnceLock::new(),
             interface_status: std::sync::OnceLock::new(),
         })
+    }
+
+    /// What `ndbinfo.config_params` and `config_values` tell. Once.
+    pub fn set_configuration(&self, configuration: Configuration) {
+        let _ = self.configuration.set(configuration);
+    }
+
+    pub(crate) fn configuration(&self) -> Option<&Configuration> {
+        self.configuration.get()
     }
 
     /// What @@port and @@datadir say. The query logs begin.

@@ -14,6 +14,7 @@
 
 mod change;
 mod index;
+mod operations;
 mod rows;
 
 use std::sync::Arc;
@@ -24,6 +25,8 @@ use shoal_types::{BaseType, IndexId, IndexMethod, Result, TableSchema, Timestamp
 
 pub(crate) use change::{Applied, NewRow};
 pub(crate) use index::OrderedIndex;
+use operations::Counted;
+pub use operations::FragmentOperations;
 use rows::{RowPlace, RowStore, paged_bytes};
 
 use crate::api::FragmentUsage;
@@ -128,6 +131,7 @@ pub(crate) struct Fragment {
     bytes: u64,
     /// Of old versions.
     old_bytes: u64,
+    pub(crate) counted: Counted,
     /// Buffers for index keys in the making.
     key_buffers: (Vec<u8>, Vec<u8>),
 }
@@ -195,6 +199,7 @@ impl Fragment {
             rows: 0,
             bytes: 0,
             old_bytes: 0,
+            counted: Counted::default(),
             key_buffers: Default::default(),
             schema,
         }

@@ -2,8 +2,9 @@
 
 use shoal_types::{BaseType, Collation, SqlType, Value};
 
-use super::{Rows, activity, keys, objects, query_logs, roles, server_tables, statements};
+use super::{Rows, activity, error_log, keys, objects, query_logs, roles, server_tables, statements};
 use crate::frontend::{ColumnFlags, ResultColumn};
+use crate::server::Server;
 
 /// One virtual table.
 pub struct Definition {
@@ -11,7 +12,21 @@ pub struct Definition {
     pub name: &'static str,
     /// `NAME type, ...`; see `types_of`.
     pub columns: &'static str,
-    pub rows: fn(&Rows<'_>) -> Vec<Vec<Value>>,
+    pub rows: Maker,
+}
+
+/// A node's rows of a table that all nodes have rows of.
+pub type NodeRows = fn(&Server) -> Vec<Vec<Value>>;
+
+/// Who makes the rows of a table.
+#[derive(Clone, Copy)]
+pub enum Maker {
+    /// The node whose session asks.
+    Here(fn(&Rows<'_>) -> Vec<Vec<Value>>),
+    /// Every node of the cluster its own.
+    Nodes(NodeRows),
+    /// The rows of another table of the database, told otherwise.
+    Of(&'static str, fn(&Rows<'_>, Vec<Vec<Value>>) -> Vec<Vec<Value>>),
 }
 
 impl Definition {
@@ -81,7 +96,7 @@ fn none(_: &Rows<'_>) -> Vec<Vec<Value>> {
 macro_rules! tables {
     ($($database:literal $name:literal $rows:path: $columns:literal;)*) => {
         pub const DEFINITIONS: &[Definition] = &[
-            $(Definition { database: $database, name: $name, columns: $columns, rows: $rows },)*
+            $(Definition { database: $database, name: $name, columns: $columns, rows: Maker::Here($rows) },)*
         ];
     };
 }
@@ -149,6 +164,7 @@ tables! {
     "mysql" "tables_priv" activity::mysql_tables_priv: "Host v255!, Db n64!, User v32!, Table_name n64!, Grantor v288!, Timestamp s, Table_priv v98!, Column_priv v31!";
     "mysql" "time_zone_name" none: "Name v64!, Time_zone_id u!";
     "mysql" "user" activity::mysql_user: "Host v255!, User v32!, Select_priv v1!, Insert_priv v1!, Update_priv v1!, Delete_priv v1!, Create_priv v1!, Drop_priv v1!, Reload_priv v1!, Shutdown_priv v1!, Process_priv v1!, File_priv v1!, Grant_priv v1!, References_priv v1!, Index_priv v1!, Alter_priv v1!, Show_db_priv v1!, Super_priv v1!, Create_tmp_table_priv v1!, Lock_tables_priv v1!, Execute_priv v1!, Repl_slave_priv v1!, Repl_client_priv v1!, Create_view_priv v1!, Show_view_priv v1!, Create_routine_priv v1!, Alter_routine_priv v1!, Create_user_priv v1!, Event_priv v1!, Trigger_priv v1!, Create_tablespace_priv v1!, ssl_type v9!, ssl_cipher t!, x509_issuer t!, x509_subject t!, max_questions u!, max_updates u!, max_connections u!, max_user_connections u!, plugin v64!, authentication_string t, password_expired v1!, password_last_changed s, password_lifetime u, account_locked v1!, Create_role_priv v1!, Drop_role_priv v1!, Password_reuse_history u, Password_reuse_time u, Password_require_current v1, User_attributes l";
+    "performance_schema" "error_log" error_log::error_log: "LOGGED S!, THREAD_ID U, PRIO v7!, ERROR_CODE v10, SUBSYSTEM v16, DATA t!";
     "performance_schema" "events_statements_summary_by_digest" statements::by_digest: "SCHEMA_NAME v64, DIGEST v64, DIGEST_TEXT l, COUNT_STAR U!, SUM_TIMER_WAIT U!, MIN_TIMER_WAIT U!, AVG_TIMER_WAIT U!, MAX_TIMER_WAIT U!, SUM_LOCK_TIME U!, SUM_ERRORS U!, SUM_WARNINGS U!, SUM_ROWS_AFFECTED U!, SUM_ROWS_SENT U!, SUM_ROWS_EXAMINED U!, SUM_CREATED_TMP_DISK_TABLES U!, SUM_CREATED_TMP_TABLES U!, SUM_SELECT_FULL_JOIN U!, SUM_SELECT_FULL_RANGE_JOIN U!, SUM_SELECT_RANGE U!, SUM_SELECT_RANGE_CHECK U!, SUM_SELECT_SCAN U!, SUM_SORT_MERGE_PASSES U!, SUM_SORT_RANGE U!, SUM_SORT_ROWS U!, SUM_SORT_SCAN U!, SUM_NO_INDEX_USED U!, SUM_NO_GOOD_INDEX_USED U!, SUM_CPU_TIME U!, MAX_CONTROLLED_MEMORY U!, MAX_TOTAL_MEMORY U!, COUNT_SECONDARY U!, FIRST_SEEN S!, LAST_SEEN S!, QUANTILE_95 U!, QUANTILE_99 U!, QUANTILE_999 U!, QUERY_SAMPLE_TEXT l, QUERY_SAMPLE_SEEN S!, QUERY_SAMPLE_TIMER_WAIT U!";
     "performance_schema" "global_status" activity::global_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "performance_schema" "global_variables" activity::global_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";

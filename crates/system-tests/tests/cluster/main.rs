@@ -13,6 +13,7 @@ mod handlersocket;
 mod http;
 mod kill;
 mod management;
+mod ndbinfo;
 mod network;
 mod pause;
 mod refusal;
