@@ -94,6 +94,8 @@ fn of_tls(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
 fn of_nodes(rows: &Rows<'_>) -> Vec<(String, String)> {
     let node = &rows.server.node;
     let memory = node.memory_usage();
+    let (waiting, waits) = (node.wait_for_graph().len() as u64, node.wait_for_graph().counts());
+    let waits_over = waits.begun.saturating_sub(waiting).max(1);
     let (me, data_nodes, ready) = match node.cluster() {
         Some(cluster) => {
             let me = cluster.options.me;
@@ -104,6 +106,11 @@ fn of_nodes(rows: &Rows<'_>) -> Vec<(String, String)> {
         None => (1, 1, usize::from(!node.is_stopped())),
     };
     let items = [
+        ("Innodb_row_lock_current_waits", waiting.to_string()),
+        ("Innodb_row_lock_time", waits.time.as_millis().to_string()),
+        ("Innodb_row_lock_time_avg", (waits.time.as_millis() / u128::from(waits_over)).to_string()),
+        ("Innodb_row_lock_time_max", waits.longest.as_millis().to_string()),
+        ("Innodb_row_lock_waits", waits.begun.to_string()),
         ("Ndb_number_of_data_nodes", data_nodes.to_string()),
         ("Ndb_number_of_ready_data_nodes", ready.to_string()),
         ("Ndb_cluster_node_id", me.to_string()),
