@@ -7,6 +7,7 @@ mod commands;
 mod event_frames;
 mod leader_events;
 pub mod observed;
+pub mod observed_locks;
 mod operate;
 mod operators;
 mod ready;

@@ -240,7 +240,7 @@ impl Partition {
         let Some((index, holders)) = blocked else {
             return Ok(None);
         };
-        self.ranges.wait(table, index, id, token, holders.clone());
+        self.ranges.wait((table, index), id, token, self.scratch.clone(), holders.clone());
         self.active(id)?.waits.push((token, WaitingFor::Range(table, index)));
         Ok(Some(Blocked { holders }))
     }

@@ -16,6 +16,7 @@ use crate::ddl::publish;
 use crate::digests::Digests;
 use crate::execute::connection_memory::ConnectionsMemory;
 use crate::hosts::Hosts;
+use crate::locks::deadlock::LatestDeadlock;
 use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
 use crate::session::SessionShared;
@@ -94,6 +95,7 @@ pub struct Server {
     pub query_logs: QueryLogs,
     pub(crate) statement_times: StatementTimes,
     pub(crate) digests: Digests,
+    pub(crate) latest_deadlock: LatestDeadlock,
     pub(crate) user_locks: Arc<UserLockTable>,
     pub(crate) account_use: Arc<AccountUse>,
     pub(crate) mandatory_roles: MandatoryRoles,
@@ -121,13 +123,14 @@ impl Server {
     pub fn new(node: Arc<Node>, globals: Globals) -> Arc<Server> {
         let connections_memory = Arc::<ConnectionsMemory>::default();
         connections_memory.set_limit_bytes(globals.global_connection_memory_limit());
-        Arc::new(Server {
+        let server = Arc::new(Server {
             node,
             read_only: ReadOnly::of(&globals),
             mandatory_roles: MandatoryRoles::of(&globals),
             query_logs: QueryLogs::default(),
             statement_times: StatementTimes::default(),
             digests: Digests::new(globals.digests_size()),
+            latest_deadlock: LatestDeadlock::default(),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
@@ -150,7 +153,14 @@ impl Server {
             listening: std::sync::OnceLock::new(),
             configuration: std::sync::OnceLock::new(),
             interface_status: std::sync::OnceLock::new(),
-        })
+        });
+        let told = Arc::downgrade(&server);
+        server.node.set_deadlock_hook(Box::new(move |deadlock| {
+            if let Some(server) = told.upgrade() {
+                server.latest_deadlock.keep(server.all_sessions(), server.clock_micros(), &deadlock);
+            }
+        }));
+        server
     }
 
     /// What `ndbinfo.config_params` and `config_values` tell. Once.

@@ -11,14 +11,20 @@
 //! - `error_log`: `performance_schema.error_log`. `query_logs`: `mysql.slow_log` and `mysql.general_log`.
 //! - `roles`: what information_schema and mysql say of roles.
 //! - `statements`: what statements have cost, by their digests; sys tells the same for people.
+//! - `data_locks`, `innodb_trx`, `metadata_locks`, `lock_waits`: transactions and locks; `innodb_tables`: what else InnoDB tells.
 //! - `server_tables`: character sets, engines, plugins; `activity`: sessions, status, system variables, accounts.
 
 mod activity;
 mod cell;
 mod column;
+mod data_locks;
 mod definitions;
 mod error_log;
+mod innodb_tables;
+pub(crate) mod innodb_trx;
 mod keys;
+mod lock_waits;
+mod metadata_locks;
 mod ndb_status;
 mod ndbinfo;
 mod objects;
@@ -120,6 +126,12 @@ pub fn database_name(table: VirtualTable) -> &'static str {
 
 pub fn table_name(table: VirtualTable) -> &'static str {
     definition(table).name
+}
+
+/// What InnoDB tells of itself: only for those with the privilege PROCESS.
+pub(crate) fn needs_process(table: VirtualTable) -> bool {
+    let definition = definition(table);
+    definition.database == "information_schema" && definition.name.starts_with("INNODB_")
 }
 
 /// Every virtual table, databases together.

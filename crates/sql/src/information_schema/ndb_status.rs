@@ -3,10 +3,9 @@
 //! `Ndb_api_*` are counted by sessions (`counters`); each is there again with `_session` behind it, which is this session's in both
 //! scopes. A process that is the whole database is a cluster of one data node.
 
-use std::sync::atomic::Ordering;
-
 use super::Rows;
 use crate::counters::{COUNTER_NAMES, Counter, Counters};
+use crate::session::SessionShared;
 
 /// What follows from counters of a session, or of all of them, in which so many transactions are open.
 fn derived(counts: &[u64], open: u64) -> [(&'static str, u64); 3] {
@@ -21,13 +20,13 @@ fn derived(counts: &[u64], open: u64) -> [(&'static str, u64); 3] {
 
 /// (name, value) in no order. `counts` are those of the scope that is asked for.
 pub(super) fn list(rows: &Rows<'_>, global: bool, counts: &[u64]) -> Vec<(String, String)> {
-    let open = |transaction: u64| u64::from(transaction != 0);
-    let own_open = open(rows.shared.transaction.load(Ordering::Relaxed));
+    let open = |session: &SessionShared| u64::from(session.transaction.id().is_some());
+    let own_open = open(rows.shared);
     let scope_open = match global {
         false => own_open,
         true => {
             let sessions = rows.server.all_sessions();
-            sessions.iter().map(|session| open(session.transaction.load(Ordering::Relaxed))).sum()
+            sessions.iter().map(|session| open(session)).sum()
         }
     };
     let own: Vec<u64> = session_counts(&rows.shared.counters);

@@ -96,7 +96,14 @@ fn of_tls(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
 fn of_memory(rows: &Rows<'_>) -> Vec<(String, String)> {
     let node = &rows.server.node;
     let memory = node.memory_usage();
+    let (waiting, waits) = (node.wait_for_graph().len() as u64, node.wait_for_graph().counts());
+    let waits_over = waits.begun.saturating_sub(waiting).max(1);
     let items = [
+        ("Innodb_row_lock_current_waits", waiting.to_string()),
+        ("Innodb_row_lock_time", waits.time.as_millis().to_string()),
+        ("Innodb_row_lock_time_avg", (waits.time.as_millis() / u128::from(waits_over)).to_string()),
+        ("Innodb_row_lock_time_max", waits.longest.as_millis().to_string()),
+        ("Innodb_row_lock_waits", waits.begun.to_string()),
         ("Shoal_memory_indexes_bytes", memory.tables.index_bytes.to_string()),
         ("Shoal_memory_limit_bytes", memory.limit_bytes.to_string()),
         ("Shoal_memory_old_versions_bytes", memory.tables.old_bytes.to_string()),

@@ -12,6 +12,7 @@ mod encryption;
 mod handlersocket;
 mod http;
 mod kill;
+mod lock_tables;
 mod management;
 mod ndbinfo;
 mod network;

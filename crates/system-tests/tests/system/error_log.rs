@@ -41,6 +41,8 @@ fn entries_are_in_mysqls_format_and_in_the_table() {
     let found = entries(&mut client);
     assert!(found[0].starts_with("System,MY-000000,Server,ready for connections"), "{found:?}");
     assert!(found.iter().any(|entry| entry.starts_with("Warning,MY-000000,Server,general log: ")), "{found:?}");
+    // It waits for the thread that writes.
+    client.run("FLUSH ERROR LOGS").unwrap();
     let text = server.server().log();
     let line = text.lines().find(|line| line.contains("was deleted")).unwrap();
     let (time, rest) = line.split_once(' ').unwrap();

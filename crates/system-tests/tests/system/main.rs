@@ -30,6 +30,7 @@ mod interrupt;
 mod isolation;
 mod large_transactions;
 mod lifecycle;
+mod lock_tables;
 mod locking_reads;
 mod many_clients;
 mod memory;

@@ -1,6 +1,6 @@
 //! ndbinfo in a process that is the whole database: node 1. `cluster/ndbinfo.rs` has the same of several nodes.
 
-use shoal_system_tests::{Client, Login, TestServer, skip, target_is_mariadb};
+use shoal_system_tests::{Client, Login, TestServer, skip, target_is_mariadb, wait_until};
 
 /// The value of one column in the only row of a query.
 fn number(client: &mut Client, sql: &str) -> u64 {
@@ -101,6 +101,40 @@ fn an_open_transaction_is_shown_with_its_connection() {
     assert_eq!(client.text(open).unwrap(), [format!("{},1,Started", other.connection_id())]);
     other.run("COMMIT").unwrap();
     assert!(client.text(open).unwrap().is_empty());
+}
+
+#[test]
+fn a_lock_its_waiter_and_their_connections_are_shown() {
+    if target_is_mariadb() {
+        return skip("MariaDB has no ndbinfo");
+    }
+    let server = TestServer::start();
+    let (mut client, mut holder, mut waiter) = (server.client(), server.client(), server.client());
+    client.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)").unwrap();
+    client.run("INSERT INTO t VALUES (1, 1)").unwrap();
+    let requests = "SELECT SUM(ex_req), SUM(ex_wait_ok), SUM(ex_wait_fail) FROM ndbinfo.locks_per_fragment \
+                    WHERE fq_name='test/def/t'";
+    let sums = |client: &mut Client| -> Vec<u64> {
+        client.text(requests).unwrap()[0].split(',').map(|sum| sum.parse().unwrap()).collect()
+    };
+    let before = sums(&mut client);
+    holder.run("BEGIN").unwrap();
+    holder.run("UPDATE t SET v=2 WHERE id=1").unwrap();
+    waiter.send_query("UPDATE t SET v=3 WHERE id=1").unwrap();
+    let waits = "SELECT w.mysql_connection_id, w.mode, h.mysql_connection_id, h.state FROM ndbinfo.server_locks w \
+                 JOIN ndbinfo.server_locks h ON h.node_id=w.node_id AND h.lock_num=w.waiting_for WHERE w.state='W'";
+    let expected = format!("{},X,{},H", waiter.connection_id(), holder.connection_id());
+    wait_until("the wait is shown", || client.text(waits).unwrap() == [expected.clone()]);
+    let operations =
+        "SELECT mysql_connection_id, operation_type, state, client_node_id FROM ndbinfo.server_operations";
+    let waiting = format!("{},READ-EX,In lock queue,1", waiter.connection_id());
+    assert_eq!(client.text(operations).unwrap(), [waiting]);
+    holder.run("COMMIT").unwrap();
+    waiter.receive_reply().unwrap();
+    let after = sums(&mut client);
+    assert!(after[0] >= before[0] + 2, "{before:?} {after:?}");
+    assert_eq!((after[1] - before[1], after[2] - before[2]), (1, 0));
+    assert!(client.text("SELECT * FROM ndbinfo.cluster_locks").unwrap().is_empty());
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Transactions, and what nodes count of them.
 
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 use shoal_types::Value;
 
@@ -37,10 +36,7 @@ pub(super) fn transactions(server: &Server) -> Vec<Vec<Value>> {
     let node = me(server);
     let mut found = Vec::new();
     for session in server.all_sessions() {
-        let transaction = session.transaction.load(Ordering::Relaxed);
-        if transaction == 0 {
-            continue;
-        }
+        let Some(transaction) = session.transaction.id() else { continue };
         let activity = session.activity.lock().unwrap_or_else(PoisonError::into_inner);
         let (runs, seconds) = (activity.command != "Sleep", activity.since.elapsed().as_secs());
         drop(activity);
@@ -48,7 +44,7 @@ pub(super) fn transactions(server: &Server) -> Vec<Vec<Value>> {
         found.push(row![
             node,
             1_u64,
-            transaction,
+            transaction.0,
             "Started",
             Value::Null,
             u64::from(runs),

@@ -7,7 +7,7 @@
 //! - `definitions`: the tables and their columns.
 //! - `nodes`: nodes and their processes; `links`: those between them; `threads`: theirs.
 //! - `memory`: memory and the log; `fragments`: tables, their partitions, and what was done with them.
-//! - `this_node`: which one this is. `activity`: transactions, and counters; `config`: the configuration.
+//! - `this_node`: which one this is. `activity`: transactions, and counters; `locks`: locks and who waits for them; `config`: the configuration.
 
 pub(super) mod activity;
 pub(super) mod config;
@@ -15,6 +15,7 @@ pub(super) mod definitions;
 pub(super) mod fragments;
 pub(super) mod gather;
 pub(super) mod links;
+pub(super) mod locks;
 pub(super) mod memory;
 pub(super) mod nodes;
 mod this_node;
