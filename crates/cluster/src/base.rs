@@ -8,6 +8,7 @@ pub(crate) mod handle;
 pub(crate) mod machine_memory;
 pub(crate) mod options;
 pub(crate) mod panics;
+pub(crate) mod report;
 pub(crate) mod router;
 pub(crate) mod throttle;
 pub(crate) mod topology;

@@ -35,7 +35,9 @@ pub use dictionary::table::Table;
 pub use dictionary::table_lock::MetadataLock;
 pub use dictionary::unique::unique_table_schema;
 pub use dictionary::{table_map, unique};
-pub use management::observed::{ObservedNode, ObservedPartition, ObservedPeer, ObservedReplica, Readiness};
+pub use management::observed::{
+    ObservedNode, ObservedPartition, ObservedPeer, ObservedPlacement, ObservedProcess, ObservedReplica, Readiness,
+};
 pub use management::{OperatorAnswers, Process, Stop};
 pub use membership::join::{JoinError, JoinOptions, join};
 pub use membership::links::{Operations, Served};
@@ -48,9 +50,11 @@ pub use replication::two_phase::EntryOf;
 pub use shoal_log::Lsn;
 pub use shoal_partition::MemoryBudget;
 pub use shoal_partition::Timing;
-pub use shoal_transport::{LANES_MAX, Transporter, look_in_passing, worker_loop};
+pub use shoal_partition::{LockKind, ObservedKey, ObservedLock, ObservedTransaction, ObservedWaits};
+pub use shoal_transport::{LANES_MAX, PeerState, Transporter, look_in_passing, worker_loop};
+pub use storage::deadlock::{Deadlock, DeadlockHook, DeadlockWait};
 pub use storage::memory::MemoryUsage;
 pub use storage::partitions::PartitionGuard;
 pub use storage::sequencer::Appending;
 pub use storage::snapshot::Snapshots;
-pub use storage::wait_for::{ObservedWait, WaitForGraph, WaitVerdict};
+pub use storage::wait_for::{ObservedWait, WaitCounts, WaitForGraph, WaitVerdict};

@@ -7,6 +7,7 @@ mod commands;
 mod event_frames;
 mod leader_events;
 pub mod observed;
+pub mod observed_locks;
 mod operate;
 mod operators;
 mod ready;
@@ -57,6 +58,7 @@ pub trait Process: Send + Sync + 'static {
 struct Commanded {
     process: OnceLock<Arc<dyn Process>>,
     operators: OnceLock<Arc<dyn OperatorAnswers>>,
+    node_rows: OnceLock<Arc<dyn OperatorAnswers>>,
     /// The node stops when the answer that says so has been sent.
     soon: Mutex<Option<Stop>>,
     stopping: Mutex<Option<Stop>>,

@@ -37,6 +37,7 @@ use crate::base::options::NodeOptions;
 use crate::base::router::Router;
 use crate::base::throttle::Throttle;
 use crate::base::wait::{WaitSlots, Waiter, lock};
+use crate::storage::deadlock::Deadlocks;
 use crate::storage::identity::Identity;
 use crate::storage::inline_flushes::InlineFlushes;
 use crate::storage::partition_cell::PartitionCell;
@@ -58,6 +59,7 @@ pub struct Storage {
     snapshots: Snapshots,
     waits: Arc<WaitSlots>,
     graph: WaitForGraph,
+    deadlocks: Deadlocks,
     slices: Arc<Slices>,
     budget: Arc<MemoryBudget>,
     /// Everything before this is applied.
@@ -123,6 +125,7 @@ impl Storage {
             snapshots,
             waits: Arc::new(WaitSlots::default()),
             graph: WaitForGraph::default(),
+            deadlocks: Deadlocks::default(),
             slices: Arc::default(),
             budget,
             completed: AtomicU64::new(log.durable_lsn().0),

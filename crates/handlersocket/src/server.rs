@@ -182,7 +182,7 @@ impl Server {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let accepted = runtime.and_then(|runtime| runtime.block_on(server.accept_all(listeners)));
             if let Err(error) = accepted {
-                eprintln!("handlersocket: cannot accept connections: {error}");
+                tracing::error!("cannot accept connections: {error}");
             }
         })?;
         *self.acceptor.lock().unwrap_or_else(PoisonError::into_inner) = Some(acceptor);

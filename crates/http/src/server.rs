@@ -76,7 +76,7 @@ impl HttpServer {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let body = move || {
             if let Err(error) = LocalSet::new().block_on(&runtime, accept(listener, watched, tls, stopped)) {
-                eprintln!("http: cannot accept connections: {error}");
+                tracing::error!("cannot accept connections: {error}");
             }
         };
         let thread = thread::Builder::new().name("http".into()).spawn(body)?;

@@ -114,7 +114,7 @@ pub async fn log_in<F: Frontend>(
         exchange.stream.encrypt(session, &received).await?;
         services.frontend.count_encrypted_connect(exchange.stream.tls().is_some_and(|tls| tls.is_resumed));
         if let Some(warning) = tls.expiry_warning() {
-            eprintln!("mysql: {warning}");
+            tracing::warn!("{warning}");
         }
         is_tls = true;
         packet = exchange.next_packet().await?;

@@ -289,7 +289,7 @@ impl<F: Frontend + Send + Sync> WorkerThread<F> {
             WorkerOptions { spin: self.spin, eagerness: Eagerness::WhenBusy, blocking_threads: BLOCKING_THREADS };
         match WorkerLoop::new(options) {
             Ok(worker) => worker.block_on(&FrontendIdle(Arc::clone(&self.services.frontend)), self.serve()),
-            Err(error) => eprintln!("mysql: worker {} cannot start: {error}", self.number),
+            Err(error) => tracing::error!("worker {} cannot start: {error}", self.number),
         }
     }
 
@@ -363,10 +363,10 @@ impl<F: Frontend + Send + Sync> Acceptor<F> {
     fn run(self, listeners: Listeners) {
         let runtime = match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
             Ok(runtime) => runtime,
-            Err(error) => return eprintln!("mysql: cannot accept connections: {error}"),
+            Err(error) => return tracing::error!("cannot accept connections: {error}"),
         };
         if let Err(error) = runtime.block_on(self.accept(listeners)) {
-            eprintln!("mysql: cannot accept connections: {error}");
+            tracing::error!("cannot accept connections: {error}");
         }
     }
 

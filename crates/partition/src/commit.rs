@@ -233,6 +233,7 @@ impl Partition {
                 self.config.budget.release(charge);
                 continue;
             };
+            fragment.counted.add(|operations| operations.commits += 1);
             let key = transaction.key(number as u32);
             let applied = match row {
                 Some(row) => {
@@ -324,6 +325,7 @@ impl Partition {
                 // Writes to a table whose drop came first are void, here as at the leader.
                 let Some(fragment) = self.fragments.get_mut(&table) else { return };
                 self.config.budget.charge(fragment.charge_of(row));
+                fragment.counted.add(|operations| operations.commits += 1);
                 let key = fragment.primary_key_into(row, &mut self.key_buffer);
                 let row = NewRow::Borrowed(row);
                 let applied = fragment.put(row, (key_hash(key), key), None, timestamp, horizon);
@@ -332,6 +334,7 @@ impl Partition {
             DecodedWrite::Delete { table, key, .. } => {
                 let Some(fragment) = self.fragments.get_mut(&table) else { return };
                 let Some(row) = fragment.find(key_hash(key), key, &mut self.scratch) else { return };
+                fragment.counted.add(|operations| operations.commits += 1);
                 let applied = fragment.delete(row, timestamp, horizon);
                 self.settle(table, timestamp, applied);
             }

@@ -96,6 +96,7 @@ impl Partition {
         let Some(fragment) = self.fragments.remove(&table) else {
             return;
         };
+        self.lock_counts.forget(table);
         if self.pins.is_empty() {
             self.config.budget.release(fragment.bytes());
         } else {

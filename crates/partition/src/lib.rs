@@ -8,6 +8,7 @@
 //! - concurrency: `locks` (rows), `wait_for` (deadlocks), `early` (locks that pass on before a flush), `large` (what goes on bit by bit), `ranges` (no phantoms), `workspace` (what a transaction has staged)
 //! - operations: `read`, `scan`, `write`, `transaction`, `commit`, `two_phase`, `prepared`, `definition`,
 //!   `checkpoint`
+//! - `observe`: what operators are shown of transactions and locks
 //! - what these keep between two calls: `proposal`, `decision` (two-phase commit), `pin` (checkpoints), `installing`
 //! - `changes`: what the log tells of committed changes, for those that follow it from outside
 //! - replication: `group` (Raft) over `tail`, `time`, `lease`, `leadership`, `install`; `entry` (the log's format), `message`,
@@ -35,10 +36,12 @@ mod key_bytes;
 mod large;
 mod leadership;
 mod lease;
+mod lock_counts;
 mod locks;
 mod map;
 mod message;
 mod numbers;
+mod observe;
 mod outputs;
 mod partition;
 mod pin;
@@ -69,13 +72,15 @@ pub use budget::MemoryBudget;
 pub use changes::{ChangeKind, Followed, Gap, LoggedChange, LoggedWrite, OwnedWrite, Undecided};
 pub use checkpoint::{CheckpointCursor, CheckpointHead};
 pub use decision::{Confirmation, Decision, DecisionStart, HomeOutcome, Unconfirmed};
-pub use fragment::FragmentMemory;
+pub use fragment::{FragmentMemory, FragmentOperations};
 pub use large::CommitPart;
+pub use lock_counts::{LockRequests, TableLockRequests};
 pub use message::{decode_message, encode_message};
+pub use observe::{LockKind, ObservedKey, ObservedLock, ObservedTransaction, ObservedWaits};
 pub use outputs::{HardState, Leadership, LogEntry, LogStart, Outputs, ReadState};
 pub use partition::{Activity, Partition};
 pub use raft::eraftpb::Message;
 pub use scan::Cursor;
 pub use splice::ColumnSplice;
 pub use time::{Millis, Timing};
-pub use wait_for::{WaitEdge, is_deadlocked, victims, victims_of_both, waits_for_itself};
+pub use wait_for::{WaitEdge, cycle_through, is_deadlocked, victims, victims_of_both, waits_for_itself};

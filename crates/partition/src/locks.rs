@@ -39,6 +39,12 @@ impl LockKey {
         LockKey { table, hash: hash.rotate_left(17) ^ u64::from(index.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
     }
 
+    /// The lock of this table whose place is `place`.
+    fn at(table: TableId, place: u64) -> LockKey {
+        let hash = (place ^ u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_right(24);
+        LockKey { table, hash }
+    }
+
     fn place(self) -> u64 {
         // Partitioning has used up the highest bits, which the table wants for its tags.
         self.hash.rotate_left(24) ^ u64::from(self.table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -560,12 +566,19 @@ impl LockTable {
         }
     }
 
-    /// Gives up waiting.
-    pub(crate) fn cancel(&mut self, transaction: TransactionId, key: LockKey, granted: &mut Vec<Grant>) {
-        if let Some(entry) = self.entry_mut(key) {
-            entry.contention().queue.retain(|waiter| waiter.transaction != transaction);
-            entry.grant(false, granted);
-        }
+    /// Gives up waiting, and says for what mode, if it was still waited for.
+    pub(crate) fn cancel(
+        &mut self,
+        transaction: TransactionId,
+        key: LockKey,
+        granted: &mut Vec<Grant>,
+    ) -> Option<LockMode> {
+        let entry = self.entry_mut(key)?;
+        let queue = &mut entry.contention().queue;
+        let mode = queue.iter().find(|waiter| waiter.transaction == transaction).map(|waiter| waiter.mode);
+        queue.retain(|waiter| waiter.transaction != transaction);
+        entry.grant(false, granted);
+        mode
     }
 
     /// The (waiter, blocker) pairs of one lock, about as many as it has waiters.
@@ -573,6 +586,38 @@ impl LockTable {
         if let Some(entry) = self.entry(key) {
             entry.append_edges(edges);
         }
+    }
+
+    /// How a transaction holds a lock.
+    pub(crate) fn mode_of(&self, transaction: TransactionId, key: LockKey) -> Option<LockMode> {
+        match self.entry(key) {
+            Some(entry) => entry.holders().find(|holder| holder.is(transaction)).map(|holder| holder.mode),
+            None => (self.gatherer_of(key)? == transaction).then_some(LockMode::Exclusive),
+        }
+    }
+
+    /// Those that hold a lock, and those that wait for it (`true`), in their order.
+    pub(crate) fn holders_and_waiters(&self, key: LockKey) -> Vec<(TransactionId, LockMode, bool)> {
+        let Some(entry) = self.entry(key) else {
+            return self.gatherer_of(key).map(|id| (id, LockMode::Exclusive, false)).into_iter().collect();
+        };
+        let holders = entry.holders().map(|holder| (holder.transaction, holder.mode, false));
+        holders.chain(entry.queue().map(|waiter| (waiter.transaction, waiter.mode, true))).collect()
+    }
+
+    /// The locks that only this table lists, if they are of these tables: the more tables there are, the more of what is tried is no
+    /// lock, which whoever looks for its row finds out.
+    pub(crate) fn gathered_by<'a>(
+        &'a self,
+        transaction: TransactionId,
+        tables: &'a [TableId],
+    ) -> impl Iterator<Item = LockKey> + 'a {
+        let own = self.gathered.iter().filter(move |one| one.transaction == transaction);
+        own.flat_map(move |one| {
+            let hashes = one.places.iter();
+            let closed = hashes.flat_map(move |&place| tables.iter().map(move |&table| LockKey::at(table, place)));
+            one.opened.iter().copied().chain(closed)
+        })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -758,6 +803,8 @@ mod tests {
         assert_eq!(locks.acquire(other, key(0), LockMode::Exclusive), Acquired::New);
         assert_eq!(locks.acquire(one, key(1), LockMode::Shared), Acquired::New);
         locks.gather(one);
+        let place = key(7).place();
+        assert_eq!(LockKey::at(TableId(1), place), key(7));
         assert_eq!(locks.acquire(one, key(0), LockMode::Exclusive), Acquired::Conflict);
         assert_eq!(locks.acquire(one, key(1), LockMode::Exclusive), Acquired::Held);
         assert_eq!(locks.acquire(one, key(2), LockMode::Shared), Acquired::New);

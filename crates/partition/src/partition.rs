@@ -24,9 +24,10 @@ use shoal_types::{
 use crate::api::*;
 use crate::decision::TwoPhase;
 use crate::entry;
-use crate::fragment::{Fragment, FragmentMemory};
+use crate::fragment::{Fragment, FragmentMemory, FragmentOperations};
 use crate::group::{Decided, Group};
 use crate::installing::Installing;
+use crate::lock_counts::{LockCounts, TableLockRequests};
 use crate::locks::{Grant, LockTable};
 use crate::map::Map;
 use crate::outputs::{HardState, LogStart, Outputs};
@@ -53,6 +54,7 @@ pub struct Partition {
     #[allow(clippy::vec_box)]
     pub(crate) idle: Vec<Box<Transaction>>,
     pub(crate) locks: LockTable,
+    pub(crate) lock_counts: LockCounts,
     pub(crate) ranges: RangeLockTable,
     /// Locks granted by the release in progress.
     pub(crate) grants: Vec<Grant>,
@@ -150,6 +152,7 @@ impl Partition {
             transactions: Map::default(),
             idle: Vec::new(),
             locks: LockTable::default(),
+            lock_counts: LockCounts::default(),
             ranges: RangeLockTable::default(),
             grants: Vec::new(),
             proposals: VecDeque::new(),
@@ -410,7 +413,17 @@ impl Partition {
         self.fragments.get(&table).map_or(FragmentMemory::default(), |fragment| fragment.memory())
     }
 
-    /// The same of all tables, those that a checkpoint still reads included.
+    /// What was done with a table here.
+    pub fn operations(&self, table: TableId) -> FragmentOperations {
+        self.fragments.get(&table).map_or(FragmentOperations::default(), |fragment| fragment.counted.get())
+    }
+
+    /// How often locks of a table's rows and keys were asked for here.
+    pub fn lock_requests(&self, table: TableId) -> TableLockRequests {
+        self.lock_counts.of(table)
+    }
+
+    /// What all tables take of memory, those that a checkpoint still reads included.
     pub fn memory(&self) -> FragmentMemory {
         let all = self.fragments.values().chain(&self.retired);
         all.map(|fragment| fragment.memory()).fold(FragmentMemory::default(), FragmentMemory::plus)

@@ -25,6 +25,8 @@ struct RangeLock {
 struct RangeWaiter {
     transaction: TransactionId,
     token: WaitToken,
+    /// What it wants to insert.
+    key: Vec<u8>,
     blockers: Vec<TransactionId>,
 }
 
@@ -116,18 +118,18 @@ impl RangeLockTable {
         blockers
     }
 
-    /// Queues a write until one of its blockers lets go of a range.
+    /// Queues a write of `key` until one of its blockers lets go of a range.
     pub(crate) fn wait(
         &mut self,
-        table: TableId,
-        index: IndexId,
+        (table, index): (TableId, IndexId),
         transaction: TransactionId,
         token: WaitToken,
+        key: Vec<u8>,
         blockers: Vec<TransactionId>,
     ) {
         let waiters = &mut self.indexes.entry((table, index)).or_default().waiters;
         waiters.retain(|waiter| waiter.transaction != transaction);
-        waiters.push(RangeWaiter { transaction, token, blockers });
+        waiters.push(RangeWaiter { transaction, token, key, blockers });
     }
 
     pub(crate) fn cancel(&mut self, table: TableId, index: IndexId, transaction: TransactionId) {
@@ -193,6 +195,22 @@ impl RangeLockTable {
         if ranges.locks.is_empty() {
             self.indexes.remove(&(table, index));
         }
+    }
+
+    /// The ranges of an index that a transaction has locked, with their numbers.
+    pub(crate) fn owned_by(
+        &self,
+        owner: TransactionId,
+        (table, index): (TableId, IndexId),
+    ) -> impl Iterator<Item = (RangeLockId, &KeyBounds)> {
+        let locks = self.indexes.get(&(table, index)).into_iter().flat_map(|ranges| &ranges.locks);
+        locks.filter(move |lock| lock.owner == owner).map(|lock| (lock.id, &lock.range))
+    }
+
+    /// What a transaction waits to insert into an index.
+    pub(crate) fn awaited_key(&self, waiter: TransactionId, (table, index): (TableId, IndexId)) -> Option<&[u8]> {
+        let waiters = &self.indexes.get(&(table, index))?.waiters;
+        waiters.iter().find(|one| one.transaction == waiter).map(|one| one.key.as_slice())
     }
 
     /// (waiter, blocker) pairs.

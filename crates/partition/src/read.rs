@@ -82,6 +82,7 @@ impl Partition {
                 }
             }
         };
+        fragment.counted.add(|operations| operations.key_reads += 1);
         Ok(Step::Ready(bytes.map(|bytes| fragment.row(bytes))))
     }
 

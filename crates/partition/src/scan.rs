@@ -553,6 +553,7 @@ impl Partition {
         let overlay = walk.own.and_then(|own| own.overlay(cursor.table, cursor.index));
         let mut merge = Merge::new(&index.tree, overlay, cursor);
         let entry_limit = (row_limit * ENTRIES_PER_ROW).max(ENTRIES_MIN);
+        let begins = cursor.position.is_none();
         let (mut looked_at, mut last) = (0, None);
         let end = loop {
             let Some(entry) = merge.peek() else {
@@ -586,6 +587,9 @@ impl Partition {
         };
         let position = last.map(|entry| merge.position_of(entry));
         drop(merge);
+        // One that has to wait before its first row begins again.
+        let waits = matches!(end, End::Locked(_)) && position.is_none();
+        fragment.counted.add_scan(begins && !waits, looked_at, walk.shown);
         if position.is_some() {
             cursor.position = position;
         }
@@ -611,6 +615,8 @@ impl Partition {
         let mut walk = self.walk(view, cursor.table, access, with_own)?;
         let fragment = walk.fragment;
         let overlay = walk.own.and_then(|own| own.overlay(cursor.table, cursor.index));
+        let begins = matches!(cursor.hash_position, HashPosition::Committed(None));
+        let mut looked_at = 0;
         let mut end = None;
         'walk: while let HashPosition::Committed(after) = cursor.hash_position {
             let Some(slots) = fragment.slots_after(after) else {
@@ -622,6 +628,7 @@ impl Partition {
                     end = Some(End::Limit);
                     break 'walk;
                 }
+                looked_at += 1;
                 if let Some(bytes) = walk.version(row, overlay) {
                     end = walk.show(bytes, visit);
                 }
@@ -649,6 +656,10 @@ impl Partition {
                 end = (visit(fragment.row(&bytes)) == VisitAnswer::Stop).then_some(End::Stopped);
             }
         }
+        // One that has to wait before its first row begins again.
+        let waits =
+            matches!(end, Some(End::Locked(_))) && matches!(cursor.hash_position, HashPosition::Committed(None));
+        fragment.counted.add_scan(begins && !waits, looked_at, walk.shown);
         let took = walk.took();
         self.settle_walk(access.locker(), cursor.table, took);
         Ok(end.unwrap_or(End::Exhausted))

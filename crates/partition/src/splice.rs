@@ -92,6 +92,7 @@ impl Partition {
         if wanted > reserved && !self.config.budget.try_reserve(wanted - reserved) {
             return Err(self.full(&fragment.schema.name));
         }
+        fragment.counted.add(|operations| operations.key_updates += 1);
         // The lock was taken in this very call, so the transaction is active.
         self.active(id)?.stage_splice(number, splice, charge, kept);
         self.config.budget.release(reserved.saturating_sub(wanted));

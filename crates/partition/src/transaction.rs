@@ -114,7 +114,13 @@ impl Partition {
 
     fn lock_as(&mut self, request: Request, key: LockKey, policy: LockPolicy) -> Result<Locked> {
         let id = request.transaction;
-        match self.locks.acquire(id, key, request.mode) {
+        let acquired = self.locks.acquire(id, key, request.mode);
+        match acquired {
+            Acquired::Granted => self.lock_counts.requests(key.table, request.mode).waited += 1,
+            Acquired::Conflict => {}
+            _ => self.lock_counts.requests(key.table, request.mode).immediate += 1,
+        }
+        match acquired {
             Acquired::New => {
                 let many = self.config.slice_writes;
                 let transaction = self.active(id)?;
@@ -139,7 +145,11 @@ impl Partition {
         let id = request.transaction;
         request.early &= self.active(id)?.may_lock_early;
         if request.early && self.take_over(id, key) {
+            self.lock_counts.requests(key.table, request.mode).immediate += 1;
             return Ok(Locked::Yes(true));
+        }
+        if policy != LockPolicy::Wait {
+            self.lock_counts.requests(key.table, request.mode).failed += 1;
         }
         match policy {
             LockPolicy::Wait => {
@@ -206,7 +216,9 @@ impl Partition {
         };
         match transaction.waits.swap_remove(position).1 {
             WaitingFor::Lock(key) => {
-                self.locks.cancel(id, key, &mut self.grants);
+                if let Some(mode) = self.locks.cancel(id, key, &mut self.grants) {
+                    self.lock_counts.requests(key.table, mode).failed += 1;
+                }
                 self.settle_grants();
             }
             WaitingFor::Range(table, index) => self.ranges.cancel(table, index, id),
@@ -311,7 +323,11 @@ impl Partition {
         for (token, waiting) in transaction.waits.drain(..) {
             self.outputs.woken.push(token);
             match waiting {
-                WaitingFor::Lock(key) => self.locks.cancel(transaction.id, key, &mut self.grants),
+                WaitingFor::Lock(key) => {
+                    if let Some(mode) = self.locks.cancel(transaction.id, key, &mut self.grants) {
+                        self.lock_counts.requests(key.table, mode).failed += 1;
+                    }
+                }
                 WaitingFor::Range(table, index) => self.ranges.cancel(table, index, transaction.id),
             }
         }

@@ -38,6 +38,30 @@ pub fn waits_for_itself(
     false
 }
 
+/// A shortest cycle of waits through a transaction, from itself to the last one, which waits for it. Empty: there is none.
+pub fn cycle_through(edges: &[WaitEdge], transaction: TransactionId) -> Vec<TransactionId> {
+    let blockers = by_waiter(edges);
+    let mut came_from: HashMap<TransactionId, TransactionId> = HashMap::default();
+    let mut next = std::collections::VecDeque::from([transaction]);
+    while let Some(waiter) = next.pop_front() {
+        for &(blocker, _) in blockers.get(&waiter).into_iter().flatten() {
+            if blocker == transaction {
+                let mut cycle = vec![waiter];
+                while let Some(&before) = cycle.last().and_then(|last| came_from.get(last)) {
+                    cycle.push(before);
+                }
+                cycle.reverse();
+                return cycle;
+            }
+            if !came_from.contains_key(&blocker) {
+                came_from.insert(blocker, waiter);
+                next.push_back(blocker);
+            }
+        }
+    }
+    Vec::new()
+}
+
 /// The transaction waits for itself, by these edges.
 pub fn is_deadlocked(edges: &[WaitEdge], transaction: TransactionId) -> bool {
     let blockers = by_waiter(edges);
@@ -142,6 +166,16 @@ mod tests {
 
     fn ids(numbers: &[u64]) -> Vec<TransactionId> {
         numbers.iter().copied().map(TransactionId).collect()
+    }
+
+    #[test]
+    fn a_cycle_begins_with_whom_it_was_asked_for_and_takes_no_detour() {
+        let pairs = [(1, 2), (2, 3), (3, 4), (4, 1), (2, 4), (5, 1)];
+        let edges =
+            pairs.map(|(waiter, blocker)| WaitEdge { waiter: id(waiter), blocker: id(blocker), is_held: true });
+        assert_eq!(cycle_through(&edges, id(1)), ids(&[1, 2, 4]));
+        assert_eq!(cycle_through(&edges, id(4)), ids(&[4, 1, 2]));
+        assert!(cycle_through(&edges, id(5)).is_empty());
     }
 
     fn edges(pairs: &[(u64, u64)]) -> Vec<WaitEdge> {

@@ -213,6 +213,11 @@ impl Transaction {
         }
     }
 
+    /// The tables of locks that only the table of locks lists.
+    pub(crate) fn gathered_tables(&self) -> &[TableId] {
+        &self.gathered_tables
+    }
+
     pub(crate) fn key(&self, write: u32) -> &[u8] {
         let write = &self.writes[write as usize];
         self.keys.get(write.key_start, write.key_length)

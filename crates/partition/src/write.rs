@@ -105,7 +105,11 @@ impl Partition {
             return Ok(Step::Wait(blocked));
         }
         let name = match self.found_bytes(transaction, table, found) {
-            Some(row) => self.fragment(table)?.name_of(row)?,
+            Some(row) => {
+                let fragment = self.fragment(table)?;
+                fragment.counted.add(|operations| operations.key_deletes += 1);
+                fragment.name_of(row)?
+            }
             None => Box::default(),
         };
         let slot = self.slot_of(found);
@@ -161,6 +165,10 @@ impl Partition {
         if !self.config.budget.try_reserve(charge) {
             return Err(self.full(&fragment.schema.name));
         }
+        fragment.counted.add(|operations| match old {
+            Found::Nothing => operations.key_inserts += 1,
+            _ => operations.key_updates += 1,
+        });
         // The lock was taken in this very call, so the transaction is active.
         let slot = self.slot_of(old);
         self.active(id)?.stage(target.table, target.hash, target.key, Some(row.into()), slot, charge);
@@ -232,7 +240,7 @@ impl Partition {
         let Some((index, holders)) = blocked else {
             return Ok(None);
         };
-        self.ranges.wait(table, index, id, token, holders.clone());
+        self.ranges.wait((table, index), id, token, self.scratch.clone(), holders.clone());
         self.active(id)?.waits.push((token, WaitingFor::Range(table, index)));
         Ok(Some(Blocked { holders }))
     }

@@ -12,14 +12,14 @@ use shoal_http::Stage;
 use shoal_mysql::Authenticator;
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, WorkerStart, start};
 use shoal_sql::Globals;
-use shoal_sql::server::Server;
+use shoal_sql::server::{Server, VERSION};
 use shoal_sql::shared_server::SharedServer;
 
 use crate::clients::AdminAddress;
 use crate::dev_cluster::{self, Plan};
 use crate::http::{self, Http};
 use crate::process::{DRAIN_PATIENCE, StopSignals, open};
-use crate::{clients, handlersocket, settings, tls};
+use crate::{clients, configuration, error_log, handlersocket, settings, tls};
 
 #[derive(Args)]
 pub struct DevArguments {
@@ -108,6 +108,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
             handlersocket::set_port(&mut globals, name, port)?;
         }
     }
+    error_log::begin(&mut globals, &arguments.data_dir)?;
     let handlersocket = handlersocket::bind(&mut globals)?;
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), arguments.mysql_port);
     let cannot_listen = |error| {
@@ -123,6 +124,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     let spin = options.spin;
     let http_tls = http::tls(&mut globals, &arguments.data_dir)?;
     let http = Http::for_dev(arguments.http_port, http_tls.clone())?;
+    let configuration = configuration::of_node(&options, None);
     let node = open(options, http.watched())?;
     let listener = reserved.listen().map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
@@ -132,6 +134,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     };
     let (proxies, keepalive) = (clients::proxies(&globals)?, clients::keepalive(&globals));
     let server = Server::new(Arc::clone(&node), globals);
+    server.set_configuration(configuration);
     http.set_server(&server);
     tls::attach(&server, acceptor.as_ref());
     let authenticator = Arc::new(Authenticator::new(tls::password_key(&server, &arguments.data_dir)?));
@@ -166,10 +169,11 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         .map_err(|error| format!("cannot start the MySQL server: {error}"))?;
     let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open(' '))?;
     http.reach(Stage::Serving);
+    tracing::info!(system = true, "ready for connections: mysql {address}, version {VERSION}");
     announce(address, &http, &(hs_ports + &admin_word));
     runtime.block_on(stop_signals.wait());
     http.reach(Stage::Stopping);
-    eprintln!("stopping: waiting for running statements");
+    tracing::info!(system = true, "stopping: waiting for running statements");
     if let Some(server) = handlersocket_server {
         server.stop(DRAIN_PATIENCE);
     }
@@ -188,9 +192,9 @@ fn announce(address: SocketAddr, http: &Http, more: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "shoal is ready: mysql {address} http {}{more}", http.address_text());
     let _ = out.flush();
-    eprintln!("connect with: mariadb -h {} -P {} -u root", address.ip(), address.port());
+    error_log::hint(&format!("connect with: mariadb -h {} -P {} -u root", address.ip(), address.port()));
     if let Some(page) = http.address() {
-        eprintln!("look at it:   http://{page}/ (log in as root), or: shoal top {page}");
+        error_log::hint(&format!("look at it:   http://{page}/ (log in as root), or: shoal top {page}"));
     }
-    eprintln!("stop it:      Ctrl-C");
+    error_log::hint("stop it:      Ctrl-C");
 }

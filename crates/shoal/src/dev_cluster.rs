@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use shoal_config::parameters::{SectionKind, find};
 use shoal_mysql::server::ReservedAddress;
+use shoal_sql::Globals;
 
+use crate::error_log;
 use crate::http::PORT_DEFAULT;
 use crate::process::StopSignals;
 
@@ -93,6 +95,7 @@ pub fn run(plan: &Plan) -> Result<(), String> {
     let mut signals = runtime.block_on(async { StopSignals::listen() })?;
     std::fs::create_dir_all(&plan.data_dir)
         .map_err(|error| format!("cannot make the directory {}: {error}", plan.data_dir.display()))?;
+    begin_error_log(plan)?;
     let mut members = members(plan);
     let ports = reserve_ports(members.len() * PORTS_PER_MEMBER)?;
     let config = write_config(plan, &members, &ports)?;
@@ -115,7 +118,7 @@ pub fn run(plan: &Plan) -> Result<(), String> {
         }
         supervisor.look_after(&mut members, announced)?;
         if members.iter().all(|member| member.stopped) {
-            eprintln!("all nodes have been shut down");
+            tracing::info!(system = true, "all nodes have been shut down");
             return Ok(());
         }
         if !announced && members.iter().all(|member| member.ready) {
@@ -131,9 +134,19 @@ pub fn run(plan: &Plan) -> Result<(), String> {
             ));
         }
     }
-    eprintln!("stopping the nodes");
+    tracing::info!(system = true, "stopping the nodes");
     stop_all(&mut members);
     Ok(())
+}
+
+/// The settings of the nodes' error logs are this process's as well; a relative file of its own lies beside the nodes' directories.
+fn begin_error_log(plan: &Plan) -> Result<(), String> {
+    let mut globals = Globals::default();
+    let settings = plan.settings.iter().filter_map(|setting| setting.split_once('='));
+    for (name, value) in settings.filter(|(name, _)| name.trim().starts_with("log_error")) {
+        globals.set_at_start(name.trim(), value.trim()).map_err(|error| error.message().to_owned())?;
+    }
+    error_log::begin(&mut globals, &plan.data_dir)
 }
 
 fn members(plan: &Plan) -> Vec<Member> {
@@ -309,11 +322,11 @@ impl Supervisor {
                 member.stopped = status.success();
                 let again = self.plan.restart && !status.success();
                 member.due = again.then(|| Instant::now() + RESTART_AFTER);
-                eprintln!(
-                    "node {} ended: {status}{}",
-                    member.id,
-                    if again { "; it is started again in 2 seconds" } else { "" }
-                );
+                let next = if again { "; it is started again in 2 seconds" } else { "" };
+                match status.success() {
+                    true => tracing::info!(system = true, "node {} ended: {status}{next}", member.id),
+                    false => tracing::warn!("node {} ended: {status}{next}", member.id),
+                }
             }
             if member.due.is_some_and(|due| due <= Instant::now()) {
                 self.start(member)?;
@@ -375,13 +388,13 @@ fn announce(members: &[Member]) {
     let first = members.iter().find_map(|member| member.mysql.as_deref()).unwrap_or("-");
     print(&format!("shoal is ready: mysql {first}"));
     if let Some((host, port)) = first.rsplit_once(':') {
-        eprintln!("connect with: mariadb -h {host} -P {port} -u root");
+        error_log::hint(&format!("connect with: mariadb -h {host} -P {port} -u root"));
     }
     // Any node's page shows them all; management nodes are the last to go.
     if let Some(page) = members.iter().rev().map(|member| &member.http).find(|http| http.contains(':')) {
-        eprintln!("look at it:   http://{page}/ (log in as root), or: shoal top {page}");
+        error_log::hint(&format!("look at it:   http://{page}/ (log in as root), or: shoal top {page}"));
     }
-    eprintln!("stop it:      Ctrl-C");
+    error_log::hint("stop it:      Ctrl-C");
 }
 
 fn stop_all(members: &mut [Member]) {

@@ -52,7 +52,7 @@ impl Http {
         let listener = match bind_tcp(address) {
             Ok(listener) => Some(listener),
             Err(error) if port.is_none() && error.kind() == ErrorKind::AddrInUse => {
-                eprintln!(
+                tracing::warn!(
                     "no HTTP: somebody else listens on {address}; choose another port with --http-port, 0 for any free one"
                 );
                 None

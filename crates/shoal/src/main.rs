@@ -6,8 +6,10 @@
 mod allocator;
 mod clients;
 mod config;
+mod configuration;
 mod dev;
 mod dev_cluster;
+mod error_log;
 mod handlersocket;
 mod http;
 mod mgm;
@@ -53,7 +55,11 @@ enum Command {
 fn main() -> ExitCode {
     allocator::use_small_pages();
     shoal_cluster::report_panics();
-    let outcome = match CommandLine::parse().command {
+    let command = CommandLine::parse().command;
+    if matches!(command, Command::Dev(_) | Command::Start(_)) {
+        shoal_error_log::install();
+    }
+    let outcome = match command {
         Command::Dev(arguments) => dev::run(&arguments),
         Command::Start(arguments) => start::run(&arguments),
         Command::Mgm(arguments) => mgm::run(&arguments),
@@ -61,6 +67,7 @@ fn main() -> ExitCode {
         Command::Top(arguments) => top::run(&arguments),
         Command::Bench(arguments) => shoal_bench::perf::run(&arguments),
     };
+    error_log::end(&outcome);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {

@@ -36,7 +36,14 @@ pub fn of_node(config: &ClusterConfig, me: &NodeConfig, search_path: Option<&str
     let own = NodeTls::open(&path, Identity::Node(me.id.0)).map_err(|error| error.to_string())?;
     let is_required = me.node_tls.is_required || me.node_tls.requires_certificate;
     match &own {
-        Some(tls) => eprintln!("node {}: TLS 1.3 with other nodes by {}", me.id, tls.certificate_file().display()),
+        Some(tls) => {
+            tracing::info!(
+                system = true,
+                "node {}: TLS 1.3 with other nodes by {}",
+                me.id,
+                tls.certificate_file().display()
+            );
+        }
         None if is_required => {
             let parameter = if me.node_tls.is_required { "RequireTls" } else { "RequireCertificate" };
             return Err(format!(

@@ -15,16 +15,16 @@ use shoal_config::{ClusterConfig, NodeConfig};
 use shoal_http::Stage;
 use shoal_mysql::Authenticator;
 use shoal_mysql::server::{Listeners, Options, ReservedAddress, bind_tcp, start_workers};
-use shoal_sql::Globals;
-use shoal_sql::server::Server;
+use shoal_sql::server::{Server, VERSION};
 use shoal_sql::shared_server::SharedServer;
+use shoal_sql::{Globals, tell_nodes};
 use shoal_tls::PasswordKey;
 use shoal_types::{ErrorCode, NodeId};
 
 use crate::clients::AdminAddress;
 use crate::http::{self, Http};
 use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
-use crate::{clients, handlersocket, node_tls, settings, system, tls};
+use crate::{clients, configuration, error_log, handlersocket, node_tls, settings, system, tls};
 
 /// How long the nodes of an earlier supervisor may take to leave their directories.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -66,7 +66,10 @@ pub fn run(arguments: &StartArguments) -> Result<(), String> {
     // Asked for now, as it may have been replaced by a newer one by the time the node restarts.
     let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     match serve(arguments)? {
-        Some(Stop::Restart) => Err(start_again(&program)),
+        Some(Stop::Restart) => {
+            error_log::end(&Ok(()));
+            Err(start_again(&program))
+        }
         _ => Ok(()),
     }
 }
@@ -98,6 +101,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     for setting in &arguments.settings {
         settings::apply(setting, &mut options, &mut globals)?;
     }
+    error_log::begin(&mut globals, &me.data_dir)?;
     if me.lock_pages {
         system::lock_memory()?;
     }
@@ -119,6 +123,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     }
     let http_tls = http::tls(&mut globals, &me.data_dir)?;
     let http = Http::for_node(me, arguments.http_port, http_tls.clone())?;
+    let configuration = configuration::of_node(&options, Some((&config, me)));
     let node = open(options, http.watched())?;
     let acceptor = match http_tls {
         Some(prepared) => Some(prepared),
@@ -127,6 +132,8 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
     };
     let (proxies, keepalive) = (clients::proxies(&globals)?, clients::keepalive(&globals));
     let server = Server::new(Arc::clone(&node), globals);
+    server.set_configuration(configuration);
+    tell_nodes(&server);
     http.set_server(&server);
     tls::attach(&server, acceptor.as_ref());
     let password_key =
@@ -147,7 +154,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
             if let Some(&cpu) = cpus.get(worker)
                 && let Err(reason) = system::stay_on(cpu)
             {
-                eprintln!("{reason}");
+                tracing::warn!("{reason}");
             }
             transport.start_worker(worker);
             if let Some(server) = &handlersocket_server {
@@ -193,11 +200,12 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         node.set_serving(mysql.map(|address| address.to_string()));
         let hs_ports = handlersocket.map_or(Ok(String::new()), |running| running.open('='))?;
         http.reach(Stage::Serving);
+        tracing::info!(system = true, "node {} is ready, roles {}, version {VERSION}", me.id, me.roles);
         announce(me, mysql, &http.address_text(), &(hs_ports + &admin_word));
         runtime.block_on(stop_signals.wait());
     }
     http.reach(Stage::Stopping);
-    eprintln!("node {}: stopping: waiting for running statements", me.id);
+    tracing::info!(system = true, "node {}: stopping: waiting for running statements", me.id);
     let commanded = stop_signals.commanded();
     if commanded != Some(Stop::WithAll) {
         hand_over(&node);
@@ -214,7 +222,7 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
 }
 
 async fn become_ready(node: &Arc<Node>, server: &Server, me: &NodeConfig) -> Result<(), String> {
-    let report = |missing: &str| eprintln!("node {}: waiting for {missing}", me.id);
+    let report = |missing: &str| tracing::info!(system = true, "node {}: waiting for {missing}", me.id);
     node.wait_until_ready(report).await.map_err(|error| error.message().to_owned())?;
     if !me.roles.sql {
         return Ok(());

@@ -70,7 +70,7 @@ impl TlsControl for Control {
 
 fn warn_of_expiry(acceptor: &Acceptor) {
     if let Some(warning) = acceptor.expiry_warning() {
-        eprintln!("{warning}");
+        tracing::warn!("{warning}");
     }
 }
 
@@ -96,7 +96,7 @@ pub fn password_key(server: &Server, data_dir: &Path) -> Result<PasswordKey, Str
     let prepared = key.clone();
     let prepare = move || {
         if let Err(error) = prepared.get() {
-            eprintln!("caching_sha2_password: clients without TLS cannot log in: {error}");
+            tracing::error!("caching_sha2_password: clients without TLS cannot log in: {error}");
         }
     };
     std::thread::Builder::new()

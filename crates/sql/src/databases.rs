@@ -4,7 +4,7 @@ use shoal_cluster::Catalog;
 use shoal_types::{Error, ErrorCode, Result};
 
 /// Databases that exist without being in the dictionary.
-const SYSTEM_DATABASES: &[&str] = &["information_schema", "performance_schema", "mysql", "sys"];
+const SYSTEM_DATABASES: &[&str] = &["information_schema", "performance_schema", "mysql", "ndbinfo", "sys"];
 
 /// Whether the database is one of the system's own, which statements cannot change.
 pub fn is_system(name: &str) -> bool {

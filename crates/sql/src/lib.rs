@@ -5,7 +5,9 @@
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `query_log`: the slow query log and the general log.
 //! - `statement_times`: how long statements took; `figures`: what monitoring is shown.
+//! - `statement_text`: statements as operators are shown them.
 //! - `operators`: sessions as pages for operators show and end them.
+//! - `locks`: open transactions, their locks and deadlocks, as tables and reports tell them.
 //! - `hosts`: whose connections break off; `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
 
@@ -19,6 +21,7 @@ mod databases;
 mod ddl;
 mod digests;
 mod dml;
+mod error_log;
 mod execute;
 mod explain;
 pub mod figures;
@@ -27,6 +30,8 @@ pub mod frontend;
 mod hosts;
 mod information_schema;
 pub mod interfaces;
+mod locks;
+mod node_tables;
 pub mod operators;
 mod plan;
 mod query_log;
@@ -36,9 +41,11 @@ pub mod server;
 mod session;
 pub mod shared_server;
 mod show;
+mod statement_text;
 pub mod statement_times;
 mod user_locks;
 mod variables;
 
 pub use account::Privileges;
+pub use node_tables::tell_nodes;
 pub use variables::Globals;

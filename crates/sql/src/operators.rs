@@ -2,20 +2,16 @@
 //!
 //! Rights are those that a session of the account would begin with, as the dictionary has them at the moment of the question.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use shoal_types::{Error, ErrorCode, Result};
 
 use crate::account::{self, AccountKey, OperatorRights};
-use crate::query_log::secrets::without_secrets;
 use crate::query_log::settings::AUDIT;
 use crate::query_log::{AuditClass, AuditEntry};
 use crate::server::Server;
 use crate::session::SessionShared;
-
-/// A statement is shown so far; the processlist has more of it.
-const TEXT_BYTES_MAX: usize = 4096;
+use crate::statement_text;
 
 /// What an account may do on a page for operators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,9 +146,9 @@ fn ranked(session: Arc<SessionShared>) -> (u8, u64, Arc<SessionShared>) {
         let activity = session.activity.lock().unwrap_or_else(PoisonError::into_inner);
         (activity.command != "Sleep", activity.since.elapsed().as_millis() as u64)
     };
-    let rank = match (is_running, session.transaction.load(Ordering::Relaxed)) {
+    let rank = match (is_running, session.transaction.id()) {
         (true, _) => 0,
-        (_, 0) => 2,
+        (_, None) => 2,
         _ => 1,
     };
     (rank, millis, session)
@@ -171,34 +167,7 @@ fn shown(session: &SessionShared) -> OperatorSession {
         command,
         state,
         millis,
-        text: beginning(&text),
-        transaction: session.transaction.load(Ordering::Relaxed),
-    }
-}
-
-/// Passwords go before the text is cut, as half a literal is not known for one; and whatever backslashes mean to the session.
-fn beginning(text: &[u8]) -> String {
-    let safe = without_secrets(text, true);
-    let safe = without_secrets(&safe, false);
-    let cut = &safe[..safe.len().min(TEXT_BYTES_MAX)];
-    let mut shown = String::from_utf8_lossy(cut).into_owned();
-    if cut.len() < safe.len() {
-        shown.push_str(" ...");
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_texts_are_cut_and_passwords_left_out() {
-        let long = format!("SELECT '{}'", "x".repeat(2 * TEXT_BYTES_MAX));
-        let shown = beginning(long.as_bytes());
-        assert!(shown.ends_with(" ...") && shown.len() == TEXT_BYTES_MAX + 4);
-        let shown = beginning(b"CREATE USER u IDENTIFIED BY 'geheim'");
-        assert!(!shown.contains("geheim"), "{shown}");
-        assert_eq!(beginning(b"SELECT '\xff\xfe'"), "SELECT '\u{fffd}\u{fffd}'");
+        text: statement_text::beginning(&text),
+        transaction: session.transaction.id().map_or(0, |id| id.0),
     }
 }

@@ -16,6 +16,7 @@ use crate::ddl::publish;
 use crate::digests::Digests;
 use crate::execute::connection_memory::ConnectionsMemory;
 use crate::hosts::Hosts;
+use crate::locks::deadlock::LatestDeadlock;
 use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
 use crate::session::SessionShared;
@@ -52,6 +53,32 @@ pub struct TlsFacts {
     pub checks_clients: bool,
 }
 
+/// A parameter of the configuration.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// As NDB has it.
+    pub name: String,
+    /// What becomes of it here.
+    pub description: String,
+    /// `unsigned`, `bool`, `string` or `enum`.
+    pub kind: &'static str,
+    /// Empty if there is none.
+    pub default: String,
+    /// The least and the greatest number.
+    pub range: Option<(u64, u64)>,
+    /// Empty for one that does what it says.
+    pub status: &'static str,
+}
+
+/// The configuration, as tables show it.
+#[derive(Clone, Debug, Default)]
+pub struct Configuration {
+    /// All that may be configured; a parameter's number is its place, from 1 on.
+    pub parameters: Vec<Parameter>,
+    /// What this node has, by parameters' names.
+    pub values: Vec<(String, String)>,
+}
+
 /// Names and values that an interface adds to SHOW STATUS.
 pub type InterfaceStatus = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
 
@@ -68,6 +95,7 @@ pub struct Server {
     pub query_logs: QueryLogs,
     pub(crate) statement_times: StatementTimes,
     pub(crate) digests: Digests,
+    pub(crate) latest_deadlock: LatestDeadlock,
     pub(crate) user_locks: Arc<UserLockTable>,
     pub(crate) account_use: Arc<AccountUse>,
     pub(crate) mandatory_roles: MandatoryRoles,
@@ -86,6 +114,7 @@ pub struct Server {
     pub(crate) next_id: AtomicU32,
     started: Instant,
     listening: std::sync::OnceLock<(u16, String)>,
+    configuration: std::sync::OnceLock<Configuration>,
     pub(crate) interface_status: std::sync::OnceLock<InterfaceStatus>,
 }
 
@@ -94,13 +123,14 @@ impl Server {
     pub fn new(node: Arc<Node>, globals: Globals) -> Arc<Server> {
         let connections_memory = Arc::<ConnectionsMemory>::default();
         connections_memory.set_limit_bytes(globals.global_connection_memory_limit());
-        Arc::new(Server {
+        let server = Arc::new(Server {
             node,
             read_only: ReadOnly::of(&globals),
             mandatory_roles: MandatoryRoles::of(&globals),
             query_logs: QueryLogs::default(),
             statement_times: StatementTimes::default(),
             digests: Digests::new(globals.digests_size()),
+            latest_deadlock: LatestDeadlock::default(),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
@@ -121,8 +151,25 @@ impl Server {
             next_id: AtomicU32::new(1),
             started: Instant::now(),
             listening: std::sync::OnceLock::new(),
+            configuration: std::sync::OnceLock::new(),
             interface_status: std::sync::OnceLock::new(),
-        })
+        });
+        let told = Arc::downgrade(&server);
+        server.node.set_deadlock_hook(Box::new(move |deadlock| {
+            if let Some(server) = told.upgrade() {
+                server.latest_deadlock.keep(server.all_sessions(), server.clock_micros(), &deadlock);
+            }
+        }));
+        server
+    }
+
+    /// What `ndbinfo.config_params` and `config_values` tell. Once.
+    pub fn set_configuration(&self, configuration: Configuration) {
+        let _ = self.configuration.set(configuration);
+    }
+
+    pub(crate) fn configuration(&self) -> Option<&Configuration> {
+        self.configuration.get()
     }
 
     /// What @@port and @@datadir say. The query logs begin.

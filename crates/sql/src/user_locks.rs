@@ -37,6 +37,18 @@ impl UserLockTable {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// (name, connection, it has the lock): holders, and those that wait for them.
+    pub fn list(&self) -> Vec<(String, u32, bool)> {
+        let state = self.state();
+        let of_lock = |(name, lock): (&String, &Lock)| {
+            let waiting = lock.queue.iter().map(|(connection, _)| (name.clone(), *connection, false));
+            std::iter::once((name.clone(), lock.holder, true)).chain(waiting).collect::<Vec<_>>()
+        };
+        let mut found: Vec<_> = state.locks.iter().flat_map(of_lock).collect();
+        found.sort_by(|one, other| (&one.0, !one.2).cmp(&(&other.0, !other.2)));
+        found
+    }
+
     /// Waits until the lock is `connection`'s; `false` if that takes longer than `timeout`. Dropped, it is given up.
     pub async fn wait(&self, connection: u32, name: &str, timeout: Duration) -> Result<bool> {
         if !self.state().enter(connection, name)? {

@@ -23,7 +23,7 @@ impl Transport {
         let body = move || {
             let runtime = match Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
-                Err(error) => return eprintln!("transport: cannot accept connections: {error}"),
+                Err(error) => return tracing::error!("cannot accept connections: {error}"),
             };
             LocalSet::new().block_on(&runtime, async move {
                 tokio::select! {
@@ -33,7 +33,7 @@ impl Transport {
             });
         };
         if let Err(error) = std::thread::Builder::new().name("shoal-accept".into()).spawn(body) {
-            return eprintln!("transport: cannot accept connections: no thread for it: {error}");
+            return tracing::error!("cannot accept connections: no thread for it: {error}");
         }
         self.spawn(async move {
             let _running = running;

@@ -152,7 +152,7 @@ impl Transport {
         let listener = listener.set_nonblocking(true).and_then(|()| tokio::net::TcpListener::from_std(listener));
         let listener = match listener {
             Ok(listener) => listener,
-            Err(error) => return eprintln!("transport: cannot accept connections: {error}"),
+            Err(error) => return tracing::error!("cannot accept connections: {error}"),
         };
         // Without it nodes of this host come by TCP as well.
         let unix = listener.local_addr().and_then(unix_address).map(Into::into);

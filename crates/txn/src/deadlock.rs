@@ -54,7 +54,10 @@ pub(crate) async fn break_cycles_between_nodes(node: &Arc<Node>) {
     }
     let again = all_edges(node).await;
     for victim in victims_of_both(&edges, &again) {
-        node.condemn(victim);
+        let deadlock = node.deadlock_between_nodes(victim, &again);
+        if node.condemn(victim) {
+            node.report_deadlock(deadlock);
+        }
     }
 }
 

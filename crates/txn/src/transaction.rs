@@ -1,7 +1,6 @@
 //! A session's transaction: its life, its snapshot, its savepoints, its end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use shoal_cluster::{Appending, Node, Place, Table, Waiter};
@@ -13,6 +12,7 @@ use crate::commit::wait_until_durable;
 use crate::participants::{Participant, Participants};
 use crate::protocol;
 use crate::pulse::snapshot_of_all_nodes;
+use crate::shown::ShownTransaction;
 
 /// innodb_lock_wait_timeout's default.
 const LOCK_WAIT_TIMEOUT: Duration = Duration::from_secs(50);
@@ -35,8 +35,7 @@ pub struct Transaction {
     explicit: bool,
     active: bool,
     pub(crate) id: Option<TransactionId>,
-    /// The same for other threads; 0: none.
-    shown_id: Arc<AtomicU64>,
+    shown: Arc<ShownTransaction>,
     snapshot: Option<Timestamp>,
     /// The dictionary's version when the snapshot was taken.
     snapshot_catalog: u64,
@@ -70,7 +69,7 @@ impl Transaction {
             explicit: false,
             active: false,
             id: None,
-            shown_id: Arc::default(),
+            shown: Arc::default(),
             snapshot: None,
             snapshot_catalog: 0,
             lock_wait_timeout: LOCK_WAIT_TIMEOUT,
@@ -95,6 +94,7 @@ impl Transaction {
     pub fn begin(&mut self, isolation: Isolation) {
         self.rollback_quietly();
         self.isolation = isolation;
+        self.shown.set_isolation(isolation);
         self.explicit = true;
         self.active = true;
     }
@@ -103,6 +103,7 @@ impl Transaction {
     pub fn set_isolation(&mut self, isolation: Isolation) {
         if !self.active {
             self.isolation = isolation;
+            self.shown.set_isolation(isolation);
         }
     }
 
@@ -173,9 +174,9 @@ impl Transaction {
         self.id
     }
 
-    /// Where other threads find the number of [`Transaction::id`], of this transaction and of all that come after it; 0: none.
-    pub fn id_for_others(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.shown_id)
+    /// Where other threads see this transaction and all that come after it.
+    pub fn shown(&self) -> Arc<ShownTransaction> {
+        Arc::clone(&self.shown)
     }
 
     /// For the session that has the tables for itself (`Node::exclusive_tables`) and would wait for itself.
@@ -202,7 +203,10 @@ impl Transaction {
         let locks = self.node.metadata_locks();
         let uses_others = !self.tables.is_empty();
         if !locks.try_share(table, uses_others) {
-            locks.share(table, uses_others, &mut self.waiter, self.lock_wait_timeout).await?;
+            self.shown.set_awaited_table(Some(table.id()));
+            let shared = locks.share(table, uses_others, &mut self.waiter, self.lock_wait_timeout).await;
+            self.shown.set_awaited_table(None);
+            shared?;
         }
         // The rows of a table that was made since are later than the snapshot: it would look empty.
         let is_later = self.snapshot.is_some() && table.since() > self.snapshot_catalog;
@@ -210,6 +214,7 @@ impl Transaction {
             self.node.metadata_locks().release(table);
             return Err(table_changed());
         }
+        self.shown.add_table(table.id(), self.tables.len());
         self.tables.push(Arc::clone(table));
         Ok(())
     }
@@ -228,7 +233,7 @@ impl Transaction {
             None => {
                 let id = self.node.next_transaction_id();
                 self.id = Some(id);
-                self.shown_id.store(id.0, Ordering::Relaxed);
+                self.shown.set_id(Some(id));
                 // The token of the last commit has had its signal: a wait under it would end before it has begun.
                 self.waiter.arm(1);
                 id
@@ -483,12 +488,13 @@ impl Transaction {
             self.node.end_coordinating(id);
         }
         if self.id.take().is_some() {
-            self.shown_id.store(0, Ordering::Relaxed);
+            self.shown.set_id(None);
         }
         self.active = false;
         self.explicit = false;
         self.participants.clear();
         self.sequences.clear();
+        self.shown.release_tables();
         for table in self.tables.drain(..) {
             self.node.metadata_locks().release(&table);
         }

@@ -62,7 +62,11 @@ pub(crate) async fn wait_in_partition(
         let blockers = guard.blockers(id, WaitToken(token), blocked);
         node.wait_for_graph().enter(id, &blockers, token, timeout)
     };
-    if is_suspect && !waiter.is_done() && node.is_deadlocked(id) {
+    if is_suspect
+        && !waiter.is_done()
+        && let Some(deadlock) = node.deadlock_of(id)
+    {
+        node.report_deadlock(deadlock);
         return WaitEnd::Deadlock;
     }
     waiter.wait().await;

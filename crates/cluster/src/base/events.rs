@@ -95,7 +95,11 @@ impl EventLog {
     /// Something has happened here.
     pub(crate) fn log(&self, severity: Severity, category: &str, text: &str) {
         let Some(me) = self.me else { return };
-        tracing::info!(category, text);
+        match severity {
+            Severity::Debug | Severity::Info => tracing::info!("{text}"),
+            Severity::Warning => tracing::warn!("{text}"),
+            Severity::Error | Severity::Critical | Severity::Alert => tracing::error!("{text}"),
+        }
         self.add(Event {
             at_us: wall_micros(),
             node: me.0,

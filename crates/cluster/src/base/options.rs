@@ -8,6 +8,7 @@ pub use shoal_log::Durability;
 use shoal_log::file_system::{FileSystem, RealFileSystem};
 use shoal_log::volatile::VolatileFileSystem;
 
+use crate::base::report::report;
 use crate::base::topology::ClusterOptions;
 
 /// Gets the reason why a node cannot go on.
@@ -75,7 +76,7 @@ pub struct NodeOptions {
     /// Gives memory that the allocator holds free for the calling thread, or for nobody, back to the system. Called every second, and by
     /// threads that hold memory when others have freed it.
     pub release_memory: Option<fn()>,
-    /// Called once. By default it says why on stderr and ends the process.
+    /// Called once. By default it says why in the error log and ends the process.
     pub on_fatal: FatalHook,
 }
 
@@ -104,7 +105,7 @@ impl NodeOptions {
             cluster_log_dir: None,
             release_memory: None,
             on_fatal: Arc::new(|reason| {
-                eprintln!("shoal: stopping: {reason}");
+                report(&format!("stopping: {reason}"));
                 std::process::exit(FATAL_EXIT_CODE);
             }),
         }

@@ -5,21 +5,21 @@
 //! thread ends without which nothing goes on. Its data is in the log, and the other nodes take over.
 
 use std::backtrace::Backtrace;
-use std::io::Write;
 use std::panic::PanicHookInfo;
 use std::sync::LockResult;
 
 use crate::base::options::FATAL_EXIT_CODE;
+use crate::base::report::report;
 
 /// Threads without which the node hangs: the log's, and those that make time pass.
 const VITAL_THREADS: [&str; 6] =
     ["shoal-log-writer", "shoal-log-keeper", "shoal-cluster", "shoal-keeper", "shoal-slices", "shoal-locks"];
 
-/// From now on every panic of the process is reported with its backtrace on stderr, which is the process's log, and one in a
+/// From now on every panic of the process is reported with its backtrace in the error log, and one in a
 /// thread that the node cannot do without ends the process. For programs whose process is the node's.
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        report(panic);
+        report_panic(panic);
         let thread = std::thread::current();
         if thread.name().is_some_and(|name| VITAL_THREADS.contains(&name)) {
             end_process(&format!("the thread {} panicked", thread.name().unwrap_or_default()));
@@ -27,18 +27,14 @@ pub fn report_panics() {
     }));
 }
 
-fn report(panic: &PanicHookInfo<'_>) {
+fn report_panic(panic: &PanicHookInfo<'_>) {
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("without a name");
-    // One write: other threads may be at it too.
-    let text = format!("shoal: internal error in thread {name}: {panic}\n{}\n", Backtrace::force_capture());
-    // Where nobody can read it nothing can be done about that.
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    report(&format!("internal error in thread {name}: {panic}\n{}", Backtrace::force_capture()));
 }
 
 fn end_process(reason: &str) -> ! {
-    // Not `eprintln`, which panics if stderr is closed.
-    let _ = writeln!(std::io::stderr(), "shoal: stopping: {reason}");
+    report(&format!("stopping: {reason}"));
     std::process::exit(FATAL_EXIT_CODE)
 }
 

@@ -65,6 +65,34 @@ pub struct ObservedPeer {
     pub is_up: bool,
 }
 
+/// Who keeps a partition that holds tables, as this node knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedPlacement {
+    /// Its number.
+    pub partition: u32,
+    /// Who leads it, if that is known.
+    pub leader: Option<u32>,
+    /// Nodes with rows, the preferred leader first.
+    pub replicas: Vec<u32>,
+    /// The voter without rows.
+    pub witness: Option<u32>,
+}
+
+/// What a node's process is doing, of which its operator is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObservedProcess {
+    /// Clients are served.
+    pub is_started: bool,
+    /// How long the process has had its directory.
+    pub uptime_s: u64,
+    /// Where MySQL clients reach it; empty: nowhere, or it is the whole database.
+    pub mysql: String,
+    /// The only node that serves statements; `None`: all do.
+    pub single_user: Option<u32>,
+    /// Who leads the dictionary's partition, if that is known.
+    pub dictionary_leader: Option<u32>,
+}
+
 /// What is known here of this node.
 #[derive(Clone, Debug, Default)]
 pub struct ObservedNode {
@@ -144,6 +172,45 @@ impl Management {
             observed.links_lost = cluster.links_lost();
         }
         observed
+    }
+
+    /// Who keeps which partition with tables.
+    pub fn observed_placements(&self) -> Vec<ObservedPlacement> {
+        let number = |node: NodeId| node.0;
+        let of = |partition: u32| match self.cluster() {
+            None => ObservedPlacement { partition, leader: Some(1), replicas: vec![1], witness: None },
+            Some(cluster) => {
+                let placement = cluster.options.placement(partition);
+                ObservedPlacement {
+                    partition,
+                    leader: cluster.leaders.of(partition).map(number),
+                    replicas: placement.replicas.into_iter().map(number).collect(),
+                    witness: placement.witness.map(number),
+                }
+            }
+        };
+        (0..self.partition_count()).map(of).collect()
+    }
+
+    /// What this node's process is doing.
+    pub fn observed_process(&self) -> ObservedProcess {
+        let cluster = self.cluster();
+        ObservedProcess {
+            is_started: cluster.is_none() || self.is_started(),
+            uptime_s: self.uptime().as_secs(),
+            mysql: self.mysql_address(),
+            single_user: self.single_user_node().map(|node| node.0),
+            dictionary_leader: match cluster {
+                None => Some(1),
+                Some(cluster) => cluster.leaders.of(cluster.options.partition_count()).map(|node| node.0),
+            },
+        }
+    }
+
+    /// The partitions with tables of which this node keeps rows.
+    pub fn observed_data_partitions(&self) -> Vec<u32> {
+        let count = self.partition_count();
+        self.hosted().filter(|&partition| partition < count && !self.partition(partition).is_witness()).collect()
     }
 
     fn observed_partition(&self, partition: u32) -> ObservedPartition {

@@ -7,7 +7,7 @@ use shoal_types::{Error, ErrorCode, Outcome, Result};
 /// A request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Service {
-    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21")]
+    #[prost(oneof = "Ask", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22")]
     pub ask: Option<Ask>,
 }
 
@@ -67,6 +67,9 @@ pub(crate) enum Ask {
     /// What another node's page for operators wants to know of this one, or to have done.
     #[prost(string, tag = "21")]
     Operators(String),
+    /// This node's rows of a table that tells of all nodes.
+    #[prost(string, tag = "22")]
+    NodeRows(String),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -386,7 +389,8 @@ mod tests {
     fn the_newest_requests_can_be_read() {
         let at = CatalogAt { version: 7, nodes: vec![4, 5] };
         let operators = Ask::Operators("figures".into());
-        for ask in [Ask::AwaitCatalogAt(at), Ask::TablesBeingFilled(true), Ask::Join(true), operators] {
+        let rows = Ask::NodeRows("nodes".into());
+        for ask in [Ask::AwaitCatalogAt(at), Ask::TablesBeingFilled(true), Ask::Join(true), operators, rows] {
             let service = Service { ask: Some(ask) };
             assert_eq!(Service::decode(service.encode_to_vec().as_slice()).unwrap(), service);
         }

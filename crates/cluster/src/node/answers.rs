@@ -108,6 +108,7 @@ impl Node {
                 None => Err(Error::unknown("this process is a database of its own and takes no nodes")),
             },
             Ask::Operators(question) => self.answer_operators(question).await.map(ServiceReply::text),
+            Ask::NodeRows(table) => self.answer_node_rows(table).await.map(ServiceReply::text),
             Ask::LogFilter(bits) => {
                 self.events().set_filter(bits);
                 Ok(ServiceReply::default())

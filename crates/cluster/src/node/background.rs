@@ -32,7 +32,6 @@ impl Node {
     fn look_after_certificate(&self) {
         let tls = self.cluster().and_then(|cluster| cluster.options.tls.own.as_ref());
         if let Some(warning) = tls.and_then(|tls| tls.warning()) {
-            eprintln!("{warning}");
             self.log_event_as(Severity::Warning, "connection", &warning);
         }
     }

@@ -8,10 +8,15 @@
 //! closed, as often as a twentieth of a processor allows. No session sets a timer. It sleeps while nobody waits.
 //!
 //! Cycles over several nodes are `shoal-txn`'s: it asks the nodes, and condemns victims here.
+//!
+//! Whoever finds a deadlock reports it before its victim gives way ([`Storage::report_deadlock`]): what the others of the cycle
+//! are doing can still be seen then.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use shoal_partition::{WaitEdge, is_deadlocked, victims};
+use shoal_partition::{ObservedLock, Partition, WaitEdge, cycle_through, is_deadlocked, victims};
 use shoal_types::{Error, Result, TransactionId};
 
 use crate::storage::Storage;
@@ -29,7 +34,91 @@ const SUSPECT_AFTER: Duration = Duration::from_millis(2);
 /// Looks at which nobody waited before the monitor sleeps until it is woken.
 const IDLE_LOOKS: u32 = 200;
 
+/// Waits of a cycle that a report names.
+const REPORTED_WAITS_MAX: usize = 16;
+
+/// A wait of a deadlock.
+#[derive(Clone, Debug)]
+pub struct DeadlockWait {
+    /// Who waits for the next one of the cycle, the last for the first.
+    pub waiter: TransactionId,
+    /// What it waits for, with the partition; `None`: that is another node's.
+    pub wanted: Option<(u32, ObservedLock)>,
+    /// As the next one has it, or wants it before.
+    pub blocking: Option<ObservedLock>,
+}
+
+/// A cycle of waits, at the moment before its victim gives way.
+#[derive(Clone, Debug)]
+pub struct Deadlock {
+    /// Who gives way.
+    pub victim: TransactionId,
+    /// The victim's wait first. Of a very long cycle these are not all.
+    pub waits: Vec<DeadlockWait>,
+}
+
+/// Called with every deadlock, by the thread that has found it; it holds no partition.
+pub type DeadlockHook = Box<dyn Fn(Deadlock) + Send + Sync>;
+
+/// The deadlocks of a node's transactions.
+#[derive(Default)]
+pub(crate) struct Deadlocks {
+    found: AtomicU64,
+    hook: OnceLock<DeadlockHook>,
+}
+
+/// What is wanted, with the partition, and what is in the way.
+type SeenWait = ((u32, ObservedLock), ObservedLock);
+
+fn seen_in(number: u32, partition: &Partition, waiter: TransactionId, blocker: TransactionId) -> Option<SeenWait> {
+    let (wanted, blocking) = partition.observed_wait(waiter, blocker)?;
+    Some(((number, wanted), blocking))
+}
+
+impl Deadlock {
+    /// What these edges and partitions tell of a victim's cycle.
+    fn of(
+        victim: TransactionId,
+        edges: &[WaitEdge],
+        look: impl Fn(TransactionId, TransactionId) -> Option<SeenWait>,
+    ) -> Deadlock {
+        let cycle = cycle_through(edges, victim);
+        let wait = |place: usize| {
+            let (waiter, blocker) = (cycle[place], cycle[(place + 1) % cycle.len()]);
+            let (wanted, blocking) = look(waiter, blocker).unzip();
+            DeadlockWait { waiter, wanted, blocking }
+        };
+        Deadlock { victim, waits: (0..cycle.len().min(REPORTED_WAITS_MAX)).map(wait).collect() }
+    }
+}
+
 impl Storage {
+    /// Who is told of deadlocks. Once.
+    pub fn set_deadlock_hook(&self, hook: DeadlockHook) {
+        let _ = self.deadlocks.hook.set(hook);
+    }
+
+    /// Deadlocks that were reported since the process began.
+    pub fn deadlocks_found(&self) -> u64 {
+        self.deadlocks.found.load(Ordering::Relaxed)
+    }
+
+    /// A deadlock's victim is about to give way.
+    pub fn report_deadlock(&self, deadlock: Deadlock) {
+        self.deadlocks.found.fetch_add(1, Ordering::Relaxed);
+        if let Some(hook) = self.deadlocks.hook.get() {
+            hook(deadlock);
+        }
+    }
+
+    /// A cycle over several nodes, by what these have told: what partitions here know of it.
+    pub fn deadlock_between_nodes(&self, victim: TransactionId, edges: &[WaitEdge]) -> Deadlock {
+        Deadlock::of(victim, edges, |waiter, blocker| {
+            (0..self.partition_count())
+                .find_map(|number| seen_in(number, &self.partition(number), waiter, blocker))
+        })
+    }
+
     /// Starts the lock monitor, which ends when the node is gone or the threads of this layer are to end.
     pub(crate) fn start_lock_monitor(&self) -> Result<()> {
         let storage = self.handle.clone();
@@ -57,10 +146,10 @@ impl Storage {
         Ok(())
     }
 
-    /// The transaction waits for itself: all waits of the cycle exist at this moment, in partitions of this process.
-    pub fn is_deadlocked(&self, transaction: TransactionId) -> bool {
-        let (_guards, edges) = self.hold_wait_edges();
-        is_deadlocked(&edges, transaction)
+    /// The cycle in which the transaction waits for itself: all its waits exist at this moment, in partitions of this process.
+    pub fn deadlock_of(&self, transaction: TransactionId) -> Option<Deadlock> {
+        let (guards, edges) = self.hold_wait_edges();
+        is_deadlocked(&edges, transaction).then(|| deadlock_in(&guards, transaction, &edges))
     }
 
     /// All waits in this process, and the partitions, held.
@@ -99,10 +188,23 @@ impl Storage {
     fn break_cycles(&self) {
         let (guards, edges) = self.hold_wait_edges();
         let mut tokens = Vec::new();
+        let mut found = Vec::new();
         for victim in victims(&edges) {
-            tokens.append(&mut self.graph.judge(victim, WaitVerdict::Deadlock));
+            let mut ended = self.graph.judge(victim, WaitVerdict::Deadlock);
+            if !ended.is_empty() {
+                found.push(deadlock_in(&guards, victim, &edges));
+            }
+            tokens.append(&mut ended);
         }
         drop(guards);
+        found.into_iter().for_each(|deadlock| self.report_deadlock(deadlock));
         tokens.into_iter().for_each(|token| self.waits.signal(token));
     }
+}
+
+/// A victim's deadlock in partitions that are held.
+fn deadlock_in(guards: &[PartitionGuard<'_>], victim: TransactionId, edges: &[WaitEdge]) -> Deadlock {
+    Deadlock::of(victim, edges, |waiter, blocker| {
+        (0..).zip(guards).find_map(|(number, guard)| seen_in(number, guard, waiter, blocker))
+    })
 }

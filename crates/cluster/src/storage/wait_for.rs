@@ -45,8 +45,22 @@ pub struct ObservedWait {
     pub since: Duration,
 }
 
+/// Waits since the process began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitCounts {
+    /// Waits that have begun.
+    pub begun: u64,
+    /// Ended because they had lasted for too long.
+    pub timeouts: u64,
+    /// Those that are over, together.
+    pub time: Duration,
+    /// The longest of these.
+    pub longest: Duration,
+}
+
 #[derive(Default)]
 struct Waits {
+    counts: WaitCounts,
     /// A transaction waits for one thing at a time, or for one in each partition that it has asked at the same time.
     by_transaction: HashMap<TransactionId, Vec<LockWait>>,
     /// Who waits for a transaction: as often as its waits name it.
@@ -75,12 +89,16 @@ impl Waits {
             self.blocking.entry(blocker).or_default().push(waiter);
         }
         self.by_transaction.entry(waiter).or_default().push(wait);
+        self.counts.begun += 1;
     }
 
     fn remove(&mut self, waiter: TransactionId, token: u64) -> Option<LockWait> {
         let waits = self.by_transaction.get_mut(&waiter)?;
         let position = waits.iter().position(|wait| wait.token == token)?;
         let wait = waits.swap_remove(position);
+        let took = wait.since.elapsed();
+        self.counts.time += took;
+        self.counts.longest = self.counts.longest.max(took);
         if waits.is_empty() {
             self.by_transaction.remove(&waiter);
         }
@@ -132,7 +150,7 @@ impl Waits {
 impl WaitForGraph {
     /// A wait begins, under a token that [`WaitForGraph::leave`] is given as well; the partition in whose queue it is must be held, so that
     /// `blockers` are those of this moment. True: it may have closed a cycle, see
-    /// `Node::is_deadlocked`.
+    /// `Node::deadlock_of`.
     pub fn enter(&self, waiter: TransactionId, blockers: &[TransactionId], token: u64, timeout: Duration) -> bool {
         let since = Instant::now();
         let deadline = since + timeout;
@@ -178,6 +196,11 @@ impl WaitForGraph {
         self.len() == 0
     }
 
+    /// What waits have come to.
+    pub fn counts(&self) -> WaitCounts {
+        lock(&self.waits).counts
+    }
+
     /// The waits that there are, the longest first; at most `count`.
     pub fn list(&self, count: usize) -> Vec<ObservedWait> {
         let now = Instant::now();
@@ -219,12 +242,14 @@ impl WaitForGraph {
     /// Gives those their verdict whose time is up.
     pub(super) fn expire(&self, now: Instant) -> Vec<u64> {
         let mut expired = Vec::new();
-        for wait in lock(&self.waits).by_transaction.values_mut().flatten() {
+        let mut waits = lock(&self.waits);
+        for wait in waits.by_transaction.values_mut().flatten() {
             if wait.deadline <= now && wait.verdict.is_none() {
                 wait.verdict = Some(WaitVerdict::Timeout);
                 expired.push(wait.token);
             }
         }
+        waits.counts.timeouts += expired.len() as u64;
         expired
     }
 
@@ -313,6 +338,7 @@ mod tests {
         graph.enter(id(1), &ids(&[2]), 10, Duration::ZERO);
         graph.enter(id(1), &ids(&[3]), 11, MINUTE);
         assert_eq!(graph.expire(Instant::now()), [10]);
+        assert_eq!((graph.counts().begun, graph.counts().timeouts), (2, 1));
         assert_eq!(graph.leave(id(1), 10), Some(WaitVerdict::Timeout));
         graph.give_up(id(1), 10);
         assert_eq!(graph.judge(id(1), WaitVerdict::Deadlock), [11]);

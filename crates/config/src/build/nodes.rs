@@ -37,6 +37,9 @@ const SERVER_VARIABLES: [&str; 11] = [
     "tcp_keepalive_probes",
 ];
 
+/// Variables of the error log, which every node has.
+const LOG_VARIABLES: [&str; 3] = ["log_error", "log_error_services", "log_error_verbosity"];
+
 /// One node and the sections that describe it, the first of them first.
 struct Draft<'a> {
     sections: &'a Sections,
@@ -228,7 +231,7 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
             requires_certificate: draft.flag("RequireCertificate").unwrap_or(false),
             search_path: draft.text("TlsSearchPath"),
         },
-        variables: if draft.roles.sql { variables(draft) } else { Vec::new() },
+        variables: variables(draft),
         data_dir: PathBuf::from(directory).join(format!("shoal_{id}")),
         // Indexes live in DataMemory; a file that gives them memory of their own means both together.
         data_memory: draft.number("DataMemory").map(|data| data + draft.number("IndexMemory").unwrap_or(0)),
@@ -247,7 +250,10 @@ fn node(id: u32, draft: &Draft, findings: &mut Findings) -> NodeConfig {
 
 /// The parameters have the names of the server's variables.
 fn variables(draft: &Draft) -> Vec<(&'static str, String)> {
-    SERVER_VARIABLES.iter().filter_map(|&name| Some((name, draft.text(name)?))).collect()
+    let server: &[&str] = if draft.roles.sql { &SERVER_VARIABLES } else { &[] };
+    let mut given: Vec<_> = server.iter().filter_map(|&name| Some((name, draft.text(name)?))).collect();
+    given.extend(LOG_VARIABLES.iter().filter_map(|&name| Some((name, draft.text(name)?))));
+    given
 }
 
 fn handlersocket(draft: &Draft) -> HandlerSocketConfig {

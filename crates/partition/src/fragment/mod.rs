@@ -14,16 +14,19 @@
 
 mod change;
 mod index;
+mod operations;
 mod rows;
 
 use std::sync::Arc;
 
 use shoal_types::key::KeySpec;
 use shoal_types::row::{RowLayout, RowRef};
-use shoal_types::{BaseType, IndexId, IndexMethod, Result, TableSchema, Timestamp};
+use shoal_types::{BaseType, IndexId, IndexMethod, Result, TableSchema, Timestamp, key_hash};
 
 pub(crate) use change::{Applied, NewRow};
 pub(crate) use index::OrderedIndex;
+use operations::Counted;
+pub use operations::FragmentOperations;
 use rows::{RowPlace, RowStore, paged_bytes};
 
 use crate::api::FragmentUsage;
@@ -128,6 +131,7 @@ pub(crate) struct Fragment {
     bytes: u64,
     /// Of old versions.
     old_bytes: u64,
+    pub(crate) counted: Counted,
     /// Buffers for index keys in the making.
     key_buffers: (Vec<u8>, Vec<u8>),
 }
@@ -195,6 +199,7 @@ impl Fragment {
             rows: 0,
             bytes: 0,
             old_bytes: 0,
+            counted: Counted::default(),
             key_buffers: Default::default(),
             schema,
         }
@@ -289,9 +294,19 @@ impl Fragment {
         }
     }
 
+    /// A row, alive or deleted, whose primary key has this hash.
+    pub(crate) fn with_key_hash(&self, hash: u64) -> Option<&[u8]> {
+        let mut key = Vec::new();
+        let has_hash = |row: u32| {
+            self.any_version(row).is_some_and(|bytes| key_hash(self.primary_key_into(bytes, &mut key)) == hash)
+        };
+        let row = self.hash.find(hash, has_hash)?;
+        self.any_version(row)
+    }
+
     /// Some version's bytes: all versions of a slot have the same primary key.
     #[inline]
-    fn any_version(&self, row: u32) -> Option<&[u8]> {
+    pub(crate) fn any_version(&self, row: u32) -> Option<&[u8]> {
         let slot = &self.slots[row];
         match self.store.get(slot.row) {
             Some(bytes) => Some(bytes),

@@ -148,10 +148,15 @@ fn check_plan_in(catalog: &Catalog, session: &Session, plan: &Plan) -> Result<()
 }
 
 fn check_plan_of(user: Option<&User>, session: &Session, plan: &Plan) -> Result<()> {
+    if plan.system_tables.iter().any(|&table| information_schema::needs_process(table)) {
+        if !user.is_some_and(|user| global(user).contains(Privileges::PROCESS)) {
+            return Err(global_denied("PROCESS"));
+        }
+    }
     if user.is_some_and(|user| global(user).contains(Privileges::DATA)) {
         return Ok(());
     }
-    for &table in &plan.system_tables {
+    for &table in plan.system_tables.iter().filter(|&&table| !information_schema::needs_process(table)) {
         let (database, name) = (information_schema::database_name(table), information_schema::table_name(table));
         check_named(session, user, (database, name), Privileges::SELECT)?;
     }
@@ -294,6 +299,11 @@ pub fn require(session: &Session, database: &str, table: Option<&str>, needed: P
     })
 }
 
+fn global_denied(names: &str) -> Error {
+    let message = format!("Access denied; you need (at least one of) the {names} privilege(s) for this operation");
+    Error::new(ErrorCode::SpecificAccessDenied, message)
+}
+
 /// One of these privileges on everything. Errors: 1227.
 pub fn require_global(session: &Session, one_of: Privileges) -> Result<()> {
     let names = || [one_of.names(false), one_of.names(true)].concat().join(", ");
@@ -305,8 +315,7 @@ pub fn require_global_named(session: &Session, one_of: Privileges, names: &str) 
     if has_global(session, one_of) {
         return Ok(());
     }
-    let message = format!("Access denied; you need (at least one of) the {names} privilege(s) for this operation");
-    Err(Error::new(ErrorCode::SpecificAccessDenied, message))
+    Err(global_denied(names))
 }
 
 /// The administrative privilege of this name, or SUPER. Errors: 1227.

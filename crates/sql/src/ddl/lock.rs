@@ -1,17 +1,50 @@
 //! Metadata locks as definitions take them.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shoal_cluster::{HeldTables, Table};
 use shoal_types::{Result, TableId};
 
-use crate::session::Session;
+use crate::session::{Session, SessionShared, ShownDefinition};
 
 /// Locks that are given back when this is dropped.
 pub struct TableLocks {
     ids: Vec<TableId>,
+    // Tables are given back before they are shown as free.
     _exclusive: Option<HeldTables>,
+    _shown: Option<ShownLocks>,
+}
+
+/// A session's tables as `metadata_locks` shows them, until this is dropped.
+struct ShownLocks {
+    session: Arc<SessionShared>,
+    number: u64,
+}
+
+impl ShownLocks {
+    fn waiting_for(session: &Arc<SessionShared>, tables: &[TableId]) -> ShownLocks {
+        let shown = ShownLocks { session: Arc::clone(session), number: session.next_definition() };
+        let definition = ShownDefinition { number: shown.number, tables: tables.to_vec(), is_granted: false };
+        shown.definitions().push(definition);
+        shown
+    }
+
+    fn definitions(&self) -> MutexGuard<'_, Vec<ShownDefinition>> {
+        self.session.definitions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_granted(&self) {
+        let mut definitions = self.definitions();
+        let own = definitions.iter_mut().find(|one| one.number == self.number);
+        own.into_iter().for_each(|one| one.is_granted = true);
+    }
+}
+
+impl Drop for ShownLocks {
+    fn drop(&mut self) {
+        self.definitions().retain(|one| one.number != self.number);
+    }
 }
 
 impl TableLocks {
@@ -26,14 +59,17 @@ impl TableLocks {
 pub async fn exclusive(session: &Session, tables: &[Arc<Table>]) -> Result<TableLocks> {
     let ids: Vec<TableId> = tables.iter().map(|table| table.id()).collect();
     if tables.is_empty() {
-        return Ok(TableLocks { ids, _exclusive: None });
+        return Ok(TableLocks { ids, _exclusive: None, _shown: None });
     }
     let timeout = Duration::from_secs(session.variables.lock_wait_timeout_s);
     session.set_activity_state("Waiting for table metadata lock");
+    let shown = ShownLocks::waiting_for(&session.shared, &ids);
     let waiting = session.server.node.exclusive_tables(tables, timeout);
     let exclusive = session.shared.interrupt.guard(waiting).await;
     session.set_activity_state("executing");
-    Ok(TableLocks { ids, _exclusive: Some(exclusive?) })
+    let exclusive = exclusive?;
+    shown.set_granted();
+    Ok(TableLocks { ids, _exclusive: Some(exclusive), _shown: Some(shown) })
 }
 
 /// Waits until the outcome of all that was prepared in these tables is known. Errors: as `exclusive`.

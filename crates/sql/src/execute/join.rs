@@ -9,7 +9,7 @@ use std::sync::Arc;
 use shoal_expr::{EvalContext, Expr, append_group_key};
 use shoal_txn::{ScanRequest, Visit};
 use shoal_types::row::RowRef;
-use shoal_types::{Result, Value};
+use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
 use super::batch::KeptRows;
 use super::fetch::read_all;
@@ -113,7 +113,11 @@ pub async fn read_input(step: &JoinStep, ctx: &mut ExecContext<'_>) -> Result<Ke
         }
         Input::Virtual(table) => {
             let mut kept = KeptRows::new(step.columns.len(), ctx.memory);
-            for row in ctx.virtual_rows.rows(*table) {
+            let (rows, warnings) = ctx.virtual_rows.rows(*table).await;
+            for warning in warnings {
+                ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::GetTemporaryErrmsg, || warning);
+            }
+            for row in rows {
                 kept.push(|target| {
                     for (place, &(column, _)) in target.iter_mut().zip(&step.columns) {
                         *place = row[column].clone();

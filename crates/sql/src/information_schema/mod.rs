@@ -7,16 +7,26 @@
 //! - `definitions`: which tables there are, their columns, and who makes their rows; `cell`: values of rows.
 //! - `visibility`: what the reader may see.
 //! - `column`: a column's metadata in words; `objects`: databases, tables and columns; `keys`: indexes and constraints.
-//! - `query_logs`: `mysql.slow_log` and `mysql.general_log`.
+//! - `ndbinfo`: what all nodes of a cluster tell.
+//! - `error_log`: `performance_schema.error_log`. `query_logs`: `mysql.slow_log` and `mysql.general_log`.
 //! - `roles`: what information_schema and mysql say of roles.
 //! - `statements`: what statements have cost, by their digests; sys tells the same for people.
+//! - `data_locks`, `innodb_trx`, `metadata_locks`, `lock_waits`: transactions and locks; `innodb_tables`: what else InnoDB tells.
 //! - `server_tables`: character sets, engines, plugins; `activity`: sessions, status, system variables, accounts.
 
 mod activity;
 mod cell;
 mod column;
+mod data_locks;
 mod definitions;
+mod error_log;
+mod innodb_tables;
+pub(crate) mod innodb_trx;
 mod keys;
+mod lock_waits;
+mod metadata_locks;
+mod ndb_status;
+mod ndbinfo;
 mod objects;
 mod query_logs;
 mod roles;
@@ -25,6 +35,7 @@ mod statements;
 pub mod status;
 mod visibility;
 
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -39,13 +50,15 @@ use crate::variables::SessionVariables;
 pub(crate) use activity::{Process, processes};
 pub(crate) use cell::{Cell, row};
 pub(crate) use definitions::types_of;
-use definitions::{DEFINITIONS, Definition};
+use definitions::{DEFINITIONS, Definition, Maker};
 pub(crate) use keys::statistics_of;
+pub(crate) use ndbinfo::gather::NodeTables;
+use ndbinfo::gather::{self, Gathered};
 pub(crate) use objects::{columns_of, columns_of_virtual, next_auto_increment, table_row, virtual_table_row};
 pub(crate) use visibility::Viewer;
 
 /// Databases whose tables are virtual, in the order of their names.
-pub const DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema", "sys"];
+pub const DATABASES: &[&str] = &["information_schema", "mysql", "ndbinfo", "performance_schema", "sys"];
 /// The catalog of everything.
 const CATALOG: &str = "def";
 
@@ -55,7 +68,21 @@ pub struct VirtualTable(pub u16);
 
 /// Makes the rows of virtual tables.
 pub trait VirtualSource {
-    fn rows(&self, table: VirtualTable) -> Vec<Vec<Value>>;
+    /// Other nodes may have to be asked. The warnings are about those that did not answer.
+    fn rows(&self, table: VirtualTable) -> Gathering<'_>;
+}
+
+/// Rows, and warnings, in the making.
+pub type Gathering<'a> = Pin<Box<dyn Future<Output = (Vec<Vec<Value>>, Vec<String>)> + 'a>>;
+
+/// Every table's definition, in the order of their numbers.
+fn all_definitions() -> impl Iterator<Item = &'static Definition> {
+    DEFINITIONS.iter().chain(ndbinfo::definitions::DEFINITIONS)
+}
+
+/// Only with a privilege for it are the tables of this database seen.
+pub(crate) fn is_guarded(database: &str) -> bool {
+    matches!(database, "mysql" | "ndbinfo")
 }
 
 /// The virtual database of this name in the case that it is shown in.
@@ -69,7 +96,7 @@ pub fn virtual_table(database: &str, name: &str) -> Result<Option<VirtualTable>>
     let Some(database) = virtual_database(database) else { return Ok(None) };
     let named =
         |definition: &Definition| definition.database == database && definition.name.eq_ignore_ascii_case(name);
-    if let Some(position) = DEFINITIONS.iter().position(named) {
+    if let Some(position) = all_definitions().position(named) {
         return Ok(Some(VirtualTable(position as u16)));
     }
     if database == "information_schema" {
@@ -80,12 +107,16 @@ pub fn virtual_table(database: &str, name: &str) -> Result<Option<VirtualTable>>
 }
 
 fn definition(table: VirtualTable) -> &'static Definition {
-    &DEFINITIONS[usize::from(table.0).min(DEFINITIONS.len() - 1)]
+    let number = usize::from(table.0);
+    match DEFINITIONS.get(number) {
+        Some(definition) => definition,
+        None => &ndbinfo::definitions::DEFINITIONS[number - DEFINITIONS.len()],
+    }
 }
 
 pub fn columns(table: VirtualTable) -> Vec<ResultColumn> {
     static COLUMNS: OnceLock<Vec<Vec<ResultColumn>>> = OnceLock::new();
-    let all = COLUMNS.get_or_init(|| DEFINITIONS.iter().map(Definition::result_columns).collect());
+    let all = COLUMNS.get_or_init(|| all_definitions().map(Definition::result_columns).collect());
     all.get(usize::from(table.0)).cloned().unwrap_or_default()
 }
 
@@ -97,9 +128,15 @@ pub fn table_name(table: VirtualTable) -> &'static str {
     definition(table).name
 }
 
+/// What InnoDB tells of itself: only for those with the privilege PROCESS.
+pub(crate) fn needs_process(table: VirtualTable) -> bool {
+    let definition = definition(table);
+    definition.database == "information_schema" && definition.name.starts_with("INNODB_")
+}
+
 /// Every virtual table, databases together.
 pub(crate) fn all_tables() -> impl Iterator<Item = VirtualTable> {
-    (0..DEFINITIONS.len() as u16).map(VirtualTable)
+    (0..all_definitions().count() as u16).map(VirtualTable)
 }
 
 /// What rows of virtual tables are made from.
@@ -120,9 +157,31 @@ impl<'a> Rows<'a> {
         Rows { server, shared, variables, access: Rc::clone(access) }
     }
 
-    /// The rows of a virtual table.
+    /// The rows of a virtual table that this node makes by itself; none of others.
     pub(crate) fn make(&self, table: VirtualTable) -> Vec<Vec<Value>> {
-        (definition(table).rows)(self)
+        match definition(table).rows {
+            Maker::Here(make) => make(self),
+            Maker::Nodes(_) | Maker::Of(..) => Vec::new(),
+        }
+    }
+
+    /// The rows of any virtual table.
+    async fn gather(&self, definition: &'static Definition) -> Gathered {
+        match definition.rows {
+            Maker::Here(make) => Gathered { rows: make(self), warnings: Vec::new() },
+            Maker::Nodes(make) => gather::rows_of_all(self.server, definition, make).await,
+            Maker::Of(name, tell) => {
+                let base =
+                    all_definitions().find(|base| base.database == definition.database && base.name == name);
+                let Some(Definition { rows: Maker::Nodes(make), .. }) = base else {
+                    return Gathered { rows: Vec::new(), warnings: Vec::new() };
+                };
+                let base = base.unwrap_or(definition);
+                let mut gathered = gather::rows_of_all(self.server, base, *make).await;
+                gathered.rows = tell(self, gathered.rows);
+                gathered
+            }
+        }
     }
 
     /// The rows of a table of information_schema by its name; none for a name it does not have.
@@ -147,8 +206,11 @@ impl<'a> Rows<'a> {
 }
 
 impl VirtualSource for Rows<'_> {
-    fn rows(&self, table: VirtualTable) -> Vec<Vec<Value>> {
-        self.make(table)
+    fn rows(&self, table: VirtualTable) -> Gathering<'_> {
+        Box::pin(async move {
+            let Gathered { rows, warnings } = self.gather(definition(table)).await;
+            (rows, warnings)
+        })
     }
 }
 

@@ -11,13 +11,13 @@ use super::cell::{row, yes_no};
 use super::column::{ColumnFacts, column_facts, type_facts};
 use super::{CATALOG, DATABASES, Rows, Viewer, all_tables, database_name, table_name};
 
-/// (name, collation) of every database in sight, virtual ones included, in the order of their names. `mysql` is not listed:
-/// it is a view of the dictionary, and a dump of all databases must not try to carry it elsewhere.
+/// (name, collation) of every database in sight, virtual ones included, in the order of their names. `mysql` and
+/// `ndbinfo` are not listed: a dump of all databases must not try to carry them elsewhere.
 fn databases(rows: &Rows<'_>) -> Vec<(String, Collation)> {
     let viewer = rows.viewer();
     let mut found: Vec<(String, Collation)> =
         viewer.databases().map(|database| (database.name.clone(), database.collation)).collect();
-    let fixed = DATABASES.iter().filter(|name| **name != "mysql");
+    let fixed = DATABASES.iter().filter(|name| !super::is_guarded(name));
     found.extend(fixed.map(|name| ((*name).to_owned(), Collation::UTF8MB3_GENERAL_CI)));
     found.sort_by(|left, right| left.0.cmp(&right.0));
     found
@@ -99,7 +99,9 @@ pub(crate) fn virtual_table_row(table: super::VirtualTable) -> Vec<Value> {
 pub fn tables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let viewer = rows.viewer();
     let mut found: Vec<Vec<Value>> = viewer.tables().map(|table| table_row(rows, table)).collect();
-    let open = |table: &super::VirtualTable| database_name(*table) != "mysql" || viewer.sees_database("mysql");
+    let open = |table: &super::VirtualTable| {
+        !super::is_guarded(database_name(*table)) || viewer.sees_database(database_name(*table))
+    };
     found.extend(all_tables().filter(open).map(virtual_table_row));
     found
 }
@@ -157,7 +159,9 @@ pub(crate) fn columns_of_virtual(table: super::VirtualTable) -> Vec<Vec<Value>> 
 pub fn columns(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let viewer = rows.viewer();
     let mut found: Vec<Vec<Value>> = viewer.tables().flat_map(|table| columns_of(&viewer, table)).collect();
-    let open = |table: &super::VirtualTable| database_name(*table) != "mysql" || viewer.sees_database("mysql");
+    let open = |table: &super::VirtualTable| {
+        !super::is_guarded(database_name(*table)) || viewer.sees_database(database_name(*table))
+    };
     found.extend(all_tables().filter(open).flat_map(columns_of_virtual));
     found
 }

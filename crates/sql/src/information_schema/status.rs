@@ -2,17 +2,18 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Rows;
+use super::{Rows, error_log, ndb_status};
 use crate::counters::COUNTER_NAMES;
 
 /// (name, value) of every status variable, in the order of their names. Variables that no session counts for itself have
 /// the server's value in both scopes.
 pub(crate) fn list(rows: &Rows<'_>, global: bool) -> Vec<(String, String)> {
-    let counts = if global { rows.server.totals() } else { rows.shared.counters.values().collect() };
-    let counted = COUNTER_NAMES.iter().zip(counts).map(|(name, count)| ((*name).to_owned(), count.to_string()));
+    let counts: Vec<u64> = if global { rows.server.totals() } else { rows.shared.counters.values().collect() };
+    let counted = COUNTER_NAMES.iter().zip(&counts).map(|(name, count)| ((*name).to_owned(), count.to_string()));
     let mut found: Vec<(String, String)> = counted.collect();
     found.extend(of_server(rows).into_iter().map(|(name, value)| (name.to_owned(), value)));
-    found.extend(of_nodes(rows));
+    found.extend(of_memory(rows));
+    found.extend(ndb_status::list(rows, global, &counts));
     found.extend(
         rows.server.status_of_interfaces().into_iter().map(|(name, value)| (name.to_owned(), value.to_string())),
     );
@@ -49,6 +50,7 @@ fn of_server(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
         ("Uptime_since_flush_status", uptime),
     ];
     found.extend(of_tls(rows));
+    found.extend(error_log::status());
     found
 }
 
@@ -90,23 +92,18 @@ fn of_tls(rows: &Rows<'_>) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What the cluster stores, and where. Without a cluster the SQL layer lives inside the one data node.
-fn of_nodes(rows: &Rows<'_>) -> Vec<(String, String)> {
+/// What the node keeps in memory.
+fn of_memory(rows: &Rows<'_>) -> Vec<(String, String)> {
     let node = &rows.server.node;
     let memory = node.memory_usage();
-    let (me, data_nodes, ready) = match node.cluster() {
-        Some(cluster) => {
-            let me = cluster.options.me;
-            let data = || cluster.options.nodes.iter().filter(|node| node.roles.data);
-            let is_ready = |id| if id == me { !node.is_stopped() } else { cluster.is_up(id) };
-            (me.0, data().count(), data().filter(|node| is_ready(node.id)).count())
-        }
-        None => (1, 1, usize::from(!node.is_stopped())),
-    };
+    let (waiting, waits) = (node.wait_for_graph().len() as u64, node.wait_for_graph().counts());
+    let waits_over = waits.begun.saturating_sub(waiting).max(1);
     let items = [
-        ("Ndb_number_of_data_nodes", data_nodes.to_string()),
-        ("Ndb_number_of_ready_data_nodes", ready.to_string()),
-        ("Ndb_cluster_node_id", me.to_string()),
+        ("Innodb_row_lock_current_waits", waiting.to_string()),
+        ("Innodb_row_lock_time", waits.time.as_millis().to_string()),
+        ("Innodb_row_lock_time_avg", (waits.time.as_millis() / u128::from(waits_over)).to_string()),
+        ("Innodb_row_lock_time_max", waits.longest.as_millis().to_string()),
+        ("Innodb_row_lock_waits", waits.begun.to_string()),
         ("Shoal_memory_indexes_bytes", memory.tables.index_bytes.to_string()),
         ("Shoal_memory_limit_bytes", memory.limit_bytes.to_string()),
         ("Shoal_memory_old_versions_bytes", memory.tables.old_bytes.to_string()),

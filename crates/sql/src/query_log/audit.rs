@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::format::moment;
+use shoal_error_log::moment;
 
 /// What a line is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

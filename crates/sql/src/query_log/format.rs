@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use shoal_types::TimeZone;
+use shoal_error_log::moment;
 
 /// A statement that the slow query log keeps. Times are microseconds, moments since 1970 UTC.
 #[derive(Debug)]
@@ -107,11 +107,6 @@ pub fn write_general(entry: &GeneralEntry, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{}\t{:5} {}\t", moment(entry.at), entry.connection, entry.command).as_bytes());
     out.extend_from_slice(&entry.text);
     out.push(b'\n');
-}
-
-/// As ISO 8601 has it, in UTC: `2026-11-23T22:18:25.123456Z`.
-pub(super) fn moment(micros: i64) -> String {
-    format!("{}Z", TimeZone::UTC.from_utc_micros(micros, 6)).replacen(' ', "T", 1)
 }
 
 #[cfg(test)]

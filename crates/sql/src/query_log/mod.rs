@@ -2,16 +2,14 @@
 //!
 //! Sessions measure their statements (`session/logged.rs`) and leave entries here. What they look at first is one number
 //! ([`QueryLogs::bits`]), so that logs which are off cost a load. Entries for a file go through a bounded queue to a thread of their
-//! own (`writer`, `file`); those for tables into a bounded ring in memory (`ring`), which `mysql.slow_log` and
+//! own (`writer`); those for tables into a bounded ring in memory, which `mysql.slow_log` and
 //! `mysql.general_log` show. Nothing of a statement waits for a disk but the SET GLOBAL and FLUSH of an operator.
 //!
 //! - `format`: the entries, and the files' format; `secrets`: statements without their passwords.
 //! - `settings`: what the variables say.
 
 mod audit;
-mod file;
 mod format;
-mod ring;
 pub mod secrets;
 pub mod settings;
 mod writer;
@@ -22,11 +20,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+use shoal_error_log::Ring;
 use tokio::sync::oneshot;
 
 pub use audit::{AuditClass, AuditEntry};
 pub use format::{GeneralEntry, SlowEntry, SlowExtra};
-pub use ring::Ring;
 use settings::{AUDIT, GENERAL, SLOW, TO_FILE, TO_TABLE};
 pub use writer::Log;
 use writer::{Message, Queue};

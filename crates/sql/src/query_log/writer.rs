@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use shoal_error_log::LogFile;
 use tokio::sync::oneshot;
 
 use super::audit::{AuditEntry, write_audit};
-use super::file::LogFile;
 use super::format::{GeneralEntry, SlowEntry, write_general, write_slow};
 
 /// An entry is taken while less than this waits.

@@ -217,7 +217,8 @@ impl<'a> Resolver<'a> {
         }
         let database = self.database_of(name)?;
         if let Some(table) = information_schema::virtual_table(database, &name.name.value)? {
-            if information_schema::database_name(table) == "mysql" {
+            let is_guarded = information_schema::is_guarded(information_schema::database_name(table));
+            if is_guarded || information_schema::needs_process(table) {
                 self.system_tables_used.push(table);
             }
             return Ok(TableTarget::Virtual(table));

@@ -23,6 +23,7 @@ pub mod transaction;
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,7 @@ pub use entrance::too_many_connections;
 pub use interrupt::Interrupt;
 use logged::Ran;
 use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
-pub use shared::{Activity, SessionShared};
+pub use shared::{Activity, SessionShared, ShownDefinition};
 use state::SessionState;
 use statistics::NodeStatistics;
 use tracking::Tracker;
@@ -164,7 +165,9 @@ impl Session {
                 text: Vec::new(),
                 state: "",
             }),
-            transaction: transaction.id_for_others(),
+            transaction: transaction.shown(),
+            began: AtomicI64::new(0),
+            definitions: Mutex::default(),
         });
         let variables = SessionVariables::for_connection(
             &server.globals.read().unwrap_or_else(PoisonError::into_inner),

@@ -1,8 +1,11 @@
 //! What others may see of a session, and how they reach it.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+
+use shoal_txn::ShownTransaction;
+use shoal_types::TableId;
 
 use super::Interrupt;
 use crate::counters::Counters;
@@ -20,8 +23,20 @@ pub struct SessionShared {
     pub interrupt: Interrupt,
     pub counters: Counters,
     pub activity: Mutex<Activity>,
-    /// The number of the transaction that holds locks; 0: none.
-    pub transaction: Arc<AtomicU64>,
+    pub transaction: Arc<ShownTransaction>,
+    /// When BEGIN was said, in microseconds since 1970; 0: the transaction is that of the running statement.
+    pub began: AtomicI64,
+    /// Tables that its definitions have for themselves, or wait for.
+    pub definitions: Mutex<Vec<ShownDefinition>>,
+}
+
+/// Tables that a definition has for itself.
+pub struct ShownDefinition {
+    /// Tells a session's definitions apart.
+    pub number: u64,
+    pub tables: Vec<TableId>,
+    /// It has them; otherwise it waits.
+    pub is_granted: bool,
 }
 
 /// The running statement, for SHOW PROCESSLIST.
@@ -33,6 +48,12 @@ pub struct Activity {
 }
 
 impl SessionShared {
+    /// A number for a definition that is about to want tables.
+    pub fn next_definition(&self) -> u64 {
+        let definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        definitions.iter().map(|one| one.number + 1).max().unwrap_or(0)
+    }
+
     /// It is at work on a statement.
     pub fn is_running(&self) -> bool {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner).command != "Sleep"

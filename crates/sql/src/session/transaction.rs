@@ -1,5 +1,7 @@
 //! Transactions as a session runs them: implicit ones around statements, BEGIN to COMMIT, savepoints.
 
+use std::sync::atomic::Ordering;
+
 use shoal_txn::{Isolation, Savepoint};
 use shoal_types::{Error, ErrorCode, Result};
 
@@ -69,6 +71,7 @@ impl Session {
         self.transaction.begin(next.isolation.unwrap_or(self.variables.isolation));
         self.tracker.begin(String::new());
         self.explicit_transaction = true;
+        self.shared.began.store(self.server.clock_micros(), Ordering::Relaxed);
         self.savepoints.clear();
     }
 
@@ -92,6 +95,7 @@ impl Session {
             return Err(refusal);
         }
         self.explicit_transaction = false;
+        self.shared.began.store(0, Ordering::Relaxed);
         self.savepoints.clear();
         let outcome = self.transaction.commit().await;
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
@@ -100,6 +104,7 @@ impl Session {
 
     pub fn rollback(&mut self) {
         self.explicit_transaction = false;
+        self.shared.began.store(0, Ordering::Relaxed);
         self.savepoints.clear();
         self.transaction.rollback();
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));

@@ -192,7 +192,7 @@ async fn read_table(session: &mut Session, name: &ObjectName, items: &str, hint:
     Ok(summed)
 }
 
-/// FLUSH. What it would write or reread is always in step already, but for the files of the query logs; STATUS moves the session's
+/// FLUSH. What it would write or reread is always in step already, but for the files of the logs; STATUS moves the session's
 /// counts to the server's.
 pub async fn flush(session: &mut Session, statement: &Statement) -> Result<()> {
     let Statement::Flush(flush) = statement else { return Ok(()) };
@@ -209,9 +209,11 @@ pub async fn flush(session: &mut Session, statement: &Statement) -> Result<()> {
                 for log in Log::ALL {
                     session.server.query_logs.reopen(log).await;
                 }
+                crate::error_log::reopen().await;
             }
             FlushOption::SlowLogs => session.server.query_logs.reopen(Log::Slow).await,
             FlushOption::GeneralLogs => session.server.query_logs.reopen(Log::General).await,
+            FlushOption::ErrorLogs => crate::error_log::reopen().await,
             FlushOption::UserResources => session.server.account_use.begin_hour(None),
             FlushOption::Status => {
                 let counters = &session.shared.counters;

@@ -5,10 +5,12 @@
 //!
 //! - `listing`: the listing and its filter; `objects`: databases, tables, columns, indexes; `create`: SHOW CREATE and
 //!   accounts; `server`: variables, status and what the server is made of; `conditions`: warnings and errors.
+//! - `innodb_status`: the report of SHOW ENGINE INNODB STATUS.
 //! - `maintenance`: ANALYZE, CHECK, CHECKSUM, OPTIMIZE, REPAIR and FLUSH.
 
 mod conditions;
 mod create;
+mod innodb_status;
 mod listing;
 mod maintenance;
 mod objects;

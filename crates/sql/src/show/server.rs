@@ -140,6 +140,7 @@ fn engine_report(session: &Session, engine: Option<&str>, what: EngineReport) ->
         ("dictionary", format!("version={}", node.catalog_version())),
     ];
     let rows = match name {
+        "InnoDB" => vec![row![name, "", super::innodb_status::report(&rows_of(session))]],
         "ndbcluster" => facts.into_iter().map(|(fact, text)| row![name, fact, text]).collect(),
         _ => {
             let lines: Vec<String> = facts.iter().map(|(fact, text)| format!("{fact}: {text}")).collect();

@@ -83,6 +83,9 @@ impl Definition {
             Kind::Text if self.name == "log_output" => {
                 crate::query_log::settings::outputs(text).ok_or_else(|| self.wrong_value(text))
             }
+            Kind::Text if self.name == "log_error_services" => {
+                shoal_error_log::service_names(text).ok_or_else(|| self.wrong_value(text))
+            }
             Kind::Text if self.name == "mandatory_roles" => match crate::account::mandatory_list::parse(text) {
                 Some(_) => Ok(text.to_owned()),
                 None => Err(self.wrong_value(text)),
@@ -304,6 +307,8 @@ variables! {
     "lock_wait_timeout" Both Kind::Integer(1, 31_536_000), "31536000";
     "log_bin" ReadOnly Kind::Switch, "OFF";
     "log_error" ReadOnly Kind::Text, "stderr";
+    "log_error_services" Global Kind::Text, "log_filter_internal; log_sink_internal";
+    "log_error_verbosity" Global Kind::Integer(1, 3), "2";
     "log_output" Global Kind::Text, "FILE";
     "log_queries_not_using_indexes" Global Kind::Switch, "OFF";
     "log_slow_admin_statements" Global Kind::Switch, "OFF";

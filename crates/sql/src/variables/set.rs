@@ -12,9 +12,9 @@ use super::registry::{self, Definition, Scope};
 use super::sql_mode::SqlModes;
 use crate::account::Privileges;
 use crate::execute::memory::Held;
-use crate::query_log;
 use crate::session::Session;
 use crate::session::tracking::SETTINGS_PREFIX;
+use crate::{error_log, query_log};
 
 /// Limits of a connection's memory, which not everybody raises for himself.
 const MEMORY_VARIABLES: [&str; 3] =
@@ -125,6 +125,9 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
         }
         if query_log::settings::concerns(definition.name) {
             return query_log_variable(session, definition, &text).await;
+        }
+        if error_log::concerns(definition.name) {
+            return error_log::change(&session.server, definition, &text).await;
         }
         if definition.name == "mandatory_roles" {
             crate::account::mandatory::check(session, &text)?;

@@ -6,11 +6,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::format::moment;
+use crate::entry::moment;
 
 /// How soon a file that could not be opened or written is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// See the module's head; messages about it are entries of the error log.
 pub struct LogFile {
     /// What messages call it.
     title: &'static str,
@@ -25,6 +26,9 @@ pub struct LogFile {
 
 impl LogFile {
     /// Begins to write at the end of the file, which is made if there is none.
+    ///
+    /// # Errors
+    /// It cannot be opened or made.
     pub fn open(title: &'static str, path: &Path, header: String) -> io::Result<LogFile> {
         let mut log = LogFile::unopened(title, path, header);
         log.file = Some(log.open_file()?);
@@ -56,15 +60,15 @@ impl LogFile {
         match self.try_append(entries) {
             Ok(()) => {
                 if self.fails_until.take().is_some() {
-                    eprintln!("{}: '{}' is written again", self.title, self.path.display());
+                    tracing::warn!("{}: '{}' is written again", self.title, self.path.display());
                 }
                 true
             }
             Err(error) => {
                 if self.fails_until.is_none() {
                     let (title, path) = (self.title, self.path.display());
-                    eprintln!(
-                        "{title}: cannot write '{path}': {error}; its entries are lost until that is possible again, \
+                    tracing::warn!(
+                        "{title}: cannot write '{path}': {error}; its entries are not there until that is possible again, \
                          statements are not affected"
                     );
                 }
@@ -79,7 +83,7 @@ impl LogFile {
         let mut file = match self.file.take() {
             Some(file) if file.metadata()?.nlink() > 0 => file,
             Some(_) => {
-                eprintln!("{}: '{}' was deleted; a new file is begun", self.title, self.path.display());
+                tracing::warn!("{}: '{}' was deleted; a new file is begun", self.title, self.path.display());
                 self.open_file()?
             }
             None => self.open_file()?,
@@ -99,7 +103,7 @@ impl LogFile {
         match std::fs::rename(&self.path, &aside) {
             Ok(()) => true,
             Err(error) => {
-                eprintln!("{}: cannot put '{}' aside: {error}; it grows on", self.title, self.path.display());
+                tracing::warn!("{}: cannot put '{}' aside: {error}; it grows on", self.title, self.path.display());
                 false
             }
         }

@@ -14,11 +14,13 @@ struct Kept<T> {
     /// Oldest first, with the bytes of each one's text.
     entries: VecDeque<(Arc<T>, usize)>,
     text_bytes: usize,
+    /// Those that had to make room.
+    expired: u64,
 }
 
 impl<T> Default for Ring<T> {
     fn default() -> Ring<T> {
-        Ring(Mutex::new(Kept { entries: VecDeque::new(), text_bytes: 0 }))
+        Ring(Mutex::new(Kept { entries: VecDeque::new(), text_bytes: 0, expired: 0 }))
     }
 }
 
@@ -34,12 +36,20 @@ impl<T> Ring<T> {
         while kept.entries.len() > ENTRIES_MAX || kept.text_bytes > TEXT_BYTES_MAX {
             let Some((_, oldest)) = kept.entries.pop_front() else { break };
             kept.text_bytes -= oldest;
+            kept.expired += 1;
         }
     }
 
+    /// The oldest first.
     pub fn entries(&self) -> Vec<Arc<T>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.entries.iter().map(|(entry, _)| Arc::clone(entry)).collect()
+    }
+
+    /// How many entries there are, the bytes of their texts, and how many have had to make room.
+    pub fn figures(&self) -> (usize, usize, u64) {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (kept.entries.len(), kept.text_bytes, kept.expired)
     }
 }
 
@@ -55,5 +65,6 @@ mod tests {
         }
         ring.push(&Arc::new(9), TEXT_BYTES_MAX + 1);
         assert_eq!(ring.entries().iter().map(|entry| **entry).collect::<Vec<i32>>(), [5, 6, 7, 8]);
+        assert_eq!(ring.figures(), (4, 4 << 20, 5));
     }
 }
