@@ -4,7 +4,9 @@
 //! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `query_log`: the slow query log and the general log.
+//! - `statement_events`: what sessions have run; `table_usage`: how often rows of tables were used.
 //! - `statement_times`: how long statements took; `figures`: what monitoring is shown.
+//! - `past_sessions`: what sessions that have ended had counted; `error_counts`: errors by number; `profile`: the stages of statements.
 //! - `operators`: sessions as pages for operators show and end them.
 //! - `hosts`: whose connections break off; `read_only`: whose writes are refused; `databases`: names that there are or are not.
 //! - `ddl`, `account`, `variables`, `show`, `explain`, `information_schema`: everything else a client may ask.
@@ -19,6 +21,7 @@ mod databases;
 mod ddl;
 mod digests;
 mod dml;
+mod error_counts;
 mod execute;
 mod explain;
 pub mod figures;
@@ -28,7 +31,9 @@ mod hosts;
 mod information_schema;
 pub mod interfaces;
 pub mod operators;
+mod past_sessions;
 mod plan;
+mod profile;
 mod query_log;
 mod read_only;
 mod resolve;
@@ -36,7 +41,9 @@ pub mod server;
 mod session;
 pub mod shared_server;
 mod show;
+mod statement_events;
 pub mod statement_times;
+mod table_usage;
 mod user_locks;
 mod variables;
 

@@ -7,8 +7,10 @@
 //! - `definitions`: which tables there are, their columns, and who makes their rows; `cell`: values of rows.
 //! - `visibility`: what the reader may see.
 //! - `column`: a column's metadata in words; `objects`: databases, tables and columns; `keys`: indexes and constraints.
+//! - `profiles`: stages of statements.
 //! - `query_logs`: `mysql.slow_log` and `mysql.general_log`.
 //! - `roles`: what information_schema and mysql say of roles.
+//! - `performance`: performance_schema of threads, statements, variables and tables; `sys`: the same for people.
 //! - `statements`: what statements have cost, by their digests; sys tells the same for people.
 //! - `server_tables`: character sets, engines, plugins; `activity`: sessions, status, system variables, accounts.
 
@@ -18,16 +20,20 @@ mod column;
 mod definitions;
 mod keys;
 mod objects;
+mod performance;
+mod profiles;
 mod query_logs;
 mod roles;
 mod server_tables;
 mod statements;
 pub mod status;
+mod sys;
 mod visibility;
 
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
+use shoal_types::value::EnumValue;
 use shoal_types::{Error, ErrorCode, Result, Value};
 
 use crate::account::access::Access;
@@ -38,14 +44,44 @@ use crate::variables::SessionVariables;
 
 pub(crate) use activity::{Process, processes};
 pub(crate) use cell::{Cell, row};
+use definitions::Definition;
 pub(crate) use definitions::types_of;
-use definitions::{DEFINITIONS, Definition};
 pub(crate) use keys::statistics_of;
 pub(crate) use objects::{columns_of, columns_of_virtual, next_auto_increment, table_row, virtual_table_row};
+pub(crate) use profiles::{show_profile, show_profiles};
 pub(crate) use visibility::Viewer;
 
 /// Databases whose tables are virtual, in the order of their names.
 pub const DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema", "sys"];
+/// All virtual tables, databases together.
+static DEFINITIONS: LazyLock<Vec<&'static Definition>> = LazyLock::new(|| {
+    let parts = [
+        definitions::DEFINITIONS,
+        performance::tables::DEFINITIONS,
+        performance::empty::DEFINITIONS,
+        sys::tables::DEFINITIONS,
+    ];
+    let mut all: Vec<&'static Definition> = parts.into_iter().flatten().collect();
+    all.sort_by_key(|definition| (definition.database, definition.name));
+    all
+});
+
+/// Tables of performance_schema that everybody reads, as in MySQL; the others need SELECT.
+const READ_BY_ALL: &[&str] = &[
+    "global_status",
+    "global_variables",
+    "keyring_component_status",
+    "keyring_keys",
+    "performance_timers",
+    "persisted_variables",
+    "processlist",
+    "session_account_connect_attrs",
+    "session_status",
+    "session_variables",
+    "user_defined_functions",
+    "variables_info",
+];
+
 /// The catalog of everything.
 const CATALOG: &str = "def";
 
@@ -68,8 +104,8 @@ pub fn virtual_database(name: &str) -> Option<&'static str> {
 pub fn virtual_table(database: &str, name: &str) -> Result<Option<VirtualTable>> {
     let Some(database) = virtual_database(database) else { return Ok(None) };
     let named =
-        |definition: &Definition| definition.database == database && definition.name.eq_ignore_ascii_case(name);
-    if let Some(position) = DEFINITIONS.iter().position(named) {
+        |definition: &&Definition| definition.database == database && definition.name.eq_ignore_ascii_case(name);
+    if let Some(position) = DEFINITIONS.iter().position(|definition| named(&definition)) {
         return Ok(Some(VirtualTable(position as u16)));
     }
     if database == "information_schema" {
@@ -80,12 +116,12 @@ pub fn virtual_table(database: &str, name: &str) -> Result<Option<VirtualTable>>
 }
 
 fn definition(table: VirtualTable) -> &'static Definition {
-    &DEFINITIONS[usize::from(table.0).min(DEFINITIONS.len() - 1)]
+    DEFINITIONS[usize::from(table.0).min(DEFINITIONS.len() - 1)]
 }
 
 pub fn columns(table: VirtualTable) -> Vec<ResultColumn> {
     static COLUMNS: OnceLock<Vec<Vec<ResultColumn>>> = OnceLock::new();
-    let all = COLUMNS.get_or_init(|| DEFINITIONS.iter().map(Definition::result_columns).collect());
+    let all = COLUMNS.get_or_init(|| DEFINITIONS.iter().map(|definition| definition.result_columns()).collect());
     all.get(usize::from(table.0)).cloned().unwrap_or_default()
 }
 
@@ -95,6 +131,35 @@ pub fn database_name(table: VirtualTable) -> &'static str {
 
 pub fn table_name(table: VirtualTable) -> &'static str {
     definition(table).name
+}
+
+/// Whoever reads the table needs SELECT on it. The rows of others show only what the reader may see.
+pub fn needs_select(table: VirtualTable) -> bool {
+    match database_name(table) {
+        "performance_schema" => !READ_BY_ALL.contains(&table_name(table)),
+        "sys" => table_name(table) != "version",
+        database => database == "mysql",
+    }
+}
+
+/// A table that says what is collected.
+pub fn is_setup(database: &str, name: &str) -> bool {
+    database.eq_ignore_ascii_case("performance_schema") && name.to_lowercase().starts_with("setup_")
+}
+
+/// Views of sys that read no table of performance_schema.
+const OF_DEFINITIONS: &[&str] = &[
+    "schema_auto_increment_columns",
+    "schema_object_overview",
+    "schema_redundant_indexes",
+    "sys_config",
+    "version",
+    "x$schema_flattened_keys",
+];
+
+/// A view of sys that shows nothing to whoever may not read performance_schema.
+pub fn reads_performance_schema(table: VirtualTable) -> bool {
+    database_name(table) == "sys" && !OF_DEFINITIONS.contains(&table_name(table))
 }
 
 /// Every virtual table, databases together.
@@ -122,7 +187,13 @@ impl<'a> Rows<'a> {
 
     /// The rows of a virtual table.
     pub(crate) fn make(&self, table: VirtualTable) -> Vec<Vec<Value>> {
-        (definition(table).rows)(self)
+        let mut rows = (definition(table).rows)(self);
+        for (place, column) in columns(table).iter().enumerate() {
+            if let Some(labels) = &column.sql_type.labels {
+                rows.iter_mut().for_each(|row| as_label(&mut row[place], labels));
+            }
+        }
+        rows
     }
 
     /// The rows of a table of information_schema by its name; none for a name it does not have.
@@ -143,6 +214,14 @@ impl<'a> Rows<'a> {
             Some(micros) if micros > 0 => Value::DateTime(self.variables.time_zone.from_utc_micros(micros, 0)),
             _ => Value::Null,
         }
+    }
+}
+
+/// A text in an ENUM column.
+fn as_label(value: &mut Value, labels: &Arc<[Box<[u8]>]>) {
+    if let Value::Str(text) = value {
+        let index = labels.iter().position(|label| **label == **text).map_or(0, |position| position as u16 + 1);
+        *value = Value::Enum(EnumValue { index, labels: Arc::clone(labels) });
     }
 }
 

@@ -1,12 +1,18 @@
 //! What others may see of a session, and how they reach it.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use shoal_types::{SqlType, Value};
+
 use super::Interrupt;
 use crate::counters::Counters;
 use crate::frontend::TlsSession;
+use crate::profile::Profiles;
+use crate::statement_events::SessionStatements;
+use crate::variables::SessionVariables;
 
 /// A session as others know it.
 pub struct SessionShared {
@@ -22,7 +28,19 @@ pub struct SessionShared {
     pub activity: Mutex<Activity>,
     /// The number of the transaction that holds locks; 0: none.
     pub transaction: Arc<AtomicU64>,
+    /// What its client says of itself: name and value.
+    pub attributes: Vec<(String, String)>,
+    pub(crate) user_variables: Arc<Mutex<UserVariables>>,
+    /// The texts of its system variables; what is not here has its default.
+    pub(crate) variables: Mutex<Arc<BTreeMap<&'static str, String>>>,
+    /// Of its statements; nobody else looks at them.
+    pub(crate) profiles: Mutex<Profiles>,
+    /// The system's number of the thread that it stays on.
+    pub(crate) os_thread: Option<u64>,
 }
+
+/// By their names in lower case.
+pub type UserVariables = HashMap<String, (Value, SqlType)>;
 
 /// The running statement, for SHOW PROCESSLIST.
 pub struct Activity {
@@ -30,9 +48,16 @@ pub struct Activity {
     pub since: Instant,
     pub text: Vec<u8>,
     pub state: &'static str,
+    /// What it has run.
+    pub(crate) statements: SessionStatements,
 }
 
 impl SessionShared {
+    /// Others see what its system variables are now.
+    pub(crate) fn show_variables(&self, variables: &SessionVariables) {
+        *self.variables.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&variables.texts);
+    }
+
     /// It is at work on a statement.
     pub fn is_running(&self) -> bool {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner).command != "Sleep"
