@@ -83,7 +83,7 @@ impl Session {
         Costs {
             errno: error.map_or(0, Error::errno),
             warnings: self.state.warning_count as u64,
-            rows_affected: u64::try_from(self.state.row_count).unwrap_or(0),
+            rows_affected: if error.is_some() { 0 } else { u64::try_from(self.state.row_count).unwrap_or(0) },
             rows_sent: self.rows_sent,
             rows_examined: grown(0),
             full_scans: grown(1),
