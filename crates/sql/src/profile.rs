@@ -50,7 +50,9 @@ impl Profiles {
         let ends = running.0.iter().skip(1).map(|(_, began)| *began).chain([ended]);
         let stages = running.0.iter().zip(ends);
         let stages = stages.map(|((name, began), end)| (*name, end.saturating_duration_since(*began))).collect();
-        let text = text[..text.len().min(TEXT_BYTES_MAX)].to_vec();
+        let is_start = |&end: &usize| text.get(end).is_none_or(|byte| byte & 0xC0 != 0x80);
+        let end = (0..=text.len().min(TEXT_BYTES_MAX)).rev().find(is_start).unwrap_or(0);
+        let text = text[..end].to_vec();
         self.kept.push_back(Profile { query: self.ended, text, backslashes, stages });
         while self.kept.len() > size {
             self.kept.pop_front();

@@ -403,7 +403,7 @@ impl SessionStatements {
         }
         let place = self.ended as usize % HISTORY_SIZE;
         self.ended += 1;
-        let text = &ended.text[..ended.text.len().min(TEXT_BYTES_MAX)];
+        let text = beginning(ended.text);
         if place >= self.history.len() {
             self.history.push(Event {
                 id: self.ended,
@@ -433,6 +433,17 @@ impl SessionStatements {
         event.digest = ended.digest;
         event.backslashes = ended.backslashes;
     }
+}
+
+/// As much of a text as is kept, in whole characters.
+#[inline]
+fn beginning(text: &[u8]) -> &[u8] {
+    if text.len() <= TEXT_BYTES_MAX {
+        return text;
+    }
+    let is_start = |&end: &usize| text[end] & 0xC0 != 0x80;
+    let end = (TEXT_BYTES_MAX - 3..=TEXT_BYTES_MAX).rev().find(is_start).unwrap_or(TEXT_BYTES_MAX);
+    &text[..end]
 }
 
 #[cfg(test)]
@@ -474,6 +485,8 @@ mod tests {
         end(&mut statements, &"x".repeat(5000), 1);
         assert_eq!(ids(&statements), [31]);
         assert_eq!(statements.last().map(|event| event.text.len()), Some(TEXT_BYTES_MAX));
+        end(&mut statements, &format!("x{}", "é".repeat(5000)), 1);
+        assert_eq!(statements.last().map(|event| event.text.len()), Some(TEXT_BYTES_MAX - 1));
     }
 
     #[test]

@@ -4,9 +4,12 @@ use std::sync::PoisonError;
 
 use crate::server::Server;
 
+/// What emptying a table does.
+type Forget = fn(&Server);
+
 /// Tables that can be emptied, by their names, and what that does. Summaries of statements by account, host, user, thread and of all
 /// are sums of the same counts, so they are emptied together.
-const FORGETTABLE: &[(&str, fn(&Server))] = &[
+const FORGETTABLE: &[(&str, Forget)] = &[
     ("accounts", |server| server.past_sessions.forget_owners()),
     ("events_errors_summary_global_by_error", |server| server.error_counts.clear()),
     ("events_statements_histogram_by_digest", |server| server.digests.clear()),
@@ -31,7 +34,7 @@ const FORGETTABLE: &[(&str, fn(&Server))] = &[
 ];
 
 /// The table of performance_schema of this name, if its rows can be forgotten, and how.
-pub fn forgettable(database: &str, name: &str) -> Option<(&'static str, fn(&Server))> {
+pub fn forgettable(database: &str, name: &str) -> Option<(&'static str, Forget)> {
     let found = FORGETTABLE.iter().find(|(table, _)| table.eq_ignore_ascii_case(name)).copied();
     found.filter(|_| database.eq_ignore_ascii_case("performance_schema"))
 }

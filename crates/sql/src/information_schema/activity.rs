@@ -11,6 +11,7 @@ use super::cell::{row, yes_no};
 use super::{Rows, status};
 use crate::account::{Privileges, password_policy};
 use crate::hosts::HostErrors;
+use crate::query_log::secrets::without_secrets;
 use crate::session::SessionShared;
 use crate::variables::registry::{self, Scope};
 
@@ -43,7 +44,7 @@ fn process(session: &Arc<SessionShared>) -> Process {
         command: activity.command,
         seconds: activity.since.elapsed().as_secs(),
         state: activity.state,
-        text: (!activity.text.is_empty()).then(|| activity.text.clone()),
+        text: (!activity.text.is_empty()).then(|| without_secrets(&activity.text, true).into_owned()),
     }
 }
 

@@ -28,7 +28,7 @@ impl Definition {
 
 /// Columns from their short description. Types: `v64` VARCHAR(64), `n64` the same for names that are told apart by case,
 /// `t` TEXT, `m` MEDIUMTEXT, `l` LONGTEXT, `i` INT, `u` INT UNSIGNED, `b` BIGINT, `U` BIGINT UNSIGNED, `d` DATETIME,
-/// `s` TIMESTAMP, `S` TIMESTAMP(6), `T` TIME(6), `f` DOUBLE, `x` LONGBLOB, `c64` CHAR(64), `j` JSON, `eYES/NO` ENUM('YES','NO'), where a
+/// `s` TIMESTAMP, `S` TIMESTAMP(6), `T` TIME(6), `f` DOUBLE, `x` LONGBLOB, `h64` CHAR(64), `j` JSON, `eYES/NO` ENUM('YES','NO'), where a
 /// `+` is a blank; a `!` behind means NOT NULL.
 pub(crate) fn types_of(text: &str) -> Vec<ResultColumn> {
     text.split(',')
@@ -63,7 +63,7 @@ fn column(name: &str, kind: &str) -> ResultColumn {
         "s" => SqlType::new(BaseType::Timestamp),
         "S" => SqlType { decimals: 6, ..SqlType::new(BaseType::Timestamp) },
         "T" => SqlType { decimals: 6, ..SqlType::new(BaseType::Time) },
-        "c" => SqlType { length, collation: names, ..SqlType::new(BaseType::Char) },
+        "h" => SqlType { length, collation: names, ..SqlType::new(BaseType::Char) },
         "j" => SqlType::new(BaseType::Json),
         "e" => {
             let labels = rest.split('/').map(|label| label.replace('+', " ").into_bytes().into_boxed_slice());

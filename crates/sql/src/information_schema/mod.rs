@@ -105,7 +105,7 @@ pub fn virtual_table(database: &str, name: &str) -> Result<Option<VirtualTable>>
     let Some(database) = virtual_database(database) else { return Ok(None) };
     let named =
         |definition: &&Definition| definition.database == database && definition.name.eq_ignore_ascii_case(name);
-    if let Some(position) = DEFINITIONS.iter().position(|definition| named(&definition)) {
+    if let Some(position) = DEFINITIONS.iter().position(named) {
         return Ok(Some(VirtualTable(position as u16)));
     }
     if database == "information_schema" {
@@ -138,7 +138,7 @@ pub fn needs_select(table: VirtualTable) -> bool {
     match database_name(table) {
         "performance_schema" => !READ_BY_ALL.contains(&table_name(table)),
         "sys" => table_name(table) != "version",
-        database => database == "mysql",
+        database => matches!(database, "mysql" | "ndbinfo"),
     }
 }
 
@@ -187,13 +187,7 @@ impl<'a> Rows<'a> {
 
     /// The rows of a virtual table.
     pub(crate) fn make(&self, table: VirtualTable) -> Vec<Vec<Value>> {
-        let mut rows = (definition(table).rows)(self);
-        for (place, column) in columns(table).iter().enumerate() {
-            if let Some(labels) = &column.sql_type.labels {
-                rows.iter_mut().for_each(|row| as_label(&mut row[place], labels));
-            }
-        }
-        rows
+        with_labels(table, (definition(table).rows)(self))
     }
 
     /// The rows of a table of information_schema by its name; none for a name it does not have.
@@ -215,6 +209,16 @@ impl<'a> Rows<'a> {
             _ => Value::Null,
         }
     }
+}
+
+/// Rows with the labels of ENUM columns in the place of their texts.
+fn with_labels(table: VirtualTable, mut rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
+    for (place, column) in definition(table).result_columns().iter().enumerate() {
+        if let Some(labels) = &column.sql_type.labels {
+            rows.iter_mut().for_each(|row| as_label(&mut row[place], labels));
+        }
+    }
+    rows
 }
 
 /// A text in an ENUM column.

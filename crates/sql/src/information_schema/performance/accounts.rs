@@ -57,9 +57,9 @@ pub fn hosts(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 }
 
 /// What sessions count for themselves.
-fn status(owner: &[Value], sums: &SessionSums) -> Vec<Vec<Value>> {
+fn status(owner: Vec<Value>, sums: &SessionSums) -> Vec<Vec<Value>> {
     let make = |(name, count): (&&str, &u64)| {
-        let mut row = owner.to_vec();
+        let mut row = owner.clone();
         row.extend(row![*name, count.to_string()]);
         row
     };
@@ -68,13 +68,13 @@ fn status(owner: &[Value], sums: &SessionSums) -> Vec<Vec<Value>> {
 
 pub fn status_by_account(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let sums = sums_by(rows, |owner| (user_of(owner), host_of(owner)));
-    sums.iter().flat_map(|((user, host), sums)| status(&row![user.clone(), host.clone()], sums)).collect()
+    sums.iter().flat_map(|((user, host), sums)| status(row![user.clone(), host.clone()], sums)).collect()
 }
 
 pub fn status_by_user(rows: &Rows<'_>) -> Vec<Vec<Value>> {
-    sums_by(rows, user_of).iter().flat_map(|(user, sums)| status(&row![user.clone()], sums)).collect()
+    sums_by(rows, user_of).iter().flat_map(|(user, sums)| status(row![user.clone()], sums)).collect()
 }
 
 pub fn status_by_host(rows: &Rows<'_>) -> Vec<Vec<Value>> {
-    sums_by(rows, host_of).iter().flat_map(|(host, sums)| status(&row![host.clone()], sums)).collect()
+    sums_by(rows, host_of).iter().flat_map(|(host, sums)| status(row![host.clone()], sums)).collect()
 }

@@ -12,10 +12,10 @@ use crate::past_sessions::SessionSums;
 use crate::statement_events::{EventKind, SumsByKind};
 
 /// The rows of one owner: one for each kind of statement, as in MySQL also of those that there were none of.
-fn rows_of(owner: &[Value], sums: &SumsByKind) -> Vec<Vec<Value>> {
+fn rows_of(owner: Vec<Value>, sums: &SumsByKind) -> Vec<Vec<Value>> {
     let make = |kind: &EventKind| {
         let sums = sums.get(*kind);
-        let mut row = owner.to_vec();
+        let mut row = owner.clone();
         row.extend(row![kind.name(), sums.count]);
         row.extend(times(&sums));
         row.extend(summed_costs(&sums));
@@ -26,29 +26,29 @@ fn rows_of(owner: &[Value], sums: &SumsByKind) -> Vec<Vec<Value>> {
 
 pub fn global(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let all: BTreeMap<(), SessionSums> = sums_by(rows, |_| ());
-    rows_of(&[], &all.into_values().next().unwrap_or_default().statements)
+    rows_of(Vec::new(), &all.into_values().next().unwrap_or_default().statements)
 }
 
 pub fn by_account(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let sums = sums_by(rows, |owner| (user_of(owner), host_of(owner)));
-    sums.into_iter().flat_map(|((user, host), sums)| rows_of(&row![user, host], &sums.statements)).collect()
+    sums.into_iter().flat_map(|((user, host), sums)| rows_of(row![user, host], &sums.statements)).collect()
 }
 
 pub fn by_user(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let sums = sums_by(rows, user_of);
-    sums.into_iter().flat_map(|(user, sums)| rows_of(&row![user], &sums.statements)).collect()
+    sums.into_iter().flat_map(|(user, sums)| rows_of(row![user], &sums.statements)).collect()
 }
 
 pub fn by_host(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let sums = sums_by(rows, host_of);
-    sums.into_iter().flat_map(|(host, sums)| rows_of(&row![host], &sums.statements)).collect()
+    sums.into_iter().flat_map(|(host, sums)| rows_of(row![host], &sums.statements)).collect()
 }
 
 pub fn by_thread(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
     for session in rows.server.all_sessions() {
         let activity = session.activity.lock().unwrap_or_else(PoisonError::into_inner);
-        found.extend(rows_of(&row![session.id], &activity.statements.sums));
+        found.extend(rows_of(row![session.id], &activity.statements.sums));
     }
     found
 }

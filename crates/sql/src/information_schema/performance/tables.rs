@@ -90,38 +90,38 @@ macro_rules! table_io {
 }
 
 tables! {
-    "performance_schema" "accounts" accounts::accounts: "USER c32, HOST c255, CURRENT_CONNECTIONS b!, TOTAL_CONNECTIONS b!, MAX_SESSION_CONTROLLED_MEMORY U!, MAX_SESSION_TOTAL_MEMORY U!";
+    "performance_schema" "accounts" accounts::accounts: "USER h32, HOST h255, CURRENT_CONNECTIONS b!, TOTAL_CONNECTIONS b!, MAX_SESSION_CONTROLLED_MEMORY U!, MAX_SESSION_TOTAL_MEMORY U!";
     "performance_schema" "events_errors_summary_global_by_error" errors::by_error: "ERROR_NUMBER i, ERROR_NAME v64, SQL_STATE v5, SUM_ERROR_RAISED U!, SUM_ERROR_HANDLED U!, FIRST_SEEN s, LAST_SEEN s";
     "performance_schema" "events_statements_current" events::current: event!();
     "performance_schema" "events_statements_histogram_by_digest" histograms::by_digest: "SCHEMA_NAME v64, DIGEST v64, BUCKET_NUMBER u!, BUCKET_TIMER_LOW U!, BUCKET_TIMER_HIGH U!, COUNT_BUCKET U!, COUNT_BUCKET_AND_LOWER U!, BUCKET_QUANTILE f!";
     "performance_schema" "events_statements_histogram_global" histograms::global: "BUCKET_NUMBER u!, BUCKET_TIMER_LOW U!, BUCKET_TIMER_HIGH U!, COUNT_BUCKET U!, COUNT_BUCKET_AND_LOWER U!, BUCKET_QUANTILE f!";
     "performance_schema" "events_statements_history" events::history: event!();
     "performance_schema" "events_statements_history_long" events::history_long: event!();
-    "performance_schema" "events_statements_summary_by_account_by_event_name" summaries::by_account: concat!("USER c32, HOST c255, ", summary!());
-    "performance_schema" "events_statements_summary_by_host_by_event_name" summaries::by_host: concat!("HOST c255, ", summary!());
+    "performance_schema" "events_statements_summary_by_account_by_event_name" summaries::by_account: concat!("USER h32, HOST h255, ", summary!());
+    "performance_schema" "events_statements_summary_by_host_by_event_name" summaries::by_host: concat!("HOST h255, ", summary!());
     "performance_schema" "events_statements_summary_by_thread_by_event_name" summaries::by_thread: concat!("THREAD_ID U!, ", summary!());
-    "performance_schema" "events_statements_summary_by_user_by_event_name" summaries::by_user: concat!("USER c32, ", summary!());
+    "performance_schema" "events_statements_summary_by_user_by_event_name" summaries::by_user: concat!("USER h32, ", summary!());
     "performance_schema" "events_statements_summary_global_by_event_name" summaries::global: summary!();
-    "performance_schema" "hosts" accounts::hosts: "HOST c255, CURRENT_CONNECTIONS b!, TOTAL_CONNECTIONS b!, MAX_SESSION_CONTROLLED_MEMORY U!, MAX_SESSION_TOTAL_MEMORY U!";
+    "performance_schema" "hosts" accounts::hosts: "HOST h255, CURRENT_CONNECTIONS b!, TOTAL_CONNECTIONS b!, MAX_SESSION_CONTROLLED_MEMORY U!, MAX_SESSION_TOTAL_MEMORY U!";
     "performance_schema" "objects_summary_global_by_type" table_io::objects: "OBJECT_TYPE v64, OBJECT_SCHEMA v64, OBJECT_NAME v64, COUNT_STAR U!, SUM_TIMER_WAIT U!, MIN_TIMER_WAIT U!, AVG_TIMER_WAIT U!, MAX_TIMER_WAIT U!";
     "performance_schema" "performance_timers" setup::timers: "TIMER_NAME eCYCLE/NANOSECOND/MICROSECOND/MILLISECOND/THREAD_CPU!, TIMER_FREQUENCY b, TIMER_RESOLUTION b, TIMER_OVERHEAD b";
     "performance_schema" "prepared_statements_instances" prepared::instances: concat!("OBJECT_INSTANCE_BEGIN U!, STATEMENT_ID U!, STATEMENT_NAME v64, SQL_TEXT l!, OWNER_THREAD_ID U!, OWNER_EVENT_ID U!, OWNER_OBJECT_TYPE eEVENT/FUNCTION/PROCEDURE/TABLE/TRIGGER, OWNER_OBJECT_SCHEMA v64, OWNER_OBJECT_NAME v64, EXECUTION_ENGINE ePRIMARY/SECONDARY, TIMER_PREPARE U!, COUNT_REPREPARE U!, COUNT_EXECUTE U!, SUM_TIMER_EXECUTE U!, MIN_TIMER_EXECUTE U!, AVG_TIMER_EXECUTE U!, MAX_TIMER_EXECUTE U!, ", summed_costs!());
     "performance_schema" "session_account_connect_attrs" sessions::own_attributes: "PROCESSLIST_ID U!, ATTR_NAME n32!, ATTR_VALUE n1024, ORDINAL_POSITION i";
     "performance_schema" "session_connect_attrs" sessions::attributes: "PROCESSLIST_ID U!, ATTR_NAME n32!, ATTR_VALUE n1024, ORDINAL_POSITION i";
-    "performance_schema" "setup_actors" setup::actors: "HOST c255!, USER c32!, ROLE c32!, ENABLED eYES/NO!, HISTORY eYES/NO!";
+    "performance_schema" "setup_actors" setup::actors: "HOST h255!, USER h32!, ROLE h32!, ENABLED eYES/NO!, HISTORY eYES/NO!";
     "performance_schema" "setup_consumers" setup::consumers: "NAME v64!, ENABLED eYES/NO!";
     "performance_schema" "setup_instruments" setup::instruments: "NAME v128!, ENABLED eYES/NO!, TIMED eYES/NO, PROPERTIES v100!, FLAGS v10, VOLATILITY i!, DOCUMENTATION l";
     "performance_schema" "setup_objects" setup::objects: "OBJECT_TYPE eEVENT/FUNCTION/PROCEDURE/TABLE/TRIGGER!, OBJECT_SCHEMA v64, OBJECT_NAME v64!, ENABLED eYES/NO!, TIMED eYES/NO!";
     "performance_schema" "setup_threads" setup::threads: "NAME v128!, ENABLED eYES/NO!, HISTORY eYES/NO!, PROPERTIES v14!, VOLATILITY i!, DOCUMENTATION l";
-    "performance_schema" "status_by_account" accounts::status_by_account: "USER c32, HOST c255, VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
-    "performance_schema" "status_by_host" accounts::status_by_host: "HOST c255, VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "performance_schema" "status_by_account" accounts::status_by_account: "USER h32, HOST h255, VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "performance_schema" "status_by_host" accounts::status_by_host: "HOST h255, VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "performance_schema" "status_by_thread" sessions::status: "THREAD_ID U!, VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
-    "performance_schema" "status_by_user" accounts::status_by_user: "USER c32, VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
+    "performance_schema" "status_by_user" accounts::status_by_user: "USER h32, VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "performance_schema" "table_io_waits_summary_by_index_usage" table_io::by_index: concat!("OBJECT_TYPE v64, OBJECT_SCHEMA v64, OBJECT_NAME v64, INDEX_NAME v64, ", table_io!());
     "performance_schema" "table_io_waits_summary_by_table" table_io::by_table: concat!("OBJECT_TYPE v64, OBJECT_SCHEMA v64, OBJECT_NAME v64, ", table_io!());
     "performance_schema" "threads" threads::threads: "THREAD_ID U!, NAME v128!, TYPE v10!, PROCESSLIST_ID U, PROCESSLIST_USER v32, PROCESSLIST_HOST v255, PROCESSLIST_DB v64, PROCESSLIST_COMMAND v16, PROCESSLIST_TIME b, PROCESSLIST_STATE v64, PROCESSLIST_INFO l, PARENT_THREAD_ID U, ROLE v64, INSTRUMENTED eYES/NO!, HISTORY eYES/NO!, CONNECTION_TYPE v16, THREAD_OS_ID U, RESOURCE_GROUP v64, EXECUTION_ENGINE ePRIMARY/SECONDARY, CONTROLLED_MEMORY U!, MAX_CONTROLLED_MEMORY U!, TOTAL_MEMORY U!, MAX_TOTAL_MEMORY U!, TELEMETRY_ACTIVE eYES/NO!";
     "performance_schema" "user_variables_by_thread" sessions::user_variables: "THREAD_ID U!, VARIABLE_NAME v64!, VARIABLE_VALUE x";
-    "performance_schema" "users" accounts::users: "USER c32, CURRENT_CONNECTIONS b!, TOTAL_CONNECTIONS b!, MAX_SESSION_CONTROLLED_MEMORY U!, MAX_SESSION_TOTAL_MEMORY U!";
+    "performance_schema" "users" accounts::users: "USER h32, CURRENT_CONNECTIONS b!, TOTAL_CONNECTIONS b!, MAX_SESSION_CONTROLLED_MEMORY U!, MAX_SESSION_TOTAL_MEMORY U!";
     "performance_schema" "variables_by_thread" sessions::variables: "THREAD_ID U!, VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
-    "performance_schema" "variables_info" sessions::variables_info: "VARIABLE_NAME v64!, VARIABLE_SOURCE eCOMPILED/GLOBAL/SERVER/EXPLICIT/EXTRA/USER/LOGIN/COMMAND_LINE/PERSISTED/DYNAMIC, VARIABLE_PATH v1024, MIN_VALUE v64, MAX_VALUE v64, SET_TIME S, SET_USER c32, SET_HOST c255";
+    "performance_schema" "variables_info" sessions::variables_info: "VARIABLE_NAME v64!, VARIABLE_SOURCE eCOMPILED/GLOBAL/SERVER/EXPLICIT/EXTRA/USER/LOGIN/COMMAND_LINE/PERSISTED/DYNAMIC, VARIABLE_PATH v1024, MIN_VALUE v64, MAX_VALUE v64, SET_TIME S, SET_USER h32, SET_HOST h255";
 }

@@ -9,7 +9,7 @@ use crate::counters::Counter;
 use crate::information_schema::performance::accounts::{host_of, sums_by, user_of};
 use crate::information_schema::{Rows, row};
 use crate::past_sessions::{Owner, SessionSums};
-use crate::statement_events::EventKind;
+use crate::statement_events::{EventKind, Sums};
 
 /// What a row is about, and what of its owners is counted beside it.
 type Part = fn(&Owner) -> Option<String>;
@@ -51,6 +51,42 @@ pub fn raw_host_summary(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     summary(rows, host_of, user_of, Form::Raw)
 }
 
+/// What the statements of each have cost, the costliest first.
+fn by_latency(rows: &Rows<'_>, of: Part, form: Form) -> Vec<Vec<Value>> {
+    let totals = sums_by(rows, of).into_iter().map(|(name, sums)| (name, sums.statements.total()));
+    let mut found: Vec<(Option<String>, Sums)> = totals.collect();
+    found.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.sum_ns));
+    let make = |(name, sums): (Option<String>, Sums)| {
+        let mut row = row![name.as_deref().unwrap_or("background"), sums.count];
+        row.extend(costs(&sums, form));
+        row
+    };
+    found.into_iter().map(make).collect()
+}
+
+/// `total_latency` to `full_scans`.
+fn costs(sums: &Sums, form: Form) -> Vec<Value> {
+    let mut row: Vec<Value> = [sums.sum_ns, sums.max_ns, 0, 0].map(|ns| form.time(ns)).into();
+    row.extend(row![sums.rows_sent, sums.rows_examined, sums.rows_affected, sums.full_scans]);
+    row
+}
+
+pub fn user_by_latency(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    by_latency(rows, user_of, Form::ForPeople)
+}
+
+pub fn raw_user_by_latency(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    by_latency(rows, user_of, Form::Raw)
+}
+
+pub fn host_by_latency(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    by_latency(rows, host_of, Form::ForPeople)
+}
+
+pub fn raw_host_by_latency(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    by_latency(rows, host_of, Form::Raw)
+}
+
 /// By kind of statement, the costliest of each first.
 fn by_type(rows: &Rows<'_>, of: Part, form: Form) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
@@ -61,8 +97,7 @@ fn by_type(rows: &Rows<'_>, of: Part, form: Form) -> Vec<Vec<Value>> {
         for (kind, sums) in kinds {
             let kind = kind.name().rsplit('/').next().unwrap_or_default();
             let mut row = row![name.as_deref().unwrap_or("background"), kind, sums.count];
-            row.extend([sums.sum_ns, sums.max_ns, 0, 0].map(|ns| form.time(ns)));
-            row.extend(row![sums.rows_sent, sums.rows_examined, sums.rows_affected, sums.full_scans]);
+            row.extend(costs(&sums, form));
             found.push(row);
         }
     }

@@ -26,6 +26,28 @@ pub fn config(_: &Rows<'_>) -> Vec<Vec<Value>> {
     CONFIG.iter().map(|(name, value)| row![*name, *value, Value::Null, Value::Null]).collect()
 }
 
+/// What DataMemory is used for on this node.
+pub fn memory_total(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let bytes = rows.server.node.memory_usage().used_bytes as f64;
+    let units = [(f64::from(1u32 << 30), "GiB"), (f64::from(1u32 << 20), "MiB"), (f64::from(1u32 << 10), "KiB")];
+    let unit = units.iter().find(|(size, _)| bytes >= *size);
+    let shown =
+        unit.map_or_else(|| format!("{bytes:4} bytes"), |(size, name)| format!("{:.2} {name}", bytes / size));
+    vec![row![shown]]
+}
+
+pub fn raw_memory_total(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    vec![row![rows.server.node.memory_usage().used_bytes]]
+}
+
+/// What performance_schema has had no room for.
+pub fn lost(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    match rows.server.digests.lost() {
+        0 => Vec::new(),
+        lost => vec![row!["Performance_schema_digest_lost", lost.to_string()]],
+    }
+}
+
 /// The global status by names in lower case, and the time.
 pub fn metrics(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let status = status::list(rows, true).into_iter();
