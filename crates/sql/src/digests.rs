@@ -26,7 +26,8 @@ const NORMALISED_BYTES_MAX: usize = 16 << 10;
 /// What a statement has cost, beside its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Costs {
-    pub failed: bool,
+    /// 0: it succeeded.
+    pub errno: u16,
     pub warnings: u64,
     pub rows_affected: u64,
     pub rows_sent: u64,
@@ -34,9 +35,18 @@ pub(crate) struct Costs {
     pub full_scans: u64,
 }
 
+/// Which digest.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    /// Hexadecimal; `None`: that of statements that found no place.
+    pub digest: Option<String>,
+    pub text: String,
+}
+
 /// One thread's counts of one digest. Nobody else writes them.
 #[derive(Debug)]
-struct Counts {
+pub(crate) struct Counts {
+    identity: Arc<Identity>,
     count: AtomicU64,
     sum_us: AtomicU64,
     min_us: AtomicU64,
@@ -56,8 +66,13 @@ struct Counts {
 }
 
 impl Counts {
-    fn new() -> Counts {
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn of(identity: &Arc<Identity>) -> Counts {
         Counts {
+            identity: Arc::clone(identity),
             count: AtomicU64::new(0),
             sum_us: AtomicU64::new(0),
             min_us: AtomicU64::new(u64::MAX),
@@ -90,7 +105,7 @@ impl Counts {
         if us > self.max_us.load(Ordering::Relaxed) {
             self.max_us.store(us, Ordering::Relaxed);
         }
-        add(&self.errors, u64::from(costs.failed));
+        add(&self.errors, u64::from(costs.errno != 0));
         add(&self.warnings, costs.warnings);
         add(&self.rows_affected, costs.rows_affected);
         add(&self.rows_sent, costs.rows_sent);
@@ -132,6 +147,10 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
+    pub fn buckets(&self) -> &[u64; BUCKETS] {
+        &self.buckets
+    }
+
     /// A time that so many of a thousand statements did not exceed, in microseconds, at most a quarter too long.
     pub fn quantile_us(&self, of_1000: u64) -> u64 {
         let wanted = (self.count * of_1000).div_ceil(1000);
@@ -180,7 +199,7 @@ pub(crate) struct Sample {
 }
 
 struct Entry {
-    text: String,
+    identity: Arc<Identity>,
     sample: Sample,
     threads: HashMap<ThreadId, Arc<Counts>>,
 }
@@ -204,9 +223,19 @@ pub(crate) struct Digests {
 }
 
 /// Which counts of a thread belong to which hash.
-#[derive(Default)]
 pub(crate) struct ThreadDigests {
+    /// The system's number of the thread.
+    pub os_thread: Option<u64>,
     known: Mutex<hashbrown::HashMap<(u128, u64), Arc<Counts>, foldhash::fast::RandomState>>,
+}
+
+impl Default for ThreadDigests {
+    /// Those of the thread that asks.
+    fn default() -> ThreadDigests {
+        let link = std::fs::read_link("/proc/thread-self").ok();
+        let number = link.and_then(|link| link.file_name()?.to_str()?.parse().ok());
+        ThreadDigests { os_thread: number, known: Mutex::default() }
+    }
 }
 
 /// A statement that has ended.
@@ -244,7 +273,8 @@ impl Digests {
         Arc::clone(threads.entry(thread::current().id()).or_default())
     }
 
-    /// Counts a statement. `text` is what it was, `sample` that without passwords, `now` the time in microseconds since 1970.
+    /// Counts a statement, and tells where. `text` is what it was, `sample` that without passwords, `now` the time in microseconds since
+    /// 1970.
     #[inline]
     pub fn count(
         &self,
@@ -253,11 +283,14 @@ impl Digests {
         text: &[u8],
         sample: impl FnOnce() -> Vec<u8>,
         now: impl Fn() -> i64,
-    ) {
+    ) -> Option<Arc<Counts>> {
         let key = (ended.hash, foldhash::fast::FixedState::default().hash_one(ended.database));
         let known = thread.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).map(Arc::clone);
         match known {
-            Some(counts) => counts.add(ended.us, &ended.costs, now),
+            Some(counts) => {
+                counts.add(ended.us, &ended.costs, now);
+                Some(counts)
+            }
             None => self.count_new(thread, key, ended, text, sample, now),
         }
     }
@@ -271,10 +304,10 @@ impl Digests {
         text: &[u8],
         sample: impl FnOnce() -> Vec<u8>,
         now: impl Fn() -> i64,
-    ) {
+    ) -> Option<Arc<Counts>> {
         let normalised = normalised_text(&text[..text.len().min(NORMALISED_BYTES_MAX)], 0, ended.mode);
         if normalised.is_empty() {
-            return;
+            return None;
         }
         let seen = now();
         let counts = self.counts_of(ended.database, normalised, || {
@@ -284,13 +317,14 @@ impl Digests {
         });
         counts.add(ended.us, &ended.costs, now);
         if ended.hash == 0 {
-            return;
+            return Some(counts);
         }
         let mut known = thread.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= HASHES_MAX {
             known.clear();
         }
-        known.insert(key, counts);
+        known.insert(key, Arc::clone(&counts));
+        Some(counts)
     }
 
     /// This thread's counts of a normalised text.
@@ -304,15 +338,14 @@ impl Digests {
         } else {
             key
         };
-        let is_lost = key.digest.is_none();
-        let entry = entries.entry(key).or_insert_with(|| match is_lost {
-            true => Entry { text: String::new(), sample: Sample::default(), threads: HashMap::new() },
-            false => {
-                text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
-                Entry { text, sample: sample(), threads: HashMap::new() }
-            }
+        let digest = key.digest.clone();
+        let entry = entries.entry(key).or_insert_with(|| {
+            let sample = if digest.is_none() { Sample::default() } else { sample() };
+            text.truncate(if digest.is_none() { 0 } else { text.floor_char_boundary(TEXT_BYTES_MAX) });
+            Entry { identity: Arc::new(Identity { digest, text }), sample, threads: HashMap::new() }
         });
-        let counts = entry.threads.entry(thread::current().id()).or_insert_with(|| Arc::new(Counts::new()));
+        let Entry { identity, threads, .. } = entry;
+        let counts = threads.entry(thread::current().id()).or_insert_with(|| Arc::new(Counts::of(identity)));
         Arc::clone(counts)
     }
 
@@ -340,7 +373,7 @@ fn summary_of(key: &Key, entry: &Entry) -> Summary {
     let mut summary = Summary {
         database: key.database.clone(),
         digest: key.digest.clone(),
-        text: entry.text.clone(),
+        text: entry.identity.text.clone(),
         sample: entry.sample.clone(),
         count: 0,
         sum_us: 0,

@@ -4,8 +4,10 @@
 //! - `server`, `session`: what is shared by a process, what belongs to one client; the walk of a statement.
 //! - `resolve`: names and types; `plan`: access paths and join order; `execute`: batches of rows; `dml`: changing rows.
 //! - `query_log`: the slow query log and the general log.
+//! - `statement_events`: what sessions have run; `table_usage`: how often rows of tables were used.
 //! - `statement_times`: how long statements took; `figures`: what monitoring is shown.
 //! - `statement_text`: statements as operators are shown them.
+//! - `past_sessions`: what sessions that have ended had counted; `error_counts`: errors by number; `profile`: the stages of statements.
 //! - `operators`: sessions as pages for operators show and end them.
 //! - `locks`: open transactions, their locks and deadlocks, as tables and reports tell them.
 //! - `hosts`: whose connections break off; `read_only`: whose writes are refused; `databases`: names that there are or are not.
@@ -21,6 +23,7 @@ mod databases;
 mod ddl;
 mod digests;
 mod dml;
+mod error_counts;
 mod error_log;
 mod execute;
 mod explain;
@@ -33,7 +36,9 @@ pub mod interfaces;
 mod locks;
 mod node_tables;
 pub mod operators;
+mod past_sessions;
 mod plan;
+mod profile;
 mod query_log;
 mod read_only;
 mod resolve;
@@ -41,8 +46,10 @@ pub mod server;
 mod session;
 pub mod shared_server;
 mod show;
+mod statement_events;
 mod statement_text;
 pub mod statement_times;
+mod table_usage;
 mod user_locks;
 mod variables;
 

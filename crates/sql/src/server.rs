@@ -14,13 +14,16 @@ use crate::account::mandatory_list::MandatoryRoles;
 use crate::counters::{COUNTER_NAMES, Counters};
 use crate::ddl::publish;
 use crate::digests::Digests;
+use crate::error_counts::ErrorCounts;
 use crate::execute::connection_memory::ConnectionsMemory;
 use crate::hosts::Hosts;
 use crate::locks::deadlock::LatestDeadlock;
+use crate::past_sessions::PastSessions;
 use crate::query_log::QueryLogs;
 use crate::read_only::ReadOnly;
 use crate::session::SessionShared;
 use crate::statement_times::StatementTimes;
+use crate::table_usage::TableUsage;
 use crate::user_locks::UserLockTable;
 use crate::variables::Globals;
 
@@ -90,12 +93,16 @@ pub struct Server {
     pub(crate) sessions: Mutex<BTreeMap<u32, Arc<SessionShared>>>,
     /// Counts of sessions that have ended.
     pub(crate) past: Mutex<Vec<u64>>,
+    /// The same by account, and what their statements came to.
+    pub(crate) past_sessions: PastSessions,
+    pub(crate) error_counts: ErrorCounts,
     pub(crate) read_only: ReadOnly,
     /// Logs of statements; whoever stops the process stops them.
     pub query_logs: QueryLogs,
     pub(crate) statement_times: StatementTimes,
     pub(crate) digests: Digests,
     pub(crate) latest_deadlock: LatestDeadlock,
+    pub(crate) table_usage: TableUsage,
     pub(crate) user_locks: Arc<UserLockTable>,
     pub(crate) account_use: Arc<AccountUse>,
     pub(crate) mandatory_roles: MandatoryRoles,
@@ -131,9 +138,12 @@ impl Server {
             statement_times: StatementTimes::default(),
             digests: Digests::new(globals.digests_size()),
             latest_deadlock: LatestDeadlock::default(),
+            table_usage: TableUsage::default(),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),
+            past_sessions: PastSessions::default(),
+            error_counts: ErrorCounts::default(),
             user_locks: Arc::default(),
             account_use: Arc::default(),
             hosts: Hosts::default(),
@@ -225,6 +235,11 @@ impl Server {
         self.account_use.admit(user, limit)
     }
 
+    /// Picoseconds since the server began, as performance_schema counts time.
+    pub(crate) fn picoseconds(&self, moment: Instant) -> u64 {
+        self.nanoseconds(moment).saturating_mul(1000)
+    }
+
     pub(crate) fn uptime_s(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
@@ -251,6 +266,14 @@ impl Server {
     pub(crate) fn leave(&self, session: &SessionShared) {
         self.lock_sessions().remove(&session.id);
         self.add_past(&session.counters);
+        let activity = session.activity.lock().unwrap_or_else(PoisonError::into_inner);
+        self.past_sessions.add(&session.user, &session.host, &session.counters, &activity.statements.sums);
+    }
+
+    /// A moment as performance_schema counts time: nanoseconds since the server began.
+    #[inline]
+    pub(crate) fn nanoseconds(&self, moment: Instant) -> u64 {
+        u64::try_from(moment.saturating_duration_since(self.started).as_nanos()).unwrap_or(u64::MAX)
     }
 
     fn add_past(&self, counters: &Counters) {

@@ -29,7 +29,7 @@ use crate::dictionary::stored::StoredChanges;
 use crate::dictionary::table::Table;
 use crate::membership::messages::{Ask, CatalogAt, ChangeCatalog, ExclusiveTablesOf, LockTokens, ServiceReply};
 use crate::membership::peers::Membership;
-use crate::membership::requests::{RequestTimeouts, REQUEST_TIMEOUT, RETRY_AFTER};
+use crate::membership::requests::{REQUEST_TIMEOUT, RETRY_AFTER, RequestTimeouts};
 
 /// Where nobody can use the tables concerned meanwhile: longer than an election takes, and than connections that were reset need.
 const WHILE_TABLES_ARE_KEPT: RequestTimeouts =

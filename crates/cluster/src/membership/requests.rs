@@ -25,7 +25,8 @@ pub(crate) struct RequestTimeouts {
 }
 
 impl RequestTimeouts {
-    pub(crate) const REQUEST: RequestTimeouts = RequestTimeouts { total: REQUEST_TIMEOUT, without_majority: REQUEST_TIMEOUT };
+    pub(crate) const REQUEST: RequestTimeouts =
+        RequestTimeouts { total: REQUEST_TIMEOUT, without_majority: REQUEST_TIMEOUT };
 }
 
 pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(20);

@@ -56,6 +56,16 @@ pub(super) const TABLE: &[Function] = &[
     )
     .of_statement()
     .of_session(),
+    // Sessions have the same numbers as threads of performance_schema and as what KILL takes.
+    Function::new(
+        "PS_CURRENT_THREAD_ID",
+        0,
+        0,
+        |d| d.unsigned(21),
+        |_, _, ctx| Ok(Value::UInt(u64::from(ctx.session()?.connection_id()))),
+    )
+    .of_statement()
+    .of_session(),
     Function::new("LAST_INSERT_ID", 0, 1, |d| d.unsigned(21), last_insert_id)
         .takes_nulls()
         .volatile()

@@ -90,6 +90,7 @@ pub(super) const TABLE: &[Function] = &[
     .takes_nulls(),
     Function::new("WEIGHT_STRING", 1, 1, weight_type, weight),
     Function::new("FORMAT_BYTES", 1, 1, |d| d.ascii_text(16), format_bytes),
+    Function::new("FORMAT_PICO_TIME", 1, 1, |d| d.ascii_text(17), format_pico_time),
     Function::new("LOAD_FILE", 1, 1, |d| Ok(d.bytes(u64::from(u32::MAX))?.nullable()), |_, _, _| Ok(Value::Null)),
 ];
 
@@ -327,6 +328,19 @@ fn weight(call: &Call, values: &mut [Value], _ctx: &mut EvalContext<'_>) -> Resu
         key.truncate(key.len() - terminator.len());
     }
     Ok(Value::Str(key))
+}
+
+/// Picoseconds in the largest unit that fits.
+fn format_pico_time(_call: &Call, values: &mut [Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
+    let number = convert::to_f64(&values[0], ctx)?;
+    let units =
+        [(86_400e12, "d"), (3600e12, "h"), (60e12, "min"), (1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")];
+    let shown = match units.into_iter().find(|(size, _)| number.abs() >= *size) {
+        None => format!("{:3} ps", number as i64),
+        Some((size, unit)) if (number / size).abs() >= 100_000.0 => format!("{:.2e} {unit}", number / size),
+        Some((size, unit)) => format!("{:.2} {unit}", number / size),
+    };
+    Ok(Value::str(shown))
 }
 
 const BYTE_UNITS: [&str; 7] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];

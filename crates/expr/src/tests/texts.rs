@@ -128,6 +128,9 @@ fn texts_in_other_notations() {
         ("'Robert' SOUNDS LIKE 'Rupert'", "1"),
         ("FORMAT_BYTES(512)", " 512 bytes"),
         ("FORMAT_BYTES(18446644073709551615)", "16.00 EiB"),
+        ("FORMAT_PICO_TIME(3501)", "3.50 ns"),
+        ("FORMAT_PICO_TIME(7)", "  7 ps"),
+        ("FORMAT_PICO_TIME(188732396662000)", "3.15 min"),
     ]);
 }
 
@@ -279,6 +282,7 @@ fn what_the_session_knows() {
         ("CURRENT_ROLE()", "`r`@`%`"),
         ("VERSION()", "8.4.0-shoal"),
         ("CONNECTION_ID()", "42"),
+        ("PS_CURRENT_THREAD_ID()", "42"),
         ("LAST_INSERT_ID()", "7"),
         ("LAST_INSERT_ID(9) + LAST_INSERT_ID()", "18"),
         ("ROW_COUNT()", "-1"),

@@ -159,6 +159,9 @@ fn check_plan_of(user: Option<&User>, session: &Session, plan: &Plan) -> Result<
     for &table in plan.system_tables.iter().filter(|&&table| !information_schema::needs_process(table)) {
         let (database, name) = (information_schema::database_name(table), information_schema::table_name(table));
         check_named(session, user, (database, name), Privileges::SELECT)?;
+        if information_schema::reads_performance_schema(table) {
+            check_named(session, user, ("performance_schema", name), Privileges::SELECT)?;
+        }
     }
     match &plan.kind {
         PlanKind::PointSelect { .. } | PlanKind::Select { .. } => check_reads(session, user, plan, None),

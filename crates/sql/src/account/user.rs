@@ -5,8 +5,8 @@ use shoal_parser::ast::{
     AccountName, Authentication, AuthenticationSecret, DropAccounts, PasswordOption, SetPassword,
     TlsRequirement as Require, UserComment, UserDefinition, UserSpecification,
 };
-use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, is_well_formed};
 use shoal_types::json::JsonValue;
+use shoal_types::password::{DEFAULT_PLUGIN, check_plugin, is_well_formed};
 use shoal_types::{Error, ErrorCode, Json, Result};
 
 use super::messages::{failed, note_missing, note_present};

@@ -211,6 +211,7 @@ async fn fill(
         ignore: statement.duplicates == DuplicateHandling::Ignore,
         on_duplicate: Vec::new(),
         constants: Vec::new(),
+        usage: session.table_usage.of_table(table),
     };
     let settings = insert_settings(session);
     session.transaction.start_statement();

@@ -25,7 +25,7 @@ pub fn check(session: &Session, schema: &TableSchema) -> Result<()> {
 pub fn resolve(session: &Session, table: &Arc<Table>) -> Result<Vec<DefaultValue>> {
     let catalog = session.server.node.catalog();
     let variables = session.variable_reader();
-    let statistics = NodeStatistics(&session.transaction);
+    let statistics = NodeStatistics::of(session);
     let database = session.state.database.as_deref();
     let environment = ResolveEnvironment {
         catalog: &catalog,

@@ -9,16 +9,13 @@ use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
 use super::build::assign_new_ids;
 use super::draft::check_object_name;
+use super::forget::forgettable;
 use super::{errors, lock, publish};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::no_such_table;
 use crate::dml::Affected;
 use crate::session::Session;
-
-/// Tables of performance_schema that TRUNCATE empties.
-const HOST_CACHE: &str = "host_cache";
-const DIGESTS: &str = "events_statements_summary_by_digest";
 
 /// A database and a table's name in it.
 type TableName = (String, String);
@@ -72,23 +69,13 @@ fn present_tables(session: &Session, names: &[TableName]) -> Vec<Arc<Table>> {
     names.iter().filter_map(|(database, name)| catalog.table(database, name).cloned()).collect()
 }
 
-/// The table of performance_schema of this name, if its rows can be forgotten.
-fn forgettable(database: &str, name: &str) -> Option<&'static str> {
-    let named = |table: &&str| table.eq_ignore_ascii_case(name);
-    let found = [HOST_CACHE, DIGESTS].into_iter().find(named);
-    found.filter(|_| database.eq_ignore_ascii_case("performance_schema"))
-}
-
 /// TRUNCATE: an empty table with the same definition in the place of the old one.
 pub async fn truncate(session: &mut Session, name: &ast::ObjectName) -> Result<Affected> {
     session.count(Counter::ComTruncate);
     let (database, name) = super::qualified(session, name)?;
-    if let Some(name) = forgettable(&database, &name) {
+    if let Some((name, forget)) = forgettable(&database, &name) {
         account::require(session, "performance_schema", Some(name), Privileges::DROP)?;
-        match name {
-            HOST_CACHE => session.server.hosts.clear(),
-            _ => session.server.digests.clear(),
-        }
+        forget(&session.server);
         return Ok(Affected::default());
     }
     super::database::check_changeable(session, &database)?;

@@ -15,6 +15,7 @@ pub mod draft;
 mod drop;
 pub mod engine;
 pub mod errors;
+mod forget;
 pub mod key;
 mod lock;
 pub mod options;

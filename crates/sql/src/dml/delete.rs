@@ -18,6 +18,7 @@ use crate::execute::fetch::TableReader;
 use crate::execute::lookup::{Lookup, lookup};
 use crate::execute::memory::Held;
 use crate::execute::{ExecContext, sleep_if_asked};
+use crate::table_usage::RowUse;
 
 /// What a key takes besides its bytes that a join has come to.
 const SEEN_BYTES: usize = 80;
@@ -39,6 +40,7 @@ pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affe
                 }
                 affected.rows += u64::from(delete_by_key(plan, &key, ctx).await?);
             }
+            finder.input.count(RowUse::Delete, affected.rows);
             return Ok(affected);
         }
     }
@@ -56,6 +58,7 @@ pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affe
         }
     }
     ctx.handlers.delete += affected.rows;
+    finder.input.count(RowUse::Delete, affected.rows);
     Ok(affected)
 }
 
@@ -89,6 +92,7 @@ async fn delete_by_key(plan: &DeletePlan, key: &[u8], ctx: &mut ExecContext<'_>)
     let filter = plan.finder.input.filter.as_ref();
     let ExecContext { transaction, eval, handlers, .. } = ctx;
     handlers.read_key += 1;
+    plan.finder.input.count(RowUse::Fetch, 1);
     let outcome = transaction
         .modify(&plan.finder.input.table, key, |row: RowRef<'_>| {
             if let Some(filter) = filter
@@ -161,6 +165,7 @@ async fn change_target(
     if plan.delete {
         ctx.transaction.delete_row(table, &old).await?;
         ctx.handlers.delete += 1;
+        target.usage.add(Some(0), RowUse::Delete, 1);
         affected.rows += 1;
         return Ok(());
     }
@@ -181,7 +186,10 @@ async fn change_target(
     builder.encode(&values, &ctx.eval, &mut new)?;
     ctx.handlers.update += 1;
     match ctx.transaction.replace_row(table, &old, &new).await? {
-        Inserted::Done => affected.rows += 1,
+        Inserted::Done => {
+            affected.rows += 1;
+            target.usage.add(Some(0), RowUse::Update, 1);
+        }
         Inserted::Duplicate { index, .. } => {
             let error = duplicate_entry(table, index, &new);
             if !plan.ignore {

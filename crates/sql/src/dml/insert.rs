@@ -10,6 +10,7 @@ use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 use super::row::{RowBuilder, implicit_default};
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
 use crate::execute::{ExecContext, sleep_if_asked};
+use crate::table_usage::RowUse;
 
 /// Rows that go to the partitions in one round trip.
 const ROWS_PER_BATCH: usize = 1024;
@@ -226,7 +227,7 @@ impl<'p> Insertion<'p> {
         ctx.handlers.write += rows.len() as u64;
         let plan = self.plan;
         let in_turn = plan.replace || !plan.on_duplicate.is_empty();
-        let (mut done, mut attempt) = (0, rows.len());
+        let (mut done, mut attempt, mut inserted) = (0, rows.len(), 0);
         while done < rows.len() {
             let batch = &rows[done..rows.len().min(done.saturating_add(attempt))];
             let outcomes = ctx.transaction.insert_many(&plan.table, batch, plan.ignore && !in_turn).await?;
@@ -244,7 +245,10 @@ impl<'p> Insertion<'p> {
                     self.first_generated = self.first_generated.or(generated[position]);
                 }
                 match outcome {
-                    Inserted::Done => self.affected.rows += 1,
+                    Inserted::Done => {
+                        self.affected.rows += 1;
+                        inserted += 1;
+                    }
                     Inserted::Duplicate { index, primary_key } => {
                         let source = sources.get_mut(position).map(std::mem::take).unwrap_or_default();
                         self.duplicate(&rows[position], source, index, primary_key, ctx).await?;
@@ -252,6 +256,7 @@ impl<'p> Insertion<'p> {
                 }
             }
         }
+        plan.usage.add(None, RowUse::Insert, inserted);
         self.affected.found = self.row_number;
         Ok(())
     }
@@ -293,6 +298,7 @@ impl<'p> Insertion<'p> {
                 }
                 ctx.transaction.delete_row(table, &existing).await?;
                 ctx.handlers.delete += 1;
+                self.plan.usage.add(Some(0), RowUse::Delete, 1);
                 self.affected.duplicates += 1;
                 self.affected.rows += 1;
             }
@@ -301,6 +307,7 @@ impl<'p> Insertion<'p> {
                 Some(Inserted::Duplicate { primary_key, .. }) => in_the_way = primary_key,
                 _ => {
                     self.affected.rows += 1;
+                    self.plan.usage.add(None, RowUse::Insert, 1);
                     return Ok(());
                 }
             }
@@ -354,6 +361,7 @@ impl<'p> Insertion<'p> {
         match ctx.transaction.replace_row(&table, &existing, &changed).await? {
             Inserted::Done => {
                 self.affected.rows += 2;
+                self.plan.usage.add(Some(0), RowUse::Update, 1);
                 Ok(())
             }
             Inserted::Duplicate { index, .. } => {

@@ -14,6 +14,7 @@ use shoal_cluster::Table;
 use shoal_expr::Expr;
 
 use crate::plan::{Limit, QueryPlan, SortKey, TableInput};
+use crate::table_usage::TableCounts;
 
 /// Rows that a statement changes one by one between two looks at the interrupt.
 const ROWS_PER_CHECK: usize = 64;
@@ -49,6 +50,7 @@ pub struct InsertPlan {
     pub on_duplicate: Vec<(usize, Expr)>,
     /// Slots of subqueries.
     pub constants: Vec<crate::plan::ConstantSubquery>,
+    pub usage: Arc<TableCounts>,
 }
 
 #[derive(Debug)]
@@ -118,4 +120,5 @@ pub struct MultiTarget {
     /// (column of the table, position of the new value in the query's row, its type).
     pub assignments: Vec<(usize, usize)>,
     pub on_update_now: Vec<usize>,
+    pub usage: Arc<TableCounts>,
 }

@@ -102,6 +102,7 @@ impl Resolver<'_> {
             return Err(Error::unsupported("a correlated subquery in INSERT"));
         }
         Ok(InsertPlan {
+            usage: self.environment.statistics.usage(&table),
             table,
             targets,
             source,
@@ -355,6 +356,7 @@ impl Resolver<'_> {
             filter,
             lock: Some(shoal_txn::LockMode::Exclusive),
             wait: shoal_txn::LockWait::Wait,
+            usage: self.environment.statistics.usage(table),
         };
         Ok(Some(RowFinder { input, order_expressions, order, limit, constants: Vec::new(), impossible }))
     }
@@ -408,6 +410,7 @@ impl Resolver<'_> {
                 first,
                 assignments: Vec::new(),
                 on_update_now: Vec::new(),
+                usage: self.environment.statistics.usage(table),
             });
         }
         for assignment in &statement.assignments {
@@ -469,6 +472,7 @@ impl Resolver<'_> {
                 first,
                 assignments: Vec::new(),
                 on_update_now: Vec::new(),
+                usage: self.environment.statistics.usage(table),
             });
         }
         let changed =

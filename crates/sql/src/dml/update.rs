@@ -15,6 +15,7 @@ use super::{Affected, BYTES_PER_BATCH, ROWS_PER_BATCH, ROWS_PER_CHECK, UpdatePla
 use crate::execute::fetch::TableReader;
 use crate::execute::lookup::{Lookup, lookup};
 use crate::execute::{ExecContext, sleep_if_asked};
+use crate::table_usage::RowUse;
 
 /// Runs a single-table UPDATE.
 pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'_>) -> Result<Affected> {
@@ -48,6 +49,7 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
         }
     }
     let changed = affected.rows;
+    plan.finder.input.count(RowUse::Update, changed);
     if found_rows {
         affected.rows = affected.found;
     }
@@ -134,6 +136,7 @@ async fn update_by_key(
     let filter = plan.finder.input.filter.as_ref();
     let ExecContext { transaction, eval, handlers, .. } = ctx;
     handlers.read_key += 1;
+    plan.finder.input.count(RowUse::Fetch, 1);
     let outcome = transaction
         .modify(table, key, |row: RowRef<'_>| {
             if let Some(filter) = filter

@@ -12,6 +12,7 @@ use super::ExecContext;
 use super::batch::KeptRows;
 use super::lookup::{Lookup, lookup, pruning_key};
 use crate::plan::TableInput;
+use crate::table_usage::RowUse;
 
 /// A stored row seen through the positions of a joined row.
 pub struct MappedRow<'a> {
@@ -131,7 +132,7 @@ impl TableReader {
         let ExecContext { transaction, eval, handlers, .. } = ctx;
         let filter = input.filter.as_ref();
         let mut stopped = false;
-        let mut rows = 0u64;
+        let (mut rows, mut keys_read) = (0u64, 0);
         let more = match self {
             TableReader::Done => false,
             TableReader::Scan(scan) => {
@@ -154,6 +155,7 @@ impl TableReader {
             TableReader::Keys(keys, per_batch) => {
                 let mut wanted: Vec<Vec<u8>> = keys.drain(..keys.len().min(*per_batch)).collect();
                 let mut batch = Vec::new();
+                keys_read = wanted.len() as u64;
                 if input.access.index != 0 {
                     let mode = input.read_mode();
                     let found = transaction.get_unique(&input.table, input.access.index, &wanted, mode).await?;
@@ -181,6 +183,7 @@ impl TableReader {
                 };
                 transaction.get_many(&input.table, primary, input.read_mode(), &mut see).await?;
                 if !postponed.is_empty() {
+                    keys_read -= postponed.len() as u64;
                     let again: Vec<_> =
                         postponed.iter().map(|&place| std::mem::take(&mut wanted[place])).collect();
                     keys.splice(..0, again);
@@ -194,6 +197,7 @@ impl TableReader {
         } else {
             handlers.read_next += rows;
         }
+        input.count(RowUse::Fetch, rows + keys_read);
         if !more {
             *self = TableReader::Done;
         }

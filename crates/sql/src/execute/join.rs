@@ -17,6 +17,7 @@ use super::lookup::{Lookup, leading_parts, lookup, pruning_key};
 use super::memory::{Held, row_bytes};
 use super::{ExecContext, HashMap, RowBatch};
 use crate::plan::{Input, JoinKind, JoinStep, TableInput};
+use crate::table_usage::RowUse;
 
 /// What one step keeps between batches, and between the parts of one batch.
 #[derive(Default)]
@@ -393,6 +394,7 @@ async fn fetch_unique(
 ) -> Result<()> {
     let (mut keys, mut outers): (Vec<Vec<u8>>, Vec<Vec<u32>>) = wanted.into_iter().unzip();
     ctx.handlers.read_key += keys.len() as u64;
+    input.count(RowUse::Fetch, keys.len() as u64);
     if input.access.index != 0 {
         let primary =
             ctx.transaction.get_unique(&input.table, input.access.index, &keys, input.read_mode()).await?;
@@ -450,8 +452,9 @@ async fn fetch_equal(
     });
     let mut key = Vec::new();
     loop {
+        let mut rows = 0;
         let mut visit = |row: RowRef<'_>| {
-            handlers.read_next += 1;
+            rows += 1;
             if !passes(input, row, eval)? {
                 return Ok(Visit::Skip);
             }
@@ -466,7 +469,10 @@ async fn fetch_equal(
             }
             Ok(Visit::Take)
         };
-        if !scan.next(transaction, &mut visit).await? {
+        let has_more = scan.next(transaction, &mut visit).await?;
+        handlers.read_next += rows;
+        input.count(RowUse::Fetch, rows);
+        if !has_more {
             return Ok(());
         }
         interrupt.check_between_batches().await?;

@@ -22,6 +22,7 @@ use super::output::Output;
 use super::sort::compare_rows;
 use super::sort_in_turns::sort_in_turns;
 use crate::plan::{AccessPath, Block, Input, PartAccess, TableInput};
+use crate::table_usage::RowUse;
 
 /// What a row takes besides its values and its key: places in lists that grow.
 const ROW_PLACE_BYTES: usize = 128;
@@ -141,6 +142,7 @@ pub async fn run(
         ctx.check_between_batches().await?;
         let ExecContext { transaction, eval, .. } = ctx;
         let see = |row: Option<RowRef<'_>>| row.map_or(Ok(None), |row| projection.row(row, eval));
+        input.count(RowUse::Fetch, 1);
         let row = transaction.get(&input.table, &key, input.read_mode(), see).await??;
         if let Some(mut row) = row {
             taken += 1;

@@ -2,7 +2,7 @@
 
 use shoal_types::{BaseType, Collation, SqlType, Value};
 
-use super::{Rows, activity, error_log, keys, objects, query_logs, roles, server_tables, statements};
+use super::{Rows, activity, error_log, keys, objects, profiles, query_logs, roles, server_tables, statements};
 use super::{data_locks, innodb_tables, innodb_trx, lock_waits, metadata_locks};
 use crate::frontend::{ColumnFlags, ResultColumn};
 use crate::server::Server;
@@ -31,6 +31,11 @@ pub enum Maker {
 }
 
 impl Definition {
+    /// What each node makes its rows with, if all nodes have some.
+    pub fn made_by_nodes(&self) -> Option<NodeRows> {
+        if let Maker::Nodes(make) = self.rows { Some(make) } else { None }
+    }
+
     pub fn result_columns(&self) -> Vec<ResultColumn> {
         let mut columns = types_of(self.columns);
         for column in &mut columns {
@@ -44,7 +49,8 @@ impl Definition {
 
 /// Columns from their short description. Types: `v64` VARCHAR(64), `n64` the same for names that are told apart by case,
 /// `t` TEXT, `m` MEDIUMTEXT, `l` LONGTEXT, `i` INT, `u` INT UNSIGNED, `b` BIGINT, `U` BIGINT UNSIGNED, `d` DATETIME,
-/// `s` TIMESTAMP, `S` TIMESTAMP(6), `T` TIME(6), `c` TIME, `f` DOUBLE, `x` LONGBLOB; a `!` behind means NOT NULL.
+/// `s` TIMESTAMP, `S` TIMESTAMP(6), `T` TIME(6), `c` TIME, `f` DOUBLE, `x` LONGBLOB, `h64` CHAR(64), `j` JSON, `eYES/NO` ENUM('YES','NO'), where a
+/// `+` is a blank; a `!` behind means NOT NULL.
 pub(crate) fn types_of(text: &str) -> Vec<ResultColumn> {
     text.split(',')
         .filter_map(|item| item.trim().rsplit_once(' '))
@@ -57,8 +63,8 @@ fn column(name: &str, kind: &str) -> ResultColumn {
         Some(kind) => (kind, true),
         None => (kind, false),
     };
-    let (letter, length) = kind.split_at(1);
-    let length = length.parse().unwrap_or(0);
+    let (letter, rest) = kind.split_at(1);
+    let length = rest.parse().unwrap_or(0);
     let names = Collation::by_name("utf8mb3_bin").unwrap_or(Collation::UTF8MB3_GENERAL_CI);
     let words = Collation::UTF8MB3_GENERAL_CI;
     let text = |length| SqlType { length, collation: words, ..SqlType::new(BaseType::Text) };
@@ -79,6 +85,12 @@ fn column(name: &str, kind: &str) -> ResultColumn {
         "S" => SqlType { decimals: 6, ..SqlType::new(BaseType::Timestamp) },
         "c" => SqlType::new(BaseType::Time),
         "T" => SqlType { decimals: 6, ..SqlType::new(BaseType::Time) },
+        "h" => SqlType { length, collation: names, ..SqlType::new(BaseType::Char) },
+        "j" => SqlType::new(BaseType::Json),
+        "e" => {
+            let labels = rest.split('/').map(|label| label.replace('+', " ").into_bytes().into_boxed_slice());
+            SqlType { collation: words, labels: Some(labels.collect()), ..SqlType::new(BaseType::Enum) }
+        }
         _ => SqlType::double(),
     };
     ResultColumn {
@@ -91,17 +103,18 @@ fn column(name: &str, kind: &str) -> ResultColumn {
 }
 
 /// Tables that are always empty: Shoal has no such objects.
-fn none(_: &Rows<'_>) -> Vec<Vec<Value>> {
+pub(super) fn none(_: &Rows<'_>) -> Vec<Vec<Value>> {
     Vec::new()
 }
 
 macro_rules! tables {
-    ($($database:literal $name:literal $rows:path: $columns:literal;)*) => {
+    ($($database:literal $name:literal $rows:path: $columns:expr;)*) => {
         pub const DEFINITIONS: &[Definition] = &[
-            $(Definition { database: $database, name: $name, columns: $columns, rows: Maker::Here($rows) },)*
+            $(Definition { database: $database, name: $name, columns: $columns, rows: $crate::information_schema::definitions::Maker::Here($rows) },)*
         ];
     };
 }
+pub(super) use tables;
 
 tables! {
     "information_schema" "ADMINISTRABLE_ROLE_AUTHORIZATIONS" roles::administrable: "USER v97, HOST v256, GRANTEE v97, GRANTEE_HOST v256, ROLE_NAME v255, ROLE_HOST v256, IS_GRANTABLE v3!, IS_DEFAULT v3, IS_MANDATORY v3!";
@@ -155,7 +168,7 @@ tables! {
     "information_schema" "PARTITIONS" objects::partitions: "TABLE_CATALOG n64!, TABLE_SCHEMA n64!, TABLE_NAME n64!, PARTITION_NAME v64, SUBPARTITION_NAME v64, PARTITION_ORDINAL_POSITION u, SUBPARTITION_ORDINAL_POSITION u, PARTITION_METHOD v13, SUBPARTITION_METHOD v13, PARTITION_EXPRESSION v2048, SUBPARTITION_EXPRESSION v2048, PARTITION_DESCRIPTION t, TABLE_ROWS U, AVG_ROW_LENGTH U, DATA_LENGTH U, MAX_DATA_LENGTH U, INDEX_LENGTH U, DATA_FREE U, CREATE_TIME s!, UPDATE_TIME d, CHECK_TIME d, CHECKSUM b, PARTITION_COMMENT t!, NODEGROUP v256, TABLESPACE_NAME v268";
     "information_schema" "PLUGINS" server_tables::plugins: "PLUGIN_NAME v64!, PLUGIN_VERSION v20!, PLUGIN_STATUS v10!, PLUGIN_TYPE v80!, PLUGIN_TYPE_VERSION v20!, PLUGIN_LIBRARY v64, PLUGIN_LIBRARY_VERSION v20, PLUGIN_AUTHOR v64, PLUGIN_DESCRIPTION t, PLUGIN_LICENSE v80, LOAD_OPTION v64!";
     "information_schema" "PROCESSLIST" activity::processlist: "ID U!, USER v32!, HOST v261!, DB v64, COMMAND v16!, TIME i!, STATE v64, INFO l";
-    "information_schema" "PROFILING" none: "QUERY_ID u!, SEQ u!, STATE v30!, DURATION f!, CPU_USER f, CPU_SYSTEM f, CONTEXT_VOLUNTARY u, CONTEXT_INVOLUNTARY u, BLOCK_OPS_IN u, BLOCK_OPS_OUT u, MESSAGES_SENT u, MESSAGES_RECEIVED u, PAGE_FAULTS_MAJOR u, PAGE_FAULTS_MINOR u, SWAPS u, SOURCE_FUNCTION v30, SOURCE_FILE v20, SOURCE_LINE u";
+    "information_schema" "PROFILING" profiles::profiling: "QUERY_ID u!, SEQ u!, STATE v30!, DURATION f!, CPU_USER f, CPU_SYSTEM f, CONTEXT_VOLUNTARY u, CONTEXT_INVOLUNTARY u, BLOCK_OPS_IN u, BLOCK_OPS_OUT u, MESSAGES_SENT u, MESSAGES_RECEIVED u, PAGE_FAULTS_MAJOR u, PAGE_FAULTS_MINOR u, SWAPS u, SOURCE_FUNCTION v30, SOURCE_FILE v20, SOURCE_LINE u";
     "information_schema" "REFERENTIAL_CONSTRAINTS" none: "CONSTRAINT_CATALOG n64!, CONSTRAINT_SCHEMA n64!, CONSTRAINT_NAME v64, UNIQUE_CONSTRAINT_CATALOG n64!, UNIQUE_CONSTRAINT_SCHEMA n64!, UNIQUE_CONSTRAINT_NAME v64, MATCH_OPTION v7!, UPDATE_RULE v11!, DELETE_RULE v11!, TABLE_NAME n64!, REFERENCED_TABLE_NAME n64!";
     "information_schema" "RESOURCE_GROUPS" none: "RESOURCE_GROUP_NAME v64!, RESOURCE_GROUP_TYPE v6!, RESOURCE_GROUP_ENABLED i!, VCPU_IDS x, THREAD_PRIORITY i!";
     "information_schema" "ROLE_COLUMN_GRANTS" roles::column_grants: "GRANTOR v97, GRANTOR_HOST v256, GRANTEE v32!, GRANTEE_HOST v255!, TABLE_CATALOG v3!, TABLE_SCHEMA v64!, TABLE_NAME v64!, COLUMN_NAME v64!, PRIVILEGE_TYPE v31!, IS_GRANTABLE v3!";
@@ -203,7 +216,7 @@ tables! {
     "performance_schema" "host_cache" activity::host_cache: "IP v64!, HOST v255, HOST_VALIDATED v3!, SUM_CONNECT_ERRORS b!, COUNT_HOST_BLOCKED_ERRORS b!, COUNT_NAMEINFO_TRANSIENT_ERRORS b!, COUNT_NAMEINFO_PERMANENT_ERRORS b!, COUNT_FORMAT_ERRORS b!, COUNT_ADDRINFO_TRANSIENT_ERRORS b!, COUNT_ADDRINFO_PERMANENT_ERRORS b!, COUNT_FCRDNS_ERRORS b!, COUNT_HOST_ACL_ERRORS b!, COUNT_NO_AUTH_PLUGIN_ERRORS b!, COUNT_AUTH_PLUGIN_ERRORS b!, COUNT_HANDSHAKE_ERRORS b!, COUNT_PROXY_USER_ERRORS b!, COUNT_PROXY_USER_ACL_ERRORS b!, COUNT_AUTHENTICATION_ERRORS b!, COUNT_SSL_ERRORS b!, COUNT_MAX_USER_CONNECTIONS_ERRORS b!, COUNT_MAX_USER_CONNECTIONS_PER_HOUR_ERRORS b!, COUNT_DEFAULT_DATABASE_ERRORS b!, COUNT_INIT_CONNECT_ERRORS b!, COUNT_LOCAL_ERRORS b!, COUNT_UNKNOWN_ERRORS b!, FIRST_SEEN s!, LAST_SEEN s!, FIRST_ERROR_SEEN s, LAST_ERROR_SEEN s";
     "performance_schema" "metadata_locks" metadata_locks::metadata_locks: "OBJECT_TYPE v64!, OBJECT_SCHEMA v64, OBJECT_NAME v64, COLUMN_NAME v64, OBJECT_INSTANCE_BEGIN U!, LOCK_TYPE v32!, LOCK_DURATION v32!, LOCK_STATUS v32!, SOURCE v64, OWNER_THREAD_ID U, OWNER_EVENT_ID U";
     "performance_schema" "persisted_variables" activity::persisted_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
-    "performance_schema" "processlist" activity::processlist: "ID U!, USER v32, HOST v261, DB v64, COMMAND v16, TIME i, STATE v64, INFO l";
+    "performance_schema" "processlist" activity::performance_processlist: "ID U!, USER v32, HOST v261, DB v64, COMMAND v16, TIME b, STATE v64, INFO l, EXECUTION_ENGINE ePRIMARY/SECONDARY";
     "performance_schema" "session_status" activity::session_status: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "performance_schema" "session_variables" activity::session_variables: "VARIABLE_NAME v64!, VARIABLE_VALUE v1024";
     "sys" "innodb_lock_waits" lock_waits::lock_waits: "wait_started d, wait_age c, wait_age_secs b, locked_table l, locked_table_schema v64, locked_table_name v64, locked_table_partition v64, locked_table_subpartition v64, locked_index v64, locked_type v32!, waiting_trx_id U!, waiting_trx_started d, waiting_trx_age c, waiting_trx_rows_locked U!, waiting_trx_rows_modified U!, waiting_pid U!, waiting_query l, waiting_lock_id v128!, waiting_lock_mode v32!, blocking_trx_id U!, blocking_pid U!, blocking_query l, blocking_lock_id v128!, blocking_lock_mode v32!, blocking_trx_started d, blocking_trx_age c, blocking_trx_rows_locked U!, blocking_trx_rows_modified U!, sql_kill_blocking_query v32, sql_kill_blocking_connection v26";

@@ -1,20 +1,19 @@
 //! What statements have cost, by their digests.
 //!
-//! Whoever may see the sessions of others sees all of it. Others see nothing: a text names tables, and a sample holds values.
+//! Whoever has SELECT on the table sees all of it: a text names tables, and a sample holds values.
 
 use shoal_types::Value;
 
 use super::Rows;
 use super::cell::row;
-use crate::account::Privileges;
+use super::sys::format::format_time;
 use crate::digests::Summary;
 
 /// performance_schema tells times in these.
 const PICOSECONDS: u64 = 1_000_000;
 
 fn summaries(rows: &Rows<'_>) -> Vec<Summary> {
-    let may_read = rows.viewer().is_global(Privileges::PROCESS) || rows.viewer().is_global(Privileges::SELECT);
-    if may_read { rows.server.digests.summaries() } else { Vec::new() }
+    rows.server.digests.summaries()
 }
 
 fn moment(rows: &Rows<'_>, micros: i64) -> Value {
@@ -69,7 +68,7 @@ pub fn by_digest(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 }
 
 pub fn analysis(rows: &Rows<'_>) -> Vec<Vec<Value>> {
-    let time = |us: u64| Value::Str(format_time(us).into_bytes());
+    let time = |us: u64| Value::Str(format_time(us.saturating_mul(1000)).into_bytes());
     analysis_with(rows, time, Value::str("   0 bytes"))
 }
 
@@ -112,24 +111,4 @@ fn analysis_with(rows: &Rows<'_>, time: impl Fn(u64) -> Value, no_memory: Value)
         ]
     };
     found.iter().map(make).collect()
-}
-
-/// As FORMAT_PICO_TIME() and sys.format_time() show times.
-fn format_time(us: u64) -> String {
-    let us = us as f64;
-    let units = [(86_400e6, "d"), (3600e6, "h"), (60e6, "min"), (1e6, "s"), (1e3, "ms"), (1.0, "us")];
-    let unit = units.iter().find(|(size, _)| us >= *size);
-    unit.map_or_else(|| "  0 ps".to_owned(), |(size, name)| format!("{:.2} {name}", us / size))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::format_time;
-
-    #[test]
-    fn times_are_told_in_the_largest_unit_that_fits() {
-        for (us, expected) in [(0, "  0 ps"), (5, "5.00 us"), (1500, "1.50 ms"), (61_000_000, "1.02 min")] {
-            assert_eq!(format_time(us), expected);
-        }
-    }
 }

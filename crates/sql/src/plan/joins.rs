@@ -361,7 +361,8 @@ impl Planner<'_> {
                     Some((mode, wait)) => (Some(mode), wait),
                     None => (None, Default::default()),
                 };
-                Input::Table(TableInput { table: base, access, filter: None, lock, wait })
+                let usage = self.statistics.usage(&base);
+                Input::Table(TableInput { table: base, access, filter: None, lock, wait, usage })
             }
             Some(Source::Derived(plan)) => Input::Derived(plan),
             Some(Source::Virtual(table)) => Input::Virtual(table),

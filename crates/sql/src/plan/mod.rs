@@ -171,6 +171,19 @@ pub struct TableInput {
     pub filter: Option<Expr>,
     pub lock: Option<shoal_txn::LockMode>,
     pub wait: shoal_txn::LockWait,
+    pub usage: Arc<crate::table_usage::TableCounts>,
+}
+
+impl TableInput {
+    /// The index by which its rows count as found; `None`: by none.
+    pub fn counted_index(&self) -> Option<usize> {
+        let has_index = !self.access.is_full() || self.access.index != 0 || self.access.ordered;
+        has_index.then_some(self.access.index)
+    }
+
+    pub fn count(&self, what: crate::table_usage::RowUse, rows: u64) {
+        self.usage.add(self.counted_index(), what, rows);
+    }
 }
 
 /// A subquery that is run once per execution and fills parameter slots.

@@ -25,6 +25,7 @@ use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 use crate::databases;
 use crate::information_schema::{self, VirtualTable};
 use crate::plan::QueryPlan;
+use crate::table_usage::TableCounts;
 use scope::{Dependence, Scope};
 
 /// Limits the nesting of subqueries, so that planning and running them cannot exhaust the stack.
@@ -57,6 +58,8 @@ pub trait SystemVariables {
 /// What the planner asks about stored rows.
 pub trait Statistics {
     fn row_count(&self, table: &Arc<Table>) -> u64;
+    /// Where a plan counts the rows that it reads and writes.
+    fn usage(&self, table: &Table) -> Arc<TableCounts>;
 }
 
 /// What a table name in a query stands for.
@@ -201,6 +204,10 @@ impl<'a> Resolver<'a> {
     /// A base table by name. Errors: 1046, 1146.
     pub fn base_table(&mut self, name: &ObjectName) -> Result<Arc<Table>> {
         let database = self.database_of(name)?;
+        if information_schema::is_setup(database, &name.name.value) {
+            let what = format!("changing performance_schema.{}: what is collected is fixed", name.name.value);
+            return Err(Error::unsupported(&what));
+        }
         databases::check_exists(self.environment.catalog, database)?;
         let Some(table) = self.environment.catalog.table(database, &name.name.value) else {
             return Err(databases::no_such_table(database, &name.name.value));
@@ -217,8 +224,7 @@ impl<'a> Resolver<'a> {
         }
         let database = self.database_of(name)?;
         if let Some(table) = information_schema::virtual_table(database, &name.name.value)? {
-            let is_guarded = information_schema::is_guarded(information_schema::database_name(table));
-            if is_guarded || information_schema::needs_process(table) {
+            if information_schema::needs_select(table) || information_schema::needs_process(table) {
                 self.system_tables_used.push(table);
             }
             return Ok(TableTarget::Virtual(table));

@@ -40,6 +40,7 @@ impl FrontendSession for Session {
     async fn prepare(&mut self, sql: &[u8]) -> Result<Prepared> {
         self.count(Counter::ComStmtPrepare);
         self.clear_conditions();
+        let began = Instant::now();
         let mut used = self.server.node.catalog_version();
         let prepared = loop {
             match self.prepare_text(sql) {
@@ -51,7 +52,10 @@ impl FrontendSession for Session {
             }
         };
         match &prepared {
-            Ok(prepared) => self.log_command("Prepare", &Ran::Prepared(prepared.statement_id, &[])),
+            Ok(prepared) => {
+                self.show_prepared(prepared.statement_id, None, began);
+                self.log_command("Prepare", &Ran::Prepared(prepared.statement_id, &[]));
+            }
             Err(error) => self.fail(error),
         }
         prepared
@@ -79,8 +83,7 @@ impl FrontendSession for Session {
             Err(error) => Err(error),
         };
         let ended = Instant::now();
-        self.end_measuring(ended - began, outcome.as_ref().err(), &ran);
-        self.end_activity(ended);
+        self.end_statement(began, ended, outcome.as_ref().err(), &ran, true);
         if let Err(error) = outcome {
             self.fail(&error);
             sink.error(&error);
@@ -115,6 +118,7 @@ impl FrontendSession for Session {
         self.count(Counter::ComStmtClose);
         self.log_command("Close stmt", &Ran::Text(b""));
         self.statements.remove(&statement_id);
+        self.hide_prepared(statement_id);
     }
 
     fn parameter_count(&self, statement_id: u32) -> Option<usize> {
@@ -182,6 +186,7 @@ impl FrontendSession for Session {
     async fn reset(&mut self) -> Result<()> {
         self.rollback();
         self.statements.clear();
+        self.hide_all_prepared();
         self.long_data_held = None;
         self.named_statements.clear();
         self.variables = SessionVariables::for_connection(
@@ -189,7 +194,13 @@ impl FrontendSession for Session {
             &self.info,
         );
         let database = self.state.database.take();
-        self.state = SessionState::new(&self.info, self.state.access.account.clone(), &self.server, &self.memory);
+        self.state = SessionState::new(
+            &self.info,
+            self.state.access.account.clone(),
+            &self.server,
+            &self.memory,
+            &self.shared.user_variables,
+        );
         self.state.database = database;
         self.next_transaction = Default::default();
         self.tracker = Tracker::new(self.info.session_track, &self.variables);
@@ -208,7 +219,8 @@ impl FrontendSession for Session {
         self.account_slot = self.server.admit_account(&catalog, &account)?;
         self.info = info;
         self.reset().await?;
-        self.state = SessionState::new(&self.info, account, &self.server, &self.memory);
+        let variables = &self.shared.user_variables;
+        self.state = SessionState::new(&self.info, account, &self.server, &self.memory, variables);
         self.limit_memory()?;
         self.check_entrance()?;
         *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = self.info.database.clone();

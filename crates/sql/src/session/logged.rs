@@ -4,15 +4,17 @@
 //! growth of the session's counters, which are read at a statement's beginning only while that log is on.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_types::{Error, ErrorCode, Value};
 
 use super::Session;
 use crate::counters::Counter;
-use crate::digests::{Costs, Ended};
+use crate::digests::{Costs, Counts, Ended};
 use crate::query_log::settings::{ADMINISTRATIVE, EXTRA, GENERAL, SLOW, WITHOUT_INDEX};
 use crate::query_log::{GeneralEntry, SlowEntry, SlowExtra, secrets};
+use crate::statement_events::EventKind;
 use crate::statement_times::StatementKind;
 
 /// The counters of which a statement's share is told, in the order of `Shares`.
@@ -43,12 +45,20 @@ impl Session {
         self.rows_sent = 0;
         self.kind = StatementKind::Other;
         self.statement_hash = 0;
-        let is_measured = self.server.digests.is_on() || self.server.query_logs.bits() & SLOW != 0;
-        self.measured = is_measured.then(|| self.shares());
+        self.event_kind = EventKind::Error;
+        self.executed = None;
+        self.measured = self.shares();
+        self.begin_profile();
     }
 
-    /// A statement has ended: its time is counted; what is slow is too, and kept if the log is on.
-    pub(super) fn end_measuring(&mut self, took: Duration, error: Option<&Error>, ran: &Ran<'_>) {
+    /// A statement has ended: its time is counted; what is slow is too, and kept if the log is on. What it has come to, and where its digest is
+    /// counted.
+    pub(super) fn end_measuring(
+        &mut self,
+        took: Duration,
+        error: Option<&Error>,
+        ran: &Ran<'_>,
+    ) -> (Costs, Option<Arc<Counts>>) {
         self.audit_statement(error, ran);
         let limit = self.variables.long_query_time_micros;
         let query_time = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -57,41 +67,51 @@ impl Session {
         if is_slow {
             self.count(Counter::SlowQueries);
         }
-        let Some(before) = self.measured.take() else { return };
-        if self.server.digests.is_on() {
-            self.count_digest(&before, query_time, error, ran);
-        }
+        let before = self.measured;
+        let costs = self.costs(&before, error);
+        let is_counted = self.server.digests.is_on();
+        let digest = if is_counted { self.count_digest(costs, query_time, error, ran) } else { None };
         let bits = self.server.query_logs.bits();
         if bits & SLOW != 0 && (is_slow || bits & WITHOUT_INDEX != 0) {
             self.log_slow(before, query_time, is_slow, error, ran);
         }
+        (costs, digest)
     }
 
-    fn count_digest(&self, before: &Shares, query_time: u64, error: Option<&Error>, ran: &Ran<'_>) {
-        // What is no statement has no digest.
-        if error.is_some_and(|error| error.is(ErrorCode::Parse) || error.is(ErrorCode::EmptyQuery)) {
-            return;
-        }
+    fn costs(&self, before: &Shares, error: Option<&Error>) -> Costs {
         let grown = |at: usize| self.shared.counters.get(SHARED[at]).saturating_sub(before[at]);
-        let costs = Costs {
-            failed: error.is_some(),
+        Costs {
+            errno: error.map_or(0, Error::errno),
             warnings: self.state.warning_count as u64,
-            rows_affected: u64::try_from(self.state.row_count).unwrap_or(0),
+            rows_affected: if error.is_some() { 0 } else { u64::try_from(self.state.row_count).unwrap_or(0) },
             rows_sent: self.rows_sent,
             rows_examined: grown(0),
             full_scans: grown(1),
-        };
+        }
+    }
+
+    fn count_digest(
+        &self,
+        costs: Costs,
+        query_time: u64,
+        error: Option<&Error>,
+        ran: &Ran<'_>,
+    ) -> Option<Arc<Counts>> {
+        // What is no statement has no digest.
+        if error.is_some_and(|error| error.is(ErrorCode::Parse) || error.is(ErrorCode::EmptyQuery)) {
+            return None;
+        }
         let (text, hash) = match *ran {
             Ran::Text(text) => (text, self.statement_hash),
             Ran::Prepared(id, _) => match self.statements.get(&id) {
                 Some(prepared) => (&prepared.text[..], prepared.hash),
-                None => return,
+                None => return None,
             },
         };
         let database = self.state.database.as_deref().unwrap_or_default();
         let ended = Ended { hash, database, mode: self.variables.parser_mode, us: query_time, costs };
         let (sample, now) = (|| self.text_for_logs(ran), || self.server.clock_micros());
-        self.server.digests.count(&self.digests, &ended, text, sample, now);
+        self.server.digests.count(&self.digests, &ended, text, sample, now)
     }
 
     #[cold]

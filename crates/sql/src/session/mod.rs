@@ -5,12 +5,14 @@
 
 mod audited;
 mod entrance;
+mod events;
 mod frontend;
 pub mod interrupt;
 mod logged;
 mod news;
 pub mod plans;
 pub mod prepared;
+mod profiling;
 pub mod run;
 mod shared;
 pub mod state;
@@ -43,9 +45,12 @@ use crate::digests::ThreadDigests;
 use crate::dml::InsertSource;
 use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::{ConnectInfo, ResultSink, Summary, ends_connection};
+use crate::profile::RunningProfile;
 use crate::resolve::{ResolveEnvironment, Statistics, SystemVariables};
 use crate::server::Server;
+use crate::statement_events::EventKind;
 use crate::statement_times::{StatementKind, ThreadTimes};
+use crate::table_usage::ThreadTableUsage;
 use crate::variables::SessionVariables;
 pub use entrance::too_many_connections;
 pub use interrupt::Interrupt;
@@ -107,18 +112,26 @@ pub struct Session {
     again_until: Option<tokio::time::Instant>,
     /// Raised by everything that changes how statements resolve: settings that plans depend on.
     pub settings_version: u64,
-    /// What was counted before the running statement, while the slow query log is on.
-    measured: Option<logged::Shares>,
+    /// What was counted before the running statement.
+    measured: logged::Shares,
     /// The running statement is in the audit log by its class.
     audited: Option<audited::Audited>,
     /// Where this thread's sessions count how long statements take.
     times: Arc<ThreadTimes>,
     /// What its thread knows of digests.
     digests: Arc<ThreadDigests>,
+    /// Where its thread counts uses of rows.
+    pub(crate) table_usage: Arc<ThreadTableUsage>,
     /// Of the running statement's tokens; 0: not known.
     statement_hash: u128,
     /// Of the running statement.
     kind: StatementKind,
+    /// Of the running statement.
+    event_kind: EventKind,
+    /// The prepared statement that the running EXECUTE names.
+    executed: Option<u32>,
+    /// The stages of the running statement, while `profiling` is on.
+    profile: Option<Box<RunningProfile>>,
     /// Of the running statement.
     pub rows_sent: u64,
     /// What statements and cursors keep.
@@ -164,10 +177,16 @@ impl Session {
                 since: Instant::now(),
                 text: Vec::new(),
                 state: "",
+                statements: Default::default(),
             }),
             transaction: transaction.shown(),
             began: AtomicI64::new(0),
             definitions: Mutex::default(),
+            attributes: info.attributes.clone(),
+            user_variables: Arc::default(),
+            variables: Mutex::default(),
+            profiles: Mutex::default(),
+            os_thread: server.digests.of_this_thread().os_thread,
         });
         let variables = SessionVariables::for_connection(
             &server.globals.read().unwrap_or_else(PoisonError::into_inner),
@@ -175,11 +194,13 @@ impl Session {
         );
         let budget = Arc::clone(server.node.memory_budget());
         let memory = StatementMemory::of_connection(Arc::clone(&budget), Arc::clone(&server.connections_memory));
-        let state = SessionState::new(&info, account, &server, &memory);
+        let state = SessionState::new(&info, account, &server, &memory, &shared.user_variables);
+        shared.show_variables(&variables);
         let tracker = Tracker::new(info.session_track, &variables);
         server.enter(&shared);
         let times = server.statement_times.of_this_thread();
         let digests = server.digests.of_this_thread();
+        let table_usage = server.table_usage.of_this_thread();
         let mut session = Session {
             multi_statements: info.multi_statements,
             tables_locked: false,
@@ -204,12 +225,16 @@ impl Session {
             is_past_beginning: false,
             again_until: None,
             settings_version: 0,
-            measured: None,
+            measured: Default::default(),
             audited: None,
             times,
             digests,
+            table_usage,
             statement_hash: 0,
             kind: StatementKind::Other,
+            event_kind: EventKind::Other,
+            executed: None,
+            profile: None,
             rows_sent: 0,
             memory,
             packet_held: None,
@@ -245,14 +270,6 @@ impl Session {
         now
     }
 
-    fn end_activity(&self, now: Instant) {
-        let mut activity = self.shared.activity.lock().unwrap_or_else(PoisonError::into_inner);
-        activity.command = "Sleep";
-        activity.state = "";
-        activity.since = now;
-        activity.text.clear();
-    }
-
     /// Everything besides the dictionary that a plan depends on, as one number.
     fn settings_key(&self) -> u64 {
         let explicit = u64::from(self.locks_reads());
@@ -276,9 +293,9 @@ impl Session {
             self.begin_measuring();
             let outcome = self.run_with_news(sql, start, sink).await;
             let ended = Instant::now();
-            let (took, error) = (ended - began, outcome.as_ref().err());
-            let end = outcome.as_ref().ok().copied().flatten().unwrap_or(sql.len());
-            self.end_measuring(took, error, &Ran::Text(&sql[start..end]));
+            let next = outcome.as_ref().ok().copied().flatten();
+            let ran = Ran::Text(&sql[start..next.unwrap_or(sql.len())]);
+            self.end_statement(began, ended, outcome.as_ref().err(), &ran, next.is_none());
             began = ended;
             match outcome {
                 Ok(next) => position = next,
@@ -292,7 +309,6 @@ impl Session {
                 }
             }
         }
-        self.end_activity(began);
         Ok(())
     }
 
@@ -484,6 +500,7 @@ impl Session {
     }
 
     async fn run_parsed<S: ResultSink>(&mut self, parsed: &Parsed, more: bool, sink: &mut S) -> Result<()> {
+        self.note_kind(EventKind::of_statement(&parsed.statement));
         if plans::is_planned(&parsed.statement) {
             loop {
                 let plan = Rc::new(match bulk_rows(&parsed.statement) {
@@ -509,7 +526,7 @@ impl Session {
     ) -> Result<Plan> {
         let catalog = self.server.node.catalog();
         let variables = self.variable_reader();
-        let statistics = NodeStatistics(&self.transaction);
+        let statistics = NodeStatistics::of(self);
         let environment = self.environment(&catalog, &variables, &statistics, types);
         plans::make(statement, parameter_count, &environment)
     }
@@ -537,7 +554,7 @@ impl Session {
     async fn plan_bulk_insert(&self, insert: &ast::Insert, rows: &[Vec<ast::Expr>]) -> Result<Plan> {
         let catalog = self.server.node.catalog();
         let variables = self.variable_reader();
-        let statistics = NodeStatistics(&self.transaction);
+        let statistics = NodeStatistics::of(self);
         let environment = self.environment(&catalog, &variables, &statistics, Some(&[]));
         self.shared.interrupt.start_statement(0);
         Box::pin(plans::make_bulk_insert(insert, rows, &environment, &self.shared.interrupt)).await
@@ -569,6 +586,7 @@ impl Session {
 
     /// Forgets plans: settings that they depend on have changed.
     pub fn settings_changed(&mut self) {
+        self.shared.show_variables(&self.variables);
         self.settings_version += 1;
         self.plans.clear();
     }
@@ -576,6 +594,7 @@ impl Session {
     /// A statement failed: its error is the only condition of SHOW WARNINGS.
     pub fn fail(&mut self, error: &Error) {
         self.state.row_count = -1;
+        self.server.error_counts.count(error.errno(), self.server.clock_micros());
         let warning = shoal_types::Warning {
             level: shoal_types::WarningLevel::Error,
             code: ErrorCode::from_errno(error.errno()).unwrap_or(ErrorCode::UnknownError),

@@ -15,6 +15,7 @@ use crate::dml::{DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, U
 use crate::information_schema::VirtualTable;
 use crate::plan::{Block, Input, PartAccess, QueryBody, QueryPlan};
 use crate::resolve::{ResolveEnvironment, Resolver};
+use crate::table_usage::TableCounts;
 
 /// A resolved statement.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub struct Plan {
     pub catalog_version: u64,
     /// Tables it reads or writes.
     pub tables: Vec<Arc<Table>>,
-    /// Views in the database `mysql` that it reads.
+    /// Virtual tables that it reads and that need SELECT.
     pub system_tables: Vec<VirtualTable>,
     /// Columns of these that it reads: table and position.
     pub columns_read: Vec<(TableId, usize)>,
@@ -64,6 +65,7 @@ pub struct PointSelect {
     pub projection: Vec<usize>,
     /// As that of the plan.
     pub limit_ms: Option<u64>,
+    pub usage: Arc<TableCounts>,
 }
 
 impl Plan {
@@ -258,7 +260,13 @@ fn point_select(query: &QueryPlan) -> Option<PointSelect> {
         step.columns.iter().find(|(_, place)| *place == position).map(|(column, _)| *column)
     };
     let projection: Option<Vec<usize>> = block.projection.iter().map(column).collect();
-    Some(PointSelect { table: Arc::clone(&input.table), key: key?, projection: projection?, limit_ms: None })
+    Some(PointSelect {
+        table: Arc::clone(&input.table),
+        key: key?,
+        projection: projection?,
+        limit_ms: None,
+        usage: Arc::clone(&input.usage),
+    })
 }
 
 /// What a text statement's plan depends on besides the dictionary.
@@ -335,7 +343,7 @@ impl Drop for PlanCache {
 /// A statement of COM_STMT_PREPARE or PREPARE.
 pub struct PreparedStatement {
     pub statement: Rc<Statement>,
-    pub text: Vec<u8>,
+    pub text: Arc<[u8]>,
     /// Of its tokens (`shoal_parser::Digest`).
     pub hash: u128,
     pub parameter_count: usize,

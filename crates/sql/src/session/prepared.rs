@@ -1,6 +1,7 @@
 //! Prepared statements: of the protocol and of PREPARE.
 
 use std::rc::Rc;
+use std::time::Instant;
 
 use shoal_expr::SessionValues;
 use shoal_parser::ast;
@@ -64,7 +65,7 @@ impl Session {
         self.next_statement_id = self.next_statement_id.checked_add(1).unwrap_or(1);
         let statement = PreparedStatement {
             statement: Rc::new(parsed.statement),
-            text: sql.to_vec(),
+            text: sql.into(),
             hash: self.digester.digest(sql, 0, self.variables.parser_mode, &mut self.literals).hash,
             parameter_count,
             plan: None,
@@ -236,8 +237,11 @@ impl Session {
         let name = prepare.name.value.to_lowercase();
         if let Some(old) = self.named_statements.remove(&name) {
             self.statements.remove(&old);
+            self.hide_prepared(old);
         }
+        let began = Instant::now();
         let prepared = self.prepare_utf8(&text)?;
+        self.show_prepared(prepared.statement_id, Some(&prepare.name.value), began);
         self.log_command("Prepare", &Ran::Prepared(prepared.statement_id, &[]));
         self.named_statements.insert(name, prepared.statement_id);
         Ok(Affected { info: "Statement prepared".to_owned(), ..Affected::default() })
@@ -261,6 +265,7 @@ impl Session {
             .map(|variable| self.state.user_variable(variable).map_or(Value::Null, |(value, _)| value))
             .collect();
         self.log_command("Execute", &Ran::Prepared(statement_id, &parameters));
+        self.executed = Some(statement_id);
         Box::pin(self.run_prepared(statement_id, &parameters, false, more, sink)).await
     }
 
@@ -270,6 +275,7 @@ impl Session {
         match self.named_statements.remove(&name.to_lowercase()) {
             Some(statement_id) => {
                 self.statements.remove(&statement_id);
+                self.hide_prepared(statement_id);
                 Ok(Affected::default())
             }
             None => Err(unknown_name(name, "DEALLOCATE PREPARE")),

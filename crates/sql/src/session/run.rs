@@ -22,7 +22,9 @@ use crate::execute::{ExecContext, RowConsumer};
 use crate::files::FileWriter;
 use crate::frontend::{ResultColumn, ResultSink, Summary};
 use crate::plan::QueryPlan;
+use crate::statement_events::EventKind;
 use crate::statement_times::kind_of;
+use crate::table_usage::RowUse;
 
 /// A literal of the digest as a value, of the kind that the resolver makes of it. `None`: hexadecimal and bit literals, which
 /// are numbers or strings by their surroundings and so no parameters.
@@ -52,6 +54,8 @@ impl Session {
         let counter = plan.counter();
         self.shared.counters.add(counter, 1);
         self.kind = kind_of(counter);
+        self.note_kind(EventKind::of_counter(counter));
+        self.stage("checking permissions");
         self.is_past_beginning = self.explicit_transaction;
         self.check_password(None)?;
         if !self.begins_again() {
@@ -76,12 +80,15 @@ impl Session {
         self.begin_statement(plan.writes() || self.is_read_only() && plan.locks_exclusively(), has_tables)?;
         let savepoint = (self.explicit_transaction && plan.writes()).then(|| self.transaction.savepoint());
         let outcome = self.run_in_transaction(plan, parameters, sink).await;
+        self.stage("end");
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
         match outcome {
             Ok(done) => {
                 if !self.explicit_transaction {
+                    self.stage("waiting for handler commit");
                     self.commit_statement(has_tables).await?;
                 }
+                self.stage("query end");
                 self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
                 for (code, message) in &plan.warnings {
                     self.warn(shoal_types::WarningLevel::Warning, *code, message.as_str());
@@ -129,6 +136,7 @@ impl Session {
         sink: &mut S,
     ) -> Result<()> {
         let begins_again = self.begins_again();
+        self.stage("executing");
         let zone = &self.variables.time_zone;
         let mut key = std::mem::take(&mut self.key);
         key.clear();
@@ -160,11 +168,13 @@ impl Session {
             let limit_ms = point.limit_ms.unwrap_or(self.variables.max_execution_time_ms);
             let limit_ms = (!begins_again).then_some(limit_ms);
             guard_if_it_waits(&self.shared.interrupt, limit_ms, read).await??;
+            point.usage.add(Some(0), RowUse::Fetch, 1);
         }
         if rows == 0 {
             sink.columns(&query.columns)?;
         }
         self.key = key;
+        self.stage("end");
         self.next_transaction = NextTransaction::default();
         self.shared.counters.add(crate::counters::Counter::HandlerReadKey, 1);
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
@@ -185,6 +195,7 @@ impl Session {
         parameters: &[Value],
         sink: &mut S,
     ) -> Result<Done> {
+        self.stage("Opening tables");
         // Whatever a definition has overtaken is noticed here, before anything is sent.
         for table in &plan.tables {
             if let Err(error) = self.shared.interrupt.guard(self.transaction.use_table(table)).await {
@@ -194,6 +205,7 @@ impl Session {
                 return Err(error);
             }
         }
+        self.stage("executing");
         match &plan.kind {
             PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => {
                 let limit = self.variables.sql_select_limit;

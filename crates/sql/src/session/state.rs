@@ -1,12 +1,12 @@
 //! What a session remembers between statements, as expressions see it.
 
-use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_expr::{RandomState, SessionValues, UserLocks};
 use shoal_types::{SqlType, Value, Warning};
 
+use super::shared::UserVariables;
 use crate::account::AccountKey;
 use crate::account::access::Access;
 use crate::execute::memory::{Held, StatementMemory};
@@ -25,7 +25,8 @@ pub struct SessionState {
     /// The account that matched, and its active roles.
     pub access: Rc<Access>,
     pub database: Option<String>,
-    pub user_variables: HashMap<String, (Value, SqlType)>,
+    /// Others look at them.
+    user_variables: Arc<Mutex<UserVariables>>,
     user_variables_bytes: usize,
     user_variables_held: Held,
     /// LAST_INSERT_ID(): the first value that the last INSERT generated.
@@ -50,7 +51,9 @@ impl SessionState {
         account: AccountKey,
         server: &Arc<Server>,
         memory: &Rc<StatementMemory>,
+        user_variables: &Arc<Mutex<UserVariables>>,
     ) -> SessionState {
+        user_variables.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let seed = u64::from(info.connection_id).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         SessionState {
             connection_id: info.connection_id,
@@ -58,7 +61,7 @@ impl SessionState {
             host: info.host.clone(),
             access: Rc::new(Access::at_login(server, account)),
             database: info.database.clone(),
-            user_variables: HashMap::new(),
+            user_variables: Arc::clone(user_variables),
             user_variables_bytes: 0,
             user_variables_held: Held::new(memory),
             last_insert_id: 0,
@@ -81,14 +84,15 @@ fn clock_micros() -> i64 {
 
 impl SessionValues for SessionState {
     fn user_variable(&self, name: &str) -> Option<(Value, SqlType)> {
-        self.user_variables.get(&name.to_lowercase()).cloned()
+        self.user_variables.lock().unwrap_or_else(PoisonError::into_inner).get(&name.to_lowercase()).cloned()
     }
 
     fn set_user_variable(&mut self, name: &str, value: Value, sql_type: SqlType) {
         let name = name.to_lowercase();
         self.user_variables_bytes += value.heap_bytes();
         let added = VARIABLE_BYTES + name.len();
-        match self.user_variables.insert(name, (value, sql_type)) {
+        let mut variables = self.user_variables.lock().unwrap_or_else(PoisonError::into_inner);
+        match variables.insert(name, (value, sql_type)) {
             Some((old, _)) => self.user_variables_bytes -= old.heap_bytes(),
             None => self.user_variables_bytes += added,
         }

@@ -9,6 +9,7 @@ use crate::counters::Counter;
 use crate::dml::Affected;
 use crate::frontend::ResultSink;
 use crate::read_only;
+use crate::statement_events::EventKind;
 
 impl Session {
     /// Before a statement that changes rows, definitions or accounts. Errors: 1290.
@@ -46,10 +47,13 @@ impl Session {
     ) -> Result<()> {
         self.shared.interrupt.start_statement(0);
         self.note_audited(statement, prepared);
+        self.note_kind(EventKind::of_statement(statement));
+        self.stage("checking permissions");
         self.check_password(Some(statement))?;
         if !matches!(statement, Statement::Execute(_)) {
             self.count_of_account(changes_something(statement))?;
         }
+        self.stage("executing");
         match statement {
             Statement::Show(show) => {
                 self.count(Counter::ComShow);
@@ -155,6 +159,7 @@ impl Session {
                 Box::pin(crate::ddl::run(self, other)).await?
             }
         };
+        self.stage("query end");
         self.finish(affected, more, sink)
     }
 

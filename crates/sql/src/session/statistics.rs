@@ -5,13 +5,28 @@ use std::sync::Arc;
 use shoal_cluster::Table;
 use shoal_txn::Transaction;
 
+use super::Session;
 use crate::resolve::Statistics;
+use crate::table_usage::{TableCounts, ThreadTableUsage};
 
-/// Row counts from the partitions.
-pub struct NodeStatistics<'a>(pub &'a Transaction);
+/// Row counts from the partitions, and where the session's thread counts uses of rows.
+pub struct NodeStatistics<'a> {
+    transaction: &'a Transaction,
+    usage: &'a ThreadTableUsage,
+}
+
+impl<'a> NodeStatistics<'a> {
+    pub fn of(session: &'a Session) -> NodeStatistics<'a> {
+        NodeStatistics { transaction: &session.transaction, usage: &session.table_usage }
+    }
+}
 
 impl Statistics for NodeStatistics<'_> {
     fn row_count(&self, table: &Arc<Table>) -> u64 {
-        self.0.row_count(table)
+        self.transaction.row_count(table)
+    }
+
+    fn usage(&self, table: &Table) -> Arc<TableCounts> {
+        self.usage.of_table(table)
     }
 }

@@ -97,6 +97,7 @@ impl Session {
         self.explicit_transaction = false;
         self.shared.began.store(0, Ordering::Relaxed);
         self.savepoints.clear();
+        self.stage("waiting for handler commit");
         let outcome = self.transaction.commit().await;
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
         outcome

@@ -61,7 +61,7 @@ fn send<S: ResultSink>(session: &mut Session, listing: &Listing, more: bool, sin
 }
 
 /// LIMIT's offset and count. Evaluating them must not touch the conditions that are to be shown.
-async fn evaluate(session: &mut Session, limit: &ast::Limit) -> Result<(usize, usize)> {
+pub(super) async fn evaluate(session: &mut Session, limit: &ast::Limit) -> Result<(usize, usize)> {
     let warnings = session.state.warnings.clone();
     let count = session.state.warning_count;
     let mut expressions = vec![limit.count.clone()];

@@ -61,7 +61,7 @@ impl Listing {
         let condition = {
             let catalog = session.server.node.catalog();
             let variables = session.variable_reader();
-            let statistics = NodeStatistics(&session.transaction);
+            let statistics = NodeStatistics::of(session);
             let database = session.state.database.as_deref();
             let environment = ResolveEnvironment {
                 catalog: &catalog,

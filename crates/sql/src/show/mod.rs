@@ -37,8 +37,15 @@ pub async fn run<S: ResultSink>(session: &mut Session, show: &Show, more: bool, 
         }
         _ => {}
     }
+    if matches!(show, Show::Profile { .. } | Show::Profiles) {
+        session.drop_profile();
+    }
     session.clear_conditions();
-    let listing = listing(session, show)?;
+    let mut listing = listing(session, show)?;
+    if let Show::Profile { limit: Some(limit), .. } = show {
+        let (skip, take) = conditions::evaluate(session, limit).await?;
+        listing.rows = listing.rows.into_iter().skip(skip).take(take).collect();
+    }
     send(session, listing, filter_of(show), more, sink)
 }
 

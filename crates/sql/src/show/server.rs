@@ -5,7 +5,7 @@ use shoal_types::{Error, ErrorCode, Result, Value};
 
 use super::Listing;
 use crate::account::{Level, Privileges};
-use crate::information_schema::{self, Rows, row};
+use crate::information_schema::{self, Rows, row, show_profile, show_profiles};
 use crate::session::Session;
 
 fn rows_of(session: &Session) -> Rows<'_> {
@@ -63,8 +63,11 @@ pub fn listing(session: &Session, show: &Show) -> Result<Listing> {
             Listing::new("Server_Id u!, Host v20!, Port u!, Source_Id u!, Replica_UUID v36!", Vec::new())
         }
         Show::ReplicaStatus { .. } => Listing::new(REPLICA_STATUS, Vec::new()),
-        Show::Profiles => Listing::new("Query_ID u!, Duration f!, Query v300!", Vec::new()),
-        Show::Profile { .. } => Listing::new("Status v30!, Duration f!", Vec::new()),
+        Show::Profiles => Listing::new("Query_ID u!, Duration f!, Query v300!", show_profiles(&source)),
+        Show::Profile { kinds, query, .. } => {
+            let (columns, rows) = show_profile(&source, kinds, *query);
+            Listing::new(&columns, rows)
+        }
         _ => return Err(Error::unsupported("this form of SHOW")),
     })
 }

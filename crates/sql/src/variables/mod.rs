@@ -9,6 +9,7 @@ pub mod set;
 pub mod sql_mode;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use shoal_expr::Settings;
 use shoal_txn::Isolation;
@@ -50,6 +51,9 @@ pub struct SessionVariables {
     pub min_examined_row_limit: u64,
     /// The general log says nothing of this session.
     pub sql_log_off: bool,
+    /// Stages of statements are kept for SHOW PROFILE, of so many statements.
+    pub profiling: bool,
+    pub profiling_history_size: usize,
     pub auto_increment_increment: u64,
     pub auto_increment_offset: u64,
     /// SET insert_id: what the next INSERT generates first.
@@ -57,7 +61,7 @@ pub struct SessionVariables {
     /// SET timestamp: the clock of the session stands still, microseconds since 1970 UTC.
     pub timestamp_micros: Option<i64>,
     /// The text of every variable of the session's that differs from its default, by lower-case name.
-    pub texts: BTreeMap<&'static str, String>,
+    pub texts: Arc<BTreeMap<&'static str, String>>,
 }
 
 impl SessionVariables {
@@ -92,7 +96,9 @@ impl SessionVariables {
             auto_increment_offset: 1,
             insert_id: None,
             timestamp_micros: None,
-            texts: BTreeMap::new(),
+            profiling: false,
+            profiling_history_size: 15,
+            texts: Arc::default(),
         }
     }
 
@@ -119,17 +125,18 @@ impl SessionVariables {
         self.character_set_results = Some(collation.charset());
         self.settings.collation_connection = collation;
         let charset = collation.charset().name().to_owned();
-        self.texts.insert("character_set_client", charset.clone());
-        self.texts.insert("character_set_results", charset.clone());
-        self.texts.insert("character_set_connection", charset);
-        self.texts.insert("collation_connection", collation.name().to_owned());
+        let texts = Arc::make_mut(&mut self.texts);
+        texts.insert("character_set_client", charset.clone());
+        texts.insert("character_set_results", charset.clone());
+        texts.insert("character_set_connection", charset);
+        texts.insert("collation_connection", collation.name().to_owned());
     }
 
     /// Gives a variable a value in its text form. Errors: 1231.
     pub fn assign(&mut self, definition: &'static Definition, text: &str) -> Result<()> {
         let text = set::as_shown(definition, definition.check(text)?);
         set::apply(self, definition.name, &text)?;
-        insert_text(&mut self.texts, definition.name, text);
+        insert_text(Arc::make_mut(&mut self.texts), definition.name, text);
         Ok(())
     }
 
@@ -176,6 +183,17 @@ fn insert_text(texts: &mut BTreeMap<&'static str, String>, name: &'static str, t
 #[derive(Clone, Debug, Default)]
 pub struct Globals {
     texts: BTreeMap<&'static str, String>,
+    /// Who has set them since the start.
+    set: BTreeMap<&'static str, SetBy>,
+}
+
+/// Who has run SET GLOBAL, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct SetBy {
+    /// Since 1970.
+    pub micros: i64,
+    pub user: String,
+    pub host: String,
 }
 
 impl Globals {
@@ -194,6 +212,20 @@ impl Globals {
         }
         insert_text(&mut self.texts, definition.name, text);
         Ok(())
+    }
+
+    pub(crate) fn note_set(&mut self, name: &'static str, set: SetBy) {
+        self.set.insert(name, set);
+    }
+
+    /// Who has set it last.
+    pub(crate) fn set_by(&self, name: &str) -> Option<&SetBy> {
+        self.set.get(name)
+    }
+
+    /// It was given a value at the start or since.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.texts.contains_key(name)
     }
 
     pub(crate) fn text(&self, definition: &'static Definition) -> String {

@@ -358,6 +358,7 @@ variables! {
     "pid_file" ReadOnly Kind::Text, "";
     "port" ReadOnly Kind::Integer(0, 65_535), "3306";
     "profiling" Both Kind::Switch, "OFF";
+    "profiling_history_size" Both Kind::Integer(0, 100), "15";
     "protocol_compression_algorithms" Global Kind::Words(&["zlib", "zstd", "uncompressed"]), "zlib,zstd,uncompressed";
     "protocol_version" ReadOnly Kind::Integer(10, 10), "10";
     "proxy_protocol_networks" ReadOnly Kind::Text, "";

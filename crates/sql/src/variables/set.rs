@@ -1,15 +1,15 @@
 //! SET.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use shoal_expr::SessionValues;
 use shoal_parser::ast::{self, SetAssignment, SetValue, VariableScope};
 use shoal_txn::Isolation;
 use shoal_types::{Charset, Collation, Error, ErrorCode, Result, TimeZone, Value};
 
-use super::SessionVariables;
 use super::registry::{self, Definition, Scope};
 use super::sql_mode::SqlModes;
+use super::{SessionVariables, SetBy};
 use crate::account::Privileges;
 use crate::execute::memory::Held;
 use crate::session::Session;
@@ -124,7 +124,9 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
             session.audit_change_of_log(definition.name, &text);
         }
         if query_log::settings::concerns(definition.name) {
-            return query_log_variable(session, definition, &text).await;
+            query_log_variable(session, definition, &text).await?;
+            note_set(session, definition.name);
+            return Ok(());
         }
         if error_log::concerns(definition.name) {
             return error_log::change(&session.server, definition, &text).await;
@@ -133,6 +135,7 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
             crate::account::mandatory::check(session, &text)?;
         }
         session.server.globals.write().unwrap_or_else(PoisonError::into_inner).assign(definition, &text)?;
+        note_set(session, definition.name);
         return global_effect(session, definition.name, &text);
     }
     if definition.name == "sql_log_off" {
@@ -148,6 +151,16 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
         session.commit().await?;
     }
     Ok(())
+}
+
+/// Who has set a global variable, for `variables_info`.
+fn note_set(session: &Session, name: &'static str) {
+    let set = SetBy {
+        micros: session.server.clock_micros(),
+        user: session.state.user.clone(),
+        host: session.state.host.clone(),
+    };
+    session.server.globals.write().unwrap_or_else(PoisonError::into_inner).note_set(name, set);
 }
 
 /// SET GLOBAL of what the query logs follow: their files are open before the variable has its value.
@@ -277,8 +290,9 @@ fn character_set(session: &mut Session, charset: Option<&str>) -> Result<()> {
     let connection = session.variables.collation_database;
     session.variables.set_names(charset.default_collation());
     session.variables.settings.collation_connection = connection;
-    session.variables.texts.insert("collation_connection", connection.name().to_owned());
-    session.variables.texts.insert("character_set_connection", connection.charset().name().to_owned());
+    let texts = Arc::make_mut(&mut session.variables.texts);
+    texts.insert("collation_connection", connection.name().to_owned());
+    texts.insert("character_set_connection", connection.charset().name().to_owned());
     note_character_sets(session);
     session.settings_changed();
     Ok(())
@@ -346,6 +360,8 @@ pub fn apply(variables: &mut SessionVariables, name: &str, text: &str) -> Result
         }
         "min_examined_row_limit" => variables.min_examined_row_limit = number(),
         "sql_log_off" => variables.sql_log_off = on,
+        "profiling" => variables.profiling = on,
+        "profiling_history_size" => variables.profiling_history_size = number() as usize,
         "connection_memory_limit" => variables.connection_memory_limit = number(),
         "connection_memory_chunk_size" => variables.connection_memory_chunk_size = number(),
         "global_connection_memory_tracking" => variables.global_connection_memory_tracking = on,

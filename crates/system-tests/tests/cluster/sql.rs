@@ -160,3 +160,20 @@ fn every_node_has_query_logs_of_its_own() {
     assert_ne!(path(&mut one), path(&mut other));
     assert!(!std::path::Path::new(&path(&mut other)).exists());
 }
+
+#[test]
+fn each_node_tells_what_its_own_sessions_have_done() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(&mut one, &["CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1,1),(2,2),(3,3),(4,4)"]);
+    for id in 1..=4 {
+        one.text(&format!("SELECT v FROM t WHERE id = {id}")).unwrap();
+    }
+    let reads = "SELECT COUNT_FETCH, COUNT_INSERT FROM performance_schema.table_io_waits_summary_by_table WHERE OBJECT_NAME = 't'";
+    assert_eq!(one.text(reads).unwrap(), ["4,4"]);
+    assert_eq!(other.text(reads).unwrap(), ["0,0"]);
+    let history =
+        "SELECT COUNT(*) FROM performance_schema.events_statements_history WHERE SQL_TEXT LIKE 'SELECT v FROM t%'";
+    assert_eq!(one.text(history).unwrap(), ["4"]);
+    assert_eq!(other.text(history).unwrap(), ["0"]);
+}

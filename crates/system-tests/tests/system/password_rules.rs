@@ -299,7 +299,9 @@ fn accounts_carry_attributes() {
     let Some(server) = started() else { return };
     let mut root = server.client();
     let attribute = |root: &mut Client| {
-        root.text("SELECT ATTRIBUTE FROM information_schema.USER_ATTRIBUTES WHERE USER = 'nina'").unwrap().remove(0)
+        root.text("SELECT ATTRIBUTE FROM information_schema.USER_ATTRIBUTES WHERE USER = 'nina'")
+            .unwrap()
+            .remove(0)
     };
     root.execute("CREATE USER nina COMMENT 'of the shop'").unwrap();
     assert_eq!(attribute(&mut root), r#"{"comment": "of the shop"}"#);
