@@ -43,7 +43,11 @@ public class Workload {
     }
 
     static void fill(PreparedStatement statement, Object[] values) throws SQLException {
-        for (int column = 0; column < values.length; column++) statement.setObject(column + 1, values[column]);
+        for (int column = 0; column < values.length; column++) {
+            // To statements that the server prepares, Connector/J sends a BigInteger as a signed number of 64 bits.
+            Object value = values[column] instanceof BigInteger ? values[column].toString() : values[column];
+            statement.setObject(column + 1, value);
+        }
     }
 
     static long count(Connection connection) throws SQLException {
