@@ -215,14 +215,14 @@ mod tests {
     #[test]
     fn tables_are_as_wide_as_what_is_seen() {
         let lines = [
-            "+------+-------------------+",
-            "| id   | 名前              |",
-            "+------+-------------------+",
-            "|    7 | 鯉 🐟             |",
-            "| 1000 | NULL              |",
+            "+------+------------------+",
+            "| id   | 名前             |",
+            "+------+------------------+",
+            "|    7 | 鯉 🐟            |",
+            "| 1000 | NULL             |",
             "| NULL | a\\tb\\u{1b}[31m\\n |",
-            "|   -1 | 0xFF000A          |",
-            "+------+-------------------+\n",
+            "|   -1 | 0xFF000A         |",
+            "+------+------------------+\n",
         ];
         assert_eq!(written(&sample(), Format::Table, false), lines.join("\n"));
         assert!(written(&sample(), Format::Table, true).starts_with("+------+"));
