@@ -32,14 +32,16 @@ PYTHON_PROFILE ?= release
 PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
 PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
 
-.PHONY: run build test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native rough sim sim-planted mutants soak lint help test-packages python-packages bench-packages bench-cluster-packages
+.PHONY: run build deb test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native rough sim sim-planted mutants soak lint help test-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
-	@echo "connect with: mariadb -h 127.0.0.1 -P $(PORT) -u root"
 	exec $(TARGET_DIR)/release/shoal dev --data-dir $(DATA_DIR) --mysql-port $(PORT) $(ARGS)
 
 build: ## Build the release binary
 	$(CARGO) build --release --package shoal
+
+deb: build ## Build the Debian package, in TARGET/deb
+	@scripts/build-deb $(TARGET_DIR)/release/shoal $(TARGET_DIR)/deb
 
 test: test-packages build ## Install the client packages, build, run every test
 	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) test --workspace --exclude shoal-python --lib --bins --tests
@@ -100,7 +102,9 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test-packages:
-	@scripts/install-packages mariadb-client percona-toolkit sysbench iproute2 nftables strace libfaketime chromium
+	@scripts/install-packages mariadb-client percona-toolkit sysbench iproute2 nftables strace libfaketime chromium \
+		python3=python3 python3-venv node=nodejs npm=npm javac=default-jdk-headless mvn=maven go=golang-go
+	@scripts/client-packages $(abspath $(TARGET_DIR))/clients $(abspath crates/system-tests/clients)
 
 python-packages:
 	@scripts/install-packages python3 python3-venv

@@ -215,7 +215,8 @@ impl<F: Frontend> Connection<F> {
                 // A command without a command.
                 None => (0, packet),
             };
-            self.output.sequence = self.input.sequence;
+            // As MySQL's do, answers go on from the numbers of the compressed packets, which are more than the packets of a large command.
+            self.output.sequence = self.stream.compressed_sequence().unwrap_or(self.input.sequence);
             match code {
                 command::QUIT => {
                     session.note_command("Quit");

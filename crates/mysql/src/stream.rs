@@ -61,6 +61,12 @@ impl Stream {
         self.layers.borrow().as_ref().is_some_and(|layers| layers.compression.is_some())
     }
 
+    /// The number that the next compressed packet bears, if there are any.
+    pub fn compressed_sequence(&self) -> Option<u8> {
+        let layers = self.layers.borrow();
+        layers.as_ref().and_then(|layers| layers.compression.as_ref()).map(Compression::sequence)
+    }
+
     /// The client may send a command, of at most this size.
     pub fn expect_command(&self, packet_size_max: usize) {
         if let Some(layers) = &mut *self.layers.borrow_mut()

@@ -13,6 +13,9 @@ use crate::{node_tls, settings};
 const DAYS: u32 = 825;
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    shoal config generate --hosts a,b --memory 8G > config.ini\n  \
+    shoal config check config.ini            also one that was written for NDB")]
 pub struct ConfigArguments {
     #[command(subcommand)]
     command: ConfigCommand,

@@ -18,10 +18,17 @@ use shoal_sql::shared_server::SharedServer;
 use crate::clients::AdminAddress;
 use crate::dev_cluster::{self, Plan};
 use crate::http::{self, Http};
-use crate::process::{DRAIN_PATIENCE, StopSignals, open};
-use crate::{clients, configuration, error_log, handlersocket, settings, tls};
+use crate::process::{DRAIN_PATIENCE, StopSignals, open, tell_service_manager};
+use crate::{clients, configuration, error_log, handlersocket, hints, settings, tls};
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    shoal dev                                one server, with its data in shoal-data/\n  \
+    shoal dev --data-dir trial --mysql-port 3307 --http-port 0\n  \
+    shoal dev --set DataMemory=4G --set max_connections=500\n  \
+    shoal dev --data-nodes 2                 a cluster: kill a node and see what clients notice\n\n\
+    Then: `shoal sql` or any MySQL client, and http://127.0.0.1:8186/ in a browser. Ctrl-C stops it; what was \
+    acknowledged is there after the next start, also after kill -9.")]
 pub struct DevArguments {
     /// Where data is kept; made if it is not there
     #[arg(long, value_name = "DIR", default_value = "shoal-data")]
@@ -30,6 +37,11 @@ pub struct DevArguments {
     /// TCP port for MySQL clients; 0 = any free port
     #[arg(long, value_name = "PORT", default_value_t = 3306)]
     mysql_port: u16,
+
+    /// Address for MySQL clients; 0.0.0.0 = every address of this machine. root has no password at first and comes from this machine alone: make
+    /// accounts for others
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), conflicts_with = "data_nodes")]
+    mysql_address: IpAddr,
 
     /// A Unix socket for MySQL clients as well
     #[arg(long, value_name = "PATH")]
@@ -110,7 +122,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     }
     error_log::begin(&mut globals, &arguments.data_dir)?;
     let handlersocket = handlersocket::bind(&mut globals)?;
-    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), arguments.mysql_port);
+    let address = SocketAddr::new(arguments.mysql_address, arguments.mysql_port);
     let cannot_listen = |error| {
         format!("cannot listen on {address}: {error}; choose another port with --mysql-port, 0 for any free one")
     };
@@ -171,8 +183,10 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
     http.reach(Stage::Serving);
     tracing::info!(system = true, "ready for connections: mysql {address}, version {VERSION}");
     announce(address, &http, &(hs_ports + &admin_word));
+    tell_service_manager("READY=1");
     runtime.block_on(stop_signals.wait());
     http.reach(Stage::Stopping);
+    tell_service_manager("STOPPING=1");
     tracing::info!(system = true, "stopping: waiting for running statements");
     if let Some(server) = handlersocket_server {
         server.stop(DRAIN_PATIENCE);
@@ -192,9 +206,5 @@ fn announce(address: SocketAddr, http: &Http, more: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "shoal is ready: mysql {address} http {}{more}", http.address_text());
     let _ = out.flush();
-    error_log::hint(&format!("connect with: mariadb -h {} -P {} -u root", address.ip(), address.port()));
-    if let Some(page) = http.address() {
-        error_log::hint(&format!("look at it:   http://{page}/ (log in as root), or: shoal top {page}"));
-    }
-    error_log::hint("stop it:      Ctrl-C");
+    hints::tell(&address.to_string(), http.address().map(|page| page.to_string()).as_deref());
 }

@@ -3,20 +3,22 @@
 //! This process writes a config.ini into the data directory, starts every node as a process of its own, tells where each is,
 //! and starts again what dies, until it is told to stop.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use shoal_config::parameters::{SectionKind, find};
 use shoal_mysql::server::ReservedAddress;
 use shoal_sql::Globals;
 
 use crate::error_log;
+use crate::hints;
 use crate::http::PORT_DEFAULT;
-use crate::process::StopSignals;
+use crate::process::{StopSignals, tell_service_manager};
 
 /// A node that died is started again after so long.
 const RESTART_AFTER: Duration = Duration::from_secs(2);
@@ -27,6 +29,8 @@ const PORTS_PER_MEMBER: usize = 3;
 /// How long the nodes may take to become ready, and to stop.
 const START_PATIENCE: Duration = Duration::from_secs(120);
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
+/// What takes less time needs no explanation.
+const SHOWN_AFTER: Duration = Duration::from_secs(2);
 
 /// What the cluster is made of.
 #[derive(Clone, Debug)]
@@ -106,6 +110,7 @@ pub fn run(plan: &Plan) -> Result<(), String> {
     }
     let deadline = Instant::now() + START_PATIENCE;
     let mut announced = false;
+    let waiting = Waiting::begin();
     loop {
         let stop = runtime.block_on(async {
             tokio::select! {
@@ -123,7 +128,12 @@ pub fn run(plan: &Plan) -> Result<(), String> {
         }
         if !announced && members.iter().all(|member| member.ready) {
             announced = true;
+            waiting.end();
             announce(&members);
+            tell_service_manager("READY=1");
+        }
+        if !announced {
+            waiting.show(&members);
         }
         if !announced && Instant::now() > deadline {
             stop_all(&mut members);
@@ -134,6 +144,8 @@ pub fn run(plan: &Plan) -> Result<(), String> {
             ));
         }
     }
+    waiting.end();
+    tell_service_manager("STOPPING=1");
     tracing::info!(system = true, "stopping the nodes");
     stop_all(&mut members);
     Ok(())
@@ -147,6 +159,37 @@ fn begin_error_log(plan: &Plan) -> Result<(), String> {
         globals.set_at_start(name.trim(), value.trim()).map_err(|error| error.message().to_owned())?;
     }
     error_log::begin(&mut globals, &plan.data_dir)
+}
+
+/// What somebody at a terminal sees while the nodes take longer than a moment to start.
+struct Waiting {
+    spinner: ProgressBar,
+    begun: Instant,
+}
+
+impl Waiting {
+    fn begin() -> Waiting {
+        Waiting { spinner: ProgressBar::hidden(), begun: Instant::now() }
+    }
+
+    fn show(&self, members: &[Member]) {
+        if self.begun.elapsed() < SHOWN_AFTER {
+            return;
+        }
+        if self.spinner.is_hidden() && std::io::stderr().is_terminal() {
+            self.spinner.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        let ready = members.iter().filter(|member| member.ready).count();
+        let missing: Vec<String> =
+            members.iter().filter(|member| !member.ready).map(|member| member.id.to_string()).collect();
+        let (all, missing) = (members.len(), missing.join(", "));
+        self.spinner.set_message(format!("{ready} of {all} nodes are ready; waiting for node {missing}"));
+        self.spinner.tick();
+    }
+
+    fn end(&self) {
+        self.spinner.finish_and_clear();
+    }
 }
 
 fn members(plan: &Plan) -> Vec<Member> {
@@ -387,14 +430,9 @@ fn announce(members: &[Member]) {
     }
     let first = members.iter().find_map(|member| member.mysql.as_deref()).unwrap_or("-");
     print(&format!("shoal is ready: mysql {first}"));
-    if let Some((host, port)) = first.rsplit_once(':') {
-        error_log::hint(&format!("connect with: mariadb -h {host} -P {port} -u root"));
-    }
     // Any node's page shows them all; management nodes are the last to go.
-    if let Some(page) = members.iter().rev().map(|member| &member.http).find(|http| http.contains(':')) {
-        error_log::hint(&format!("look at it:   http://{page}/ (log in as root), or: shoal top {page}"));
-    }
-    error_log::hint("stop it:      Ctrl-C");
+    let page = members.iter().rev().map(|member| member.http.as_str()).find(|http| http.contains(':'));
+    hints::tell(first, page);
 }
 
 fn stop_all(members: &mut [Member]) {

@@ -33,10 +33,3 @@ pub fn end(outcome: &Result<(), String>) {
     }
     shoal_error_log::stop();
 }
-
-/// A line for people who have started the process by hand. Where stderr is for programs to read it is left out.
-pub fn hint(line: &str) {
-    if !shoal_error_log::is_json_on_stderr() {
-        eprintln!("{line}");
-    }
-}

@@ -27,6 +27,11 @@ const RECONNECT_EVERY: Duration = Duration::from_millis(50);
 const HISTORY_FILE: &str = ".shoal_mgm_history";
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    shoal mgm                                type commands; HELP lists them\n  \
+    shoal mgm -e show -e 'all status'        carry out two and end\n  \
+    shoal mgm --config config.ini -e 'all restart'    node by node, without an interruption\n  \
+    shoal mgm --json -e show                 for programs")]
 pub struct MgmArguments {
     /// Management nodes, separated by commas; the first that answers is used
     #[arg(short = 'c', long = "connect", value_name = "HOST[:PORT],..", value_delimiter = ',')]

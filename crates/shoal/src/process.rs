@@ -1,6 +1,9 @@
-//! What every way of running has in common: opening the data with a progress bar, being told to stop, starting again.
+//! What every way of running has in common: opening the data with a progress bar, telling the service manager, being told to stop, starting
+//! again.
 
 use std::io::IsTerminal;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -38,6 +41,22 @@ pub fn open(mut options: NodeOptions, watched: &Watched) -> Result<Arc<Node>, St
     let node = Node::open_with_progress(options, progress).map_err(|error| error.message().to_owned());
     bar.finish_and_clear();
     node
+}
+
+/// Tells systemd where the process is in its life, by the protocol of sd_notify(3); `READY=1` is what a start waits for. Without a service
+/// manager, nobody.
+pub fn tell_service_manager(state: &str) {
+    let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let bytes = name.as_encoded_bytes();
+    let address = match bytes.strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(&name),
+    };
+    let socket = address.and_then(|address| UnixDatagram::unbound().map(|socket| (socket, address)));
+    let told = socket.and_then(|(socket, address)| socket.send_to_addr(state.as_bytes(), &address));
+    if let Err(error) = told {
+        eprintln!("the service manager cannot be told {state}: {error}");
+    }
 }
 
 /// Whatever ends the process in an orderly way: signals, and commands of the management client.

@@ -23,7 +23,7 @@ use shoal_types::{ErrorCode, NodeId};
 
 use crate::clients::AdminAddress;
 use crate::http::{self, Http};
-use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again};
+use crate::process::{DRAIN_PATIENCE, StopSignals, open, start_again, tell_service_manager};
 use crate::{clients, configuration, error_log, handlersocket, node_tls, settings, system, tls};
 
 /// How long the nodes of an earlier supervisor may take to leave their directories.
@@ -34,6 +34,11 @@ const ACCOUNTS_AGAIN_AFTER: Duration = Duration::from_millis(200);
 const HAND_OVER_PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    shoal config generate --hosts a,b --memory 8G > config.ini    make a file, and copy it to all hosts\n  \
+    shoal start --config config.ini --node-id 1                   on host a; then the other nodes, in any order\n\n\
+    A node waits for those that it needs, says for whom, and prints `shoal is ready` when it serves. SIGTERM hands over what it \
+    leads and ends it with status 0: let a service manager start it again on any other status.")]
 pub struct StartArguments {
     /// The cluster's configuration, in the format of NDB's config.ini; the same file on all nodes
     #[arg(long, value_name = "FILE", default_value = "config.ini")]
@@ -202,9 +207,11 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         http.reach(Stage::Serving);
         tracing::info!(system = true, "node {} is ready, roles {}, version {VERSION}", me.id, me.roles);
         announce(me, mysql, &http.address_text(), &(hs_ports + &admin_word));
+        tell_service_manager("READY=1");
         runtime.block_on(stop_signals.wait());
     }
     http.reach(Stage::Stopping);
+    tell_service_manager("STOPPING=1");
     tracing::info!(system = true, "node {}: stopping: waiting for running statements", me.id);
     let commanded = stop_signals.commanded();
     if commanded != Some(Stop::WithAll) {

@@ -11,6 +11,11 @@ use crate::http::PORT_DEFAULT;
 const PASSWORD_VARIABLE: &str = "SHOAL_PASSWORD";
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    shoal top                                the server of this machine\n  \
+    shoal top db1:8186 -u ops -p             a node of a cluster, which shows the whole cluster\n  \
+    shoal top --once                         for scripts\n\n\
+    Keys: arrows choose a statement, k ends it, q quits.")]
 pub struct TopArguments {
     /// HTTP port of a node: HOST:PORT [default: that of `shoal dev` on this machine]
     #[arg(value_name = "HOST:PORT")]

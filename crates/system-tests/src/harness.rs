@@ -216,11 +216,21 @@ pub fn shoal_binary() -> PathBuf {
     if let Some(path) = env::var_os("SHOAL_BINARY") {
         return PathBuf::from(path);
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = target_folder();
     ["release", "debug"]
         .iter()
         .map(|profile| target.join(profile).join("shoal"))
         .find(|path| path.is_file())
         .unwrap_or_else(|| panic!("no shoal binary in {}: build it first", target.display()))
+}
+
+/// Where cargo builds.
+fn target_folder() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// Where `scripts/client-packages` puts the libraries of clients.
+pub fn clients_folder() -> PathBuf {
+    target_folder().join("clients")
 }

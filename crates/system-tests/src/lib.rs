@@ -10,7 +10,7 @@
 //! - [`golden`]: the SQL scripts with their expected output.
 //! - [`SmallDisk`], [`DyingDisk`] and [`network`]: disks that are full or broken, a network that can be cut.
 //! - [`handlersocket`]: a client of that protocol; [`http`] and [`page`]: clients of operators' HTTP and of the page for people.
-//! - [`browser`]: a headless Chromium.
+//! - [`browser`]: a headless Chromium. [`terminal`]: programs that somebody types to.
 //! - [`cluster`]: clusters of real processes, and [`transfer`]: the work they do while they are broken, with its judge.
 
 pub mod browser;
@@ -23,13 +23,14 @@ pub mod http;
 pub mod network;
 pub mod page;
 pub mod tap;
+pub mod terminal;
 pub mod transfer;
 
 pub use disk::{DyingDisk, SmallDisk};
 
 pub use harness::{
-    DATABASE, TestServer, second_of_hour, setup as harness_setup, shoal_binary, skip, target_is_mariadb,
-    wait_until,
+    DATABASE, TestServer, clients_folder, second_of_hour, setup as harness_setup, shoal_binary, skip,
+    target_is_mariadb, wait_until,
 };
 pub use shoal_testkit::client::{self, Client, Error, Login, Reply, Rows, Value};
 pub use shoal_testkit::{process, program, server};

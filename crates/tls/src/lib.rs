@@ -5,13 +5,15 @@
 //! - [`Acceptor`]: the server's side of new connections, made again from the files when it is told to.
 //!
 //! - [`CertificateFacts`]: whose a certificate is, and how long it is valid.
-//! - [`PasswordKey`]: the RSA key for passwords of clients without TLS.
+//! - [`ClientTls`]: a client's side of connections to a server.
+//! - [`PasswordKey`]: the RSA key for passwords of clients without TLS; [`encrypt_password`]: what such a client does with it.
 //! - [`NodeTls`]: sessions between the nodes of a cluster, and their certificates.
 //!
 //! TLS itself is rustls, its cryptography aws-lc-rs. This crate knows no sockets.
 
 mod acceptor;
 mod certificate;
+mod client;
 mod expiry;
 mod files;
 pub mod node;
@@ -21,9 +23,10 @@ pub use acceptor::{
     Acceptor, Options, Version, cipher_names, session_cipher, session_client, session_is_resumed, session_version,
 };
 pub use certificate::{CertificateFacts, Moment};
+pub use client::ClientTls;
 pub use files::Files;
 pub use node::{Authority, Identity, NodeTls};
-pub use password_key::{KeyPair, PasswordKey, PasswordKeyFiles};
+pub use password_key::{KeyPair, PasswordKey, PasswordKeyFiles, encrypt_password};
 pub use rustls::{self, ServerConnection};
 
 /// Why there is no TLS: a sentence that names the file and what to do.

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
-use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
+use aws_lc_rs::rsa::{
+    KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey,
+    PublicEncryptingKey,
+};
 use pem::{EncodeConfig, LineEnding, Pem};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
@@ -132,6 +135,15 @@ impl KeyPair {
     }
 }
 
+/// A text for the server alone that has sent this public key, as PEM. `None`: that is no RSA key, or the text is too long for it.
+pub fn encrypt_password(public_pem: &[u8], plain: &[u8]) -> Option<Vec<u8>> {
+    let public = PublicEncryptingKey::from_der(pem::parse(public_pem).ok()?.contents()).ok()?;
+    let public = OaepPublicEncryptingKey::new(public).ok()?;
+    let mut ciphertext = vec![0; public.ciphertext_size()];
+    let encrypted = public.encrypt(&OAEP_SHA1_MGF1SHA1, plain, &mut ciphertext, None).ok()?;
+    Some(encrypted.to_vec())
+}
+
 fn pem(label: &str, der: &[u8]) -> String {
     pem::encode_config(&Pem::new(label, der), EncodeConfig::new().set_line_ending(LineEnding::LF))
 }
@@ -139,7 +151,6 @@ fn pem(label: &str, der: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_lc_rs::rsa::{OaepPublicEncryptingKey, PublicEncryptingKey};
 
     /// The bytes out of their PEM form.
     fn der(pem: &[u8]) -> Vec<u8> {
@@ -147,11 +158,7 @@ mod tests {
     }
 
     fn encrypt(public_pem: &[u8]) -> Vec<u8> {
-        let public = PublicEncryptingKey::from_der(&der(public_pem)).unwrap();
-        let public = OaepPublicEncryptingKey::new(public).unwrap();
-        let mut ciphertext = vec![0; public.ciphertext_size()];
-        public.encrypt(&OAEP_SHA1_MGF1SHA1, b"secret", &mut ciphertext, None).unwrap();
-        ciphertext
+        encrypt_password(public_pem, b"secret").unwrap()
     }
 
     #[test]

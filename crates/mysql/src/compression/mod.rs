@@ -56,6 +56,11 @@ impl Compression {
         }
     }
 
+    /// The number of the next packet, either way.
+    pub fn sequence(&self) -> u8 {
+        self.sequence
+    }
+
     /// Room for what the socket has.
     pub fn room(&mut self) -> &mut [u8] {
         self.inflow.room(&self.codecs)

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use shoal_system_tests::{TestServer, skip, target_is_mariadb, wait_until};
+use shoal_system_tests::{TestServer, clients_folder, skip, target_is_mariadb, wait_until};
 
 /// Logs in and prints the account, and which packets the server has sent to check the password: 3 (from the cache), 4 (in full), key.
 const LOGIN: &str = r#"
@@ -37,8 +37,14 @@ cursor.execute("SELECT CURRENT_USER()")
 print(cursor.fetchone()[0], " ".join(seen))
 "#;
 
+/// That of `scripts/client-packages`, which has the library, or the system's, which may.
+fn python() -> Command {
+    let own = clients_folder().join("python/bin/python");
+    Command::new(if own.exists() { own } else { "python3".into() })
+}
+
 fn log_in(server: &TestServer, password: &str, way: &str, path: &str) -> String {
-    let mut command = Command::new("python3");
+    let mut command = python();
     command.args(["-c", LOGIN, &server.port().to_string(), password, way, path]);
     let output = server.finish(command, b"");
     assert!(output.status.success(), "{}", output.errors());
@@ -47,10 +53,8 @@ fn log_in(server: &TestServer, password: &str, way: &str, path: &str) -> String 
 
 /// A server with the account, and the folder of its keys.
 fn started() -> Option<(TestServer, String)> {
-    let has_client = Command::new("python3")
-        .args(["-c", "import pymysql, cryptography"])
-        .output()
-        .is_ok_and(|run| run.status.success());
+    let has_client =
+        python().args(["-c", "import pymysql, cryptography"]).output().is_ok_and(|run| run.status.success());
     if target_is_mariadb() || !has_client {
         skip("needs caching_sha2_password, and PyMySQL with cryptography");
         return None;

@@ -1,10 +1,9 @@
 //! `shoal top`: once for scripts, and by its keys in a terminal.
 
-use std::io::{Read, Write};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::{Command, Output};
 use std::thread;
 
+use shoal_system_tests::terminal::Terminal;
 use shoal_system_tests::{TestServer, shoal_binary, skip, target_is_mariadb, wait_until};
 
 fn started() -> Option<TestServer> {
@@ -74,56 +73,24 @@ fn once_prints_what_runs_and_fails_with_a_reason() {
     sleeping.join().unwrap().unwrap();
 }
 
-/// Ends with its test: what runs in it is hung up.
-struct Terminal(Child);
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// In a terminal of `script`, which has the size that `stty` gives it.
 #[test]
 fn keys_choose_and_end_a_statement() {
     let Some(server) = started() else { return };
     let mut sleeper = server.client();
     let sleeping = thread::spawn(move || sleeper.query("SELECT SLEEP(600)").map(|_| ()));
-    let command =
-        format!("stty cols 130 rows 40; exec {} top {} --every 1", shoal_binary().display(), server.http());
-    let terminal = Command::new("script")
-        .args(["-qec", &command, "/dev/null"])
-        .env("TERM", "xterm")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut terminal = Terminal(terminal);
-    let (mut keys, mut output) = (terminal.0.stdin.take().unwrap(), terminal.0.stdout.take().unwrap());
-    let seen = Arc::new(Mutex::new(String::new()));
-    let reader = {
-        let seen = Arc::clone(&seen);
-        thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = output.read(&mut bytes) {
-                seen.lock().unwrap().push_str(&text(&bytes[..count]));
-            }
-        })
-    };
-    let sees = |what: &str| wait_until(what, || seen.lock().unwrap().contains(what));
+    let command = format!("{} top {} --every 1", shoal_binary().display(), server.http());
+    let mut terminal = Terminal::start(&command, &[]);
     // Blanks are not drawn: the cursor leaps over them.
-    sees("SLEEP(600)");
-    keys.write_all(b"\x1b[B").unwrap();
-    sees(">");
-    keys.write_all(b"k").unwrap();
-    sees("y / n");
+    terminal.sees("SLEEP(600)");
+    terminal.press(b"\x1b[B");
+    terminal.sees(">");
+    terminal.press(b"k");
+    terminal.sees("y / n");
     assert!(!sleeping.is_finished());
-    keys.write_all(b"y").unwrap();
+    terminal.press(b"y");
     sleeping.join().unwrap().unwrap();
-    keys.write_all(b"q").unwrap();
-    assert!(terminal.0.wait().unwrap().success());
-    reader.join().unwrap();
-    assert!(seen.lock().unwrap().contains("\u{1b}[?1049l"), "the terminal is as it was");
+    terminal.press(b"q");
+    let (status, seen) = terminal.finish();
+    assert!(status.success());
+    assert!(seen.contains("\u{1b}[?1049l"), "the terminal is as it was");
 }

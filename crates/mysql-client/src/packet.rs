@@ -4,13 +4,17 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
+use shoal_tls::ClientTls;
+use shoal_tls::rustls::{self, ClientConnection};
+
 use super::{Error, Result};
 
 const CHUNK_BYTES_MAX: usize = 0xff_ffff;
 
-/// A socket that carries packets.
+/// A socket that carries packets, in clear or within TLS.
 pub struct Channel {
     stream: TcpStream,
+    tls: Option<Box<ClientConnection>>,
     sequence: u8,
 }
 
@@ -22,13 +26,28 @@ impl Channel {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
-        Ok(Channel { stream, sequence: 0 })
+        Ok(Channel { stream, tls: None, sequence: 0 })
     }
 
     pub fn restart_sequence(&mut self) {
         self.sequence = 0;
     }
 
+    /// From now on everything is within TLS. The handshake is done when this returns.
+    pub fn encrypt(&mut self, tls: &ClientTls, host: &str) -> io::Result<()> {
+        let mut session = tls.begin(host).map_err(io::Error::other)?;
+        while session.is_handshaking() {
+            session.complete_io(&mut self.stream)?;
+        }
+        self.tls = Some(Box::new(session));
+        Ok(())
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The socket itself, below TLS.
     pub fn stream(&mut self) -> &mut TcpStream {
         &mut self.stream
     }
@@ -39,6 +58,11 @@ impl Channel {
 
     /// Whether bytes (or the end of the stream) arrive within `time`; they are not taken.
     pub fn readable_within(&mut self, time: Duration) -> io::Result<bool> {
+        if let Some(session) = &mut self.tls
+            && session.process_new_packets().is_ok_and(|state| state.plaintext_bytes_to_read() > 0)
+        {
+            return Ok(true);
+        }
         let patience = self.stream.read_timeout()?;
         self.stream.set_read_timeout(Some(time))?;
         let peeked = self.stream.peek(&mut [0]);
@@ -47,6 +71,24 @@ impl Channel {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(error) => Err(error),
+        }
+    }
+
+    fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        match &mut self.tls {
+            Some(session) => rustls::Stream::new(session.as_mut(), &mut self.stream).read_exact(bytes),
+            None => self.stream.read_exact(bytes),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.tls {
+            Some(session) => {
+                let mut stream = rustls::Stream::new(session.as_mut(), &mut self.stream);
+                stream.write_all(bytes)?;
+                stream.flush()
+            }
+            None => self.stream.write_all(bytes),
         }
     }
 
@@ -62,7 +104,7 @@ impl Channel {
             self.sequence = self.sequence.wrapping_add(1);
             rest = &rest[chunk..];
             if chunk < CHUNK_BYTES_MAX {
-                return self.stream.write_all(&bytes);
+                return self.write_all(&bytes);
             }
         }
     }
@@ -75,7 +117,7 @@ impl Channel {
         let mut body = Vec::new();
         loop {
             let mut header = [0; 4];
-            self.stream.read_exact(&mut header)?;
+            self.read_exact(&mut header)?;
             let farewell = header[3] == 0 && self.sequence == 1 && body.is_empty();
             if header[3] != self.sequence && !farewell {
                 return Err(Error::Protocol(format!("sequence {} where {} was due", header[3], self.sequence)));
@@ -84,7 +126,7 @@ impl Channel {
             let chunk = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
             let start = body.len();
             body.resize(start + chunk, 0);
-            self.stream.read_exact(&mut body[start..])?;
+            self.read_exact(&mut body[start..])?;
             if farewell && body.first() != Some(&0xff) {
                 return Err(Error::Protocol("sequence 0 where 1 was due".into()));
             }

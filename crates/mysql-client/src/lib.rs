@@ -3,8 +3,8 @@
 //! Text rows come as the bytes the server sent, binary rows as typed [`Value`]s. Packets over 16 MiB are split
 //! and joined. Raw packets can be sent and received, so a test can also misbehave.
 //!
-//! It speaks plain TCP with `mysql_native_password` and the fast path of `caching_sha2_password`; TLS, compression and
-//! the RSA exchange are left to the real clients.
+//! `shoal sql` uses it, the benchmarks and the tests. It speaks TCP, in clear or with TLS, with `mysql_native_password` and
+//! `caching_sha2_password`, of which the full exchange is encrypted by TLS or by the server's RSA key. It does not compress.
 
 mod auth;
 mod packet;
@@ -20,6 +20,8 @@ use std::io;
 use std::net::TcpStream;
 use std::time::Duration;
 
+use shoal_tls::ClientTls;
+
 pub const CLIENT_FOUND_ROWS: u32 = 1 << 1;
 pub const CLIENT_SESSION_TRACK: u32 = 1 << 23;
 const CLIENT_LONG_PASSWORD: u32 = 1;
@@ -28,6 +30,7 @@ const CLIENT_CONNECT_WITH_DB: u32 = 1 << 3;
 /// The client answers requests for files: whoever sends LOAD DATA LOCAL takes the request from the channel.
 const CLIENT_LOCAL_FILES: u32 = 1 << 7;
 const CLIENT_PROTOCOL_41: u32 = 1 << 9;
+const CLIENT_SSL: u32 = 1 << 11;
 const CLIENT_TRANSACTIONS: u32 = 1 << 13;
 const CLIENT_SECURE_CONNECTION: u32 = 1 << 15;
 const CLIENT_MULTI_STATEMENTS: u32 = 1 << 16;
@@ -59,6 +62,7 @@ pub const COM_STMT_FETCH: u8 = 0x1c;
 pub const COM_RESET_CONNECTION: u8 = 0x1f;
 
 const COLLATION_UTF8MB4_GENERAL_CI: u8 = 45;
+pub const COLLATION_UTF8MB4_0900_AI_CI: u8 = 255;
 const PACKET_BYTES_MAX: u32 = 1 << 30;
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -102,6 +106,17 @@ impl From<io::Error> for Error {
     }
 }
 
+/// Whether what is sent and received is encrypted.
+#[derive(Clone, Debug, Default)]
+pub enum Encryption {
+    #[default]
+    None,
+    /// With servers that offer it.
+    IfOffered(ClientTls),
+    /// A server that does not offer it is an error, before it has been told anything.
+    Required(ClientTls),
+}
+
 /// Who connects, and how.
 #[derive(Clone, Debug)]
 pub struct Login {
@@ -111,6 +126,11 @@ pub struct Login {
     pub password: String,
     pub database: String,
     pub extra_capabilities: u32,
+    /// Whether the server may ask for local files at all; see [`CLIENT_LOCAL_FILES`].
+    pub local_infile: bool,
+    /// The number of the collation of texts that are sent.
+    pub collation: u8,
+    pub encryption: Encryption,
     /// No answer within this time is an [`Error::Io`].
     pub patience: Duration,
 }
@@ -123,6 +143,9 @@ impl Default for Login {
             password: String::new(),
             database: String::new(),
             extra_capabilities: 0,
+            local_infile: true,
+            collation: COLLATION_UTF8MB4_GENERAL_CI,
+            encryption: Encryption::None,
             patience: Duration::from_secs(60),
         }
     }
@@ -211,25 +234,18 @@ impl Client {
     pub fn log_in(port: u16, login: &Login) -> Result<Client> {
         let mut channel = Channel::open(&login.host, port, login.patience)?;
         let greeting = auth::read_greeting(&mut channel)?;
-        let mut capabilities = CLIENT_LONG_PASSWORD
-            | CLIENT_LONG_FLAG
-            | CLIENT_LOCAL_FILES
-            | CLIENT_PROTOCOL_41
-            | CLIENT_TRANSACTIONS
-            | CLIENT_SECURE_CONNECTION
-            | CLIENT_MULTI_STATEMENTS
-            | CLIENT_MULTI_RESULTS
-            | CLIENT_PS_MULTI_RESULTS
-            | CLIENT_PLUGIN_AUTH
-            | login.extra_capabilities;
-        if !login.database.is_empty() {
-            capabilities |= CLIENT_CONNECT_WITH_DB;
+        let mut head = Vec::new();
+        let tls = tls_to_use(login, greeting.capabilities)?;
+        let capabilities = capabilities(login) | if tls.is_some() { CLIENT_SSL } else { 0 };
+        head.extend_from_slice(&capabilities.to_le_bytes());
+        head.extend_from_slice(&PACKET_BYTES_MAX.to_le_bytes());
+        head.push(login.collation);
+        head.extend_from_slice(&[0; 23]);
+        if let Some(tls) = tls {
+            channel.send(&head)?;
+            channel.encrypt(tls, &login.host)?;
         }
-        let mut body = Vec::new();
-        body.extend_from_slice(&capabilities.to_le_bytes());
-        body.extend_from_slice(&PACKET_BYTES_MAX.to_le_bytes());
-        body.push(COLLATION_UTF8MB4_GENERAL_CI);
-        body.extend_from_slice(&[0; 23]);
+        let mut body = head;
         push_terminated(&mut body, &login.user);
         let answer = auth::scramble(&greeting.plugin, &login.password, &greeting.salt)?;
         body.push(answer.len() as u8);
@@ -239,7 +255,7 @@ impl Client {
         }
         push_terminated(&mut body, &greeting.plugin);
         channel.send(&body)?;
-        auth::finish(&mut channel, &login.password)?;
+        auth::finish(&mut channel, &login.password, &greeting.salt)?;
         Ok(Client {
             channel,
             connection_id: greeting.connection_id,
@@ -334,7 +350,7 @@ impl Client {
         body.extend_from_slice(&(COLLATION_UTF8MB4_GENERAL_CI as u16).to_le_bytes());
         push_terminated(&mut body, plugin);
         self.command(COM_CHANGE_USER, &body)?;
-        auth::finish(&mut self.channel, &login.password)
+        auth::finish(&mut self.channel, &login.password, &self.salt)
     }
 
     /// Starts a command: a new exchange with the sequence at zero.
@@ -399,6 +415,36 @@ impl Client {
             }
             result.rows.push(decode(&packet, &result.columns)?);
         }
+    }
+}
+
+fn capabilities(login: &Login) -> u32 {
+    let mut capabilities = CLIENT_LONG_PASSWORD
+        | CLIENT_LONG_FLAG
+        | CLIENT_PROTOCOL_41
+        | CLIENT_TRANSACTIONS
+        | CLIENT_SECURE_CONNECTION
+        | CLIENT_MULTI_STATEMENTS
+        | CLIENT_MULTI_RESULTS
+        | CLIENT_PS_MULTI_RESULTS
+        | CLIENT_PLUGIN_AUTH
+        | login.extra_capabilities;
+    if login.local_infile {
+        capabilities |= CLIENT_LOCAL_FILES;
+    }
+    if !login.database.is_empty() {
+        capabilities |= CLIENT_CONNECT_WITH_DB;
+    }
+    capabilities
+}
+
+fn tls_to_use(login: &Login, of_server: u32) -> Result<Option<&ClientTls>> {
+    let is_offered = of_server & CLIENT_SSL != 0;
+    match &login.encryption {
+        Encryption::None => Ok(None),
+        Encryption::IfOffered(tls) => Ok(Some(tls).filter(|_| is_offered)),
+        Encryption::Required(tls) if is_offered => Ok(Some(tls)),
+        Encryption::Required(_) => Err(Error::Protocol("TLS is required, and the server has none".into())),
     }
 }
 

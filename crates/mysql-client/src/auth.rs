@@ -9,12 +9,15 @@ const NATIVE: &str = "mysql_native_password";
 const CACHING_SHA2: &str = "caching_sha2_password";
 const FAST_PATH_OK: u8 = 3;
 const FULL_EXCHANGE: u8 = 4;
+/// Asks for the server's public key.
+const REQUEST_KEY: u8 = 2;
 
 pub struct Greeting {
     pub version: String,
     pub connection_id: u32,
     pub salt: Vec<u8>,
     pub plugin: String,
+    pub capabilities: u32,
 }
 
 pub fn read_greeting(channel: &mut Channel) -> Result<Greeting> {
@@ -29,10 +32,14 @@ pub fn read_greeting(channel: &mut Channel) -> Result<Greeting> {
     let version = text(reader.terminated()?);
     let connection_id = reader.u32()?;
     let mut salt = reader.take(8)?.to_vec();
-    reader.take(1 + 2 + 1 + 2 + 2 + 1 + 10)?;
+    reader.take(1)?;
+    let lower = reader.u16()?;
+    reader.take(1 + 2)?;
+    let capabilities = u32::from(reader.u16()?) << 16 | u32::from(lower);
+    reader.take(1 + 10)?;
     salt.extend_from_slice(reader.take(12)?);
     reader.take(1)?;
-    Ok(Greeting { version, connection_id, salt, plugin: text(reader.terminated()?) })
+    Ok(Greeting { version, connection_id, salt, plugin: text(reader.terminated()?), capabilities })
 }
 
 /// What a client that knows the password answers to `salt`.
@@ -56,7 +63,8 @@ pub fn scramble(plugin: &str, password: &str, salt: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// Follows the server through switch requests until it says OK.
-pub fn finish(channel: &mut Channel, password: &str) -> Result<()> {
+pub fn finish(channel: &mut Channel, password: &str, salt: &[u8]) -> Result<()> {
+    let mut salt = salt.to_vec();
     loop {
         let packet = channel.receive()?;
         match packet.as_slice() {
@@ -66,17 +74,34 @@ pub fn finish(channel: &mut Channel, password: &str) -> Result<()> {
                 let mut reader = Reader::new(rest);
                 let plugin = text(reader.terminated()?);
                 let data = reader.rest();
-                let salt = data.strip_suffix(&[0]).unwrap_or(data);
-                channel.send(&scramble(&plugin, password, salt)?)?;
+                salt = data.strip_suffix(&[0]).unwrap_or(data).to_vec();
+                channel.send(&scramble(&plugin, password, &salt)?)?;
             }
             [0x01, FAST_PATH_OK] => {}
-            [0x01, FULL_EXCHANGE] => {
-                let what = "the server wants the full caching_sha2 exchange";
-                return Err(Error::Protocol(what.into()));
-            }
+            [0x01, FULL_EXCHANGE] => send_whole_password(channel, password, &salt)?,
             other => return Err(Error::Protocol(format!("unexpected {other:?} at login"))),
         }
     }
+}
+
+/// The password itself, readable for this server alone: within TLS, or encrypted with its public key.
+fn send_whole_password(channel: &mut Channel, password: &str, salt: &[u8]) -> Result<()> {
+    let mut plain = password.as_bytes().to_vec();
+    plain.push(0);
+    if channel.is_encrypted() {
+        return Ok(channel.send(&plain)?);
+    }
+    channel.send(&[REQUEST_KEY])?;
+    let packet = channel.receive()?;
+    let key = match packet.as_slice() {
+        [0x01, key @ ..] => key,
+        [0xff, ..] => return Err(read_error(&packet)),
+        other => return Err(Error::Protocol(format!("no public key but {other:?}"))),
+    };
+    let masked: Vec<u8> = plain.iter().zip(salt.iter().cycle()).map(|(byte, salt)| byte ^ salt).collect();
+    let encrypted = shoal_tls::encrypt_password(key, &masked);
+    let encrypted = encrypted.ok_or_else(|| Error::Protocol("the server's public key cannot be used".into()))?;
+    Ok(channel.send(&encrypted)?)
 }
 
 fn xor(left: &[u8], right: &[u8]) -> Vec<u8> {
