@@ -28,6 +28,9 @@ pub struct Options {
     host: String,
     #[arg(long)]
     port: u16,
+    /// An account without a password.
+    #[arg(long, default_value = "root")]
+    user: String,
     #[arg(long, default_value = "sbtest")]
     database: String,
     /// What the sessions do.
@@ -59,7 +62,8 @@ pub struct Options {
 pub fn run(options: &Options) -> io::Result<()> {
     let address = (options.host.as_str(), options.port);
     let authority = options.tls_authority.as_ref();
-    let target = Target::new(address, &options.database, options.compression, authority, options.resume)?;
+    let account = (options.user.as_str(), options.database.as_str());
+    let target = Target::new(address, account, options.compression, authority, options.resume)?;
     if let Some(count) = options.hold {
         return hold(&target, count);
     }

@@ -17,6 +17,8 @@ use crate::sysbench::{Figures, Job};
 use crate::wire::{self, Compression};
 
 pub const DATABASE: &str = "sbtest";
+/// Of clients that come over a line: root comes from the same machine only.
+const USER: &str = "wire";
 /// What a client may need at its start and end.
 const GRACE: Duration = Duration::from_secs(120);
 /// More than any part needs.
@@ -98,9 +100,13 @@ impl Contestant {
         Ok(Contestant { server, certificates, rows: plan.rows, is_paused: false })
     }
 
-    /// Makes sysbench's table.
+    /// Makes sysbench's table, and the account of our own client.
     pub fn load(&self) -> io::Result<()> {
-        self.execute(&[&format!("CREATE DATABASE {DATABASE}")])?;
+        self.execute(&[
+            &format!("CREATE DATABASE {DATABASE}"),
+            &format!("CREATE USER {USER}@'%'"),
+            &format!("GRANT ALL ON {DATABASE}.* TO {USER}@'%'"),
+        ])?;
         self.job("oltp_read_write", 1, &[]).manage("prepare")
     }
 
@@ -196,7 +202,7 @@ impl Contestant {
             None => (Command::new(program), ("127.0.0.1".into(), port)),
         };
         command.args(["wire", "--host", &host, "--port", &port.to_string()]);
-        command.args(["--database", DATABASE]);
+        command.args(["--user", USER, "--database", DATABASE]);
         if tls {
             command.arg("--tls-authority").arg(self.certificates.join("ca.pem"));
         }

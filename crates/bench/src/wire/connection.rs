@@ -1,4 +1,4 @@
-//! A session of a client that speaks TLS, zlib and zstd: logs in as root without a password, runs statements of the text protocol.
+//! A session of a client that speaks TLS, zlib and zstd: logs in without a password, runs statements of the text protocol.
 
 use std::io;
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ const EOF_BYTES_MAX: usize = 8;
 pub struct Target {
     pub host: String,
     pub port: u16,
+    /// An account without a password.
+    pub user: String,
     pub database: String,
     pub compression: Compression,
     pub tls: Option<Arc<ClientConfig>>,
@@ -42,13 +44,13 @@ impl Target {
     /// `authority`: with it, TLS.
     pub fn new(
         (host, port): (&str, u16),
-        database: &str,
+        (user, database): (&str, &str),
         compression: Compression,
         authority: Option<&PathBuf>,
         resumes: bool,
     ) -> io::Result<Target> {
         let tls = authority.map(|path| client_config(path, resumes)).transpose()?;
-        Ok(Target { host: host.into(), port, database: database.into(), compression, tls })
+        Ok(Target { host: host.into(), port, user: user.into(), database: database.into(), compression, tls })
     }
 }
 
@@ -100,7 +102,8 @@ impl Connection {
             sequence += 1;
         }
         // No password: its proof is empty.
-        answer.extend_from_slice(b"root\0\0");
+        answer.extend_from_slice(target.user.as_bytes());
+        answer.extend_from_slice(&[0, 0]);
         answer.extend_from_slice(target.database.as_bytes());
         answer.push(0);
         answer.extend_from_slice(plugin.as_bytes());

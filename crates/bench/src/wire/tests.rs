@@ -12,7 +12,7 @@ fn responder() -> u16 {
 }
 
 fn target(compression: Compression) -> Target {
-    Target::new(("127.0.0.1", responder()), "sbtest", compression, None, false).unwrap()
+    Target::new(("127.0.0.1", responder()), ("root", "sbtest"), compression, None, false).unwrap()
 }
 
 #[test]

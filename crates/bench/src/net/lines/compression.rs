@@ -67,7 +67,7 @@ fn measure(session: &mut Session, row: &mut Row, link: Option<&Link>) -> io::Res
     });
     let settings: Vec<Setting> = settings.collect();
     alternate(&mut session.pair, row, &settings, session.plan.runs, session.progress)?;
-    for (setting, bytes) in settings.iter().zip(&bytes) {
+    for (setting, bytes) in settings.iter().zip(&bytes).filter(|(_, bytes)| bytes.get() > 0.0) {
         row.note(format!("{}: {:.1} KiB a transaction.", setting.name, bytes.get() / 1024.0));
     }
     Ok(())
