@@ -10,7 +10,7 @@ endif
 DATA_DIR ?= shoal-data
 PORT ?= 3306
 ARGS ?=
-# For `make bench` and `make bench-cluster`: options of `shoal-bench compare` and `shoal-bench cluster`, for example
+# For `make bench`, `make bench-cluster` and `make bench-net`: options of `shoal-bench compare`, `cluster` and `net`, for example
 # BENCH="--quick" or BENCH="--only insert".
 BENCH ?=
 # For `make rough`: options of `shoal-bench rough`, for example ROUGH="--quick" or ROUGH="--only hot-row".
@@ -32,7 +32,7 @@ PYTHON_PROFILE ?= release
 PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
 PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
 
-.PHONY: run build deb test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native rough sim sim-planted mutants soak lint help test-packages python-packages bench-packages bench-cluster-packages
+.PHONY: run build deb test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native bench-net allocators rough sim sim-planted mutants soak lint help test-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	exec $(TARGET_DIR)/release/shoal dev --data-dir $(DATA_DIR) --mysql-port $(PORT) $(ARGS)
@@ -67,6 +67,18 @@ bench: bench-packages build ## Measure side by side with MariaDB (BENCH="--quick
 bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera, and nodes that die (BENCH="--quick" for five minutes)
 	$(CARGO) build --release --package shoal-bench
 	$(TARGET_DIR)/release/shoal-bench cluster --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+
+bench-net: bench-packages allocators ## Measure TLS, compression, connections, many clients, statistics, allocators beside MariaDB (BENCH="--quick" for five minutes)
+	$(CARGO) build --release --package shoal
+	$(CARGO) build --release --package shoal-bench
+	$(TARGET_DIR)/release/shoal-bench net --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+
+# Builds with other allocators, beside the usual one, which is made after them: all are linked to the same file.
+allocators:
+	for allocator in jemalloc system; do \
+		$(CARGO) build --release --package shoal --features $$allocator && \
+		cp $(TARGET_DIR)/release/shoal $(TARGET_DIR)/release/shoal-$$allocator || exit 1; \
+	done
 
 rough: bench-cluster-packages build ## Loads that friendly benchmarks lack, beside MariaDB (ROUGH="--quick" for small ones)
 	$(CARGO) build --release --package shoal-bench

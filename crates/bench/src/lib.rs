@@ -7,6 +7,7 @@
 //! - [`compare`]: one Shoal process beside MariaDB; sysbench alternates between them; writes the table of ratios.
 //! - [`cluster`]: a Shoal cluster beside Galera, nodes that are killed and paused while clients count what they were
 //!   promised, and a node that comes back.
+//! - [`net`]: TLS, compression, connections, many clients, statistics and allocators, beside MariaDB; [`wire`] is its load client.
 //! - [`rough`]: loads that break databases: one hot row, huge statements, thousands of tables, clients that vanish.
 //!
 //! `measure` is what all of them share.
@@ -20,8 +21,12 @@ pub mod compare;
 #[cfg(feature = "beside-others")]
 mod machine;
 pub mod measure;
+#[cfg(feature = "beside-others")]
+pub mod net;
 pub mod perf;
 #[cfg(feature = "beside-others")]
 pub mod rough;
 #[cfg(feature = "beside-others")]
 mod sysbench;
+#[cfg(feature = "beside-others")]
+pub mod wire;

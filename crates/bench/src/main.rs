@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use shoal_bench::{canned, cluster, compare, rough};
+use shoal_bench::{canned, cluster, compare, net, rough, wire};
 
 /// Measures Shoal side by side with other servers.
 #[derive(Parser)]
@@ -25,8 +25,12 @@ enum Command {
     Compare(Box<compare::Options>),
     /// Measure a cluster: throughput beside Galera and MariaDB, outages when nodes die, nodes that come back.
     Cluster(Box<cluster::Options>),
+    /// Measure TLS, compression, connections, many clients, statistics and allocators, beside MariaDB.
+    Net(Box<net::Options>),
     /// Run the loads that friendly benchmarks do not have, beside MariaDB: one hot row, millions of rows, vanishing clients.
     Rough(Box<rough::Options>),
+    /// Load a server with clients that speak TLS, zlib and zstd, and print what they reached.
+    Wire(Box<wire::Options>),
 }
 
 fn main() -> ExitCode {
@@ -34,7 +38,9 @@ fn main() -> ExitCode {
         Command::Canned { port } => canned::serve(port),
         Command::Compare(options) => compare::run(&options),
         Command::Cluster(options) => cluster::run(&options),
+        Command::Net(options) => net::run(&options),
         Command::Rough(options) => rough::run(&options),
+        Command::Wire(options) => wire::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

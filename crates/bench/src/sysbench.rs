@@ -1,6 +1,7 @@
 //! Runs sysbench and reads its report.
 
 use std::io;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -37,21 +38,35 @@ pub struct Figures {
 impl Job<'_> {
     /// `prepare` or `cleanup`.
     pub fn manage(&self, what: &str) -> io::Result<()> {
-        self.sysbench(&[], what, Duration::from_secs(900)).map(|_| ())
+        self.sysbench(&[], what, None, Duration::from_secs(900)).map(|_| ())
     }
 
     pub fn run(&self, time: Duration) -> io::Result<Figures> {
+        self.run_in(None, time)
+    }
+
+    /// `folder`: where sysbench runs; it looks for the files of TLS there.
+    pub fn run_in(&self, folder: Option<&Path>, time: Duration) -> io::Result<Figures> {
         let seconds = format!("--time={}", time.as_secs());
         let started = Instant::now();
-        let output = self.sysbench(&[&seconds, "--events=0"], "run", time + self.grace)?;
+        let output = self.sysbench(&[&seconds, "--events=0"], "run", folder, time + self.grace)?;
         let mut figures =
             parse(&output).ok_or_else(|| io::Error::other(format!("sysbench printed no figures:\n{output}")))?;
         figures.wall_seconds = started.elapsed().as_secs_f64();
         Ok(figures)
     }
 
-    fn sysbench(&self, more: &[&str], what: &str, deadline: Duration) -> io::Result<String> {
+    fn sysbench(
+        &self,
+        more: &[&str],
+        what: &str,
+        folder: Option<&Path>,
+        deadline: Duration,
+    ) -> io::Result<String> {
         let mut command = Command::new("sysbench");
+        if let Some(folder) = folder {
+            command.current_dir(folder);
+        }
         command
             .args(["--db-driver=mysql", "--mysql-host=127.0.0.1", "--mysql-user=root"])
             .arg(format!("--mysql-port={}", self.port))

@@ -3,20 +3,55 @@
 //! Rows' lists, replies and everything short-lived is allocated by many threads in small pieces; the system's allocator is slower
 //! at that. What is freed stays with the process for a second and is given back when somebody allocates or asks. An idle node
 //! does neither, so its keeper asks.
+//!
+//! mimalloc is what is used; a build with the feature `jemalloc` or `system` has another one, so that they can be measured.
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+pub use chosen::release;
 
-unsafe extern "C" {
-    /// Of mimalloc, which is linked as the global allocator: gives back what this thread and the arenas of all have free.
-    /// `force`: at once, not when it has been free for a while.
-    fn mi_collect(force: bool);
+#[cfg(all(feature = "mimalloc", not(any(feature = "jemalloc", feature = "system"))))]
+mod chosen {
+    #[global_allocator]
+    static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+    unsafe extern "C" {
+        /// Of mimalloc, which is linked as the global allocator: gives back what this thread and the arenas of all have free.
+        /// `force`: at once, not when it has been free for a while.
+        fn mi_collect(force: bool);
+    }
+
+    /// Gives memory that is free back to the system.
+    pub fn release() {
+        // SAFETY: the function takes no pointers, may be called by any thread at any time, and frees nothing that is in use.
+        unsafe { mi_collect(false) }
+    }
 }
 
-/// Gives memory that is free back to the system.
-pub fn release() {
-    // SAFETY: the function takes no pointers, may be called by any thread at any time, and frees nothing that is in use.
-    unsafe { mi_collect(false) }
+#[cfg(all(feature = "jemalloc", not(feature = "system")))]
+mod chosen {
+    use std::ptr::null_mut;
+
+    #[global_allocator]
+    static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+    /// Gives memory that is free back to the system.
+    pub fn release() {
+        // All arenas: jemalloc's MALLCTL_ARENAS_ALL.
+        let decay = c"arena.4096.decay";
+        // SAFETY: the name ends with a zero byte, and the command neither reads nor writes a value.
+        unsafe { tikv_jemalloc_sys::mallctl(decay.as_ptr(), null_mut(), null_mut(), null_mut(), 0) };
+    }
+}
+
+#[cfg(any(feature = "system", not(any(feature = "mimalloc", feature = "jemalloc"))))]
+mod chosen {
+    #[global_allocator]
+    static ALLOCATOR: std::alloc::System = std::alloc::System;
+
+    /// Gives memory that is free back to the system.
+    pub fn release() {
+        // SAFETY: it takes no pointers and frees nothing that is in use.
+        unsafe { libc::malloc_trim(0) };
+    }
 }
 
 /// Has the system give memory in pages of 4 KiB, whatever it and the allocator would like: a page of 2 MiB is cleared at once when its

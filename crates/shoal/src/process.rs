@@ -55,7 +55,7 @@ pub fn tell_service_manager(state: &str) {
     let socket = address.and_then(|address| UnixDatagram::unbound().map(|socket| (socket, address)));
     let told = socket.and_then(|(socket, address)| socket.send_to_addr(state.as_bytes(), &address));
     if let Err(error) = told {
-        eprintln!("the service manager cannot be told {state}: {error}");
+        tracing::warn!("the service manager cannot be told {state}: {error}");
     }
 }
 
