@@ -91,11 +91,8 @@ pub fn configure(settings: &Settings) -> io::Result<()> {
         None => log.begin(settings)?,
     }
     log.verbosity.store(settings.verbosity, Ordering::Relaxed);
-    let (text, json) = match settings.file {
-        None => (settings.text, settings.json),
-        Some(_) => (false, false),
-    };
-    log.stderr.store(u8::from(text) * TEXT_ON_STDERR | u8::from(json) * JSON_ON_STDERR, Ordering::Relaxed);
+    let bit = |is_on: bool, bit: u8| if is_on && settings.file.is_none() { bit } else { 0 };
+    log.stderr.store(bit(settings.text, TEXT_ON_STDERR) | bit(settings.json, JSON_ON_STDERR), Ordering::Relaxed);
     Ok(())
 }
 

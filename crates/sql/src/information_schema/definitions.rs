@@ -19,6 +19,9 @@ pub struct Definition {
 /// A node's rows of a table that all nodes have rows of.
 pub type NodeRows = fn(&Server) -> Vec<Vec<Value>>;
 
+/// Makes the rows of a table out of another one's.
+pub type RetoldRows = fn(&Rows<'_>, Vec<Vec<Value>>) -> Vec<Vec<Value>>;
+
 /// Who makes the rows of a table.
 #[derive(Clone, Copy)]
 pub enum Maker {
@@ -27,7 +30,7 @@ pub enum Maker {
     /// Every node of the cluster its own.
     Nodes(NodeRows),
     /// The rows of another table of the database, told otherwise.
-    Of(&'static str, fn(&Rows<'_>, Vec<Vec<Value>>) -> Vec<Vec<Value>>),
+    Of(&'static str, RetoldRows),
 }
 
 impl Definition {

@@ -9,6 +9,7 @@ mod dashboard;
 mod definitions;
 mod disk;
 mod encryption;
+mod error_log;
 mod handlersocket;
 mod http;
 mod kill;
