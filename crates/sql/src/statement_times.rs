@@ -123,19 +123,23 @@ impl ThreadTimes {
 
 /// The times of all threads.
 #[derive(Debug, Default)]
-pub(crate) struct StatementTimes(Mutex<HashMap<ThreadId, Arc<ThreadTimes>>>);
+pub(crate) struct StatementTimes {
+    threads: Mutex<HashMap<ThreadId, Arc<ThreadTimes>>>,
+    /// What was in the buckets at the last TRUNCATE. Monitoring goes on with all of it.
+    forgotten: Mutex<Option<Box<[u64; BUCKETS]>>>,
+}
 
 impl StatementTimes {
     /// Those of the thread that asks, where a session that begins stays.
     pub fn of_this_thread(&self) -> Arc<ThreadTimes> {
-        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(threads.entry(std::thread::current().id()).or_default())
     }
 
     /// By kind, in the order of [`KIND_NAMES`].
     pub fn merged(&self) -> [Times; KIND_NAMES.len()] {
         let mut merged: [Times; KIND_NAMES.len()] = Default::default();
-        for thread in self.0.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        for thread in self.threads.lock().unwrap_or_else(PoisonError::into_inner).values() {
             for (times, cells) in merged.iter_mut().zip(&thread.0) {
                 for (sum, cell) in times.buckets.iter_mut().zip(&cells.buckets) {
                     *sum += cell.load(Ordering::Relaxed);
@@ -145,6 +149,29 @@ impl StatementTimes {
             }
         }
         merged
+    }
+
+    /// How many statements of all kinds fell into each bucket since the last TRUNCATE.
+    pub fn histogram(&self) -> [u64; BUCKETS] {
+        let mut counts = self.buckets();
+        if let Some(forgotten) = &*self.forgotten.lock().unwrap_or_else(PoisonError::into_inner) {
+            counts.iter_mut().zip(&**forgotten).for_each(|(count, old)| *count = count.saturating_sub(*old));
+        }
+        counts
+    }
+
+    fn buckets(&self) -> [u64; BUCKETS] {
+        let mut counts = [0; BUCKETS];
+        for times in self.merged() {
+            counts.iter_mut().zip(times.buckets).for_each(|(sum, count)| *sum += count);
+        }
+        counts
+    }
+
+    /// TRUNCATE TABLE events_statements_histogram_global.
+    pub fn forget_histogram(&self) {
+        let counts = self.buckets();
+        *self.forgotten.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(counts));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::PoisonError;
 
+use crate::information_schema;
 use crate::server::Server;
 
 /// What emptying a table does.
@@ -13,6 +14,7 @@ const FORGETTABLE: &[(&str, Forget)] = &[
     ("accounts", |server| server.past_sessions.forget_owners()),
     ("events_errors_summary_global_by_error", |server| server.error_counts.clear()),
     ("events_statements_histogram_by_digest", |server| server.digests.clear()),
+    ("events_statements_histogram_global", |server| server.statement_times.forget_histogram()),
     ("events_statements_history", forget_history),
     ("events_statements_history_long", |_| ()),
     ("events_statements_summary_by_account_by_event_name", forget_statements),
@@ -33,10 +35,27 @@ const FORGETTABLE: &[(&str, Forget)] = &[
     ("users", |server| server.past_sessions.forget_owners()),
 ];
 
+/// What tables begin with that MySQL lets be emptied and that have no rows here.
+const EMPTY: &[&str] = &[
+    "events_stages_",
+    "events_transactions_",
+    "events_waits_",
+    "file_summary_",
+    "memory_summary_",
+    "socket_summary_",
+    "table_lock_waits_summary_",
+];
+
 /// The table of performance_schema of this name, if its rows can be forgotten, and how.
 pub fn forgettable(database: &str, name: &str) -> Option<(&'static str, Forget)> {
-    let found = FORGETTABLE.iter().find(|(table, _)| table.eq_ignore_ascii_case(name)).copied();
-    found.filter(|_| database.eq_ignore_ascii_case("performance_schema"))
+    if !database.eq_ignore_ascii_case("performance_schema") {
+        return None;
+    }
+    if let Some(found) = FORGETTABLE.iter().find(|(table, _)| table.eq_ignore_ascii_case(name)) {
+        return Some(*found);
+    }
+    let table = information_schema::table_name(information_schema::virtual_table(database, name).ok()??);
+    EMPTY.iter().any(|beginning| table.starts_with(beginning)).then_some((table, |_| ()))
 }
 
 fn forget_history(server: &Server) {

@@ -146,6 +146,17 @@ fn statements_are_summed_by_kind_account_and_thread() {
     let histogram = "SELECT SUM(COUNT_BUCKET) = MAX(COUNT_BUCKET_AND_LOWER), MAX(BUCKET_QUANTILE), SUM(COUNT_BUCKET) > 10 \
                      FROM performance_schema.events_statements_histogram_global";
     assert_eq!(row(&mut observer, histogram), "1,1,1");
+    run(&mut observer, &["TRUNCATE TABLE performance_schema.events_statements_histogram_global"]);
+    // TRUNCATE and what asks.
+    assert_eq!(
+        row(
+            &mut observer,
+            "SELECT SUM(COUNT_BUCKET) <= 2 FROM performance_schema.events_statements_histogram_global"
+        ),
+        "1"
+    );
+    run(&mut observer, &["TRUNCATE TABLE performance_schema.events_waits_summary_global_by_event_name"]);
+    assert!(observer.execute("TRUNCATE TABLE performance_schema.setup_actors").is_err());
 }
 
 #[test]

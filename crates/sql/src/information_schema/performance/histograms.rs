@@ -26,11 +26,7 @@ fn buckets(owner: Vec<Value>, counts: &[u64; BUCKETS]) -> Vec<Vec<Value>> {
 }
 
 pub fn global(rows: &Rows<'_>) -> Vec<Vec<Value>> {
-    let mut counts = [0; BUCKETS];
-    for times in rows.server.statement_times.merged() {
-        counts.iter_mut().zip(times.buckets).for_each(|(sum, count)| *sum += count);
-    }
-    buckets(Vec::new(), &counts)
+    buckets(Vec::new(), &rows.server.statement_times.histogram())
 }
 
 /// Of digests that were counted.
