@@ -27,6 +27,7 @@ pub mod frontend;
 mod hosts;
 mod information_schema;
 pub mod interfaces;
+pub mod operator_digests;
 pub mod operators;
 mod plan;
 mod query_log;
@@ -40,5 +41,5 @@ pub mod statement_times;
 mod user_locks;
 mod variables;
 
-pub use account::Privileges;
+pub use account::{Privileges, RequestAccess};
 pub use variables::Globals;

@@ -16,6 +16,7 @@ mod management;
 mod network;
 mod pause;
 mod refusal;
+mod rest;
 mod rolling;
 mod rough;
 mod spoilt;

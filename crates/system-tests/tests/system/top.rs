@@ -122,6 +122,8 @@ fn keys_choose_and_end_a_statement() {
     assert!(!sleeping.is_finished());
     keys.write_all(b"y").unwrap();
     sleeping.join().unwrap().unwrap();
+    keys.write_all(b"d").unwrap();
+    sees("EXAMINED");
     keys.write_all(b"q").unwrap();
     assert!(terminal.0.wait().unwrap().success());
     reader.join().unwrap();

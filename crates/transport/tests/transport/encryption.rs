@@ -387,7 +387,9 @@ fn a_certificate_that_is_replaced_is_taken_with_the_next_link() {
     one.recorder.expect(&[Event::Down(2, 200)]);
     let Event::Untrusted(Some(Identity::Node(2)), _) = one.recorder.next() else { panic!("not refused") };
     authority.issue_into(&directory, Identity::Node(2), DAY);
-    until("the link to be back on both sides", || one.transport.is_up(NodeId(2)) && two.transport.is_up(NodeId(1)));
+    until("the link to be back on both sides", || {
+        one.transport.is_up(NodeId(2)) && two.transport.is_up(NodeId(1))
+    });
     assert!(answer(two.call(1, ECHO, b"again")).is_ok());
 }
 
