@@ -14,11 +14,13 @@ pub struct Problem {
     error: Box<Error>,
     /// Which one of a batch.
     operation: Option<usize>,
+    /// The request has been read to its end, so another one may follow it.
+    is_read: bool,
 }
 
 impl Problem {
     pub fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Problem {
-        Problem { status, error: Box::new(Error::new(code, message)), operation: None }
+        Problem { status, error: Box::new(Error::new(code, message)), operation: None, is_read: false }
     }
 
     /// One for which MySQL has no number.
@@ -42,6 +44,12 @@ impl Problem {
         self
     }
 
+    /// It came up when the whole of the request was there.
+    pub fn after_reading(mut self) -> Problem {
+        self.is_read = true;
+        self
+    }
+
     /// MySQL's number.
     pub fn errno(&self) -> u16 {
         self.error.errno()
@@ -52,7 +60,7 @@ impl Problem {
         &self.error
     }
 
-    /// The answer. After some of them the connection ends, because what follows on it may be a body that was not read.
+    /// The answer. The connection ends with it if what follows may be a body that was not read.
     pub fn reply(&self) -> Reply {
         let outcome = match self.error.outcome() {
             Outcome::NotCommitted => "not committed",
@@ -79,14 +87,16 @@ impl Problem {
             StatusCode::METHOD_NOT_ALLOWED => add(header::ALLOW, "POST"),
             _ => None,
         };
-        add(header::CONNECTION, "close");
+        if !self.is_read {
+            add(header::CONNECTION, "close");
+        }
         reply
     }
 }
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
-        Problem { status: status_of(&error), error: Box::new(error), operation: None }
+        Problem { status: status_of(&error), error: Box::new(error), operation: None, is_read: false }
     }
 }
 
@@ -138,6 +148,8 @@ mod tests {
         let problem = Problem::from(Error::new(ErrorCode::DupEntry, "Duplicate \"entry\"")).at(3);
         let reply = problem.reply();
         assert_eq!(reply.headers()["connection"], "close");
+        let problem = problem.after_reading();
+        assert!(!problem.reply().headers().contains_key("connection"));
         let refused = Problem::new(StatusCode::UNAUTHORIZED, ErrorCode::AccessDenied, "x").reply();
         assert!(refused.headers().contains_key("www-authenticate"));
         assert_eq!((problem.error().errno(), problem.operation), (1062, Some(3)));

@@ -410,4 +410,38 @@ mod tests {
         assert!(operations(Target::Batch, many(OPERATIONS_MAX).as_bytes()).is_ok());
         assert_eq!(refused(Target::Batch, &many(OPERATIONS_MAX + 1)).0, 413);
     }
+
+    const WORDS: [&str; 16] = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"operations\"",
+        "\"relative-url\"",
+        "\"d/t/pk-read\"",
+        "\"body\"",
+        "\"filters\"",
+        "\"column\"",
+        "\"value\"",
+        "\"data\"",
+        "1",
+        "null",
+    ];
+
+    proptest::proptest! {
+        #[test]
+        fn any_body_is_understood_or_refused(bytes: Vec<u8>, words in proptest::collection::vec(0..WORDS.len(), 0..60), path: String) {
+            let words: String = words.into_iter().map(|word| WORDS[word]).collect();
+            let _ = Target::of_path(&format!("{PREFIX}{path}"));
+            for target in [Target::Batch, row(Verb::Read), row(Verb::Update), row(Verb::Upsert)] {
+                for body in [&bytes[..], words.as_bytes()] {
+                    if let Ok(found) = operations(target.clone(), body) {
+                        proptest::prop_assert!(!found.list.is_empty() && !found.summary().is_empty());
+                    }
+                }
+            }
+        }
+    }
 }

@@ -8,12 +8,13 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Incoming};
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, StatusCode};
+use shoal_sql::server::Server;
 use shoal_types::ErrorCode;
 
 use super::problem::Problem;
 use super::request::{self, Target};
 use super::{execute, login};
-use crate::dashboard::origin;
+use crate::dashboard::{AccountKey, origin};
 use crate::peer::Peer;
 use crate::reply::{JSON, Reply, reply};
 use crate::watched::{Stage, Watched};
@@ -52,11 +53,22 @@ async fn route(watched: &Arc<Watched>, peer: &Peer, request: Request<Incoming>) 
     };
     let account = login::account(watched, server, &parts.headers, peer).await?;
     let body = read(&parts.headers, body).await?;
+    work(watched, server, &account, &peer.host(), (target, body)).await.map_err(Problem::after_reading)
+}
+
+/// What is left to do when all of a request is there.
+async fn work(
+    watched: &Watched,
+    server: &Arc<Server>,
+    account: &AccountKey,
+    host: &str,
+    (target, body): (Target, Vec<u8>),
+) -> Result<String, Problem> {
     let operations = request::operations(target, &body)?;
     let told = operations.summary();
-    let done = execute::run(watched, server, &account, &peer.host(), operations).await;
+    let done = execute::run(watched, server, account, host, operations).await;
     let errno = done.as_ref().err().map_or(0, Problem::errno);
-    server.note_request(&account, &peer.host(), errno, || told);
+    server.note_request(account, host, errno, || told);
     done
 }
 

@@ -358,11 +358,20 @@ fn mysqls_tools_read_the_slow_query_log() {
     client.execute("CREATE TABLE t (id INT PRIMARY KEY, v INT)").unwrap();
     client.execute("INSERT INTO t VALUES (1,1),(2,2),(3,3)").unwrap();
     client.run(LOG_ALL).unwrap();
-    for extra in ["OFF", "ON"] {
-        client.run(&format!("SET GLOBAL log_slow_extra={extra}")).unwrap();
-        for id in 1..=5 {
-            client.query(&format!("SELECT v FROM t WHERE id={id}")).unwrap();
-        }
+    for id in 1..=5 {
+        client.query(&format!("SELECT v FROM t WHERE id={id}")).unwrap();
+    }
+    // With all that may stand beside a statement.
+    client
+        .run("SET GLOBAL log_slow_extra=ON; SET GLOBAL log_trace_context=ON; SET GLOBAL long_query_time=0")
+        .unwrap();
+    let login =
+        Login { extra_capabilities: CLIENT_QUERY_ATTRIBUTES, database: "test".into(), ..Login::user("root", "") };
+    let mut traced = Client::log_in(server.port(), &login).unwrap();
+    for id in 1..=5 {
+        let body = with_attribute("traceparent", TRACE, &format!("SELECT v FROM t WHERE id={id}"));
+        traced.command(COM_QUERY, &body).unwrap();
+        traced.receive_reply().unwrap().rows().unwrap();
     }
     // As logs are rotated. Else there would be a heading in the middle of the file, where pt-query-digest takes none.
     let current = variable(&mut client, "slow_query_log_file");

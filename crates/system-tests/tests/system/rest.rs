@@ -329,6 +329,17 @@ fn what_is_malformed_or_too_much_is_refused_and_the_server_goes_on() {
     let text = send(&root.address, smuggled.as_bytes()).unwrap();
     assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "{text}");
     assert_eq!(server.sql("SELECT COUNT(*) FROM t WHERE id = 1").trim(), "1");
+    // What was understood and could not be done leaves the connection as it is.
+    let missing = r#"{"filters":[{"column":"id","value":-1}]}"#;
+    let request = |body: &str, more: &str| {
+        let (address, length) = (&root.address, body.len());
+        format!(
+            "POST /0.1.0/test/t/pk-read HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic cm9vdDo=\r\n{json_type}Content-Length: {length}\r\n{more}\r\n{body}"
+        )
+    };
+    let both = request(missing, "") + &request(read, "Connection: close\r\n");
+    let text = send(&root.address, both.as_bytes()).unwrap();
+    assert!(text.starts_with("HTTP/1.1 404 ") && text.contains("HTTP/1.1 200 OK"), "{text}");
     let get = get(&root.address, "/0.1.0/test/t/pk-read");
     assert!(get.status == 405 && get.head.contains("allow: POST"), "{}", get.head);
 }
