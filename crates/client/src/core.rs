@@ -48,6 +48,11 @@ impl Core {
         Ok(Core { node, options: options.clone(), failure })
     }
 
+    /// A process that is a node already: nothing is joined, and nothing closed.
+    pub fn of_node(node: &Arc<Node>, options: Options) -> Core {
+        Core { node: Arc::clone(node), options, failure: Arc::default() }
+    }
+
     /// On each worker's thread, in its loop.
     pub fn start_worker(&self, worker: usize) {
         if let Some(transport) = self.node.cluster().and_then(|cluster| cluster.transport()) {

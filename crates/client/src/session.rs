@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use shoal_cluster::Node;
 use shoal_txn::{Isolation, ReadMode};
 use shoal_types::{Result, Value};
 
 use crate::core::Core;
 use crate::events::{EventOptions, Events};
 use crate::linked::{Linked, Tuple};
+use crate::options::Options;
 use crate::row::Row;
 use crate::scan::Scan;
 use crate::table::Table;
@@ -23,6 +25,12 @@ pub struct Session {
 impl Session {
     pub(crate) fn new(core: &Arc<Core>) -> Session {
         Session { core: Arc::clone(core) }
+    }
+
+    /// For a process that is a node of its own accord, such as a server with another interface. Of the options only
+    /// `lock_wait_timeout` counts. Any thread may have one.
+    pub fn of_node(node: &Arc<Node>, options: Options) -> Session {
+        Session::new(&Arc::new(Core::of_node(node, options)))
     }
 
     /// A table by the names of its database and its own.

@@ -63,7 +63,8 @@ impl Table {
     }
 
     /// The newest definition.
-    pub(crate) fn definition(&self) -> Result<Arc<shoal_cluster::Table>> {
+    #[doc(hidden)]
+    pub fn definition(&self) -> Result<Arc<shoal_cluster::Table>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_stale() {
             *known = look_up(&self.node, &self.database, &self.name)?;

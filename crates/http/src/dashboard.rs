@@ -7,17 +7,19 @@
 //! - [`assets`]: the page itself, from the binary. It loads nothing from elsewhere.
 //! - `api`: requests, and what is refused. `login`, `sessions`: who has logged in.
 //! - `figures`, `history`, `warnings`: what a node tells of itself; an hour of it is kept. `statements`: sessions and who waits for whom.
+//! - `digests`: what kinds of statements have cost.
 //! - `nodes`: the same of all nodes. A node asks the others over their links (`questions`), so a browser needs one address.
 //!
-//! *Must not* run statements, nor keep more than fixed budgets allow.
+//! *Must not* run statements (but have a sample explained), nor keep more than fixed budgets allow.
 
 mod api;
 mod assets;
+mod digests;
 mod figures;
 mod history;
-mod login;
+pub(crate) mod login;
 mod nodes;
-mod origin;
+pub(crate) mod origin;
 mod questions;
 mod sessions;
 mod statements;
@@ -30,10 +32,11 @@ use shoal_types::Result;
 use tokio::sync::Semaphore;
 
 pub use api::{answer, is_for_api};
-pub use assets::asset;
+pub use assets::{asset, file};
 pub use history::SAMPLE_EVERY;
 pub use questions::Questions;
 
+use digests::Trends;
 use history::History;
 use sessions::Sessions;
 
@@ -70,6 +73,7 @@ pub struct Dashboard {
     sessions: Sessions,
     logins: Semaphore,
     pub(crate) history: History,
+    pub(crate) trends: Trends,
 }
 
 impl Default for Dashboard {
@@ -79,6 +83,7 @@ impl Default for Dashboard {
             sessions: Sessions::default(),
             logins: Semaphore::new(LOGINS_AT_ONCE),
             history: History::default(),
+            trends: Trends::default(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod sql;
 mod text;
 
 use crate::health;
+use crate::rest::Counters;
 use crate::watched::{Stage, Watched};
 use text::{Kind, Text};
 
@@ -27,6 +28,12 @@ pub fn scrape(watched: &Watched) -> String {
     let (requests, refused) = (&watched.http.requests, &watched.http.refused_connections);
     text.count("shoal_http_requests_total", "HTTP requests that could be read.", requests);
     text.count("shoal_http_refused_connections_total", "HTTP connections refused as too many.", refused);
+    if watched.rest.is_on() {
+        let Counters { reads, writes, failures } = &watched.rest.counters;
+        text.count("shoal_rest_reads_total", "Rows that were asked for over REST.", reads);
+        text.count("shoal_rest_writes_total", "Changes of rows that were asked for over REST.", writes);
+        text.count("shoal_rest_failures_total", "REST requests that were refused or failed.", failures);
+    }
     if let Some(server) = watched.server() {
         let observed = server.node.observed();
         node::write(&mut text, &server.node, &observed);

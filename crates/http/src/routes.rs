@@ -13,19 +13,22 @@ use crate::health;
 use crate::metrics;
 use crate::peer::Peer;
 use crate::reply::{Reply, refusal, reply, sentence};
+use crate::rest::{self, Problem};
 use crate::watched::Watched;
 
 /// Answers a request.
 pub async fn answer(watched: &Arc<Watched>, peer: &Peer, request: Request<Incoming>) -> Reply {
     watched.http.requests.fetch_add(1, Ordering::Relaxed);
-    let is_for_api = dashboard::is_for_api(request.uri().path());
-    let may_have_body = is_for_api && *request.method() == Method::POST;
-    if let Some(refusal) = refuse(request.version(), request.headers(), may_have_body) {
-        return refusal;
+    let path = request.uri().path();
+    let (is_for_api, is_for_rows) = (dashboard::is_for_api(path), rest::is_for_rows(path));
+    let may_have_body = (is_for_api || is_for_rows) && *request.method() == Method::POST;
+    if let Some((status, text)) = refuse(request.version(), request.headers(), may_have_body) {
+        return if is_for_rows { Problem::unknown(status, text).reply() } else { refusal(status, text) };
     }
-    match is_for_api {
-        true => dashboard::answer(watched, peer, request).await,
-        false => look(watched, &request),
+    match () {
+        () if is_for_api => Box::pin(dashboard::answer(watched, peer, request)).await,
+        () if is_for_rows => Box::pin(rest::answer(watched, peer, request)).await,
+        () => look(watched, &request),
     }
 }
 
@@ -40,7 +43,7 @@ fn look<B>(watched: &Watched, request: &Request<B>) -> Reply {
         "/metrics" => reply(StatusCode::OK, metrics::CONTENT_TYPE, metrics::scrape(watched)),
         "/healthz" => sentence(StatusCode::OK, "ok"),
         "/readyz" => health::ready(watched),
-        path => dashboard::asset(path).unwrap_or_else(|| {
+        path => dashboard::asset(path).or_else(|| rest::page(&watched.rest, path)).unwrap_or_else(|| {
             sentence(StatusCode::NOT_FOUND, "there is no such page; there are /, /metrics, /healthz and /readyz")
         }),
     }
@@ -48,21 +51,21 @@ fn look<B>(watched: &Watched, request: &Request<B>) -> Reply {
 
 /// What is wrong with a request whatever it asks for. Most have no bodies, so nothing can hide in one: proxies that disagree about
 /// where a body ends have nothing to disagree about. Where there is one, one header says how long it is.
-fn refuse(version: Version, headers: &HeaderMap, may_have_body: bool) -> Option<Reply> {
+fn refuse(version: Version, headers: &HeaderMap, may_have_body: bool) -> Option<(StatusCode, &'static str)> {
     if headers.contains_key(header::TRANSFER_ENCODING) {
-        return Some(refusal(StatusCode::BAD_REQUEST, "Transfer-Encoding is refused: say how long a body is"));
+        return Some((StatusCode::BAD_REQUEST, "Transfer-Encoding is refused: say how long a body is"));
     }
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter().map(HeaderValue::as_bytes);
     let length = lengths.next();
     if lengths.next().is_some() {
-        return Some(refusal(StatusCode::BAD_REQUEST, "a request has one Content-Length"));
+        return Some((StatusCode::BAD_REQUEST, "a request has one Content-Length"));
     }
     if !may_have_body && length.is_some_and(|length| length != b"0") {
-        return Some(refusal(StatusCode::PAYLOAD_TOO_LARGE, "requests have no body here"));
+        return Some((StatusCode::PAYLOAD_TOO_LARGE, "requests have no body here"));
     }
     let hosts = headers.get_all(header::HOST).iter().count();
     if hosts > 1 || version == Version::HTTP_11 && hosts == 0 {
-        return Some(refusal(StatusCode::BAD_REQUEST, "a request has one Host header"));
+        return Some((StatusCode::BAD_REQUEST, "a request has one Host header"));
     }
     None
 }
@@ -78,7 +81,7 @@ mod tests {
         }
         let request = request.body(()).unwrap();
         match refuse(request.version(), request.headers(), false) {
-            Some(refusal) => refusal.status(),
+            Some((status, _)) => status,
             None => look(&Watched::new(), &request).status(),
         }
     }

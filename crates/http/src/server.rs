@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::Request;
 use hyper::body::Incoming;
@@ -33,6 +33,8 @@ use crate::watched::Watched;
 
 /// Connections that are served at once; others are told to come again.
 pub const CONNECTIONS_MAX: usize = 64;
+/// As many where programs read and write rows.
+pub const CONNECTIONS_MAX_WITH_REST: usize = 1024;
 /// Of those others, so many are told; beyond them sockets are just closed.
 const REFUSALS_MAX: usize = 64;
 /// A request's first line and headers.
@@ -73,9 +75,12 @@ impl HttpServer {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let (stopping, stopped) = watch::channel(false);
+        let connections_max = if watched.rest.is_on() { CONNECTIONS_MAX_WITH_REST } else { CONNECTIONS_MAX };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let body = move || {
-            if let Err(error) = LocalSet::new().block_on(&runtime, accept(listener, watched, tls, stopped)) {
+            if let Err(error) =
+                LocalSet::new().block_on(&runtime, accept(listener, watched, tls, connections_max, stopped))
+            {
                 tracing::error!("cannot accept connections: {error}");
             }
         };
@@ -98,11 +103,12 @@ async fn accept(
     listener: TcpListener,
     watched: Arc<Watched>,
     tls: Option<Arc<Acceptor>>,
+    connections_max: usize,
     mut stopped: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let history = tokio::task::spawn_local(record_history(Arc::clone(&watched)));
-    let (places, refusals) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::new(Semaphore::new(REFUSALS_MAX)));
+    let (places, refusals) = (Arc::new(Semaphore::new(connections_max)), Arc::new(Semaphore::new(REFUSALS_MAX)));
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -154,6 +160,7 @@ async fn record_history(watched: Arc<Watched>) {
         ticks.tick().await;
         if let Some(server) = watched.server() {
             watched.dashboard.history.take_sample(server);
+            watched.dashboard.trends.take_sample(server, Instant::now());
         }
     }
 }

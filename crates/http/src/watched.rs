@@ -7,6 +7,7 @@ use std::time::Instant;
 use shoal_sql::server::Server;
 
 use crate::dashboard::{Accounts, Dashboard};
+use crate::rest::Rest;
 
 /// How far the process has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +47,7 @@ pub struct Watched {
     recovery_bytes: AtomicU64,
     pub(crate) http: HttpCounters,
     pub(crate) dashboard: Dashboard,
+    pub(crate) rest: Rest,
     since: OnceLock<Instant>,
 }
 
@@ -81,6 +83,11 @@ impl Watched {
     /// Who may log in to the page. Once.
     pub fn set_accounts(&self, accounts: Box<dyn Accounts>) {
         self.dashboard.set_accounts(accounts);
+    }
+
+    /// Rows are read and written over HTTP, too.
+    pub fn turn_rest_on(&self) {
+        self.rest.turn_on();
     }
 
     pub fn server(&self) -> Option<&Arc<Server>> {

@@ -6,7 +6,7 @@ use shoal_types::{Error, Result, Value};
 
 use crate::constants::{Capabilities, command};
 use crate::packet::{Malformed, PacketReader, PacketWriter, Payload};
-use crate::parameters::{BoundParameters, skip_query_attributes};
+use crate::parameters::{BoundParameters, query_attribute};
 use crate::refusal::Refusal;
 use crate::result::{
     ColumnEncoder, Reply, ReplyParts, SessionStatus, Shape, write_definition, write_end_of_rows, write_eof,
@@ -200,9 +200,15 @@ async fn conclude(ended: Result<()>, mut reply: Reply<'_>) -> Outcome {
 
 async fn query<S: FrontendSession>(body: &[u8], session: &mut S, context: &mut CommandContext<'_>) -> Outcome {
     let mut fields = Payload::new(body);
-    if context.capabilities.has(Capabilities::QUERY_ATTRIBUTES) && skip_query_attributes(&mut fields).is_err() {
-        context.refuse(&Refusal::malformed_packet());
-        return Ok(None);
+    if context.capabilities.has(Capabilities::QUERY_ATTRIBUTES) {
+        match query_attribute(&mut fields, session.wanted_attribute()) {
+            Ok(Some(value)) => session.set_attribute(value),
+            Ok(None) => {}
+            Err(_) => {
+                context.refuse(&Refusal::malformed_packet());
+                return Ok(None);
+            }
+        }
     }
     query_text(fields.rest(), session, context).await
 }

@@ -133,25 +133,34 @@ impl BoundParameters {
     }
 }
 
-/// Skips the query attributes before the text of COM_QUERY.
-pub fn skip_query_attributes(fields: &mut Payload<'_>) -> Result<()> {
+/// Reads the query attributes before the text of COM_QUERY, and yields the text of the one that is `wanted` if it is there.
+pub fn query_attribute(fields: &mut Payload<'_>, wanted: Option<&str>) -> Result<Option<Vec<u8>>> {
     let count = usize::try_from(fields.length()?).map_err(|_| Malformed)?;
     let _parameter_sets = fields.length()?;
     if count == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let nulls = fields.take(count.div_ceil(8))?;
-    if fields.u8()? != 1 {
+    // Each type takes two bytes, so a count that the packet cannot hold allocates nothing.
+    if fields.u8()? != 1 || fields.rest().len() / 2 < count {
         return Err(Malformed);
     }
-    let mut types = Vec::new();
-    read_types(fields, count, true, &mut types)?;
-    for (position, parameter) in types.iter().enumerate() {
+    let mut types = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (parameter, name) = read_type(fields, true)?;
+        types.push((parameter, wanted.is_some_and(|wanted| wanted.as_bytes() == name)));
+    }
+    let mut found = None;
+    for (position, (parameter, is_wanted)) in types.into_iter().enumerate() {
         if nulls[position / 8] & (1 << (position % 8)) == 0 {
-            parameter.read(fields, &mut Value::Null)?;
+            let mut value = Value::Null;
+            parameter.read(fields, &mut value)?;
+            if let (true, Value::Str(text)) = (is_wanted, value) {
+                found = Some(text);
+            }
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Reads the types into `types`, which is empty after an error.
@@ -166,18 +175,17 @@ fn read_types(fields: &mut Payload<'_>, count: usize, named: bool, types: &mut V
         if read.is_err() {
             types.clear();
         }
-        types.push(read?);
+        types.push(read?.0);
     }
     Ok(())
 }
 
-fn read_type(fields: &mut Payload<'_>, named: bool) -> Result<ParameterType> {
+/// A type, and its name if it has one.
+fn read_type<'a>(fields: &mut Payload<'a>, named: bool) -> Result<(ParameterType, &'a [u8])> {
     let code = fields.u8()?;
     let unsigned = fields.u8()? & UNSIGNED != 0;
-    if named {
-        fields.length_bytes()?;
-    }
-    Ok(ParameterType { code, unsigned })
+    let name = if named { fields.length_bytes()? } else { &[] };
+    Ok((ParameterType { code, unsigned }, name))
 }
 
 impl ParameterType {

@@ -31,6 +31,11 @@ pub fn tls(globals: &mut Globals, data_dir: &Path) -> Result<Option<Arc<Acceptor
     acceptor.map(Some).ok_or_else(|| "http_tls=ON needs TLS, which tls_version turns off".to_owned())
 }
 
+/// Whether rows are read and written over HTTP: the variable `http_rest`.
+pub fn has_rest(globals: &Globals) -> bool {
+    globals.named_text("http_rest") == "ON"
+}
+
 /// What operators look at over HTTP. Without a port it is there and nobody sees it.
 pub struct Http {
     watched: Arc<Watched>,
@@ -38,8 +43,11 @@ pub struct Http {
 }
 
 impl Http {
-    fn start(listener: Option<TcpListener>, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
+    fn start(listener: Option<TcpListener>, rest: bool, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
         let watched = Watched::new();
+        if rest {
+            watched.turn_rest_on();
+        }
         let start = |listener| HttpServer::start(listener, Arc::clone(&watched), tls);
         let server = listener.map(start).transpose();
         let server = server.map_err(|error| format!("cannot start the HTTP server: {error}"))?;
@@ -47,7 +55,7 @@ impl Http {
     }
 
     /// For `shoal dev`: on this port; without one on the usual one, if nobody else has it.
-    pub fn for_dev(port: Option<u16>, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
+    pub fn for_dev(port: Option<u16>, rest: bool, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
         let address = SocketAddr::from(([127, 0, 0, 1], port.unwrap_or(PORT_DEFAULT)));
         let listener = match bind_tcp(address) {
             Ok(listener) => Some(listener),
@@ -63,19 +71,24 @@ impl Http {
                 ));
             }
         };
-        Http::start(listener, tls)
+        Http::start(listener, rest, tls)
     }
 
     /// For a node of a cluster: on the port that was given, or else that of the configuration.
-    pub fn for_node(me: &NodeConfig, port: Option<u16>, tls: Option<Arc<Acceptor>>) -> Result<Http, String> {
-        let Some(port) = port.or(me.http_port) else { return Http::start(None, None) };
+    pub fn for_node(
+        me: &NodeConfig,
+        port: Option<u16>,
+        rest: bool,
+        tls: Option<Arc<Acceptor>>,
+    ) -> Result<Http, String> {
+        let Some(port) = port.or(me.http_port) else { return Http::start(None, rest, None) };
         let host = me.http_address.as_deref().unwrap_or("127.0.0.1");
         let address = (host, port).to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
         let address = address.ok_or_else(|| format!("HttpAddress `{host}` of node {} has no address", me.id))?;
         let listener = bind_tcp(address).map_err(|error| {
             format!("cannot listen for HTTP on {address}: {error}; choose another HttpPort in config.ini")
         })?;
-        Http::start(Some(listener), tls)
+        Http::start(Some(listener), rest && me.roles.sql, tls)
     }
 
     pub fn watched(&self) -> &Arc<Watched> {

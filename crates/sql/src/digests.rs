@@ -164,6 +164,11 @@ impl Summary {
         self.max_us
     }
 
+    /// How many fell into which bucket, without the empty ones.
+    pub fn full_buckets(&self) -> Vec<(usize, u64)> {
+        self.buckets.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect()
+    }
+
     fn add(&mut self, counts: &Counts) {
         let get = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
         self.count += get(&counts.count);
@@ -188,6 +193,15 @@ impl Summary {
     }
 }
 
+/// What the statements of a digest have cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DigestCost {
+    /// Statements.
+    pub count: u64,
+    /// Their time in microseconds.
+    pub sum_us: u64,
+}
+
 /// A statement of a digest as it was: the first one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
@@ -202,6 +216,15 @@ struct Entry {
     identity: Arc<Identity>,
     sample: Sample,
     threads: HashMap<ThreadId, Arc<Counts>>,
+}
+
+impl Entry {
+    fn cost(&self) -> DigestCost {
+        self.threads.values().fold(DigestCost::default(), |sum, counts| DigestCost {
+            count: sum.count + counts.count.load(Ordering::Relaxed),
+            sum_us: sum.sum_us + counts.sum_us.load(Ordering::Relaxed),
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -353,6 +376,31 @@ impl Digests {
     pub fn summaries(&self) -> Vec<Summary> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.iter().map(|(key, entry)| summary_of(key, entry)).filter(|summary| summary.count > 0).collect()
+    }
+
+    /// Those on which most time was spent, and of how many.
+    pub fn costliest(&self, count: usize) -> (Vec<Summary>, usize) {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = entries.iter().filter(|(key, _)| key.digest.is_some());
+        let mut ranked: Vec<(u64, &Key, &Entry)> =
+            known.map(|(key, entry)| (entry.cost().sum_us, key, entry)).collect();
+        let total = ranked.len();
+        ranked.sort_unstable_by_key(|(sum_us, ..)| std::cmp::Reverse(*sum_us));
+        (ranked.into_iter().take(count).map(|(_, key, entry)| summary_of(key, entry)).collect(), total)
+    }
+
+    /// Counts and times alone, by database and digest.
+    pub fn costs(&self) -> HashMap<(String, String), DigestCost> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = entries.iter().filter_map(|(key, entry)| Some((key.digest.clone()?, key, entry)));
+        known.map(|(digest, key, entry)| ((key.database.clone(), digest), entry.cost())).collect()
+    }
+
+    /// The sample of a digest.
+    pub fn sample(&self, database: &str, digest: &str) -> Option<Vec<u8>> {
+        let key = Key { database: database.to_owned(), digest: Some(digest.to_owned()) };
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.get(&key).map(|entry| entry.sample.text.clone())
     }
 
     /// TRUNCATE TABLE: everything is forgotten.

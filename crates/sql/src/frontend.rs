@@ -363,6 +363,12 @@ pub trait FrontendSession {
     /// Runs every statement of `sql` (several only if multi-statements are on) into `sink`. Statement errors go to
     /// `sink.error`; `Err` means that the connection must be closed.
     async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()>;
+    /// The name of the query attribute that the session wants to know of; others are not looked at.
+    fn wanted_attribute(&self) -> Option<&'static str> {
+        None
+    }
+    /// Its text; of the statements that `query` runs next.
+    fn set_attribute(&mut self, _value: Vec<u8>) {}
     /// The protocol server is about to keep so many bytes of one packet; 0: it keeps none any more. Errors: there is no memory for them (1041).
     fn hold_packet(&mut self, bytes: usize) -> Result<()>;
     /// The same of values that came by COM_STMT_SEND_LONG_DATA, for all statements together. Errors: 1041; 4081 and 4082, which end the

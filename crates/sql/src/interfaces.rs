@@ -47,6 +47,12 @@ impl Server {
     pub fn refuses_writes_of(&self, key: impl FnOnce() -> (String, String)) -> bool {
         self.read_only.refuses(|| account::global_of(&self.node.catalog(), &key()).intersects(read_only::EXEMPT))
     }
+
+    /// # Errors
+    /// 1290: writes of the account are refused.
+    pub fn check_writes_of(&self, key: &(String, String)) -> Result<()> {
+        if self.refuses_writes_of(|| key.clone()) { Err(self.read_only.refusal()) } else { Ok(()) }
+    }
 }
 
 /// The value of a column's DEFAULT (expression) for a new row, as the column holds it.

@@ -35,6 +35,7 @@ mod information_schema;
 pub mod interfaces;
 mod locks;
 mod node_tables;
+pub mod operator_digests;
 pub mod operators;
 mod past_sessions;
 mod plan;
@@ -53,6 +54,6 @@ mod table_usage;
 mod user_locks;
 mod variables;
 
-pub use account::Privileges;
+pub use account::{Privileges, RequestAccess};
 pub use node_tables::tell_nodes;
 pub use variables::Globals;

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use shoal_types::{Error, ErrorCode, Result};
 
 use crate::account::{self, AccountKey, OperatorRights};
-use crate::query_log::settings::AUDIT;
+use crate::query_log::settings::{AUDIT, AUDIT_ALL};
 use crate::query_log::{AuditClass, AuditEntry};
 use crate::server::Server;
 use crate::session::SessionShared;
@@ -107,6 +107,18 @@ impl Server {
         self.audit_operator(AuditClass::Connection, "connect", account, host, "to the page for operators".into());
     }
 
+    /// Somebody has proven to be an account for requests over REST: for the audit log.
+    pub fn note_request_login(&self, account: &AccountKey, host: &str) {
+        self.audit_operator(AuditClass::Connection, "connect", account, host, "over REST".into());
+    }
+
+    /// A request over REST has ended: for the audit log, if that has all statements. `errno`: 0 if it was done.
+    pub fn note_request(&self, account: &AccountKey, host: &str, errno: u16, text: impl FnOnce() -> String) {
+        if self.query_logs.bits() & AUDIT_ALL != 0 {
+            self.audit_outside_sessions(AuditClass::Statement, "done", (account, host), errno, text());
+        }
+    }
+
     /// The page's connections have no numbers.
     fn audit_operator(
         &self,
@@ -116,9 +128,19 @@ impl Server {
         host: &str,
         text: String,
     ) {
-        if self.query_logs.bits() & AUDIT == 0 {
-            return;
+        if self.query_logs.bits() & AUDIT != 0 {
+            self.audit_outside_sessions(class, event, (account, host), 0, text);
         }
+    }
+
+    fn audit_outside_sessions(
+        &self,
+        class: AuditClass,
+        event: &'static str,
+        (account, host): (&AccountKey, &str),
+        errno: u16,
+        text: String,
+    ) {
         self.query_logs.audit(AuditEntry {
             at: self.clock_micros(),
             class,
@@ -128,8 +150,9 @@ impl Server {
             host: host.to_owned(),
             account: format!("{}@{}", account.0, account.1),
             database: String::new(),
-            errno: 0,
+            errno,
             text: text.into_bytes(),
+            trace: String::new(),
             tls: None,
         });
     }

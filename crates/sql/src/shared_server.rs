@@ -125,6 +125,7 @@ impl Frontend for SharedServer {
             database: String::new(),
             errno: refused.errno,
             text: refused.message.as_bytes().to_vec(),
+            trace: String::new(),
             tls: refused.tls,
         });
     }

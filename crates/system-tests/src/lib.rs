@@ -22,6 +22,7 @@ mod harness;
 pub mod http;
 pub mod network;
 pub mod page;
+pub mod rest;
 pub mod tap;
 pub mod terminal;
 pub mod transfer;

@@ -23,12 +23,14 @@ pub struct Answers {
     pub(crate) overview: Value,
     pub(crate) history: Value,
     pub(crate) statements: Value,
+    /// `Null`: they were not asked for.
+    pub(crate) digests: Value,
 }
 
 impl Answers {
     /// All of it but for the samples.
     pub fn json(&self) -> Value {
-        json!({ "overview": self.overview, "statements": self.statements })
+        json!({ "overview": self.overview, "statements": self.statements, "digests": self.digests })
     }
 }
 
@@ -63,14 +65,20 @@ impl Client {
         self.cookie = None;
     }
 
+    /// Digests are told to accounts with PROCESS only: to others that is an answer, too.
+    ///
     /// # Errors
     /// Nobody answers, or the login is over.
-    pub fn look(&self) -> Result<Answers, String> {
+    pub fn look(&self, with_digests: bool) -> Result<Answers, String> {
         let ask = |path: &str| self.ask("GET", path, None).map(|answer| answer.body);
         Ok(Answers {
             overview: ask("overview")?,
             history: ask(&format!("history?seconds={HISTORY_SECONDS}"))?,
             statements: ask("statements")?,
+            digests: match with_digests {
+                true => ask("digests").unwrap_or_else(|error| json!({ "error": error })),
+                false => Value::Null,
+            },
         })
     }
 

@@ -2,6 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use crate::digests::{DigestOrder, DigestRow, ordered};
 use crate::state::{SessionRow, State};
 
 /// How sessions are ordered.
@@ -40,6 +41,11 @@ impl Order {
 pub struct View {
     pub order: Order,
     pub shows_idle: bool,
+    /// Kinds of statements instead of those that run.
+    pub shows_digests: bool,
+    pub digest_order: DigestOrder,
+    /// The chosen one in its list.
+    pub digest_place: usize,
     /// Node and id of a session: it stays chosen when rows move.
     pub chosen: Option<(u32, u32)>,
     /// Asked, and not answered yet.
@@ -70,7 +76,17 @@ impl View {
         sessions.iter().position(|one| Some((one.node, one.id)) == self.chosen)
     }
 
+    /// The kinds of statements as they are to be listed.
+    pub fn digests<'s>(&self, state: &'s State) -> Vec<&'s DigestRow> {
+        ordered(&state.digests, self.digest_order)
+    }
+
     fn choose(&mut self, state: &State, step: isize) {
+        if self.shows_digests {
+            let last = state.digests.len().saturating_sub(1);
+            self.digest_place = self.digest_place.saturating_add_signed(step).min(last);
+            return;
+        }
         let sessions = self.sessions(state);
         let Some(last) = sessions.len().checked_sub(1) else { return };
         let next = match self.place(&sessions) {
@@ -94,7 +110,9 @@ pub enum Action {
     },
 }
 
-pub const HELP: &str = "arrows choose  k end statement  K disconnect  s sort  i idle  r refresh  q quit";
+pub const HELP: &str =
+    "arrows choose  k end statement  K disconnect  s sort  i idle  d digests  r refresh  q quit";
+pub const DIGESTS_HELP: &str = "arrows choose  s sort  d statements that run  r refresh  q quit";
 
 pub fn pressed(key: KeyEvent, view: &mut View, state: &State) -> Action {
     view.note.clear();
@@ -107,6 +125,12 @@ pub fn pressed(key: KeyEvent, view: &mut View, state: &State) -> Action {
     match key.code {
         KeyCode::Char('q') | KeyCode::Esc => return Action::Quit,
         KeyCode::Char('r' | ' ') => return Action::Look,
+        KeyCode::Char('d') => {
+            view.shows_digests = !view.shows_digests;
+            return Action::Look;
+        }
+        KeyCode::Char('s') if view.shows_digests => view.digest_order = view.digest_order.next(),
+        KeyCode::Char('k' | 'K') if view.shows_digests => {}
         KeyCode::Char('s') => view.order = view.order.next(),
         KeyCode::Char('i') => view.shows_idle = !view.shows_idle,
         KeyCode::Down | KeyCode::Char('j') => view.choose(state, 1),
@@ -153,6 +177,19 @@ mod tests {
             "q is no yes, and no quit while something is asked"
         );
         assert_eq!(press(letter('q'), &mut view), Action::Quit);
+    }
+
+    #[test]
+    fn digests_are_another_screen_with_an_order_of_its_own() {
+        let mut view = View::default();
+        assert_eq!(press(KeyCode::Char('d'), &mut view), Action::Look, "they are asked for now");
+        press(KeyCode::Char('s'), &mut view);
+        press(KeyCode::Down, &mut view);
+        press(KeyCode::Char('k'), &mut view);
+        assert_eq!((view.digest_order, view.order), (DigestOrder::Average, Order::Time));
+        assert_eq!((view.digest_place, view.chosen, view.asked), (0, None, None), "there is but one");
+        press(KeyCode::Char('d'), &mut view);
+        assert!(!view.shows_digests);
     }
 
     #[test]

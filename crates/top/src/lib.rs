@@ -3,14 +3,16 @@
 //! It asks a node's HTTP port for what the page in the browser asks, with the same login, so it shows the whole cluster too and has no more
 //! rights. *Must not* know anything of Shoal but that port.
 //!
-//! - [`client`]: requests. - `state`: from answers to rows. - `once`: as text, for scripts. - `screen`, `keys`: in a terminal.
+//! - [`client`]: requests. - `state`, `digests`: from answers to rows, `readable` for people. - `once`: as text, for scripts. - `screen`, `keys`: in a terminal.
 
 #![warn(missing_docs)]
 
 pub mod client;
+mod digests;
 mod keys;
 mod once;
 mod password;
+mod readable;
 mod screen;
 mod state;
 
@@ -49,11 +51,11 @@ pub fn run(options: &Options) -> Result<(), String> {
     client.log_in(&options.user, &options.password)?;
     let shown = match (options.json, options.once) {
         (true, _) => {
-            println!("{:#}", client.look()?.json());
+            println!("{:#}", client.look(true)?.json());
             Ok(())
         }
         (false, true) => {
-            print!("{}", once::text(&State::of(&client.look()?)));
+            print!("{}", once::text(&State::of(&client.look(false)?)));
             Ok(())
         }
         (false, false) if !io::stdout().is_terminal() => {
@@ -73,7 +75,7 @@ pub fn run(options: &Options) -> Result<(), String> {
 fn show(client: &mut Client, terminal: &mut ratatui::DefaultTerminal, every: Duration) -> Result<(), String> {
     let failed = |error: io::Error| format!("the terminal: {error}");
     let mut view = View::default();
-    let mut state = State::of(&client.look()?);
+    let mut state = State::of(&client.look(false)?);
     loop {
         view.note = String::new();
         let next_look = Instant::now() + every;
@@ -100,7 +102,7 @@ fn show(client: &mut Client, terminal: &mut ratatui::DefaultTerminal, every: Dur
                 }
             }
         }
-        match client.look() {
+        match client.look(view.shows_digests) {
             Ok(answers) => state = State::of(&answers),
             // What was known is shown on.
             Err(error) => state.failure = Some(error),

@@ -6,7 +6,8 @@ use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table, TableState};
 
-use crate::keys::{Action, HELP, View};
+use crate::digests::DIGEST_COLUMNS;
+use crate::keys::{Action, DIGESTS_HELP, HELP, View};
 use crate::once::session_cells;
 use crate::state::{NODE_COLUMNS, SESSION_COLUMNS, State};
 
@@ -45,7 +46,10 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, view: &mut View) {
     draw_nodes(frame, state, nodes);
     let waiting = state.waits.iter().take(WAITS_MAX).map(|wait| Line::from(wait.as_str()).fg(Color::Yellow));
     frame.render_widget(Paragraph::new(waiting.collect::<Vec<_>>()), between);
-    draw_statements(frame, state, view, statements);
+    match view.shows_digests {
+        true => draw_digests(frame, state, view, statements),
+        false => draw_statements(frame, state, view, statements),
+    }
     frame.render_widget(last_line(view), below);
 }
 
@@ -88,6 +92,22 @@ fn draw_statements(frame: &mut Frame<'_>, state: &State, view: &View, area: Rect
     frame.render_stateful_widget(table, area, &mut place);
 }
 
+fn draw_digests(frame: &mut Frame<'_>, state: &State, view: &View, area: Rect) {
+    if let Some(failure) = &state.digests_failure {
+        return frame.render_widget(Line::from(failure.as_str()).fg(Color::Yellow), area);
+    }
+    let digests = view.digests(state);
+    let rows = digests.iter().map(|digest| Row::new(digest.cells().map(Cell::from)));
+    let lengths = [9, 8, 8, 9, 10, 7, 15, 12].map(Constraint::Length);
+    let widths: Vec<Constraint> = lengths.into_iter().chain([Constraint::Min(20)]).collect();
+    let table = Table::new(rows, widths)
+        .header(header(&DIGEST_COLUMNS))
+        .row_highlight_style(Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED))
+        .highlight_symbol(">");
+    let mut place = TableState::default().with_selected((!digests.is_empty()).then_some(view.digest_place));
+    frame.render_stateful_widget(table, area, &mut place);
+}
+
 fn last_line(view: &View) -> Line<'static> {
     match view.asked {
         Some(Action::Kill { node, id, query_only }) => {
@@ -95,6 +115,7 @@ fn last_line(view: &View) -> Line<'static> {
             Line::from(format!("{what} connection {id} of node {node}? y / n")).fg(Color::Red)
         }
         _ if !view.note.is_empty() => Line::from(view.note.clone()).fg(Color::Red),
+        _ if view.shows_digests => Line::from(format!("{DIGESTS_HELP}  (by {})", view.digest_order.name())),
         _ => Line::from(format!("{HELP}  (by {})", view.order.name())),
     }
 }
@@ -133,6 +154,15 @@ mod tests {
         }
         view.asked = Some(Action::Kill { node: 1, id: 8, query_only: true });
         assert!(shown(130, 24, &mut view).contains("End the statement of connection 8 of node 1? y / n"));
+    }
+
+    #[test]
+    fn digests_take_the_place_of_statements() {
+        let text = shown(130, 24, &mut View { shows_digests: true, ..View::default() });
+        for expected in ["95% BELOW", "SELECT ?", "3.4ms", "by time in all"] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        assert!(!text.contains("1m01s"), "{text}");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use crate::client::Answers;
+use crate::digests::{DigestRow, digest_rows};
+use crate::readable::{bytes, duration, micros, plain, text};
 
 /// What is known of the cluster.
 #[derive(Default)]
@@ -14,6 +16,10 @@ pub struct State {
     pub waits: Vec<String>,
     /// Statements a second of all nodes, the oldest first.
     pub rates: Vec<u64>,
+    /// The costliest kinds of statements, while they are looked at.
+    pub digests: Vec<DigestRow>,
+    /// Why there are none of them.
+    pub digests_failure: Option<String>,
     /// Why this is not new.
     pub failure: Option<String>,
 }
@@ -55,45 +61,8 @@ impl SessionRow {
 
 pub const SESSION_COLUMNS: [&str; 6] = ["NODE", "ID", "USER", "STATE", "TIME", "STATEMENT"];
 
-/// Nothing of it may move a terminal's cursor, or do worse.
-pub fn plain(text: &str) -> String {
-    let is_bad = |one: char| {
-        one.is_control()
-            || matches!(one, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|one| if is_bad(one) { ' ' } else { one }).collect()
-}
-
-fn text(value: &Value) -> String {
-    plain(value.as_str().unwrap_or_default())
-}
-
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(0.0)
-}
-
-pub fn bytes(value: f64) -> String {
-    let (mut value, mut unit) = (value, 0);
-    while value >= 1024.0 && unit < 4 {
-        (value, unit) = (value / 1024.0, unit + 1);
-    }
-    format!("{value:.*}{}", usize::from(value < 100.0 && unit > 0), ["B", "K", "M", "G", "T"][unit])
-}
-
-fn micros(value: f64) -> String {
-    match value {
-        _ if value >= 1e6 => format!("{:.1}s", value / 1e6),
-        _ if value >= 1e3 => format!("{:.1}ms", value / 1e3),
-        _ => format!("{value:.0}us"),
-    }
-}
-
-pub fn duration(millis: u64) -> String {
-    match millis / 1000 {
-        seconds @ 0..=59 => format!("{seconds}.{}s", millis % 1000 / 100),
-        seconds @ 60..=3599 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        seconds => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
-    }
 }
 
 impl State {
@@ -125,6 +94,8 @@ impl State {
             sessions,
             waits,
             rates: rates(&answers.history["nodes"]),
+            digests: digest_rows(&answers.digests),
+            digests_failure: answers.digests["error"].as_str().map(plain),
             failure: None,
         }
     }
@@ -268,6 +239,7 @@ pub(crate) mod tests {
                 "sessions": [session(7, true, 61_000, json!("70")), session(8, false, 1500, json!("80")), session(9, false, 2, Value::Null)],
                 "waits": [{ "waiter": "70", "blockers": ["80", "99"], "millis": 60_000 }] },
                 "2": { "error": "gone" } } }),
+            digests: json!({ "digests": [{ "database": "d", "text": "SELECT ?", "count": 12, "sum_us": 3400, "trend": [1, 2] }] }),
         };
         State::of(&answers)
     }
@@ -300,7 +272,8 @@ pub(crate) mod tests {
     #[test]
     fn an_answer_without_anything_is_no_reason_to_fail() {
         let empty = || Value::Null;
-        let state = State::of(&Answers { overview: empty(), history: empty(), statements: empty() });
+        let state =
+            State::of(&Answers { overview: empty(), history: empty(), statements: empty(), digests: empty() });
         assert!(state.nodes.is_empty() && state.sessions.is_empty() && state.rates.is_empty());
     }
 }

@@ -8,6 +8,8 @@
 //! | `GET /api/overview` | the cluster, its nodes, warnings |
 //! | `GET /api/history?seconds=N` | samples of the last N seconds, of all nodes |
 //! | `GET /api/statements` | sessions and waits, of all nodes |
+//! | `GET /api/digests` | what kinds of statements have cost, of all nodes together: with PROCESS |
+//! | `POST /api/digest` | `database` and `digest`: a sample and its plan, with PROCESS |
 //! | `GET /api/log` | the newest events of the cluster: with PROCESS |
 //! | `POST /api/kill` | `node`, `id` and `query_only`: KILL, or KILL QUERY |
 //!
@@ -26,7 +28,7 @@ use shoal_types::ErrorCode;
 
 use super::login::{self, Refusal};
 use super::questions::Question;
-use super::{nodes, origin};
+use super::{digests, nodes, origin};
 use crate::peer::Peer;
 use crate::reply::{JSON, Reply, reply};
 use crate::watched::Watched;
@@ -77,8 +79,10 @@ async fn route(watched: &Arc<Watched>, peer: &Peer, request: Request<Incoming>) 
     let (parts, body) = request.into_parts();
     let (path, headers) = (parts.uri.path(), &parts.headers);
     let wanted = match path {
-        "/api/session" | "/api/overview" | "/api/history" | "/api/statements" | "/api/log" => Method::GET,
-        "/api/login" | "/api/logout" | "/api/kill" => Method::POST,
+        "/api/session" | "/api/overview" | "/api/history" | "/api/statements" | "/api/digests" | "/api/log" => {
+            Method::GET
+        }
+        "/api/login" | "/api/logout" | "/api/kill" | "/api/digest" => Method::POST,
         _ => return refuse(StatusCode::NOT_FOUND, "there is no such request"),
     };
     if parts.method != wanted {
@@ -113,6 +117,20 @@ async fn route(watched: &Arc<Watched>, peer: &Peer, request: Request<Incoming>) 
         "/api/statements" => {
             let question = Question::Statements(account.clone());
             json!({ "nodes": nodes::ask_all(watched, server, &question).await })
+        }
+        "/api/digests" | "/api/digest" if !viewer.access.sees_all => {
+            return refuse(StatusCode::FORBIDDEN, "statements of others need the privilege PROCESS");
+        }
+        "/api/digests" => {
+            let question = Question::Digests(account.clone());
+            digests::merged(&nodes::ask_all(watched, server, &question).await)
+        }
+        "/api/digest" => {
+            let (Some(database), Some(digest)) = (body["database"].as_str(), body["digest"].as_str()) else {
+                return refuse(StatusCode::BAD_REQUEST, "send {\"database\": ..., \"digest\": ...}");
+            };
+            let sample = nodes::sample(watched, server, account, &peer.host(), (database, digest)).await;
+            sample.map_err(|error| (StatusCode::NOT_FOUND, error.message().to_owned()))?
         }
         "/api/log" if !viewer.access.sees_all => {
             return refuse(StatusCode::FORBIDDEN, "the events of the cluster need the privilege PROCESS");

@@ -7,8 +7,9 @@ use crate::reply::{Reply, reply};
 
 const HTML: &str = include_str!("page/index.html");
 const STYLE: &str = include_str!("page/style.css");
-const SCRIPTS: [(&str, &str); 3] = [
+const SCRIPTS: [(&str, &str); 4] = [
     ("/charts.js", include_str!("page/charts.js")),
+    ("/digests.js", include_str!("page/digests.js")),
     ("/panels.js", include_str!("page/panels.js")),
     ("/dashboard.js", include_str!("page/dashboard.js")),
 ];
@@ -29,6 +30,11 @@ pub fn asset(path: &str) -> Option<Reply> {
             ("text/javascript; charset=utf-8", *text)
         }
     };
+    Some(file(content_type, text))
+}
+
+/// A file from the binary, with what its browser is told.
+pub fn file(content_type: &'static str, text: &'static str) -> Reply {
     let mut reply = reply(StatusCode::OK, content_type, text);
     let headers = reply.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
@@ -36,7 +42,7 @@ pub fn asset(path: &str) -> Option<Reply> {
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
-    Some(reply)
+    reply
 }
 
 #[cfg(test)]

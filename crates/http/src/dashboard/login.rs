@@ -38,8 +38,8 @@ fn token<'h>(headers: &'h HeaderMap, peer: &Peer) -> Option<&'h str> {
     pairs.into_iter().find(|(known, _)| *known == name).map(|(_, token)| token)
 }
 
-/// What proves an account at the moment; another password is another one.
-fn proof(server: &Server, account: &AccountKey) -> Option<Vec<u8>> {
+/// What an account's password is kept as at the moment; another password is kept otherwise.
+pub fn kept_as(server: &Server, account: &AccountKey) -> Option<Vec<u8>> {
     server.node.catalog().users.get(account).map(|user| user.authentication_string.clone())
 }
 
@@ -55,7 +55,7 @@ pub fn viewer(
     let token = token(headers, peer).ok_or_else(logged_out)?;
     let (account, proven) = watched.dashboard.sessions.find(token, Instant::now()).ok_or_else(logged_out)?;
     let access = server.operator_access(&account).filter(|access| !access.password_expired);
-    match access.filter(|_| proof(server, &account) == Some(proven)) {
+    match access.filter(|_| kept_as(server, &account) == Some(proven)) {
         Some(access) => Ok(Viewer { account, access }),
         None => {
             watched.dashboard.sessions.end(token);
@@ -69,6 +69,69 @@ pub fn described(viewer: &Viewer) -> Value {
     let (user, host) = &viewer.account;
     let OperatorAccess { sees_all, kills_all, .. } = viewer.access;
     json!({ "user": user, "host": host, "sees_all": sees_all, "kills_all": kills_all })
+}
+
+/// An account that somebody has proven to be.
+pub struct Proven {
+    pub account: AccountKey,
+    access: OperatorAccess,
+    /// What its password is kept as.
+    pub kept_as: Vec<u8>,
+}
+
+/// Whether a password may come in this way at all.
+///
+/// # Errors
+/// 403: others could have read it, or nobody knows whose it is.
+pub fn check_way(headers: &HeaderMap, peer: &Peer, password: &str) -> Result<(), Refusal> {
+    if !peer.is_local() && !peer.is_encrypted {
+        let text = format!(
+            "this port has no TLS (http_tls=ON), so passwords are taken from this machine alone: ssh -L {port}:{own} HOST, and open \
+             http://localhost:{port}/; or put a proxy with TLS on this machine",
+            port = peer.own.port(),
+            own = peer.own
+        );
+        return refuse(StatusCode::FORBIDDEN, text);
+    }
+    if password.is_empty() && origin::is_forwarded(headers) {
+        return refuse(StatusCode::FORBIDDEN, "accounts without a password cannot log in through a proxy");
+    }
+    Ok(())
+}
+
+/// Checks user and password.
+///
+/// # Errors
+/// 401: no. 403: the password has expired. 503: the node is starting.
+pub async fn prove(
+    watched: &Watched,
+    server: &Arc<Server>,
+    peer: &Peer,
+    user: &str,
+    password: &str,
+) -> Result<Proven, Refusal> {
+    let Some(accounts) = watched.dashboard.accounts.get() else {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "the node is starting");
+    };
+    let login = Login {
+        user: user.to_owned(),
+        host: peer.host(),
+        is_local: peer.is_local(),
+        is_encrypted: peer.is_encrypted,
+        password: password.to_owned(),
+    };
+    let account = match accounts.check(login).await {
+        Ok(account) => account,
+        Err(error) => return refuse(StatusCode::UNAUTHORIZED, error.message()),
+    };
+    let (Some(access), Some(kept_as)) = (server.operator_access(&account), kept_as(server, &account)) else {
+        return refuse(StatusCode::UNAUTHORIZED, "the account is not there any more");
+    };
+    if access.password_expired {
+        let text = "the password has expired: change it with a MySQL client (ALTER USER), then log in";
+        return refuse(StatusCode::FORBIDDEN, text);
+    }
+    Ok(Proven { account, access, kept_as })
 }
 
 /// Checks user and password, and yields the viewer and the cookie.
@@ -85,43 +148,12 @@ pub async fn log_in(
     let (Some(user), Some(password)) = (body["user"].as_str(), body["password"].as_str()) else {
         return refuse(StatusCode::BAD_REQUEST, "send {\"user\": ..., \"password\": ...}");
     };
-    let Some(accounts) = watched.dashboard.accounts.get() else {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "the node is starting");
-    };
-    if !peer.is_local() && !peer.is_encrypted {
-        let text = format!(
-            "this port has no TLS (http_tls=ON), so passwords are taken from this machine alone: ssh -L {port}:{own} HOST, and open \
-             http://localhost:{port}/; or put a proxy with TLS on this machine",
-            port = peer.own.port(),
-            own = peer.own
-        );
-        return refuse(StatusCode::FORBIDDEN, text);
-    }
-    if password.is_empty() && origin::is_forwarded(headers) {
-        return refuse(StatusCode::FORBIDDEN, "accounts without a password cannot log in through a proxy");
-    }
+    check_way(headers, peer, password)?;
     let Ok(_place) = watched.dashboard.logins.try_acquire() else {
         return refuse(StatusCode::TOO_MANY_REQUESTS, "too many logins at a time; try again");
     };
-    let login = Login {
-        user: user.to_owned(),
-        host: peer.host(),
-        is_local: peer.is_local(),
-        is_encrypted: peer.is_encrypted,
-        password: password.to_owned(),
-    };
-    let account = match accounts.check(login).await {
-        Ok(account) => account,
-        Err(error) => return refuse(StatusCode::UNAUTHORIZED, error.message()),
-    };
-    let (Some(access), Some(proof)) = (server.operator_access(&account), proof(server, &account)) else {
-        return refuse(StatusCode::UNAUTHORIZED, "the account is not there any more");
-    };
-    if access.password_expired {
-        let text = "the password has expired: change it with a MySQL client (ALTER USER), then log in";
-        return refuse(StatusCode::FORBIDDEN, text);
-    }
-    let Some(token) = watched.dashboard.sessions.begin(account.clone(), proof, Instant::now()) else {
+    let Proven { account, access, kept_as } = prove(watched, server, peer, user, password).await?;
+    let Some(token) = watched.dashboard.sessions.begin(account.clone(), kept_as, Instant::now()) else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "no random numbers from the system");
     };
     server.note_operator_login(&account, &peer.host());

@@ -1,6 +1,7 @@
 //! What a viewer asks, of all nodes: this one knows by itself, the others are asked over their links, all at once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_sql::server::Server;
@@ -14,6 +15,9 @@ use crate::watched::Watched;
 
 /// Events of the cluster that are shown.
 const LOG_LINES: usize = 200;
+
+/// For the plan of a sample.
+const EXPLAIN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks one node, this one included.
 ///
@@ -115,6 +119,32 @@ pub async fn overview(watched: &Arc<Watched>, server: &Arc<Server>, account: &Ac
     show["warnings"] = json!(warned);
     show["asked_node"] = json!(server.node.cluster().map_or(1, |cluster| cluster.options.me.0));
     Ok(show)
+}
+
+/// A sample of a digest, whichever node has one, and how it would be executed here.
+///
+/// # Errors
+/// No node knows the digest.
+pub async fn sample(
+    watched: &Arc<Watched>,
+    server: &Arc<Server>,
+    account: &AccountKey,
+    host: &str,
+    (database, digest): (&str, &str),
+) -> Result<Value> {
+    let question = Question::Sample(account.clone(), database.to_owned(), digest.to_owned());
+    let told = ask_all(watched, server, &question).await;
+    let mut samples = told.as_object().into_iter().flatten().filter_map(|(_, told)| told["sample"].as_str());
+    let sample = samples.next().ok_or_else(|| Error::unknown("no node knows such a digest any more"))?;
+    let explained = server.explain_sample(account, host, database, sample);
+    let plan = match tokio::time::timeout(EXPLAIN_PATIENCE, explained).await {
+        Ok(explained) => explained,
+        Err(_) => Err(Error::unknown(format!("EXPLAIN was not done within {EXPLAIN_PATIENCE:?}"))),
+    };
+    Ok(match plan {
+        Ok(plan) => json!({ "sample": sample, "plan": plan }),
+        Err(error) => json!({ "sample": sample, "no_plan": error.message() }),
+    })
 }
 
 /// The newest events of the cluster.

@@ -25,8 +25,16 @@ pub fn is_forwarded(headers: &HeaderMap) -> bool {
 /// # Errors
 /// The request was made by a page from elsewhere, or might have been.
 pub fn check(headers: &HeaderMap, changes_something: bool) -> Result<(), Refused> {
+    check_of(headers, changes_something, true)
+}
+
+/// The same; `by_name`: also by the name that the request has for this machine. Behind TLS a name is proven by the certificate.
+///
+/// # Errors
+/// The same.
+pub fn check_of(headers: &HeaderMap, changes_something: bool, by_name: bool) -> Result<(), Refused> {
     let host = text(headers, "host").unwrap_or_default();
-    if !names_this_machine(host) {
+    if by_name && !names_this_machine(host) {
         let why = "use this machine's address, its name or `localhost` to come here: other names may lead anywhere tomorrow";
         return Err((StatusCode::MISDIRECTED_REQUEST, why));
     }

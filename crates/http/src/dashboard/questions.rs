@@ -12,7 +12,7 @@ use shoal_sql::server::Server;
 use shoal_types::{Error, Result};
 
 use super::AccountKey;
-use super::{figures, statements};
+use super::{digests, figures, statements};
 use crate::watched::Watched;
 
 /// Of a node.
@@ -22,6 +22,9 @@ pub enum Question {
     /// Of the last so many seconds.
     History(AccountKey, u64),
     Statements(AccountKey),
+    Digests(AccountKey),
+    /// Of a digest in a database.
+    Sample(AccountKey, String, String),
     /// A connection's number, and whether only its statement is to end.
     Kill(AccountKey, u32, bool),
 }
@@ -32,6 +35,8 @@ impl Question {
             Question::Figures(account)
             | Question::History(account, _)
             | Question::Statements(account)
+            | Question::Digests(account)
+            | Question::Sample(account, ..)
             | Question::Kill(account, ..) => account,
         }
     }
@@ -46,6 +51,12 @@ impl Question {
                 json["seconds"] = json!(seconds);
             }
             Question::Statements(_) => json["what"] = json!("statements"),
+            Question::Digests(_) => json["what"] = json!("digests"),
+            Question::Sample(_, database, digest) => {
+                json["what"] = json!("sample");
+                json["database"] = json!(database);
+                json["digest"] = json!(digest);
+            }
             Question::Kill(_, id, query_only) => {
                 json["what"] = json!("kill");
                 json["id"] = json!(id);
@@ -63,6 +74,12 @@ impl Question {
             "figures" => Question::Figures(account),
             "history" => Question::History(account, json["seconds"].as_u64()?),
             "statements" => Question::Statements(account),
+            "digests" => Question::Digests(account),
+            "sample" => Question::Sample(
+                account,
+                json["database"].as_str()?.to_owned(),
+                json["digest"].as_str()?.to_owned(),
+            ),
             "kill" => {
                 let id = u32::try_from(json["id"].as_u64()?).ok()?;
                 Question::Kill(account, id, json["query_only"].as_bool()?)
@@ -83,6 +100,10 @@ pub fn answer(watched: &Watched, server: &Arc<Server>, question: &Question) -> R
         Question::Figures(_) => figures::figures(watched, access.sees_all),
         Question::History(_, seconds) => watched.dashboard.history.json(Duration::from_secs(*seconds)),
         Question::Statements(account) => statements::statements(server, account),
+        Question::Digests(account) => digests::of_node(server, account, &watched.dashboard.trends),
+        Question::Sample(account, database, digest) => {
+            json!({ "sample": server.operator_sample(account, database, digest) })
+        }
         Question::Kill(account, id, query_only) => {
             server.kill_as_operator(account, *id, *query_only)?;
             json!({ "killed": id })
@@ -114,6 +135,8 @@ mod tests {
             Question::Figures(account()),
             Question::History(account(), 3600),
             Question::Statements(account()),
+            Question::Digests(account()),
+            Question::Sample(account(), "d".into(), "0a".into()),
             Question::Kill(account(), 7, true),
         ] {
             assert_eq!(Question::decode(&question.encode()), Some(question));

@@ -93,14 +93,22 @@ fn whatever_is_shorter_than_it_claims_is_malformed() {
 }
 
 #[test]
-fn query_attributes_are_skipped() {
+fn query_attributes_are_skipped_but_for_the_wanted_one() {
     let mut body = vec![2, 1, 0b10, 1, 253, 0, 1, b'a', 8, 0, 1, b'b', 2, b'h', b'i'];
     body.extend_from_slice(b"SELECT 1");
     let mut fields = Payload::new(&body);
-    assert_eq!(skip_query_attributes(&mut fields), Ok(()));
+    assert_eq!(query_attribute(&mut fields, None), Ok(None));
     assert_eq!(fields.rest(), b"SELECT 1");
+    // The first one is a number and the second NULL, or the other way round.
+    for (nulls, wanted, found) in
+        [(0b10, "a", None), (0b10, "b", None), (0b01, "b", Some(b"hi".to_vec())), (0b01, "c", None)]
+    {
+        let mut body = vec![2, 1, nulls, 1, 8, 0, 1, b'a', 253, 0, 1, b'b'];
+        body.extend_from_slice(if nulls == 0b01 { b"\x02hi" } else { &[7; 8] });
+        assert_eq!(query_attribute(&mut Payload::new(&body), Some(wanted)), Ok(found), "{nulls} {wanted}");
+    }
     let mut none = Payload::new(b"\0\x01SELECT 2");
-    assert_eq!(skip_query_attributes(&mut none), Ok(()));
+    assert_eq!(query_attribute(&mut none, Some("a")), Ok(None));
     assert_eq!(none.rest(), b"SELECT 2");
 }
 
@@ -118,7 +126,7 @@ proptest! {
         let mut bound = BoundParameters::default();
         let mut values = Vec::new();
         let _ = bound.decode(&mut Payload::new(&body), count, named, &mut values);
-        let _ = skip_query_attributes(&mut Payload::new(&body));
+        let _ = query_attribute(&mut Payload::new(&body), Some(""));
         for code in 0..=255 {
             let parameter = ParameterType { code, unsigned: count % 2 == 0 };
             let _ = parameter.read(&mut Payload::new(&body), &mut Value::Null);

@@ -158,9 +158,9 @@ fn check_plan_of(user: Option<&User>, session: &Session, plan: &Plan) -> Result<
     }
     for &table in plan.system_tables.iter().filter(|&&table| !information_schema::needs_process(table)) {
         let (database, name) = (information_schema::database_name(table), information_schema::table_name(table));
-        check_named(session, user, (database, name), Privileges::SELECT)?;
+        check_named(who(session), user, (database, name), Privileges::SELECT)?;
         if information_schema::reads_performance_schema(table) {
-            check_named(session, user, ("performance_schema", name), Privileges::SELECT)?;
+            check_named(who(session), user, ("performance_schema", name), Privileges::SELECT)?;
         }
     }
     match &plan.kind {
@@ -229,22 +229,43 @@ fn check_columns(
     needed: Privileges,
     columns: impl Iterator<Item = usize>,
 ) -> Result<()> {
-    let (database, name) = (table.schema.database.as_str(), table.schema.name.as_str());
-    let Some(user) = user else { return Err(table_denied(session, needed, name)) };
+    let names = columns.map(|column| table.schema.columns[column].name.as_str());
+    let named = (table.schema.database.as_str(), table.schema.name.as_str());
+    check_columns_of(who(session), user, named, needed, names)
+}
+
+/// The account of an error's text, and where its client is.
+#[derive(Clone, Copy)]
+struct Who<'a> {
+    user: &'a str,
+    host: &'a str,
+}
+
+fn who(session: &Session) -> Who<'_> {
+    Who { user: &session.state.access.account.0, host: &session.shared.host }
+}
+
+fn check_columns_of<'c>(
+    who: Who<'_>,
+    user: Option<&User>,
+    (database, name): (&str, &str),
+    needed: Privileges,
+    columns: impl Iterator<Item = &'c str>,
+) -> Result<()> {
+    let Some(user) = user else { return Err(table_denied(who, needed, name)) };
     if on_table(user, database, name).contains(needed) {
         return Ok(());
     }
     if !on_some_column(user, database, name).intersects(needed) {
-        return Err(table_denied(session, needed, name));
+        return Err(table_denied(who, needed, name));
     }
     for column in columns {
-        let column = table.schema.columns[column].name.as_str();
         if !on_column(user, database, name, column).contains(needed) {
             let message = format!(
                 "{} command denied to user '{}'@'{}' for column '{column}' in table '{name}'",
                 needed.first_name(),
-                session.state.access.account.0,
-                session.shared.host
+                who.user,
+                who.host
             );
             return Err(Error::new(ErrorCode::ColumnAccessDenied, message));
         }
@@ -252,12 +273,53 @@ fn check_columns(
     Ok(())
 }
 
+/// What a request may do that belongs to no session, as a session of the account that begins now might.
+pub struct RequestAccess {
+    server: Arc<Server>,
+    access: Access,
+    /// The client's.
+    host: String,
+}
+
+impl RequestAccess {
+    /// For one request of an account from `host`.
+    pub fn new(server: &Arc<Server>, account: &AccountKey, host: &str) -> RequestAccess {
+        let access = Access::at_login(server, account.clone());
+        RequestAccess { server: Arc::clone(server), access, host: host.to_owned() }
+    }
+
+    /// A privilege on a table, or on all of these columns of it, whether they exist or not.
+    ///
+    /// # Errors
+    /// 1142, 1143: it is not there.
+    pub fn check<'c>(
+        &self,
+        table: (&str, &str),
+        needed: Privileges,
+        columns: impl Iterator<Item = &'c str>,
+    ) -> Result<()> {
+        let who = Who { user: &self.access.account.0, host: &self.host };
+        let catalog = self.server.node.catalog();
+        self.access.look(&catalog, |user| check_columns_of(who, user, table, needed, columns))
+    }
+
+    /// A privilege on all of a table.
+    ///
+    /// # Errors
+    /// 1142: it is not there.
+    pub fn check_table(&self, (database, table): (&str, &str), needed: Privileges) -> Result<()> {
+        let who = Who { user: &self.access.account.0, host: &self.host };
+        let catalog = self.server.node.catalog();
+        self.access.look(&catalog, |user| check_named(who, user, (database, table), needed))
+    }
+}
+
 fn check_table(session: &Session, user: Option<&User>, table: &Table, needed: Privileges) -> Result<()> {
-    check_named(session, user, (&table.schema.database, &table.schema.name), needed)
+    check_named(who(session), user, (&table.schema.database, &table.schema.name), needed)
 }
 
 fn check_named(
-    session: &Session,
+    who: Who<'_>,
     user: Option<&User>,
     (database, table): (&str, &str),
     needed: Privileges,
@@ -266,15 +328,15 @@ fn check_named(
     if present.contains(needed) {
         return Ok(());
     }
-    Err(table_denied(session, needed.without(present), table))
+    Err(table_denied(who, needed.without(present), table))
 }
 
-fn table_denied(session: &Session, missing: Privileges, table: &str) -> Error {
+fn table_denied(who: Who<'_>, missing: Privileges, table: &str) -> Error {
     let message = format!(
         "{} command denied to user '{}'@'{}' for table '{table}'",
         missing.first_name(),
-        session.state.access.account.0,
-        session.shared.host
+        who.user,
+        who.host
     );
     Error::new(ErrorCode::TableAccessDenied, message)
 }
@@ -297,7 +359,7 @@ pub fn require(session: &Session, database: &str, table: Option<&str>, needed: P
         return Ok(());
     }
     Err(match table {
-        Some(table) => table_denied(session, needed.without(present), table),
+        Some(table) => table_denied(who(session), needed.without(present), table),
         None => database_denied(session, database),
     })
 }

@@ -52,6 +52,8 @@ pub struct AuditEntry {
     pub errno: u16,
     /// The statement, or an error's text.
     pub text: Vec<u8>,
+    /// The statement's traceparent; empty: it has none, or `log_trace_context` is off.
+    pub trace: String,
     /// Of a connection.
     pub tls: Option<&'static str>,
 }
@@ -76,6 +78,7 @@ pub fn write_audit(entry: &AuditEntry, out: &mut Vec<u8>) {
         ("account", &entry.account),
         ("database", &entry.database),
         ("tls", entry.tls.unwrap_or_default()),
+        ("traceparent", &entry.trace),
         (if is_connection { "message" } else { "query" }, &text),
     ];
     for (name, value) in texts {
@@ -125,6 +128,7 @@ mod tests {
             database: "d".to_owned(),
             errno: 1050,
             text: b"CREATE\nTABLE\t`\x01\xff`".to_vec(),
+            trace: String::new(),
             tls: None,
         };
         let mut out = Vec::new();

@@ -19,6 +19,8 @@ pub struct SlowEntry {
     pub extra: Option<SlowExtra>,
     pub database: String,
     pub text: Vec<u8>,
+    /// The statement's traceparent; empty: it has none, or `log_trace_context` is off.
+    pub trace: String,
 }
 
 /// What log_slow_extra adds.
@@ -91,6 +93,10 @@ fn write_slow_lines(entry: &SlowEntry, database: &mut String, out: &mut Vec<u8>)
             moment(entry.ended)
         )?;
     }
+    // On the line that programs which read such logs skip the rest of.
+    if !entry.trace.is_empty() {
+        write!(out, " Traceparent: {}", entry.trace)?;
+    }
     out.push(b'\n');
     if !entry.database.is_empty() && entry.database != *database {
         writeln!(out, "use {};", entry.database)?;
@@ -125,6 +131,7 @@ mod tests {
             extra: None,
             database: "shop".to_owned(),
             text: b"SELECT 1".to_vec(),
+            trace: String::new(),
         }
     }
 

@@ -6,12 +6,13 @@
 //! `mysql.general_log` show. Nothing of a statement waits for a disk but the SET GLOBAL and FLUSH of an operator.
 //!
 //! - `format`: the entries, and the files' format; `secrets`: statements without their passwords.
-//! - `settings`: what the variables say.
+//! - `settings`: what the variables say. `trace`: whose request a statement belongs to.
 
 mod audit;
 mod format;
 pub mod secrets;
 pub mod settings;
+pub mod trace;
 mod writer;
 
 use std::io;

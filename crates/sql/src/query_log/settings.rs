@@ -15,6 +15,8 @@ pub const ADMINISTRATIVE: u32 = 64;
 pub const AUDIT: u32 = 128;
 /// All statements are in the audit log.
 pub const AUDIT_ALL: u32 = 256;
+/// Entries tell of the trace that a statement belongs to.
+pub const TRACE: u32 = 512;
 
 /// The global variables that the logs follow.
 const VARIABLES: &[&str] = &[
@@ -28,6 +30,7 @@ const VARIABLES: &[&str] = &[
     "log_queries_not_using_indexes",
     "log_slow_admin_statements",
     "log_slow_extra",
+    "log_trace_context",
     "slow_query_log",
     "slow_query_log_file",
 ];
@@ -44,7 +47,8 @@ pub fn bits(globals: &Globals) -> u32 {
         (true, false) => AUDIT,
         (true, true) => AUDIT | AUDIT_ALL,
     };
-    audit | query_bits(globals)
+    let trace = if globals.is_on("log_trace_context") { TRACE } else { 0 };
+    audit | trace | query_bits(globals)
 }
 
 /// At so many bytes the audit log's file is put aside; 0: it never is.

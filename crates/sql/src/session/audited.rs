@@ -100,25 +100,26 @@ impl Session {
             None if is_unparsed => (AuditClass::Statement, Vec::new()),
             None => (AuditClass::Statement, self.text_for_logs(ran)),
         };
-        self.audit(class, "done", error.map_or(0, Error::errno), text);
+        let trace = self.trace_of(ran);
+        self.audit(class, "done", error.map_or(0, Error::errno), (text, trace));
     }
 
     /// The log itself is about to be changed: that is said before it may be off.
     pub(crate) fn audit_change_of_log(&self, variable: &str, value: &str) {
         if self.audits() {
             let text = format!("SET GLOBAL {variable} = '{value}'").into_bytes();
-            self.audit(AuditClass::Administration, "begins", 0, text);
+            self.audit(AuditClass::Administration, "begins", 0, (text, String::new()));
         }
     }
 
     pub(super) fn audit_connection(&self, event: &'static str) {
         if self.audits() {
-            self.audit(AuditClass::Connection, event, 0, Vec::new());
+            self.audit(AuditClass::Connection, event, 0, Default::default());
         }
     }
 
     #[cold]
-    fn audit(&self, class: AuditClass, event: &'static str, errno: u16, text: Vec<u8>) {
+    fn audit(&self, class: AuditClass, event: &'static str, errno: u16, (text, trace): (Vec<u8>, String)) {
         let account = &self.state.access.account;
         self.server.query_logs.audit(AuditEntry {
             at: self.server.clock_micros(),
@@ -131,6 +132,7 @@ impl Session {
             database: self.state.database.clone().unwrap_or_default(),
             errno,
             text,
+            trace,
             tls: self.info.tls.as_ref().filter(|_| class == AuditClass::Connection).map(|tls| tls.version),
         });
     }

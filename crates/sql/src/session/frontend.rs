@@ -14,6 +14,7 @@ use crate::account::expiry;
 use crate::counters::Counter;
 use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::{ConnectInfo, FrontendSession, KillSignal, Prepared, ResultSink, Summary, ends_connection};
+use crate::query_log::trace;
 use crate::variables::SessionVariables;
 
 /// Has so many bytes counted in `held`, which is there from the first of them on.
@@ -26,7 +27,17 @@ fn hold(held: &mut Option<Held>, memory: &Rc<StatementMemory>, bytes: usize) -> 
 
 impl FrontendSession for Session {
     async fn query<S: ResultSink>(&mut self, sql: &[u8], sink: &mut S) -> Result<()> {
-        self.run_text(sql, sink).await
+        let ended = self.run_text(sql, sink).await;
+        self.trace_attribute = None;
+        ended
+    }
+
+    fn wanted_attribute(&self) -> Option<&'static str> {
+        self.logs_traces().then_some(trace::ATTRIBUTE)
+    }
+
+    fn set_attribute(&mut self, value: Vec<u8>) {
+        self.trace_attribute = Some(value);
     }
 
     fn hold_packet(&mut self, bytes: usize) -> Result<()> {

@@ -12,8 +12,8 @@ use shoal_types::{Error, ErrorCode, Value};
 use super::Session;
 use crate::counters::Counter;
 use crate::digests::{Costs, Counts, Ended};
-use crate::query_log::settings::{ADMINISTRATIVE, EXTRA, GENERAL, SLOW, WITHOUT_INDEX};
-use crate::query_log::{GeneralEntry, SlowEntry, SlowExtra, secrets};
+use crate::query_log::settings::{ADMINISTRATIVE, EXTRA, GENERAL, SLOW, TRACE, WITHOUT_INDEX};
+use crate::query_log::{GeneralEntry, SlowEntry, SlowExtra, secrets, trace};
 use crate::statement_events::EventKind;
 use crate::statement_times::StatementKind;
 
@@ -154,6 +154,7 @@ impl Session {
             extra,
             database: self.state.database.clone().unwrap_or_default(),
             text,
+            trace: self.trace_of(ran),
         });
     }
 
@@ -180,6 +181,24 @@ impl Session {
                 secrets::with_parameters(&text, backslashes, literals)
             }
         }
+    }
+
+    /// Entries of logs tell of traces.
+    pub(super) fn logs_traces(&self) -> bool {
+        self.server.query_logs.bits() & TRACE != 0
+    }
+
+    /// The traceparent of a statement that ran, if entries tell of them: its query attribute, or else that in its comment.
+    pub(super) fn trace_of(&self, ran: &Ran<'_>) -> String {
+        if !self.logs_traces() {
+            return String::new();
+        }
+        let text = match *ran {
+            Ran::Text(text) => text,
+            Ran::Prepared(id, _) => self.statements.get(&id).map_or(&b""[..], |prepared| &prepared.text),
+        };
+        let attribute = self.trace_attribute.as_deref().and_then(trace::checked);
+        attribute.or_else(|| trace::of_comment(text)).unwrap_or_default().to_owned()
     }
 
     /// The general log's entry of a command, if that log is on.

@@ -114,6 +114,8 @@ pub struct Session {
     pub settings_version: u64,
     /// What was counted before the running statement.
     measured: logged::Shares,
+    /// The traceparent that came beside the running statement.
+    trace_attribute: Option<Vec<u8>>,
     /// The running statement is in the audit log by its class.
     audited: Option<audited::Audited>,
     /// Where this thread's sessions count how long statements take.
@@ -226,6 +228,7 @@ impl Session {
             again_until: None,
             settings_version: 0,
             measured: Default::default(),
+            trace_attribute: None,
             audited: None,
             times,
             digests,

@@ -282,6 +282,7 @@ variables! {
     "have_openssl" ReadOnly Kind::Text, "DISABLED";
     "have_ssl" ReadOnly Kind::Text, "DISABLED";
     "hostname" ReadOnly Kind::Text, "localhost";
+    "http_rest" ReadOnly Kind::Switch, "OFF";
     "http_tls" ReadOnly Kind::Switch, "OFF";
     "identity" Session Kind::Integer(0, U64), "0";
     "init_connect" Global Kind::Text, "";
@@ -313,6 +314,7 @@ variables! {
     "log_queries_not_using_indexes" Global Kind::Switch, "OFF";
     "log_slow_admin_statements" Global Kind::Switch, "OFF";
     "log_slow_extra" Global Kind::Switch, "OFF";
+    "log_trace_context" Global Kind::Switch, "OFF";
     "long_query_time" Both Kind::Real, "10.000000";
     "low_priority_updates" Both Kind::Switch, "OFF";
     "lower_case_file_system" ReadOnly Kind::Switch, "OFF";

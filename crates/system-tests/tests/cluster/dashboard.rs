@@ -87,3 +87,34 @@ fn a_management_node_shows_and_ends_what_runs_elsewhere() {
     let other = Page::log_in(&cluster.http(1), "root", "");
     assert_eq!(node(&other.json("overview"), 2)["state"], json!("NO_CONTACT"));
 }
+
+#[test]
+fn digests_of_all_nodes_are_added_up() {
+    let cluster = DevCluster::start(&["--data-nodes", "2", "--no-restart"]);
+    let mut clients = [cluster.client(1), cluster.client(2)];
+    clients[0].execute("CREATE TABLE t (id INT PRIMARY KEY, v INT)").unwrap();
+    clients[0].execute("INSERT INTO t VALUES (1, 1)").unwrap();
+    for (client, times) in clients.iter_mut().zip([3, 4]) {
+        for id in 0..times {
+            client.query(&format!("SELECT v FROM t WHERE id = {id}")).unwrap();
+        }
+    }
+    let page = Page::log_in(&cluster.http(3), "root", "");
+    let told = page.json("digests");
+    let one = told["digests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["text"] == json!("SELECT `v` FROM `t` WHERE `id` = ?"));
+    let one = one.unwrap_or_else(|| panic!("{told}"));
+    assert_eq!((&one["count"], &told["failures"]), (&json!(7), &json!({})));
+    let body = json!({ "database": one["database"], "digest": one["digest"] });
+    let answer = page.post("digest", &body);
+    assert!(
+        answer.status == 200
+            && answer.body.contains("SELECT v FROM t WHERE id = 0")
+            && answer.body.contains("\"plan\""),
+        "{}",
+        answer.body
+    );
+}

@@ -19,6 +19,7 @@ mod ndbinfo;
 mod network;
 mod pause;
 mod refusal;
+mod rest;
 mod rolling;
 mod rough;
 mod spoilt;

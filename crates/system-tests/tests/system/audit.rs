@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use shoal_system_tests::page::Page;
+use shoal_system_tests::rest::{Rest, key, operation};
 use shoal_system_tests::{Client, Login, SmallDisk, TestServer, wait_until};
 
 fn server(more: &[&str]) -> TestServer {
@@ -213,4 +214,25 @@ fn a_full_disk_costs_entries_and_a_message_and_nothing_else() {
         client.query("SELECT 3").unwrap();
         fs::read_to_string(&file).unwrap_or_default().contains("SELECT 3")
     });
+}
+
+/// REST is another way to rows.
+#[test]
+fn requests_over_rest_are_in_it() {
+    let server = server(&["--set", "http_rest=ON", "--set", "audit_log_statements=ON"]);
+    server.sql("CREATE TABLE t (id INT PRIMARY KEY)");
+    let root = Rest::of(&server.http(), "root", "");
+    root.done("test/t/pk-insert", &serde_json::json!({ "data": { "id": 4711 } }));
+    let read = || operation("test/t/pk-read", serde_json::json!({ "filters": key("id", 4711) }));
+    let again = operation("test/t/pk-insert", serde_json::json!({ "data": { "id": 4711 } }));
+    assert_eq!(root.refused("batch", &serde_json::json!({ "operations": [read(), read(), again] })), (409, 1062));
+    assert_eq!(Rest::of(&server.http(), "nobody", "secret").post("test/t/pk-read", &read()["body"]).status, 401);
+    let entries = settled(&server);
+    let done = queries(&entries, "statement");
+    for expected in ["0 pk-insert test.t", "1062 pk-read test.t x 2, pk-insert test.t"] {
+        assert!(done.iter().any(|query| query == expected), "{expected}: {done:?}");
+    }
+    let over_rest = |entry: &&Value| entry["message"] == "over REST";
+    assert_eq!(entries.iter().filter(over_rest).count(), 1, "the second request needed no password to be checked");
+    assert!(of_event(&entries, "failed login").iter().any(|entry| entry["user"] == "nobody"));
 }

@@ -357,3 +357,51 @@ fn figures_of_the_last_minutes_are_kept() {
     assert_eq!(page.json("history?seconds=0")["nodes"]["1"]["rows"], json!([]));
     assert_eq!(page.json("log")["events"], json!(null));
 }
+
+#[test]
+fn the_costliest_statements_are_told_with_a_sample_and_its_plan_to_those_who_may() {
+    let Some((server, address)) = started() else { return };
+    server.sql("CREATE TABLE fish (id INT PRIMARY KEY, name VARCHAR(20)); INSERT INTO fish VALUES (1, 'perch'), (2, 'pike')");
+    server
+        .sql("CREATE USER ann IDENTIFIED BY 'x'; CREATE USER eye IDENTIFIED BY 'x'; GRANT PROCESS ON *.* TO eye");
+    let mut client = server.client_in("test");
+    for id in 0..20 {
+        client.query(&format!("SELECT name FROM fish WHERE id = {id}")).unwrap();
+        client.query(&format!("SELECT id FROM fish WHERE name LIKE 'p%' LIMIT {}", id + 2)).unwrap();
+    }
+    client.query("SELECT nothing FROM fish").unwrap_err();
+    client.query("SELECT SLEEP(0.2), 'slow'").unwrap();
+    let [root, ann, eye] =
+        [("root", ""), ("ann", "x"), ("eye", "x")].map(|(user, word)| Page::log_in(&address, user, word));
+    assert_eq!((ann.get("digests").status, eye.get("digests").status), (403, 200));
+    let digests = eye.json("digests")["digests"].as_array().unwrap().clone();
+    let of = |part: &str| {
+        digests
+            .iter()
+            .find(|one| one["text"].as_str().unwrap().contains(part))
+            .unwrap_or_else(|| panic!("{part}: {digests:?}"))
+    };
+    assert!(digests[0]["text"].as_str().unwrap().contains("SLEEP"), "the costliest is the first: {}", digests[0]);
+    assert!(digests[0]["p95_us"].as_u64().unwrap() >= 200_000);
+    let scan = of("LIKE");
+    assert_eq!(
+        (&scan["count"], &scan["rows_examined"], &scan["database"], &scan["full_scans"]),
+        (&json!(20), &json!(40), &json!("test"), &json!(20))
+    );
+    assert_eq!((&of("`nothing`")["errors"], &of("`nothing`")["count"]), (&json!(1), &json!(1)));
+    let body = json!({ "database": "test", "digest": scan["digest"] });
+    let shown =
+        |page: &Page| -> serde_json::Value { serde_json::from_str(&page.post("digest", &body).body).unwrap() };
+    let told = shown(&root);
+    assert_eq!(told["sample"], json!("SELECT id FROM fish WHERE name LIKE 'p%' LIMIT 2"));
+    assert!(told["plan"].as_str().unwrap().contains("fish"), "{told}");
+    // Who may not read the table is not told how that would be done, nor who may not see the statement that there is one.
+    assert!(shown(&eye)["no_plan"].as_str().unwrap().contains("denied"), "{}", shown(&eye));
+    assert_eq!(ann.post("digest", &body).status, 403);
+    assert_eq!(root.post("digest", &json!({ "database": "test", "digest": "00" })).status, 404);
+    assert_eq!(root.post("digest", &json!({})).status, 400);
+    let slow = json!({ "database": of("CREATE TABLE")["database"], "digest": of("CREATE TABLE")["digest"] });
+    assert!(root.post("digest", &slow).body.contains("have no plan"));
+    server.sql("TRUNCATE TABLE performance_schema.events_statements_summary_by_digest");
+    assert!(!root.get("digests").body.contains("LIKE"));
+}

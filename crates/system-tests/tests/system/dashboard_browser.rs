@@ -67,6 +67,45 @@ fn an_operator_logs_in_looks_and_ends_a_statement() {
     });
     browser.value("document.querySelector('figure details').open = false");
 
+    // Where the time goes: a sample, by keyboard too, and its plan.
+    server.sql("CREATE TABLE fish (id INT PRIMARY KEY, name VARCHAR(20)); INSERT INTO fish VALUES (1, 'perch'); SELECT * FROM fish WHERE name LIKE 'p%'");
+    browser.value("document.getElementById('digest-order').value = 'rows_examined'; document.getElementById('digest-order').dispatchEvent(new Event('change'))");
+    let kind =
+        "[...document.querySelectorAll('#digests tbody tr')].find((row) => row.textContent.includes('LIKE'))";
+    wait_until("its kind is listed", || browser.is_true(&format!("Boolean({kind})")));
+    browser.value(&format!("{kind}.querySelector('button').focus()"));
+    browser.press("Enter");
+    wait_until("the plan is shown", || {
+        browser.is_true("document.getElementById('digest-plan').textContent.includes('fish')")
+    });
+    for colours in ["light", "dark"] {
+        for width in [400, 1280] {
+            browser.prefer_colours(colours);
+            browser.resize(width, 900);
+            assert!(browser.is_true("document.documentElement.scrollWidth <= innerWidth"), "{colours} {width}");
+            keep(&mut browser, &format!("digest-{colours}-{width}.png"));
+        }
+    }
+    browser.press("Escape");
+    wait_until("the dialog is closed", || browser.is_true("!document.getElementById('digest').open"));
+
+    // The trend has a bar for each minute in which there was something.
+    let told = "{ digests: [{ database: 'shop', digest: 'a', text: 'SELECT `a` FROM `t` WHERE `id` = ?', count: 123456, sum_us: 5e9, avg_us: 400, p95_us: 900, \
+        p99_us: 1000, max_us: 5000, rows_examined: 99999, rows_sent: 1, full_scans: 0, errors: 3, last_seen_us: 0, trend: [5, 0, 40, 7, 12, 30, 2, 2, 9, 20] }], \
+        total: 7, trend_minutes: 30, failures: { 2: 'gone' } }";
+    let show = format!("import('/digests.js').then((made) => made.showDigests({told}, 'recent', null, null))");
+    wait_until("bars are drawn", || {
+        browser.is_true(&format!("({show}, document.querySelectorAll('#digests rect').length == 10)"))
+    });
+    assert!(browser.is_true("document.querySelector('#digests .trend svg').getAttribute('aria-label').includes('20 µs in the last minute')"));
+    assert!(browser.is_true("document.getElementById('digests-count').textContent == '1 of 7; node 2: gone'"));
+    for colours in ["light", "dark"] {
+        browser.prefer_colours(colours);
+        browser.resize(if colours == "light" { 1280 } else { 400 }, 900);
+        browser.value(&show);
+        keep(&mut browser, &format!("trend-{colours}.png"));
+    }
+
     // Readable on a phone and a desk, in the light and in the dark.
     let mut backgrounds = Vec::new();
     for colours in ["light", "dark"] {

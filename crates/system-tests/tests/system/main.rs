@@ -44,6 +44,7 @@ mod protocol;
 mod proxy_protocol;
 mod query_logs;
 mod read_only;
+mod rest;
 mod roles;
 mod rough;
 mod server_files;

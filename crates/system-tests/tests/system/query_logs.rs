@@ -358,11 +358,20 @@ fn mysqls_tools_read_the_slow_query_log() {
     client.execute("CREATE TABLE t (id INT PRIMARY KEY, v INT)").unwrap();
     client.execute("INSERT INTO t VALUES (1,1),(2,2),(3,3)").unwrap();
     client.run(LOG_ALL).unwrap();
-    for extra in ["OFF", "ON"] {
-        client.run(&format!("SET GLOBAL log_slow_extra={extra}")).unwrap();
-        for id in 1..=5 {
-            client.query(&format!("SELECT v FROM t WHERE id={id}")).unwrap();
-        }
+    for id in 1..=5 {
+        client.query(&format!("SELECT v FROM t WHERE id={id}")).unwrap();
+    }
+    // With all that may stand beside a statement.
+    client
+        .run("SET GLOBAL log_slow_extra=ON; SET GLOBAL log_trace_context=ON; SET GLOBAL long_query_time=0")
+        .unwrap();
+    let login =
+        Login { extra_capabilities: CLIENT_QUERY_ATTRIBUTES, database: "test".into(), ..Login::user("root", "") };
+    let mut traced = Client::log_in(server.port(), &login).unwrap();
+    for id in 1..=5 {
+        let body = with_attribute("traceparent", TRACE, &format!("SELECT v FROM t WHERE id={id}"));
+        traced.command(COM_QUERY, &body).unwrap();
+        traced.receive_reply().unwrap().rows().unwrap();
     }
     // As logs are rotated. Else there would be a heading in the middle of the file, where pt-query-digest takes none.
     let current = variable(&mut client, "slow_query_log_file");
@@ -399,4 +408,63 @@ fn mysqls_tools_read_the_slow_query_log() {
         };
         assert!(text.lines().any(counts_ten), "{program} does not count 10 of them:\n{text}");
     }
+}
+
+const COM_QUERY: u8 = 3;
+const CLIENT_QUERY_ATTRIBUTES: u32 = 1 << 27;
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+/// Attributes of a query, as MySQL's clients send them: one text with a name.
+fn with_attribute(name: &str, value: &str, sql: &str) -> Vec<u8> {
+    let mut body = vec![1, 1, 0, 1, 254, 0, name.len() as u8];
+    body.extend_from_slice(name.as_bytes());
+    body.push(value.len() as u8);
+    body.extend_from_slice(value.as_bytes());
+    body.extend_from_slice(sql.as_bytes());
+    body
+}
+
+#[test]
+fn entries_tell_of_traces_if_they_are_to() {
+    if target_is_mariadb() {
+        return skip("MariaDB knows no traces");
+    }
+    let server = TestServer::start_with(&[
+        "--set",
+        "audit_log=ON",
+        "--set",
+        "audit_log_statements=ON",
+        "--set",
+        "audit_log_file=audit.json",
+    ]);
+    let mut client = server.client();
+    client.run(LOG_ALL).unwrap();
+    let commented = format!("SELECT 1 /*action='run',traceparent='{TRACE}'*/");
+    client.query(&commented).unwrap();
+    client.execute("SET GLOBAL log_trace_context=ON").unwrap();
+    client.query(&commented).unwrap();
+    client.query("SELECT 2 /*traceparent='00-none'*/").unwrap();
+    let prepared = client.prepare(&format!("SELECT 3 /*traceparent='{TRACE}'*/")).unwrap();
+    client.run_statement(&prepared, &[]).unwrap();
+    client.execute("SET GLOBAL long_query_time=0").unwrap();
+    let login = Login { extra_capabilities: CLIENT_QUERY_ATTRIBUTES, ..Login::user("root", "") };
+    let mut other = Client::log_in(server.port(), &login).unwrap();
+    for body in [
+        with_attribute("traceparent", TRACE, "SELECT 4"),
+        with_attribute("traceparent", "00-none", "SELECT 5"),
+        with_attribute("tracestate", TRACE, "SELECT 6"),
+        // What was said of one statement is not said of the next.
+        b"\0\x01SELECT 7".to_vec(),
+    ] {
+        other.command(COM_QUERY, &body).unwrap();
+        other.receive_reply().unwrap().rows().unwrap();
+    }
+    let slow = slow_log(&mut client);
+    let told: Vec<&str> = slow.lines().filter(|line| line.contains("Traceparent")).collect();
+    assert_eq!(told.len(), 3, "{slow}");
+    for line in told {
+        assert!(line.starts_with("# Query_time: ") && line.ends_with(&format!(" Traceparent: {TRACE}")), "{line}");
+    }
+    let audit = fs::read_to_string(server.data_dir().join("audit.json")).unwrap();
+    assert_eq!(audit.matches(&format!("\"traceparent\":\"{TRACE}\"")).count(), 3, "{audit}");
 }

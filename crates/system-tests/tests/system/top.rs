@@ -89,6 +89,8 @@ fn keys_choose_and_end_a_statement() {
     assert!(!sleeping.is_finished());
     terminal.press(b"y");
     sleeping.join().unwrap().unwrap();
+    terminal.press(b"d");
+    terminal.sees("EXAMINED");
     terminal.press(b"q");
     let (status, seen) = terminal.finish();
     assert!(status.success());

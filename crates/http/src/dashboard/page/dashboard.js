@@ -1,15 +1,17 @@
 // The page's life: login, asking again and again, and what the buttons do.
 import { drawCharts } from "./charts.js";
+import { showDigests } from "./digests.js";
 import { duration, el, showLog, showNodes, showPartitions, showStatements, showWarnings } from "./panels.js";
 
 const $ = (id) => document.getElementById(id);
-const OVERVIEW_EVERY_MS = 5000, STATEMENTS_EVERY_MS = 2000, LOG_EVERY_MS = 10000;
+const OVERVIEW_EVERY_MS = 5000, STATEMENTS_EVERY_MS = 2000, LOG_EVERY_MS = 10000, DIGESTS_EVERY_MS = 10000;
 const HISTORY_SECONDS = 3600;
 
 let viewer = null;
 let overview = null;
 let statements = null;
 let events = null;
+let digests = null;
 let history = {};
 let answered = 0;
 
@@ -47,17 +49,17 @@ function enter(who) {
   $("who").hidden = $("logout").hidden = false;
   const rights = who.kills_all ? "" : who.sees_all ? " (may look)" : " (own statements)";
   $("who").textContent = `${who.user}@${who.host}${rights}`;
-  $("log-section").hidden = !who.sees_all;
+  $("log-section").hidden = $("digests-section").hidden = !who.sees_all;
   for (const loop of loops) loop.now();
 }
 
 function leave(reason) {
   viewer = null;
   history = {};
-  [overview, statements, events] = [null, null, null];
+  [overview, statements, events, digests] = [null, null, null, null];
   for (const id of ["warnings", "nodes", "waits", "log", "partition-table", "cluster-name", "fresh", "version"]) $(id).replaceChildren();
-  document.querySelector("#statements tbody").replaceChildren();
-  if ($("confirm").open) $("confirm").close();
+  for (const table of ["statements", "digests"]) document.querySelector(`#${table} tbody`).replaceChildren();
+  for (const dialog of ["confirm", "digest"]) if ($(dialog).open) $(dialog).close();
   $("page").hidden = $("who").hidden = $("logout").hidden = true;
   $("login").hidden = false;
   $("login-error").textContent = reason;
@@ -150,6 +152,13 @@ const loops = [
     events = fresh.events;
     drawLog();
   }),
+  new Loop(DIGESTS_EVERY_MS, async () => {
+    if (!viewer.sees_all) return;
+    const fresh = await ask("digests");
+    if (!viewer) return;
+    digests = fresh;
+    drawDigests();
+  }),
 ];
 
 document.addEventListener("visibilitychange", () => loops.forEach((loop) => loop.now()));
@@ -199,6 +208,13 @@ function drawStatements() {
   if (statements && viewer) showStatements(statements, $("show-idle").checked, isCluster(), viewer, end);
 }
 
+function drawDigests() {
+  if (!digests) return;
+  showDigests(digests, $("digest-order").value, ask, (error) => {
+    if (error.status === 401) leave("You have been logged out."); else say(error.message);
+  });
+}
+
 function drawLog() {
   if (events) showLog(events, Number($("log-severity").value));
   $("log-section").hidden = !events;
@@ -207,6 +223,7 @@ function drawLog() {
 $("chart-node").addEventListener("change", draw);
 $("chart-range").addEventListener("change", draw);
 $("show-idle").addEventListener("change", drawStatements);
+$("digest-order").addEventListener("change", drawDigests);
 $("log-severity").addEventListener("change", drawLog);
 
 // ---- ending statements ----
