@@ -156,7 +156,7 @@ pub struct Session {
 
 impl Session {
     /// Opens a session for an authenticated client. Errors: 1049, unknown database; 1862, 1203, 1226.
-    pub fn open(server: Arc<Server>, info: ConnectInfo) -> Result<Session> {
+    pub fn open(server: Arc<Server>, mut info: ConnectInfo) -> Result<Session> {
         let catalog = server.node.catalog();
         if let Some(database) = &info.database {
             crate::databases::check_exists(&catalog, database)?;
@@ -184,7 +184,7 @@ impl Session {
             transaction: transaction.shown(),
             began: AtomicI64::new(0),
             definitions: Mutex::default(),
-            attributes: info.attributes.clone(),
+            attributes: std::mem::take(&mut info.attributes),
             user_variables: Arc::default(),
             variables: Mutex::default(),
             profiles: Mutex::default(),

@@ -129,7 +129,9 @@ async fn set_variable(session: &mut Session, variable: &ast::SystemVariable, val
             return Ok(());
         }
         if error_log::concerns(definition.name) {
-            return error_log::change(&session.server, definition, &text).await;
+            error_log::change(&session.server, definition, &text).await?;
+            note_set(session, definition.name);
+            return Ok(());
         }
         if definition.name == "mandatory_roles" {
             crate::account::mandatory::check(session, &text)?;
