@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::entry::Entry;
 use crate::file::LogFile;
@@ -12,6 +12,9 @@ use crate::settings::Settings;
 
 /// Entries that may wait.
 const QUEUE_ENTRIES_MAX: usize = 4096;
+/// How long an end waits for entries to be written, and for room in the queue.
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
+const STOP_AGAIN_AFTER: Duration = Duration::from_millis(5);
 const TITLE: &str = "error log";
 
 /// Entries that no file took; they are on stderr instead.
@@ -83,8 +86,19 @@ impl Writer {
         }
     }
 
+    /// Writes what waits, unless the disk or who reads stderr stands still: the process has to end.
     pub(crate) fn stop(self) {
-        self.command(Message::Stop, None);
+        let deadline = Instant::now() + STOP_PATIENCE;
+        let (done, answer) = sync_channel(1);
+        let mut queued = (Message::Stop, Some(done));
+        while let Err(TrySendError::Full(back)) = self.0.try_send(queued) {
+            if Instant::now() >= deadline {
+                return;
+            }
+            queued = back;
+            std::thread::sleep(STOP_AGAIN_AFTER);
+        }
+        let _ = answer.recv_timeout(deadline.saturating_duration_since(Instant::now()));
     }
 }
 
