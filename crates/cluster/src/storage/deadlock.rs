@@ -16,7 +16,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use shoal_partition::{ObservedLock, Partition, WaitEdge, cycle_through, is_deadlocked, victims};
+use shoal_partition::{
+    ObservedLock, ObservedTransaction, Partition, WaitEdge, cycle_through, is_deadlocked, victims,
+};
 use shoal_types::{Error, Result, TransactionId};
 
 use crate::storage::Storage;
@@ -40,8 +42,8 @@ const REPORTED_WAITS_MAX: usize = 16;
 /// A wait of a deadlock.
 #[derive(Clone, Debug)]
 pub struct DeadlockWait {
-    /// Who waits for the next one of the cycle, the last for the first.
-    pub waiter: TransactionId,
+    /// Who waits for the next one of the cycle, the last for the first; what it has in partitions here.
+    pub waiter: ObservedTransaction,
     /// What it waits for, with the partition; `None`: that is another node's.
     pub wanted: Option<(u32, ObservedLock)>,
     /// As the next one has it, or wants it before.
@@ -81,12 +83,13 @@ impl Deadlock {
         victim: TransactionId,
         edges: &[WaitEdge],
         look: impl Fn(TransactionId, TransactionId) -> Option<SeenWait>,
+        observe: impl Fn(TransactionId) -> ObservedTransaction,
     ) -> Deadlock {
         let cycle = cycle_through(edges, victim);
         let wait = |place: usize| {
             let (waiter, blocker) = (cycle[place], cycle[(place + 1) % cycle.len()]);
             let (wanted, blocking) = look(waiter, blocker).unzip();
-            DeadlockWait { waiter, wanted, blocking }
+            DeadlockWait { waiter: observe(waiter), wanted, blocking }
         };
         Deadlock { victim, waits: (0..cycle.len().min(REPORTED_WAITS_MAX)).map(wait).collect() }
     }
@@ -113,10 +116,15 @@ impl Storage {
 
     /// A cycle over several nodes, by what these have told: what partitions here know of it.
     pub fn deadlock_between_nodes(&self, victim: TransactionId, edges: &[WaitEdge]) -> Deadlock {
-        Deadlock::of(victim, edges, |waiter, blocker| {
-            (0..self.partition_count())
-                .find_map(|number| seen_in(number, &self.partition(number), waiter, blocker))
-        })
+        let partitions = 0..self.partition_count();
+        let look = |waiter, blocker| {
+            partitions.clone().find_map(|number| seen_in(number, &self.partition(number), waiter, blocker))
+        };
+        let observe = |id| {
+            let parts = partitions.clone().filter_map(|number| self.partition(number).observed_transaction(id));
+            parts.fold(ObservedTransaction::nothing_of(id), ObservedTransaction::plus)
+        };
+        Deadlock::of(victim, edges, look, observe)
     }
 
     /// Starts the lock monitor, which ends when the node is gone or the threads of this layer are to end.
@@ -204,7 +212,11 @@ impl Storage {
 
 /// A victim's deadlock in partitions that are held.
 fn deadlock_in(guards: &[PartitionGuard<'_>], victim: TransactionId, edges: &[WaitEdge]) -> Deadlock {
-    Deadlock::of(victim, edges, |waiter, blocker| {
-        (0..).zip(guards).find_map(|(number, guard)| seen_in(number, guard, waiter, blocker))
-    })
+    let look =
+        |waiter, blocker| (0..).zip(guards).find_map(|(number, guard)| seen_in(number, guard, waiter, blocker));
+    let observe = |id| {
+        let parts = guards.iter().filter_map(|guard| guard.observed_transaction(id));
+        parts.fold(ObservedTransaction::nothing_of(id), ObservedTransaction::plus)
+    };
+    Deadlock::of(victim, edges, look, observe)
 }
