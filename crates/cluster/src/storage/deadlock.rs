@@ -160,10 +160,13 @@ impl Storage {
         is_deadlocked(&edges, transaction).then(|| deadlock_in(&guards, transaction, &edges))
     }
 
-    /// All waits in this process, and the partitions, held.
+    /// All waits in this process, and the partitions, held. Those of a victim that is still to leave its queue are left out: its cycle
+    /// is broken already and needs no second victim.
     fn hold_wait_edges(&self) -> (Vec<PartitionGuard<'_>>, Vec<WaitEdge>) {
         let guards: Vec<_> = (0..self.partition_count()).map(|partition| self.partition(partition)).collect();
-        let edges = guards.iter().flat_map(|guard| guard.wait_edges()).collect();
+        let mut edges: Vec<WaitEdge> = guards.iter().flat_map(|guard| guard.wait_edges()).collect();
+        let condemned = self.graph.condemned();
+        edges.retain(|edge| !condemned.contains(&edge.waiter));
         (guards, edges)
     }
 
