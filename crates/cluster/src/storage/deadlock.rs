@@ -12,16 +12,13 @@
 //! Whoever finds a deadlock reports it before its victim gives way ([`Storage::report_deadlock`]): what the others of the cycle
 //! are doing can still be seen then.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use shoal_partition::{
-    ObservedLock, ObservedTransaction, Partition, WaitEdge, cycle_through, is_deadlocked, victims,
-};
+use shoal_partition::{ObservedTransaction, WaitEdge, is_deadlocked, victims};
 use shoal_types::{Error, Result, TransactionId};
 
 use crate::storage::Storage;
+use crate::storage::deadlock_report::{Deadlock, DeadlockHook, seen_in};
 use crate::storage::partitions::PartitionGuard;
 use crate::storage::wait_for::WaitVerdict;
 
@@ -36,82 +33,20 @@ const SUSPECT_AFTER: Duration = Duration::from_millis(2);
 /// Looks at which nobody waited before the monitor sleeps until it is woken.
 const IDLE_LOOKS: u32 = 200;
 
-/// Waits of a cycle that a report names.
-const REPORTED_WAITS_MAX: usize = 16;
-
-/// A wait of a deadlock.
-#[derive(Clone, Debug)]
-pub struct DeadlockWait {
-    /// Who waits for the next one of the cycle, the last for the first; what it has in partitions here.
-    pub waiter: ObservedTransaction,
-    /// What it waits for, with the partition; `None`: that is another node's.
-    pub wanted: Option<(u32, ObservedLock)>,
-    /// As the next one has it, or wants it before.
-    pub blocking: Option<ObservedLock>,
-}
-
-/// A cycle of waits, at the moment before its victim gives way.
-#[derive(Clone, Debug)]
-pub struct Deadlock {
-    /// Who gives way.
-    pub victim: TransactionId,
-    /// The victim's wait first. Of a very long cycle these are not all.
-    pub waits: Vec<DeadlockWait>,
-}
-
-/// Called with every deadlock, by the thread that has found it; it holds no partition.
-pub type DeadlockHook = Box<dyn Fn(Deadlock) + Send + Sync>;
-
-/// The deadlocks of a node's transactions.
-#[derive(Default)]
-pub(crate) struct Deadlocks {
-    found: AtomicU64,
-    hook: OnceLock<DeadlockHook>,
-}
-
-/// What is wanted, with the partition, and what is in the way.
-type SeenWait = ((u32, ObservedLock), ObservedLock);
-
-fn seen_in(number: u32, partition: &Partition, waiter: TransactionId, blocker: TransactionId) -> Option<SeenWait> {
-    let (wanted, blocking) = partition.observed_wait(waiter, blocker)?;
-    Some(((number, wanted), blocking))
-}
-
-impl Deadlock {
-    /// What these edges and partitions tell of a victim's cycle.
-    fn of(
-        victim: TransactionId,
-        edges: &[WaitEdge],
-        look: impl Fn(TransactionId, TransactionId) -> Option<SeenWait>,
-        observe: impl Fn(TransactionId) -> ObservedTransaction,
-    ) -> Deadlock {
-        let cycle = cycle_through(edges, victim);
-        let wait = |place: usize| {
-            let (waiter, blocker) = (cycle[place], cycle[(place + 1) % cycle.len()]);
-            let (wanted, blocking) = look(waiter, blocker).unzip();
-            DeadlockWait { waiter: observe(waiter), wanted, blocking }
-        };
-        Deadlock { victim, waits: (0..cycle.len().min(REPORTED_WAITS_MAX)).map(wait).collect() }
-    }
-}
-
 impl Storage {
     /// Who is told of deadlocks. Once.
     pub fn set_deadlock_hook(&self, hook: DeadlockHook) {
-        let _ = self.deadlocks.hook.set(hook);
+        self.deadlocks.set_hook(hook);
     }
 
     /// Deadlocks that were reported since the process began.
     pub fn deadlocks_found(&self) -> u64 {
-        self.deadlocks.found.load(Ordering::Relaxed)
+        self.deadlocks.found()
     }
 
     /// A deadlock's victim is about to give way.
     pub fn report_deadlock(&self, deadlock: Deadlock) {
-        self.deadlocks.found.fetch_add(1, Ordering::Relaxed);
-        if let Some(hook) = self.deadlocks.hook.get() {
-            hook(deadlock);
-        }
+        self.deadlocks.report(deadlock);
     }
 
     /// A cycle over several nodes, by what these have told: what partitions here know of it.
