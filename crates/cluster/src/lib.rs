@@ -52,7 +52,7 @@ pub use shoal_partition::MemoryBudget;
 pub use shoal_partition::Timing;
 pub use shoal_partition::{LockKind, ObservedKey, ObservedLock, ObservedTransaction, ObservedWaits};
 pub use shoal_transport::{LANES_MAX, PeerState, Transporter, look_in_passing, worker_loop};
-pub use storage::deadlock::{Deadlock, DeadlockHook, DeadlockWait};
+pub use storage::deadlock_report::{Deadlock, DeadlockHook, DeadlockWait};
 pub use storage::memory::MemoryUsage;
 pub use storage::partitions::PartitionGuard;
 pub use storage::sequencer::Appending;

@@ -5,6 +5,7 @@
 
 pub(crate) mod append;
 pub(crate) mod deadlock;
+pub(crate) mod deadlock_report;
 pub(crate) mod durability;
 pub(crate) mod flush;
 pub(crate) mod identity;
@@ -37,7 +38,7 @@ use crate::base::options::NodeOptions;
 use crate::base::router::Router;
 use crate::base::throttle::Throttle;
 use crate::base::wait::{WaitSlots, Waiter, lock};
-use crate::storage::deadlock::Deadlocks;
+use crate::storage::deadlock_report::Deadlocks;
 use crate::storage::identity::Identity;
 use crate::storage::inline_flushes::InlineFlushes;
 use crate::storage::partition_cell::PartitionCell;

@@ -41,6 +41,36 @@ pub struct ObservedTransaction {
     pub is_ending: bool,
 }
 
+impl ObservedTransaction {
+    /// It has nothing yet.
+    pub fn nothing_of(id: TransactionId) -> ObservedTransaction {
+        ObservedTransaction { id, row_locks: 0, writes: 0, work_bytes: 0, is_waiting: false, is_ending: false }
+    }
+
+    /// With what it has in another partition.
+    pub fn plus(self, other: ObservedTransaction) -> ObservedTransaction {
+        ObservedTransaction {
+            id: self.id,
+            row_locks: self.row_locks + other.row_locks,
+            writes: self.writes + other.writes,
+            work_bytes: self.work_bytes + other.work_bytes,
+            is_waiting: self.is_waiting || other.is_waiting,
+            is_ending: self.is_ending || other.is_ending,
+        }
+    }
+
+    fn of(one: &Transaction) -> ObservedTransaction {
+        ObservedTransaction {
+            id: one.id,
+            row_locks: (one.locks.len() + one.gathered) as u64,
+            writes: one.writes.len() as u64,
+            work_bytes: one.work_bytes(),
+            is_waiting: !one.waits.is_empty(),
+            is_ending: one.state != State::Active,
+        }
+    }
+}
+
 /// What a lock keeps others from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
@@ -110,15 +140,12 @@ enum Listed<'a> {
 impl Partition {
     /// The transactions that have something here.
     pub fn observed_transactions(&self) -> Vec<ObservedTransaction> {
-        let shown = self.transactions.values().map(|one| ObservedTransaction {
-            id: one.id,
-            row_locks: (one.locks.len() + one.gathered) as u64,
-            writes: one.writes.len() as u64,
-            work_bytes: one.work_bytes(),
-            is_waiting: !one.waits.is_empty(),
-            is_ending: one.state != State::Active,
-        });
-        shown.collect()
+        self.transactions.values().map(|one| ObservedTransaction::of(one)).collect()
+    }
+
+    /// One of them.
+    pub fn observed_transaction(&self, id: TransactionId) -> Option<ObservedTransaction> {
+        self.transaction(id).map(ObservedTransaction::of)
     }
 
     /// A stretch of the locks that a transaction holds: of `count` from the number `from` on. Fewer: these were the last.

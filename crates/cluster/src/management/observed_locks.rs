@@ -24,17 +24,8 @@ impl Management {
         for partition in 0..self.partition_count() {
             let found = self.leader(partition).map(|guard| guard.observed_transactions()).unwrap_or_default();
             for one in found {
-                let sum = sums.entry(one.id).or_insert(ObservedTransaction {
-                    row_locks: 0,
-                    writes: 0,
-                    work_bytes: 0,
-                    ..one
-                });
-                sum.row_locks += one.row_locks;
-                sum.writes += one.writes;
-                sum.work_bytes += one.work_bytes;
-                sum.is_waiting |= one.is_waiting;
-                sum.is_ending |= one.is_ending;
+                let sum = sums.entry(one.id).or_insert(ObservedTransaction::nothing_of(one.id));
+                *sum = sum.plus(one);
             }
         }
         sums.into_values().collect()

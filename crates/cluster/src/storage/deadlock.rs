@@ -12,14 +12,13 @@
 //! Whoever finds a deadlock reports it before its victim gives way ([`Storage::report_deadlock`]): what the others of the cycle
 //! are doing can still be seen then.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use shoal_partition::{ObservedLock, Partition, WaitEdge, cycle_through, is_deadlocked, victims};
+use shoal_partition::{ObservedTransaction, WaitEdge, is_deadlocked, victims};
 use shoal_types::{Error, Result, TransactionId};
 
 use crate::storage::Storage;
+use crate::storage::deadlock_report::{Deadlock, DeadlockHook, seen_in};
 use crate::storage::partitions::PartitionGuard;
 use crate::storage::wait_for::WaitVerdict;
 
@@ -34,89 +33,33 @@ const SUSPECT_AFTER: Duration = Duration::from_millis(2);
 /// Looks at which nobody waited before the monitor sleeps until it is woken.
 const IDLE_LOOKS: u32 = 200;
 
-/// Waits of a cycle that a report names.
-const REPORTED_WAITS_MAX: usize = 16;
-
-/// A wait of a deadlock.
-#[derive(Clone, Debug)]
-pub struct DeadlockWait {
-    /// Who waits for the next one of the cycle, the last for the first.
-    pub waiter: TransactionId,
-    /// What it waits for, with the partition; `None`: that is another node's.
-    pub wanted: Option<(u32, ObservedLock)>,
-    /// As the next one has it, or wants it before.
-    pub blocking: Option<ObservedLock>,
-}
-
-/// A cycle of waits, at the moment before its victim gives way.
-#[derive(Clone, Debug)]
-pub struct Deadlock {
-    /// Who gives way.
-    pub victim: TransactionId,
-    /// The victim's wait first. Of a very long cycle these are not all.
-    pub waits: Vec<DeadlockWait>,
-}
-
-/// Called with every deadlock, by the thread that has found it; it holds no partition.
-pub type DeadlockHook = Box<dyn Fn(Deadlock) + Send + Sync>;
-
-/// The deadlocks of a node's transactions.
-#[derive(Default)]
-pub(crate) struct Deadlocks {
-    found: AtomicU64,
-    hook: OnceLock<DeadlockHook>,
-}
-
-/// What is wanted, with the partition, and what is in the way.
-type SeenWait = ((u32, ObservedLock), ObservedLock);
-
-fn seen_in(number: u32, partition: &Partition, waiter: TransactionId, blocker: TransactionId) -> Option<SeenWait> {
-    let (wanted, blocking) = partition.observed_wait(waiter, blocker)?;
-    Some(((number, wanted), blocking))
-}
-
-impl Deadlock {
-    /// What these edges and partitions tell of a victim's cycle.
-    fn of(
-        victim: TransactionId,
-        edges: &[WaitEdge],
-        look: impl Fn(TransactionId, TransactionId) -> Option<SeenWait>,
-    ) -> Deadlock {
-        let cycle = cycle_through(edges, victim);
-        let wait = |place: usize| {
-            let (waiter, blocker) = (cycle[place], cycle[(place + 1) % cycle.len()]);
-            let (wanted, blocking) = look(waiter, blocker).unzip();
-            DeadlockWait { waiter, wanted, blocking }
-        };
-        Deadlock { victim, waits: (0..cycle.len().min(REPORTED_WAITS_MAX)).map(wait).collect() }
-    }
-}
-
 impl Storage {
     /// Who is told of deadlocks. Once.
     pub fn set_deadlock_hook(&self, hook: DeadlockHook) {
-        let _ = self.deadlocks.hook.set(hook);
+        self.deadlocks.set_hook(hook);
     }
 
     /// Deadlocks that were reported since the process began.
     pub fn deadlocks_found(&self) -> u64 {
-        self.deadlocks.found.load(Ordering::Relaxed)
+        self.deadlocks.found()
     }
 
     /// A deadlock's victim is about to give way.
     pub fn report_deadlock(&self, deadlock: Deadlock) {
-        self.deadlocks.found.fetch_add(1, Ordering::Relaxed);
-        if let Some(hook) = self.deadlocks.hook.get() {
-            hook(deadlock);
-        }
+        self.deadlocks.report(deadlock);
     }
 
     /// A cycle over several nodes, by what these have told: what partitions here know of it.
     pub fn deadlock_between_nodes(&self, victim: TransactionId, edges: &[WaitEdge]) -> Deadlock {
-        Deadlock::of(victim, edges, |waiter, blocker| {
-            (0..self.partition_count())
-                .find_map(|number| seen_in(number, &self.partition(number), waiter, blocker))
-        })
+        let partitions = 0..self.partition_count();
+        let look = |waiter, blocker| {
+            partitions.clone().find_map(|number| seen_in(number, &self.partition(number), waiter, blocker))
+        };
+        let observe = |id| {
+            let parts = partitions.clone().filter_map(|number| self.partition(number).observed_transaction(id));
+            parts.fold(ObservedTransaction::nothing_of(id), ObservedTransaction::plus)
+        };
+        Deadlock::of(victim, edges, look, observe)
     }
 
     /// Starts the lock monitor, which ends when the node is gone or the threads of this layer are to end.
@@ -152,10 +95,13 @@ impl Storage {
         is_deadlocked(&edges, transaction).then(|| deadlock_in(&guards, transaction, &edges))
     }
 
-    /// All waits in this process, and the partitions, held.
+    /// All waits in this process, and the partitions, held. Those of a victim that is still to leave its queue are left out: its cycle
+    /// is broken already and needs no second victim.
     fn hold_wait_edges(&self) -> (Vec<PartitionGuard<'_>>, Vec<WaitEdge>) {
         let guards: Vec<_> = (0..self.partition_count()).map(|partition| self.partition(partition)).collect();
-        let edges = guards.iter().flat_map(|guard| guard.wait_edges()).collect();
+        let mut edges: Vec<WaitEdge> = guards.iter().flat_map(|guard| guard.wait_edges()).collect();
+        let condemned = self.graph.condemned();
+        edges.retain(|edge| !condemned.contains(&edge.waiter));
         (guards, edges)
     }
 
@@ -204,7 +150,11 @@ impl Storage {
 
 /// A victim's deadlock in partitions that are held.
 fn deadlock_in(guards: &[PartitionGuard<'_>], victim: TransactionId, edges: &[WaitEdge]) -> Deadlock {
-    Deadlock::of(victim, edges, |waiter, blocker| {
-        (0..).zip(guards).find_map(|(number, guard)| seen_in(number, guard, waiter, blocker))
-    })
+    let look =
+        |waiter, blocker| (0..).zip(guards).find_map(|(number, guard)| seen_in(number, guard, waiter, blocker));
+    let observe = |id| {
+        let parts = guards.iter().filter_map(|guard| guard.observed_transaction(id));
+        parts.fold(ObservedTransaction::nothing_of(id), ObservedTransaction::plus)
+    };
+    Deadlock::of(victim, edges, look, observe)
 }

@@ -239,6 +239,14 @@ impl WaitForGraph {
             .collect()
     }
 
+    /// Those whose waits end as deadlocks' victims: they are about to leave their queues.
+    pub(super) fn condemned(&self) -> Vec<TransactionId> {
+        let waits = lock(&self.waits);
+        let is_victim =
+            |waits: &Vec<LockWait>| waits.iter().any(|wait| wait.verdict == Some(WaitVerdict::Deadlock));
+        waits.by_transaction.iter().filter(|(_, waits)| is_victim(waits)).map(|(&waiter, _)| waiter).collect()
+    }
+
     /// Gives those their verdict whose time is up.
     pub(super) fn expire(&self, now: Instant) -> Vec<u64> {
         let mut expired = Vec::new();
@@ -341,9 +349,12 @@ mod tests {
         assert_eq!((graph.counts().begun, graph.counts().timeouts), (2, 1));
         assert_eq!(graph.leave(id(1), 10), Some(WaitVerdict::Timeout));
         graph.give_up(id(1), 10);
+        assert!(graph.condemned().is_empty());
         assert_eq!(graph.judge(id(1), WaitVerdict::Deadlock), [11]);
+        assert_eq!(graph.condemned(), ids(&[1]));
         assert_eq!(graph.leave(id(1), 11), Some(WaitVerdict::Deadlock));
         graph.give_up(id(1), 11);
+        assert!(graph.condemned().is_empty());
         assert!(graph.judge(id(1), WaitVerdict::Deadlock).is_empty());
     }
 }

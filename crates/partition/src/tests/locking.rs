@@ -318,3 +318,41 @@ fn a_scan_that_is_led_on_locks_no_more_than_it_was_led_to() {
     assert!(bed.insert(writer, &row(46, 0)).is_ready());
     assert!(is_wait_for(bed.insert(writer, &row(44, 0)), reader));
 }
+
+#[test]
+fn what_operators_are_shown_of_locks_names_rows_gaps_and_who_is_in_the_way() {
+    let mut bed = Bed::new();
+    bed.fill([row(10, 1), row(20, 2), row(30, 3)]);
+    let (holder, writer, inserter) = (bed.begin(), bed.begin(), bed.begin());
+    let mut cursor = Cursor::new(TABLE, PRIMARY, ids(15, 25), Direction::Forward);
+    assert!(bed.scan(&newest(holder), &mut cursor, Some(EXCLUSIVE), 10, &mut Vec::new()).is_ready());
+    assert!(bed.update(holder, &row(10, 1)).is_ready());
+    let id = |lock: &ObservedLock| match &lock.key {
+        ObservedKey::Values(values) => values[0].clone(),
+        other => panic!("no row: {other:?}"),
+    };
+    // The range is told by the row behind it, and the row in it as one whose gap is locked as well.
+    let shown: Vec<(LockKind, Value)> =
+        bed.partition.observed_locks(holder, 0, 100).iter().map(|lock| (lock.kind, id(lock))).collect();
+    let expected = [(LockKind::Gap, 30), (LockKind::NextKey, 20), (LockKind::Record, 10)]
+        .map(|(kind, id)| (kind, Value::Int(id)));
+    assert_eq!(shown, expected);
+    // In stretches it is the same.
+    let stretches = (0..4).flat_map(|from| bed.partition.observed_locks(holder, from, 1));
+    assert_eq!(stretches.map(|lock| (lock.kind, id(&lock))).collect::<Vec<_>>(), expected);
+    assert!(is_wait_for(bed.update(writer, &row(20, 5)), holder));
+    assert!(is_wait_for(bed.insert(inserter, &row(22, 0)), holder));
+    let waits = bed.partition.observed_waits();
+    let mut pairs: Vec<_> =
+        waits.edges.iter().map(|&(one, other)| (&waits.locks[one], &waits.locks[other])).collect();
+    pairs.sort_by_key(|(waiting, _)| waiting.transaction);
+    let [(row_wait, row_lock), (insertion, range)] = pairs[..] else { panic!("{waits:?}") };
+    assert_eq!((row_wait.transaction, row_wait.kind, id(row_wait)), (writer, LockKind::Record, Value::Int(20)));
+    assert_eq!((row_lock.transaction, row_lock.number, row_lock.is_waiting), (holder, row_wait.number, false));
+    assert_eq!((insertion.kind, id(insertion)), (LockKind::InsertIntention, Value::Int(30)));
+    assert_eq!((range.kind, id(range)), (LockKind::Gap, Value::Int(30)));
+    assert!(row_wait.is_waiting && insertion.is_waiting);
+    assert_eq!(bed.partition.observed_wait(inserter, holder), Some((insertion.clone(), range.clone())));
+    let held = bed.partition.observed_transaction(holder).unwrap();
+    assert_eq!((held.row_locks, held.writes, held.is_waiting), (2, 1, false));
+}

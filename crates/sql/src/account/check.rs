@@ -148,10 +148,9 @@ fn check_plan_in(catalog: &Catalog, session: &Session, plan: &Plan) -> Result<()
 }
 
 fn check_plan_of(user: Option<&User>, session: &Session, plan: &Plan) -> Result<()> {
-    if plan.system_tables.iter().any(|&table| information_schema::needs_process(table)) {
-        if !user.is_some_and(|user| global(user).contains(Privileges::PROCESS)) {
-            return Err(global_denied("PROCESS"));
-        }
+    let has_process = || user.is_some_and(|user| global(user).contains(Privileges::PROCESS));
+    if plan.system_tables.iter().any(|&table| information_schema::needs_process(table)) && !has_process() {
+        return Err(global_denied("PROCESS"));
     }
     if user.is_some_and(|user| global(user).contains(Privileges::DATA)) {
         return Ok(());

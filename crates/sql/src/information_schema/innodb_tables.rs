@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use shoal_cluster::Table;
+use shoal_types::row::fixed_width;
 use shoal_types::{BaseType, Collation, Column, Index, SqlType, TableSchema, Value};
 
 use super::Rows;
@@ -153,6 +154,31 @@ fn main_type(sql_type: &SqlType) -> i64 {
     }
 }
 
+/// The protocol's number of a column's type.
+fn protocol_type(sql_type: &SqlType) -> i64 {
+    match sql_type.base {
+        BaseType::TinyInt => 1,
+        BaseType::SmallInt => 2,
+        BaseType::Int => 3,
+        BaseType::Float => 4,
+        BaseType::Double => 5,
+        BaseType::Timestamp => 7,
+        BaseType::BigInt => 8,
+        BaseType::MediumInt => 9,
+        BaseType::Date => 10,
+        BaseType::Time => 11,
+        BaseType::DateTime => 12,
+        BaseType::Year => 13,
+        BaseType::VarChar => 15,
+        BaseType::Bit => 16,
+        BaseType::Json => 245,
+        BaseType::Decimal => 246,
+        BaseType::Text => 252,
+        BaseType::Geometry => 255,
+        _ => 254,
+    }
+}
+
 pub fn columns(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     const NOT_NULL: i64 = 256;
     const UNSIGNED: i64 = 512;
@@ -166,9 +192,20 @@ pub fn columns(rows: &Rows<'_>) -> Vec<Vec<Value>> {
             let collation = if is_text { i64::from(sql_type.collation.id()) << 16 } else { 0 };
             let flags = [(!column.nullable, NOT_NULL), (sql_type.unsigned, UNSIGNED), (!is_text, BINARY)];
             let flags: i64 = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
-            let length =
-                shoal_types::row::fixed_width(sql_type).map_or(i64::from(sql_type.length), |width| width as i64);
-            row![u64::from(schema.id.0), &column.name, place, kind, collation | flags, length, 0_i64, Value::Null]
+            let char_bytes =
+                if matches!(kind, 12 | 13) { sql_type.collation.charset().char_bytes_max() } else { 1 };
+            let text_bytes = i64::from(sql_type.length) * char_bytes as i64;
+            let length = fixed_width(sql_type).map_or(text_bytes, |width| width as i64);
+            row![
+                u64::from(schema.id.0),
+                &column.name,
+                place,
+                kind,
+                collation | flags | protocol_type(sql_type),
+                length,
+                0_i64,
+                Value::Null
+            ]
         };
         visible_columns(schema).map(make).collect()
     })

@@ -5,8 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shoal_cluster::{Deadlock, ObservedLock};
-use shoal_types::TransactionId;
+use shoal_cluster::{Deadlock, ObservedLock, ObservedTransaction};
 
 use super::owners::{Owners, running};
 use crate::session::SessionShared;
@@ -16,7 +15,7 @@ const QUERY_BYTES_MAX: usize = 1024;
 
 /// A transaction of a deadlock.
 pub(crate) struct DeadlockMember {
-    pub id: TransactionId,
+    pub observed: ObservedTransaction,
     /// The session's number, user and host; `None`: it is at another node.
     pub session: Option<(u32, String, String)>,
     /// Microseconds since 1970.
@@ -59,7 +58,7 @@ fn report_of(owners: &Owners, now: i64, deadlock: &Deadlock) -> DeadlockReport {
     let count = deadlock.waits.len();
     let member = |place: usize| {
         let wait = &deadlock.waits[place];
-        let session = owners.session(wait.waiter);
+        let session = owners.session(wait.waiter.id);
         let before = &deadlock.waits[(place + count - 1) % count];
         let holds = before.wanted.as_ref().zip(before.blocking.clone());
         let holds = holds.map(|((partition, _), lock)| (*partition, lock));
@@ -70,16 +69,16 @@ fn report_of(owners: &Owners, now: i64, deadlock: &Deadlock) -> DeadlockReport {
             (query, if began == 0 { statement } else { began })
         });
         DeadlockMember {
-            id: wait.waiter,
+            observed: wait.waiter,
             session: session.map(|session| (session.id, session.user.clone(), session.host.clone())),
             started: began,
             query: query.map(cut),
             waits_for: wait.wanted.clone(),
-            holds: holds.filter(|(_, lock)| lock.transaction == wait.waiter),
+            holds: holds.filter(|(_, lock)| lock.transaction == wait.waiter.id),
         }
     };
     let members: Vec<DeadlockMember> = (0..count).map(member).collect();
-    let victim = members.iter().position(|member| member.id == deadlock.victim).unwrap_or(0);
+    let victim = members.iter().position(|member| member.observed.id == deadlock.victim).unwrap_or(0);
     DeadlockReport { at: now, members, victim }
 }
 

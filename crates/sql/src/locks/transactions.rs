@@ -67,7 +67,7 @@ pub(crate) fn open_transactions(server: &Server) -> Vec<OpenTransaction> {
             continue;
         }
         let (query, state, since) = running(&session);
-        let nothing = nothing_of(id.unwrap_or(TransactionId(0)));
+        let nothing = ObservedTransaction::nothing_of(id.unwrap_or(TransactionId(0)));
         found.push(OpenTransaction {
             id: id.map_or(READ_ONLY_ID + u64::from(session.id), |id| id.0),
             observed: id.and_then(|id| observed.remove(&id)).unwrap_or(nothing),
@@ -89,10 +89,6 @@ pub(crate) fn open_transactions(server: &Server) -> Vec<OpenTransaction> {
     }));
     found.sort_by_key(|one| (one.started.is_none(), one.started, one.id));
     found
-}
-
-fn nothing_of(id: TransactionId) -> ObservedTransaction {
-    ObservedTransaction { id, row_locks: 0, writes: 0, work_bytes: 0, is_waiting: false, is_ending: false }
 }
 
 /// Waits for locks, with the lock that each transaction waits for.

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use shoal_cluster::{LockKind, ObservedKey, ObservedLock};
+use shoal_cluster::{LockKind, ObservedKey, ObservedLock, ObservedTransaction};
 use shoal_txn::LockMode;
 
 use crate::counters::Counter;
@@ -99,11 +99,11 @@ impl Report<'_> {
     fn deadlock_member(&mut self, number: usize, member: &DeadlockMember, at: i64) {
         self.line(&format!("*** ({number}) TRANSACTION:"));
         let active = seconds_between(member.started, at);
-        self.line(&format!("TRANSACTION {}, ACTIVE {active} sec", member.id.0));
+        self.line(&format!("TRANSACTION {}, ACTIVE {active} sec", member.observed.id.0));
         match &member.session {
             Some((id, user, host)) => {
-                self.line("LOCK WAIT");
-                self.line(&thread_line(*id, host, user, "updating"));
+                self.line(&lock_line(&member.observed, 0, true));
+                self.line(&thread_line(*id, host, user, ""));
                 self.line(member.query.as_deref().unwrap_or_default());
             }
             None => self.line("Its session is at another node"),
@@ -166,17 +166,7 @@ impl Report<'_> {
             self.line(&format!("mysql tables in use {tables}, locked {locked}"));
         }
         let observed = &one.observed;
-        let undo = match observed.writes {
-            0 => String::new(),
-            writes => format!(", undo log entries {writes}"),
-        };
-        self.line(&format!(
-            "{}{} lock struct(s), heap size {}, {} row lock(s){undo}",
-            if one.wait_started.is_some() { "LOCK WAIT " } else { "" },
-            observed.row_locks + u64::from(locked),
-            observed.work_bytes,
-            observed.row_locks
-        ));
+        self.line(&lock_line(observed, locked, one.wait_started.is_some()));
         if let Some(session) = &one.session {
             self.line(&thread_line(session.id, &session.host, &session.user, one.state));
         }
@@ -269,6 +259,20 @@ impl Report<'_> {
             "{inserts:.2} inserts/s, {updates:.2} updates/s, {deletes:.2} deletes/s, {reads:.2} reads/s"
         );
     }
+}
+
+fn lock_line(observed: &ObservedTransaction, tables_locked: u32, is_waiting: bool) -> String {
+    let undo = match observed.writes {
+        0 => String::new(),
+        writes => format!(", undo log entries {writes}"),
+    };
+    format!(
+        "{}{} lock struct(s), heap size {}, {} row lock(s){undo}",
+        if is_waiting { "LOCK WAIT " } else { "" },
+        observed.row_locks + u64::from(tables_locked),
+        observed.work_bytes,
+        observed.row_locks
+    )
 }
 
 fn thread_line(id: u32, host: &str, user: &str, state: &str) -> String {
