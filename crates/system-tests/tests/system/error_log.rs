@@ -20,7 +20,6 @@ fn provoke(client: &mut Client, server: &TestServer) {
         entries(client).iter().any(|entry| entry.contains("was deleted; a new file is begun"))
     });
     client.run("SET GLOBAL general_log=OFF").unwrap();
-    fs::remove_file(&log_path).unwrap();
 }
 
 fn entries(client: &mut Client) -> Vec<String> {
