@@ -91,6 +91,7 @@ impl FrontendSession for Session {
         };
         let ended = Instant::now();
         self.end_measuring(ended - began, outcome.as_ref().err(), &ran);
+        self.trace_attribute = None;
         self.end_activity(ended);
         if let Err(error) = outcome {
             self.fail(&error);
