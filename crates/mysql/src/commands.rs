@@ -336,7 +336,9 @@ fn decode_execute<S: FrontendSession>(
     let counts = count > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0;
     let attributes = counts && context.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
     let conversion = session.parameter_conversion();
-    context.scratch.with_long_data(statement_id, session, |bound, values| {
+    let wanted = if attributes { session.wanted_attribute() } else { None };
+    let attribute = context.scratch.with_long_data(statement_id, session, |bound, values| {
+        bound.want_attribute(wanted);
         let refusal = bound.take_refusal();
         let decoded = match refusal {
             Some(refusal) => Err(refusal),
@@ -349,8 +351,11 @@ fn decode_execute<S: FrontendSession>(
         if let Some((from, to)) = conversion {
             bound.convert_texts(from, to, values);
         }
-        Ok::<(), Refusal>(())
+        Ok::<_, Refusal>(bound.take_attribute())
     })??;
+    if let Some(value) = attribute {
+        session.set_attribute(value);
+    }
     Ok((statement_id, flags & CURSOR_READ_ONLY != 0))
 }
 

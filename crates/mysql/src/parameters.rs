@@ -33,6 +33,12 @@ pub struct BoundParameters {
     refusal: Option<Refusal>,
     /// Of `long_data`.
     long_data_bytes: usize,
+    /// The name of the query attribute that is not dropped.
+    wanted: Option<&'static str>,
+    /// Its position among the values, as the types have told.
+    wanted_position: Option<usize>,
+    /// Its text.
+    attribute: Option<Vec<u8>>,
 }
 
 impl BoundParameters {
@@ -53,6 +59,17 @@ impl BoundParameters {
             value.extend_from_slice(data);
         }
         self.long_data_bytes += value.capacity();
+    }
+
+    /// Which query attribute the next execution is to keep, for [`BoundParameters::take_attribute`].
+    pub fn want_attribute(&mut self, name: Option<&'static str>) {
+        self.wanted = name;
+        self.attribute = None;
+    }
+
+    /// The text of the wanted attribute, if the execution came with it.
+    pub fn take_attribute(&mut self) -> Option<Vec<u8>> {
+        self.attribute.take()
     }
 
     /// What the long values take.
@@ -79,7 +96,7 @@ impl BoundParameters {
 
     /// Decodes the parameters of COM_STMT_EXECUTE into `values`, whose buffers are reused. `count` is the statement's
     /// number of parameters. With `attributes` (CLIENT_QUERY_ATTRIBUTES) the packet says how many values it holds and
-    /// types carry names; values beyond `count` are attributes and dropped. Long values are used up.
+    /// types carry names; values beyond `count` are attributes and dropped, but for the wanted one. Long values are used up.
     pub fn decode(
         &mut self,
         fields: &mut Payload<'_>,
@@ -102,7 +119,8 @@ impl BoundParameters {
         values.resize(count, Value::Null);
         let types_follow = fields.u8()?;
         if types_follow == 1 {
-            read_types(fields, sent, attributes, &mut self.types)?;
+            let wanted = self.wanted.filter(|_| attributes);
+            self.wanted_position = read_types(fields, sent, attributes, wanted, &mut self.types)?;
         } else if self.types.len() < count {
             return Err(Malformed);
         }
@@ -115,7 +133,13 @@ impl BoundParameters {
                 (Some(value), None) if is_null => *value = Value::Null,
                 (Some(value), None) => parameter.read(fields, value)?,
                 (None, _) if is_null => {}
-                (None, _) => parameter.read(fields, &mut Value::Null)?,
+                (None, _) => {
+                    let mut value = Value::Null;
+                    parameter.read(fields, &mut value)?;
+                    if let (Value::Str(text), true) = (value, self.wanted_position == Some(position)) {
+                        self.attribute = self.wanted.map(|_| text);
+                    }
+                }
             }
         }
         Ok(())
@@ -141,21 +165,17 @@ pub fn query_attribute(fields: &mut Payload<'_>, wanted: Option<&str>) -> Result
         return Ok(None);
     }
     let nulls = fields.take(count.div_ceil(8))?;
-    // Each type takes two bytes, so a count that the packet cannot hold allocates nothing.
-    if fields.u8()? != 1 || fields.rest().len() / 2 < count {
+    if fields.u8()? != 1 {
         return Err(Malformed);
     }
-    let mut types = Vec::with_capacity(count);
-    for _ in 0..count {
-        let (parameter, name) = read_type(fields, true)?;
-        types.push((parameter, wanted.is_some_and(|wanted| wanted.as_bytes() == name)));
-    }
+    let mut types = Vec::new();
+    let wanted_position = read_types(fields, count, true, wanted, &mut types)?;
     let mut found = None;
-    for (position, (parameter, is_wanted)) in types.into_iter().enumerate() {
+    for (position, parameter) in types.iter().enumerate() {
         if nulls[position / 8] & (1 << (position % 8)) == 0 {
             let mut value = Value::Null;
             parameter.read(fields, &mut value)?;
-            if let (true, Value::Str(text)) = (is_wanted, value) {
+            if let (Value::Str(text), true) = (value, wanted_position == Some(position)) {
                 found = Some(text);
             }
         }
@@ -163,21 +183,32 @@ pub fn query_attribute(fields: &mut Payload<'_>, wanted: Option<&str>) -> Result
     Ok(found)
 }
 
-/// Reads the types into `types`, which is empty after an error.
-fn read_types(fields: &mut Payload<'_>, count: usize, named: bool, types: &mut Vec<ParameterType>) -> Result<()> {
+/// Reads the types into `types`, which is empty after an error, and yields the position of the one with the `wanted` name.
+fn read_types(
+    fields: &mut Payload<'_>,
+    count: usize,
+    named: bool,
+    wanted: Option<&str>,
+    types: &mut Vec<ParameterType>,
+) -> Result<Option<usize>> {
     types.clear();
     // Each type takes two bytes, so a count that the packet cannot hold allocates nothing.
     if fields.rest().len() / 2 < count {
         return Err(Malformed);
     }
-    for _ in 0..count {
+    let mut found = None;
+    for position in 0..count {
         let read = read_type(fields, named);
         if read.is_err() {
             types.clear();
         }
-        types.push(read?.0);
+        let (parameter, name) = read?;
+        types.push(parameter);
+        if wanted.is_some_and(|wanted| wanted.as_bytes() == name) {
+            found = Some(position);
+        }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// A type, and its name if it has one.

@@ -367,7 +367,7 @@ pub trait FrontendSession {
     fn wanted_attribute(&self) -> Option<&'static str> {
         None
     }
-    /// Its text; of the statements that `query` runs next.
+    /// Its text; of the statements that `query` or `execute` runs next.
     fn set_attribute(&mut self, _value: Vec<u8>) {}
     /// The protocol server is about to keep so many bytes of one packet; 0: it keeps none any more. Errors: there is no memory for them (1041).
     fn hold_packet(&mut self, bytes: usize) -> Result<()>;

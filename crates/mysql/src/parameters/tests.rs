@@ -120,6 +120,18 @@ fn values_beyond_the_parameters_are_attributes() {
     assert_eq!(values, [Value::Int(7)]);
 }
 
+#[test]
+fn the_wanted_attribute_is_kept_for_the_execution_that_it_came_with() {
+    let body = [2, 0, 1, 1, 0, 0, 254, 0, 4, b'n', b'a', b'm', b'e', 7, 2, b'h', b'i'];
+    let mut values = Vec::new();
+    let mut bound = BoundParameters::default();
+    for (wanted, found) in [(Some("name"), Some(b"hi".to_vec())), (Some("other"), None), (None, None)] {
+        bound.want_attribute(wanted);
+        bound.decode(&mut Payload::new(&body), 1, true, &mut values).unwrap();
+        assert_eq!((values[0].clone(), bound.take_attribute()), (Value::Int(7), found), "{wanted:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(body: Vec<u8>, count in 0usize..40, named: bool) {

@@ -95,6 +95,7 @@ impl FrontendSession for Session {
         };
         let ended = Instant::now();
         self.end_statement(began, ended, outcome.as_ref().err(), &ran, true);
+        self.trace_attribute = None;
         if let Err(error) = outcome {
             self.fail(&error);
             sink.error(&error);

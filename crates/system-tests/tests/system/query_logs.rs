@@ -411,6 +411,7 @@ fn mysqls_tools_read_the_slow_query_log() {
 }
 
 const COM_QUERY: u8 = 3;
+const COM_STMT_EXECUTE: u8 = 0x17;
 const CLIENT_QUERY_ATTRIBUTES: u32 = 1 << 27;
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -459,12 +460,22 @@ fn entries_tell_of_traces_if_they_are_to() {
         other.command(COM_QUERY, &body).unwrap();
         other.receive_reply().unwrap().rows().unwrap();
     }
+    // Of a prepared statement it stands behind the parameters, here the number 9.
+    let prepared = other.prepare("SELECT ?").unwrap();
+    let mut body = prepared.id.to_le_bytes().to_vec();
+    body.extend_from_slice(&[8, 1, 0, 0, 0, 2, 0, 1, 1, 0, 0, 254, 0, 11]);
+    body.extend_from_slice(b"traceparent");
+    body.extend_from_slice(&[9, TRACE.len() as u8]);
+    body.extend_from_slice(TRACE.as_bytes());
+    other.command(COM_STMT_EXECUTE, &body).unwrap();
+    // The row in its binary form is nobody's concern.
+    other.receive_reply().ok();
     let slow = slow_log(&mut client);
     let told: Vec<&str> = slow.lines().filter(|line| line.contains("Traceparent")).collect();
-    assert_eq!(told.len(), 3, "{slow}");
+    assert_eq!(told.len(), 4, "{slow}");
     for line in told {
         assert!(line.starts_with("# Query_time: ") && line.ends_with(&format!(" Traceparent: {TRACE}")), "{line}");
     }
     let audit = fs::read_to_string(server.data_dir().join("audit.json")).unwrap();
-    assert_eq!(audit.matches(&format!("\"traceparent\":\"{TRACE}\"")).count(), 3, "{audit}");
+    assert_eq!(audit.matches(&format!("\"traceparent\":\"{TRACE}\"")).count(), 4, "{audit}");
 }

@@ -146,3 +146,21 @@ fn accounts_that_insist_on_tls_log_in_over_https() {
     assert!(log_in(&address, "shown", "right", &trusted).is_err(), "nobody shows a certificate here");
     server.stop();
 }
+
+#[test]
+fn rest_takes_passwords_of_accounts_that_insist_on_tls_and_comes_by_any_name() {
+    let server = TestServer::start_with(&["--set", "http_tls=ON", "--set", "http_rest=ON"]);
+    let (address, ca) = (server.http(), server.data_dir().join("ca.pem"));
+    let trusted = ["--cacert", ca.to_str().unwrap()];
+    server.sql("CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (7)");
+    server.sql("CREATE USER tls IDENTIFIED BY 'right' REQUIRE SSL; GRANT SELECT ON test.t TO tls");
+    let read = |password: &str, host: &str| {
+        let (login, host) = (format!("tls:{password}"), format!("Host: {host}"));
+        let body = r#"{"filters":[{"column":"id","value":7}]}"#;
+        let asked =
+            ["--user", &login, "--header", &host, "--header", "Content-Type: application/json", "--data", body];
+        curl(&format!("https://{address}"), "/0.1.0/test/t/pk-read", &[&trusted[..], &asked].concat())
+    };
+    assert_eq!(read("right", "db.example:8186").unwrap().trim(), r#"{"data":{"id":7}}"#);
+    assert!(read("wrong", "localhost").unwrap_err().contains("401"));
+}
