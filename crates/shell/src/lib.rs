@@ -6,12 +6,13 @@
 //! - `splitter`: from lines to statements, and to commands of the client such as `\s`. - `output`: results as text.
 //! - `session`: a connection, which is made again when it is lost, and what is carried out on it. - `interrupt`: Ctrl-C ends the running
 //!   statement. - `status`: a page about the connection.
-//! - `script`: statements that nobody types. - `terminal`: lines with history.
+//! - `script`: statements that nobody types; `progress`: how much of them is done. - `terminal`: lines with history.
 
 #![warn(missing_docs)]
 
 mod interrupt;
 mod output;
+mod progress;
 mod script;
 mod session;
 mod splitter;
@@ -57,6 +58,9 @@ pub fn run(options: Options) -> Result<(), String> {
     session.connect().map_err(|error| error.to_string())?;
     if is_typed {
         return terminal::converse(&mut session);
+    }
+    if texts.is_empty() {
+        session.show_progress();
     }
     match texts.is_empty() {
         true => run_script(&mut session, &mut io::stdin().lock(), force),

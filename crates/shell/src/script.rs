@@ -17,6 +17,7 @@ pub fn run_script(session: &mut Session, script: &mut dyn BufRead, force: bool) 
     loop {
         line.clear();
         let length = script.read_until(b'\n', &mut line).map_err(|error| format!("cannot read: {error}"))?;
+        session.note_read(length);
         match length {
             0 => splitter.finish(),
             _ => splitter.push(std::str::from_utf8(&line).map_err(|_| not_utf8(&splitter))?),

@@ -12,6 +12,7 @@ use shoal_mysql_client::{
 
 use crate::interrupt::Interrupts;
 use crate::output::{Format, write_rows};
+use crate::progress::Progress;
 
 /// Among what a server tells of its session: the default database.
 const CHANGED_DATABASE: u8 = 1;
@@ -71,6 +72,7 @@ pub struct Session {
     tells_summaries: bool,
     backslash_escapes: bool,
     depth: usize,
+    progress: Option<Progress>,
 }
 
 impl Session {
@@ -93,6 +95,7 @@ impl Session {
             tells_summaries: is_typed,
             backslash_escapes: true,
             depth: 0,
+            progress: None,
         })
     }
 
@@ -126,6 +129,18 @@ impl Session {
 
     pub fn login(&self) -> &Login {
         &self.login
+    }
+
+    /// Shows how much of the standard input is carried out, if that is a file and takes long.
+    pub fn show_progress(&mut self) {
+        self.progress = Progress::of_input();
+    }
+
+    /// So many more bytes of the script were read. Those that it calls do not count.
+    pub fn note_read(&self, bytes: usize) {
+        if let (Some(progress), 0) = (&self.progress, self.depth) {
+            progress.add(bytes);
+        }
     }
 
     /// Scripts may call scripts, to a depth. Returns the depth that is entered.
@@ -180,7 +195,10 @@ impl Session {
                 // What is left is showing rows: there is nothing to end at the server.
                 self.interrupts.end();
             }
-            self.show(&reply, is_vertical, took)?;
+            match &self.progress {
+                Some(progress) => progress.aside(|| self.show(&reply, is_vertical, took))?,
+                None => self.show(&reply, is_vertical, took)?,
+            }
             if is_last {
                 return Ok(());
             }

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use shoal_system_tests::terminal::Terminal;
 use shoal_system_tests::{TestServer, harness_setup, program, shoal_binary, skip, target_is_mariadb};
 
 fn shoal(arguments: &[&str]) -> program::Output {
@@ -115,4 +116,36 @@ fn a_server_that_is_stopped_as_soon_as_it_is_ready_ends_in_order() {
         server.restart();
     }
     server.stop();
+}
+
+#[test]
+fn somebody_at_a_terminal_is_told_what_to_do_next_and_programs_are_not() {
+    if target_is_mariadb() {
+        return skip("it is about `shoal dev`");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for more in ["", "--data-nodes 2"] {
+        let place = folder.path().join(format!("data{}", more.len()));
+        let command = format!(
+            "{} dev --mysql-port 0 --http-port 0 --data-dir {} {more}",
+            shoal_binary().display(),
+            place.display()
+        );
+        let mut terminal = Terminal::start(&command, &[]);
+        terminal.sees("shoal is ready: mysql 127.0.0.1:");
+        terminal.sees("stop it:      Ctrl-C");
+        let seen = terminal.seen();
+        assert!(
+            seen.contains("connect with: shoal sql -P ") && seen.contains("look at it:   http://127.0.0.1:"),
+            "{seen}"
+        );
+        // What is told works.
+        let port = seen.split_once("shoal sql -P ").unwrap().1.split(',').next().unwrap();
+        let one = Command::new(shoal_binary()).args(["sql", "-P", port, "-N", "-e", "SELECT 1"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&one.stdout), "1\n", "{one:?}");
+        terminal.press(b"\x03");
+        assert!(terminal.finish().0.success());
+    }
+    let mut server = TestServer::start();
+    assert!(!server.server().log().contains("connect with:"), "{}", server.server().log());
 }

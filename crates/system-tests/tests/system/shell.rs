@@ -95,6 +95,23 @@ fn passwords_go_encrypted_and_the_server_may_have_to_prove_who_it_is() {
 }
 
 #[test]
+fn a_script_that_takes_long_shows_how_much_of_it_is_done() {
+    let server = TestServer::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.sql");
+    std::fs::write(&file, "DO SLEEP(2.1);\nSELECT 6 * 7 AS answer;\n-- the rest\n").unwrap();
+    let command = format!("{} sql -P {} < {}", shoal_binary().display(), server.port(), file.display());
+    let (status, seen) = Terminal::start(&command, &[]).finish();
+    assert!(status.success(), "{seen}");
+    assert!(
+        seen.contains("statements ") && seen.contains(&format!("/{} B", file.metadata().unwrap().len())),
+        "{seen}"
+    );
+    // Rows have their own lines beside the bar.
+    assert!(seen.contains("|     42 |\r\n"), "{seen}");
+}
+
+#[test]
 fn a_server_that_asks_for_a_file_gets_none() {
     let server = TestServer::start();
     server.sql("SET GLOBAL local_infile = 1; CREATE TABLE t (a TEXT)");
