@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -62,11 +63,11 @@ impl Link {
             Link::Kernel(namespace) => Ok((namespace.host(), port)),
             Link::UserSpace { megabits, relays, .. } => {
                 let mut relays = relays.borrow_mut();
-                if !relays.contains_key(&port) {
-                    relays.insert(port, Relay::to(port, megabits)?);
-                }
-                let port = relays.get(&port).map_or(port, Relay::port);
-                Ok(("127.0.0.1".into(), port))
+                let relay = match relays.entry(port) {
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => entry.insert(Relay::to(port, megabits)?),
+                };
+                Ok(("127.0.0.1".into(), relay.port()))
             }
         }
     }

@@ -16,7 +16,7 @@ pub enum Part {
     Threads,
     /// Connect, one query, quit on 8 clients, plain, in TLS, and with sessions that are resumed: 2x MariaDB.
     Connects,
-    /// zlib and zstd against none over 1 and 10 Gb/s and on loopback, 64 threads.
+    /// zlib and zstd against none over 0.1, 1 and 10 Gb/s and on loopback, 64 threads.
     Compression,
     /// Bandwidth, compression and TLS against threads, for reads, ranges and writes: for the pictures, without goals.
     Pictures,

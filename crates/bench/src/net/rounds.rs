@@ -7,12 +7,15 @@ use super::row::{Cell, Row};
 use crate::measure::interrupt;
 use crate::measure::progress::Progress;
 
+/// Returns the figure of one run.
+type Measure<'a> = dyn Fn(&Contestant) -> io::Result<f64> + 'a;
+
 /// One configuration of a row.
 pub struct Setting<'a> {
     pub name: String,
     /// Which of the contestants.
     pub place: usize,
-    pub measure: Box<dyn Fn(&Contestant) -> io::Result<f64> + 'a>,
+    pub measure: Box<Measure<'a>>,
 }
 
 impl<'a> Setting<'a> {

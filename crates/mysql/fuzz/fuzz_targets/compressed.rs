@@ -77,7 +77,8 @@ fn write_all(into: &mut Compression, plain: &[u8]) -> Vec<u8> {
 
 /// What is in the compressed packets are packets.
 fn check_packets(plain: &[u8]) {
-    let mut reader = PacketReader { takes_any_sequence: true, ..PacketReader::default() };
+    let mut reader = PacketReader::default();
+    reader.takes_any_sequence = true;
     let mut rest = plain;
     while !rest.is_empty() {
         let room = reader.room();

@@ -4,7 +4,7 @@
 //! The modules are those of the crate, which keeps them to itself.
 
 #![no_main]
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 #[path = "../../src/constants.rs"]
 mod constants;
