@@ -9,6 +9,7 @@ use super::check::{on_column, on_database, on_table};
 use super::columns::{self, ColumnPrivileges};
 use super::{Level, Privileges, account_key, require_global};
 use crate::ddl::errors;
+use crate::information_schema;
 use crate::session::Session;
 
 /// What a grant is about: database (empty: all) and table (empty: all).
@@ -33,6 +34,7 @@ pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Res
         match catalog.table(&scope.database, &scope.table) {
             Some(table) => columns::check_exist(table, &columns)?,
             None if bits.contains(Privileges::CREATE) && columns.is_empty() => {}
+            None if columns.is_empty() && is_virtual(&scope) => {}
             None => return Err(crate::databases::no_such_table(&scope.database, &scope.table)),
         }
     }
@@ -98,6 +100,11 @@ pub fn revoke(session: &mut Session, catalog: &Catalog, statement: &Revoke) -> R
         changes.push(Change::PutUser(user));
     }
     Ok(changes)
+}
+
+/// A table of performance_schema and its kin.
+fn is_virtual(scope: &Scope) -> bool {
+    matches!(information_schema::virtual_table(&scope.database, &scope.table), Ok(Some(_)))
 }
 
 fn privileges_of<'s>(

@@ -6,7 +6,6 @@ use shoal_types::{Time, TransactionId, Value};
 
 use super::Rows;
 use super::cell::row;
-use super::data_locks::may_read;
 use super::innodb_trx::moment;
 use super::metadata_locks::format_statement;
 use crate::locks::names::{LockNames, lock_id, lock_mode};
@@ -26,9 +25,6 @@ pub fn raw_lock_waits(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 
 /// The longest wait first.
 fn waits_with(rows: &Rows<'_>, shortened: bool) -> Vec<Vec<Value>> {
-    if !may_read(rows) {
-        return Vec::new();
-    }
     let now = rows.server.clock_micros();
     let names = LockNames::new(&rows.server.node);
     let waits = LockWaits::of(rows.server);

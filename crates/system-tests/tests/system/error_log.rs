@@ -47,10 +47,12 @@ fn entries_are_in_mysqls_format_and_in_the_table() {
     let (time, rest) = line.split_once(' ').unwrap();
     assert!(time.len() == 27 && time.ends_with('Z'), "{line}");
     assert!(rest.starts_with("0 [Warning] [MY-000000] [Server] general log: '"), "{line}");
-    // Whoever may not see what others do sees nothing of it.
+    // It takes a privilege on the table.
     client.run("CREATE USER u").unwrap();
     let mut user = Client::log_in(server.port(), &Login::user("u", "")).unwrap();
-    assert!(entries(&mut user).is_empty());
+    assert_eq!(user.run("SELECT DATA FROM performance_schema.error_log").unwrap_err().errno(), 1142);
+    client.run("GRANT SELECT ON performance_schema.error_log TO u").unwrap();
+    assert_eq!(entries(&mut user).len(), entries(&mut client).len());
     assert_eq!(user.run("FLUSH ERROR LOGS").unwrap_err().errno(), 1227);
     let buffered = TestServer::counter(&mut client, "Error_log_buffered_events");
     assert_eq!(buffered, entries(&mut client).len() as i64);
