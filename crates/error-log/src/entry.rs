@@ -68,7 +68,10 @@ impl Entry {
     /// In MySQL's text format, with its end.
     pub(crate) fn text_line(&self) -> String {
         let (time, label) = (moment(self.at_us), self.priority.label());
-        format!("{time} {} [{label}] [{NO_CODE}] [{}] {}\n", self.connection, self.subsystem, self.text)
+        // What somebody else has said must not look like an entry of its own.
+        let text =
+            self.text.replace('\n', "\n    ").replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "?");
+        format!("{time} {} [{label}] [{NO_CODE}] [{}] {text}\n", self.connection, self.subsystem)
     }
 
     /// As a JSON object with the names that MySQL's JSON sink uses, on one line, with its end.

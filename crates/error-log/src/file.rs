@@ -2,12 +2,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::entry::moment;
 
+/// Statements contain data: others than the owner's group read no log.
+const MODE: u32 = 0o640;
 /// How soon a file that could not be opened or written is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -113,7 +115,7 @@ impl LogFile {
         if std::fs::metadata(&self.path).is_ok_and(|found| found.file_type().is_fifo()) {
             return Err(io::Error::other("it is a pipe"));
         }
-        let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
+        let mut file = OpenOptions::new().append(true).create(true).mode(MODE).open(&self.path)?;
         append_all(&mut file, self.header.as_bytes())?;
         Ok(file)
     }

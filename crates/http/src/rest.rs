@@ -26,6 +26,7 @@ mod resolve;
 mod serve;
 mod value;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::Semaphore;
@@ -45,7 +46,7 @@ const LOGINS_AT_ONCE: usize = 16;
 /// What is kept from request to request.
 pub struct Rest {
     is_on: AtomicBool,
-    requests: Semaphore,
+    requests: Arc<Semaphore>,
     logins: Semaphore,
     proofs: Proofs,
     pub(crate) counters: Counters,
@@ -63,7 +64,7 @@ impl Default for Rest {
     fn default() -> Rest {
         Rest {
             is_on: AtomicBool::default(),
-            requests: Semaphore::new(REQUESTS_AT_ONCE),
+            requests: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)),
             logins: Semaphore::new(LOGINS_AT_ONCE),
             proofs: Proofs::default(),
             counters: Counters::default(),

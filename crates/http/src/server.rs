@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -44,6 +45,8 @@ const HEADERS_MAX: usize = 64;
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// A connection that is older ends: so a client that never reads its answers does not have it for ever.
 const CONNECTION_AGE_MAX: Duration = Duration::from_secs(600);
+/// An old connection is closed behind the request that is under way, which has so long for that.
+const LAST_REQUEST: Duration = Duration::from_secs(60);
 /// A thread that scrapes finds out in this time that the node has gone away.
 const STOP_PATIENCE: Duration = Duration::from_millis(500);
 const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(50);
@@ -122,7 +125,7 @@ async fn accept(
                         let peer = Peer { address: address.ip().to_canonical(), own, is_encrypted };
                         connections.spawn_local(async move {
                             let served = welcome(socket, peer, tls, watched, stopped);
-                            let _ = tokio::time::timeout(CONNECTION_AGE_MAX, served).await;
+                            let _ = tokio::time::timeout(CONNECTION_AGE_MAX + LAST_REQUEST, served).await;
                             drop(place);
                         });
                     } else {
@@ -202,11 +205,16 @@ where
         .half_close(true)
         .serve_connection(TokioIo::new(socket), service);
     let mut is_stopping = false;
+    let mut is_old = pin!(tokio::time::sleep(CONNECTION_AGE_MAX));
     loop {
         tokio::select! {
             // What it was that the client did wrong, it has been told.
             _ = poll_fn(|context| connection.poll_without_shutdown(context)) => break,
             _ = stopped.changed(), if !is_stopping => {
+                is_stopping = true;
+                std::pin::Pin::new(&mut connection).graceful_shutdown();
+            }
+            _ = &mut is_old, if !is_stopping => {
                 is_stopping = true;
                 std::pin::Pin::new(&mut connection).graceful_shutdown();
             }

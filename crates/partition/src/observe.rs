@@ -6,6 +6,7 @@
 //! Locks know hashes of keys and no keys. The key is that of the committed row with this hash, or of a row that the transaction has
 //! staged. Where there is neither, the lock keeps others from inserting the key: InnoDB would lock the gap in which it lies.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use shoal_types::key::KeySpec;
@@ -179,9 +180,10 @@ impl Partition {
             for &(_, waiting) in &transaction.waits {
                 match waiting {
                     WaitingFor::Lock(key) => keys.push(key),
-                    WaitingFor::Range(table, index) => {
+                    WaitingFor::Range(table, index) if waits.locks.len() < WAITED_LOCKS_MAX => {
                         self.add_range_wait(transaction.id, (table, index), &mut waits)
                     }
+                    WaitingFor::Range(..) => {}
                 }
             }
         }
@@ -189,6 +191,9 @@ impl Partition {
         keys.dedup();
         keys.truncate(WAITED_LOCKS_MAX);
         for key in keys {
+            if waits.locks.len() >= WAITED_LOCKS_MAX {
+                break;
+            }
             self.add_lock_waits(key, &mut waits);
         }
         waits
@@ -258,11 +263,12 @@ impl Partition {
         waits.locks.extend(
             both.iter().map(|&(id, mode, is_waiting)| self.observed_lock(id, key, mode, is_waiting, &named)),
         );
-        let place = |id: TransactionId, is_waiting: bool| {
-            both.iter()
-                .position(|&(other, _, waits)| other == id && waits == is_waiting)
-                .map(|place| first + place)
-        };
+        let places: BTreeMap<(TransactionId, bool), usize> = both
+            .iter()
+            .enumerate()
+            .map(|(place, &(id, _, is_waiting))| ((id, is_waiting), first + place))
+            .collect();
+        let place = |id: TransactionId, is_waiting: bool| places.get(&(id, is_waiting)).copied();
         let mut edges: Vec<WaitEdge> = Vec::new();
         self.locks.append_edges(key, &mut edges);
         for edge in edges {

@@ -79,9 +79,12 @@ impl PastSessions {
 
     /// TRUNCATE TABLE accounts, users or hosts: who has no sessions any more is forgotten.
     pub fn forget_owners(&self) {
-        for sums in self.lock().values_mut() {
-            sums.connections_total = 0;
-        }
+        let mut owners = self.lock();
+        let mut all = SessionSums::default();
+        owners.drain().for_each(|(_, sums)| all.add(&sums));
+        // What they had counted goes on counting in the sums of all.
+        all.connections_total = 0;
+        owners.insert(None, all);
     }
 
     /// TRUNCATE TABLE status_by_account and its like.

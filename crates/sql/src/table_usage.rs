@@ -102,16 +102,16 @@ pub(crate) type UsesByIndex = HashMap<Option<String>, RowUses>;
 pub(crate) struct ThreadTableUsage(Mutex<HashMap<(TableId, u64), Arc<TableCounts>>>);
 
 impl ThreadTableUsage {
-    /// For a plan that is made.
-    pub fn of_table(&self, table: &Table) -> Arc<TableCounts> {
+    /// For a plan that is made. `is_present`: whether there still is a table; counts of others go from time to time.
+    pub fn of_table(&self, table: &Table, is_present: impl Fn(TableId) -> bool) -> Arc<TableCounts> {
         let key = (table.id(), u64::from(table.schema.version));
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !tables.contains_key(&key) && tables.len() % TABLES_PER_CLEANING == TABLES_PER_CLEANING - 1 {
-            let is_used = |counts: &Arc<TableCounts>| {
-                Arc::strong_count(counts) > 1
-                    || counts.counts.iter().flatten().any(|count| count.load(Ordering::Relaxed) > 0)
+            let has_counted = |counts: &TableCounts| {
+                counts.counts.iter().flatten().any(|count| count.load(Ordering::Relaxed) > 0)
             };
-            tables.retain(|_, counts| is_used(counts));
+            tables
+                .retain(|(id, _), counts| Arc::strong_count(counts) > 1 || is_present(*id) && has_counted(counts));
         }
         Arc::clone(tables.entry(key).or_insert_with(|| Arc::new(TableCounts::of(table))))
     }

@@ -53,7 +53,8 @@ pub(crate) async fn break_cycles_between_nodes(node: &Arc<Node>) {
         return;
     }
     let again = all_edges(node).await;
-    for victim in victims_of_both(&edges, &again) {
+    for victim in victims_of_both(&edges, &again).into_iter().filter(|&victim| node.wait_for_graph().waits(victim))
+    {
         let deadlock = node.deadlock_between_nodes(victim, &again);
         if node.condemn(victim) {
             node.report_deadlock(deadlock);

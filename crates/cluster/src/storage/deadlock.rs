@@ -92,7 +92,12 @@ impl Storage {
     /// The cycle in which the transaction waits for itself: all its waits exist at this moment, in partitions of this process.
     pub fn deadlock_of(&self, transaction: TransactionId) -> Option<Deadlock> {
         let (guards, edges) = self.hold_wait_edges();
-        is_deadlocked(&edges, transaction).then(|| deadlock_in(&guards, transaction, &edges))
+        if !is_deadlocked(&edges, transaction) {
+            return None;
+        }
+        // From now on it is a victim that is still to leave, so that nobody finds a second one.
+        self.graph.judge(transaction, WaitVerdict::Deadlock);
+        Some(deadlock_in(&guards, transaction, &edges))
     }
 
     /// All waits in this process, and the partitions, held. Those of a victim that is still to leave its queue are left out: its cycle
@@ -138,12 +143,15 @@ impl Storage {
         for victim in victims(&edges) {
             let mut ended = self.graph.judge(victim, WaitVerdict::Deadlock);
             if !ended.is_empty() {
-                found.push(deadlock_in(&guards, victim, &edges));
+                found.push(victim);
             }
             tokens.append(&mut ended);
         }
+        // One is described: all partitions are held meanwhile, and only the latest is kept.
+        let latest = found.pop().map(|victim| deadlock_in(&guards, victim, &edges));
         drop(guards);
-        found.into_iter().for_each(|deadlock| self.report_deadlock(deadlock));
+        self.deadlocks.count(found.len() as u64);
+        latest.into_iter().for_each(|deadlock| self.report_deadlock(deadlock));
         tokens.into_iter().for_each(|token| self.waits.signal(token));
     }
 }

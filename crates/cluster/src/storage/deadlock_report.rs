@@ -2,7 +2,9 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use shoal_partition::{ObservedLock, ObservedTransaction, Partition, WaitEdge, cycle_through};
 use shoal_types::TransactionId;
 
@@ -37,7 +39,12 @@ pub type DeadlockHook = Box<dyn Fn(Deadlock) + Send + Sync>;
 pub(crate) struct Deadlocks {
     found: AtomicU64,
     hook: OnceLock<DeadlockHook>,
+    /// When the hook was last called.
+    told: Mutex<Option<Instant>>,
 }
+
+/// Deadlocks that follow each other sooner are counted and not told: a storm of them is not to be made longer by describing it.
+const TOLD_EVERY: Duration = Duration::from_millis(10);
 
 /// What is wanted, with the partition, and what is in the way.
 pub(super) type SeenWait = ((u32, ObservedLock), ObservedLock);
@@ -62,11 +69,27 @@ impl Deadlocks {
         self.found.load(Ordering::Relaxed)
     }
 
+    /// Deadlocks that nothing more is told of.
+    pub(super) fn count(&self, number: u64) {
+        self.found.fetch_add(number, Ordering::Relaxed);
+    }
+
     pub(super) fn report(&self, deadlock: Deadlock) {
-        self.found.fetch_add(1, Ordering::Relaxed);
-        if let Some(hook) = self.hook.get() {
+        self.count(1);
+        if let Some(hook) = self.hook.get()
+            && self.is_time_to_tell(Instant::now())
+        {
             hook(deadlock);
         }
+    }
+
+    fn is_time_to_tell(&self, now: Instant) -> bool {
+        let mut told = self.told.lock();
+        let is_time = told.is_none_or(|last| now.duration_since(last) >= TOLD_EVERY);
+        if is_time {
+            *told = Some(now);
+        }
+        is_time
     }
 }
 

@@ -15,6 +15,7 @@ use shoal_types::TransactionId;
 
 use crate::base::wait::lock;
 
+type HashSet<T> = std::collections::HashSet<T, foldhash::fast::RandomState>;
 type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Why a wait was ended from outside.
@@ -227,20 +228,24 @@ impl WaitForGraph {
         waits.by_transaction.values().flatten().any(|wait| now.duration_since(wait.since) >= time)
     }
 
-    /// Ends the waits of a transaction, if it has any here; the tokens to be signalled.
+    /// Ends the waits of a transaction that have no verdict yet; the tokens to be signalled.
     pub(super) fn judge(&self, waiter: TransactionId, verdict: WaitVerdict) -> Vec<u64> {
         let mut waits = lock(&self.waits);
         let waits = waits.by_transaction.get_mut(&waiter).into_iter().flatten();
-        waits
-            .map(|wait| {
-                wait.verdict.get_or_insert(verdict);
-                wait.token
-            })
-            .collect()
+        let judge = |wait: &mut LockWait| {
+            wait.verdict = Some(verdict);
+            wait.token
+        };
+        waits.filter(|wait| wait.verdict.is_none()).map(judge).collect()
+    }
+
+    /// Whether the transaction waits for something in this process.
+    pub fn waits(&self, waiter: TransactionId) -> bool {
+        lock(&self.waits).by_transaction.contains_key(&waiter)
     }
 
     /// Those whose waits end as deadlocks' victims: they are about to leave their queues.
-    pub(super) fn condemned(&self) -> Vec<TransactionId> {
+    pub(super) fn condemned(&self) -> HashSet<TransactionId> {
         let waits = lock(&self.waits);
         let is_victim =
             |waits: &Vec<LockWait>| waits.iter().any(|wait| wait.verdict == Some(WaitVerdict::Deadlock));
@@ -351,7 +356,9 @@ mod tests {
         graph.give_up(id(1), 10);
         assert!(graph.condemned().is_empty());
         assert_eq!(graph.judge(id(1), WaitVerdict::Deadlock), [11]);
-        assert_eq!(graph.condemned(), ids(&[1]));
+        assert!(graph.condemned().contains(&id(1)) && graph.waits(id(1)) && !graph.waits(id(2)));
+        // Who has a verdict gets no second one.
+        assert!(graph.judge(id(1), WaitVerdict::Timeout).is_empty());
         assert_eq!(graph.leave(id(1), 11), Some(WaitVerdict::Deadlock));
         graph.give_up(id(1), 11);
         assert!(graph.condemned().is_empty());

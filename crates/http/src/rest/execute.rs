@@ -12,6 +12,7 @@ use shoal_client::{Isolation, LockMode, LockWait, Options, ReadMode, Row, Sessio
 use shoal_sql::RequestAccess;
 use shoal_sql::server::Server;
 use shoal_types::{Error, ErrorCode, Outcome, Result, Value};
+use tokio::time::Instant;
 
 use super::problem::Problem;
 use super::request::{Operations, Verb};
@@ -29,7 +30,7 @@ const ATTEMPTS_MAX: u32 = 5;
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Rows that are read at a time; of tables with long values fewer.
 const ROWS_AT_ONCE: usize = 250;
-const LARGE_ROWS_AT_ONCE: usize = 8;
+const LARGE_ROWS_AT_ONCE: usize = 1;
 
 const FOR_UPDATE: ReadMode = ReadMode { lock: Some(LockMode::Exclusive), wait: LockWait::Wait };
 
@@ -69,12 +70,17 @@ pub async fn run(
     let counters = &watched.rest.counters;
     counters.writes.fetch_add(writes as u64, Ordering::Relaxed);
     counters.reads.fetch_add((steps.len() - writes) as u64, Ordering::Relaxed);
-    let executed = tokio::task::spawn_local(async move { (execute(&session, &steps).await, steps) }).await;
-    let Ok((done, steps)) = executed else {
-        return Err(Problem::unknown(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "the request broke off; see the server's log",
-        ));
+    let (judge, writer) = (Arc::clone(server), account.clone());
+    // What has been set since the request began holds for its commit, as for one in SQL.
+    let may_commit = move || {
+        judge.node.check_single_user()?;
+        if writes > 0 { judge.check_writes_of(&writer) } else { Ok(()) }
+    };
+    let executed = async move { (execute(&session, &steps, may_commit).await, steps) };
+    let Ok((done, steps)) = tokio::task::spawn_local(executed).await else {
+        // It may have been in its commit.
+        let outcome = if writes > 0 { Outcome::Unknown } else { Outcome::NotCommitted };
+        return Err(Error::unknown("the request broke off; see the server's log").with_outcome(outcome).into());
     };
     let done = done.map_err(problem)?;
     if is_batch {
@@ -89,16 +95,27 @@ pub async fn run(
 /// What an operation has yielded: members of its answer's body. `None`: there is no such row.
 type Done = Option<String>;
 
-async fn execute(session: &Session, steps: &[Step]) -> Result<Vec<Done>, Failure> {
+async fn execute(
+    session: &Session,
+    steps: &[Step],
+    may_commit: impl Fn() -> Result<()>,
+) -> Result<Vec<Done>, Failure> {
     // A row alone is its own snapshot.
     let isolation = if steps.len() == 1 { Isolation::ReadCommitted } else { Isolation::RepeatableRead };
     let mut attempt = 0;
+    let deadline = Instant::now() + PATIENCE;
     loop {
         attempt += 1;
         let mut transaction = session.begin(isolation);
-        let worked = tokio::time::timeout(PATIENCE, work(&mut transaction, steps)).await;
+        let worked = tokio::time::timeout_at(deadline, work(&mut transaction, steps)).await;
         let ended = match worked {
-            Ok(Ok(done)) => transaction.commit().await.map(|()| done).map_err(|error| (None, error)),
+            Ok(Ok(done)) => match may_commit() {
+                Ok(()) => transaction.commit().await.map(|()| done).map_err(|error| (None, error)),
+                Err(refusal) => {
+                    transaction.rollback();
+                    return Err((None, refusal));
+                }
+            },
             Ok(Err(failure)) => {
                 transaction.rollback();
                 Err(failure)

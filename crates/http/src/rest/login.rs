@@ -37,10 +37,10 @@ pub async fn account(
     let said = Said { user: &user, password: &password, host: &host, is_encrypted: peer.is_encrypted };
     // Before anything that was proven before: through a proxy everybody seems to be of this machine.
     login::check_way(headers, peer, &password).map_err(refused)?;
-    let proofs = &watched.rest.proofs;
-    if let Some((account, kept_as)) = proofs.find(said, Instant::now())
+    let (proofs, rules) = (&watched.rest.proofs, rules(server));
+    if let Some((account, kept)) = proofs.find(said, Instant::now())
         && server.operator_access(&account).is_some_and(|access| !access.password_expired)
-        && login::kept_as(server, &account).is_some_and(|now| now == kept_as)
+        && kept == rules
     {
         return Ok(account);
     }
@@ -48,8 +48,15 @@ pub async fn account(
     let Ok(Ok(_place)) = place else { return Err(Problem::busy("too many logins at a time; try again")) };
     let proven = login::prove(watched, server, peer, &user, &password).await.map_err(refused)?;
     server.note_request_login(&proven.account, &host);
-    proofs.keep(said, proven.account.clone(), proven.kept_as, Instant::now());
+    proofs.keep(said, proven.account.clone(), rules, Instant::now());
     Ok(proven.account)
+}
+
+/// What a proof was good under: the dictionary's version, in which accounts are, and the variable that wants TLS.
+fn rules(server: &Server) -> Vec<u8> {
+    let mut rules = server.node.catalog_version().to_le_bytes().to_vec();
+    rules.extend(server.global_text("require_secure_transport").bytes());
+    rules
 }
 
 fn refused((status, text): login::Refusal) -> Problem {

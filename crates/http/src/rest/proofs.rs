@@ -1,7 +1,7 @@
 //! Who has proven lately who they are. Every request brings a password, and checking one in full is thousands of rounds of SHA-256.
 //!
 //! A proof is found by a keyed digest of everything that was said, so nothing here is worth anything outside the process. It is good for
-//! a minute, and only as long as the account keeps its password as it did then.
+//! a minute, and only as long as the rules are those that it was made under: whatever changes an account ends it.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -27,8 +27,7 @@ type Digest = [u8; 32];
 
 struct Proof {
     account: AccountKey,
-    /// What the account's password was kept as.
-    kept_as: Vec<u8>,
+    rules: Vec<u8>,
     since: Instant,
 }
 
@@ -63,18 +62,18 @@ impl Proofs {
     }
 
     /// Remembers that this was right.
-    pub fn keep(&self, said: Said<'_>, account: AccountKey, kept_as: Vec<u8>, now: Instant) {
+    pub fn keep(&self, said: Said<'_>, account: AccountKey, rules: Vec<u8>, now: Instant) {
         let Some(digest) = self.digest(said) else { return };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= PROOFS_MAX {
             known.retain(|_, proof| now.duration_since(proof.since) < AGE_MAX);
         }
         if known.len() < PROOFS_MAX {
-            known.insert(digest, Proof { account, kept_as, since: now });
+            known.insert(digest, Proof { account, rules, since: now });
         }
     }
 
-    /// The account that this has proven within the last minute, and what its password was kept as.
+    /// The account that this has proven within the last minute, and the rules that held then.
     pub fn find(&self, said: Said<'_>, now: Instant) -> Option<(AccountKey, Vec<u8>)> {
         let digest = self.digest(said)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,7 +82,7 @@ impl Proofs {
             known.remove(&digest);
             return None;
         }
-        Some((proof.account.clone(), proof.kept_as.clone()))
+        Some((proof.account.clone(), proof.rules.clone()))
     }
 }
 

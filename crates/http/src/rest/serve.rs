@@ -48,12 +48,24 @@ async fn route(watched: &Arc<Watched>, peer: &Peer, request: Request<Incoming>) 
         .map_err(|(status, text)| Problem::unknown(status, text))?;
     let server = watched.server().filter(|_| watched.stage() == Stage::Serving);
     let server = server.ok_or_else(|| Problem::busy("the node starts or stops; ask another one, or try again"))?;
-    let Ok(_place) = rest.requests.try_acquire() else {
+    // Whoever has proven nothing takes no place from those who have.
+    let account = login::account(watched, server, &parts.headers, peer).await?;
+    let Ok(place) = Arc::clone(&rest.requests).try_acquire_owned() else {
         return Err(Problem::busy("too many requests at a time; try again"));
     };
-    let account = login::account(watched, server, &parts.headers, peer).await?;
     let body = read(&parts.headers, body).await?;
-    work(watched, server, &account, &peer.host(), (target, body)).await.map_err(Problem::after_reading)
+    let (watched, server, host) = (Arc::clone(watched), Arc::clone(server), peer.host());
+    // A task of its own: also when the connection is lost, the request has its place until its end, and its entry in the audit log.
+    let working = tokio::task::spawn_local(async move {
+        let _place = place;
+        work(&watched, &server, &account, &host, (target, body)).await
+    });
+    match working.await {
+        Ok(done) => done.map_err(Problem::after_reading),
+        Err(_) => {
+            Err(Problem::unknown(StatusCode::INTERNAL_SERVER_ERROR, "the request broke off; see the server's log"))
+        }
+    }
 }
 
 /// What is left to do when all of a request is there.

@@ -211,7 +211,9 @@ async fn fill(
         ignore: statement.duplicates == DuplicateHandling::Ignore,
         on_duplicate: Vec::new(),
         constants: Vec::new(),
-        usage: session.table_usage.of_table(table),
+        usage: session
+            .table_usage
+            .of_table(table, |id| session.server.node.catalog().tables_by_id.contains_key(&id)),
     };
     let settings = insert_settings(session);
     session.transaction.start_statement();

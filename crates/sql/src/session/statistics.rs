@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_cluster::Table;
+use shoal_cluster::{Node, Table};
 use shoal_txn::Transaction;
 
 use super::Session;
@@ -13,11 +13,16 @@ use crate::table_usage::{TableCounts, ThreadTableUsage};
 pub struct NodeStatistics<'a> {
     transaction: &'a Transaction,
     usage: &'a ThreadTableUsage,
+    node: &'a Node,
 }
 
 impl<'a> NodeStatistics<'a> {
     pub fn of(session: &'a Session) -> NodeStatistics<'a> {
-        NodeStatistics { transaction: &session.transaction, usage: &session.table_usage }
+        NodeStatistics {
+            transaction: &session.transaction,
+            usage: &session.table_usage,
+            node: &session.server.node,
+        }
     }
 }
 
@@ -27,6 +32,6 @@ impl Statistics for NodeStatistics<'_> {
     }
 
     fn usage(&self, table: &Table) -> Arc<TableCounts> {
-        self.usage.of_table(table)
+        self.usage.of_table(table, |id| self.node.catalog().tables_by_id.contains_key(&id))
     }
 }

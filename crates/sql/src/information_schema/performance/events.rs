@@ -20,11 +20,15 @@ pub fn current(rows: &Rows<'_>) -> Vec<Vec<Value>> {
         if activity.command == "Sleep" {
             return activity.statements.last().map(|event| ended(session.id, event));
         }
+        let (since, command, text) = (activity.since, activity.command, activity.text.clone());
+        let next_id = activity.statements.next_id();
+        // Its statement waits for nobody who makes texts fit to be shown.
+        drop(activity);
         let database = session.database.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (began, now) = (rows.server.picoseconds(activity.since), rows.server.picoseconds(Instant::now()));
-        let mut row = row![session.id, activity.statements.next_id(), Value::Null];
-        row.extend(row![kind_of_command(activity.command), Value::Null, began, now, now.saturating_sub(began)]);
-        row.extend(row![0_u64, shown_text(&activity.text, true), Value::Null, Value::Null, database]);
+        let (began, now) = (rows.server.picoseconds(since), rows.server.picoseconds(Instant::now()));
+        let mut row = row![session.id, next_id, Value::Null];
+        row.extend(row![kind_of_command(command), Value::Null, began, now, now.saturating_sub(began)]);
+        row.extend(row![0_u64, shown_text(&text, true), Value::Null, Value::Null, database]);
         row.extend(std::iter::repeat_n(Value::Null, 4));
         row.extend(row![0_i64, Value::Null, Value::Null]);
         row.extend(zeros(18));
