@@ -1,6 +1,6 @@
 //! How often locks of each table were asked for, for operators.
 //!
-//! Locks come in runs of one table, so the counts of the last one are at hand; those of the others lie in a map.
+//! Tables take turns, so the counts of several are at hand; those of the others lie in a map.
 
 use shoal_types::TableId;
 
@@ -34,45 +34,62 @@ pub struct TableLockRequests {
     pub exclusive: LockRequests,
 }
 
+/// So many tables have their counts at hand.
+const AT_HAND: usize = 16;
+
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    table: TableId,
+    requests: TableLockRequests,
+}
+
 #[derive(Default)]
 pub(crate) struct LockCounts {
-    last: TableId,
-    of_last: TableLockRequests,
+    /// At the place of its number: the table that was locked last of those with this place.
+    at_hand: [Counted; AT_HAND],
     others: Map<TableId, TableLockRequests>,
+}
+
+fn place(table: TableId) -> usize {
+    table.0 as usize % AT_HAND
 }
 
 impl LockCounts {
     pub(crate) fn of(&self, table: TableId) -> TableLockRequests {
-        match table == self.last {
-            true => self.of_last,
+        let counted = &self.at_hand[place(table)];
+        match table == counted.table {
+            true => counted.requests,
             false => self.others.get(&table).copied().unwrap_or_default(),
         }
     }
 
     #[inline]
     pub(crate) fn requests(&mut self, table: TableId, mode: LockMode) -> &mut LockRequests {
-        if table != self.last {
-            self.change_to(table);
+        if self.at_hand[place(table)].table != table {
+            self.bring(table);
         }
+        let requests = &mut self.at_hand[place(table)].requests;
         match mode {
-            LockMode::Shared => &mut self.of_last.shared,
-            LockMode::Exclusive => &mut self.of_last.exclusive,
+            LockMode::Shared => &mut requests.shared,
+            LockMode::Exclusive => &mut requests.exclusive,
         }
     }
 
-    fn change_to(&mut self, table: TableId) {
-        let next = self.others.remove(&table).unwrap_or_default();
-        let (last, of_last) =
-            (std::mem::replace(&mut self.last, table), std::mem::replace(&mut self.of_last, next));
-        if of_last != TableLockRequests::default() {
-            self.others.insert(last, of_last);
+    /// Takes the place of another table.
+    #[cold]
+    fn bring(&mut self, table: TableId) {
+        let requests = self.others.remove(&table).unwrap_or_default();
+        let other = std::mem::replace(&mut self.at_hand[place(table)], Counted { table, requests });
+        if other.requests != TableLockRequests::default() {
+            self.others.insert(other.table, other.requests);
         }
     }
 
     /// The table is gone.
     pub(crate) fn forget(&mut self, table: TableId) {
-        match table == self.last {
-            true => self.of_last = TableLockRequests::default(),
+        let counted = &mut self.at_hand[place(table)];
+        match table == counted.table {
+            true => counted.requests = TableLockRequests::default(),
             false => drop(self.others.remove(&table)),
         }
     }
@@ -94,5 +111,20 @@ mod tests {
         assert_eq!(counts.of(TableId(2)).shared, LockRequests { failed: 1, ..LockRequests::default() });
         counts.forget(TableId(1));
         assert_eq!(counts.of(TableId(1)), TableLockRequests::default());
+    }
+
+    #[test]
+    fn tables_that_share_a_place_keep_their_counts() {
+        let mut counts = LockCounts::default();
+        let tables = [1, 1 + AT_HAND as u32, 1 + 2 * AT_HAND as u32].map(TableId);
+        for round in 1..=3 {
+            for table in tables {
+                counts.requests(table, LockMode::Shared).immediate += 1;
+                assert_eq!(counts.of(table).shared.total(), round);
+            }
+        }
+        counts.forget(tables[0]);
+        counts.forget(tables[2]);
+        assert_eq!(tables.map(|table| counts.of(table).shared.total()), [0, 3, 0]);
     }
 }

@@ -168,7 +168,7 @@ pub fn needs_select(table: VirtualTable) -> bool {
     match database_name(table) {
         "performance_schema" => !READ_BY_ALL.contains(&table_name(table)),
         "sys" => table_name(table) != "version",
-        database => matches!(database, "mysql" | "ndbinfo"),
+        database => is_guarded(database),
     }
 }
 
