@@ -12,6 +12,7 @@
 
 #![warn(missing_docs)]
 
+mod acceptor;
 mod auth;
 mod commands;
 mod compression;

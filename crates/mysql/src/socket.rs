@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker, ready};
 
+use shoal_transport::line_speed::line_bytes_per_s;
 use socket2::SockRef;
 use tokio::io::{Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
@@ -16,6 +17,8 @@ pub struct Socket {
     socket: AsyncSocket,
     /// There are bytes in the socket that it was not marked as readable for: whoever watched it go has taken the mark away.
     has_unread: Cell<bool>,
+    /// Nothing was sent yet: there is room, though the poller has not said so.
+    is_fresh: Cell<bool>,
 }
 
 #[derive(Debug)]
@@ -26,11 +29,19 @@ pub enum AsyncSocket {
 
 impl Socket {
     pub fn new(socket: AsyncSocket) -> Socket {
-        Socket { socket, has_unread: Cell::new(false) }
+        Socket { socket, has_unread: Cell::new(false), is_fresh: Cell::new(true) }
     }
 
     pub fn is_unix(&self) -> bool {
         matches!(self.socket, AsyncSocket::Unix(_))
+    }
+
+    /// The speed of the line to the client, as far as the system knows it.
+    pub fn line_bytes_per_s(&self) -> Option<u64> {
+        match &self.socket {
+            AsyncSocket::Tcp(socket) => line_bytes_per_s(socket),
+            AsyncSocket::Unix(_) => None,
+        }
     }
 
     /// Receives into `room`; 0 is the end of the stream.
@@ -68,6 +79,11 @@ impl Socket {
     }
 
     pub fn poll_write(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.is_fresh.replace(false)
+            && let Ok(count) = self.with_socket(|mut socket| (&mut socket).write(bytes))
+        {
+            return Poll::Ready(Ok(count));
+        }
         loop {
             match self.try_io(Interest::WRITABLE, |mut socket| (&mut socket).write(bytes)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

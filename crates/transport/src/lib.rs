@@ -27,6 +27,7 @@ mod handler;
 mod handshake;
 mod hello;
 mod input;
+pub mod line_speed;
 mod options;
 mod outbox;
 mod output;

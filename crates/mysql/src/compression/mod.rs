@@ -89,9 +89,9 @@ impl Compression {
         self.inflow.rest(&self.codecs);
     }
 
-    /// Takes bytes to be sent; 0: what waits must be sent first.
-    pub fn write(&mut self, plain: &[u8]) -> usize {
-        self.outflow.write(plain, &mut self.sequence, &self.codecs)
+    /// Takes bytes to be sent over a line of this speed, if it is known, in bytes a second; 0: what waits must be sent first.
+    pub fn write(&mut self, plain: &[u8], line_speed: impl FnOnce() -> Option<u64>) -> usize {
+        self.outflow.write(plain, line_speed, &mut self.sequence, &self.codecs)
     }
 
     /// What is unsent is not taken.

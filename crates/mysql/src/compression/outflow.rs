@@ -1,5 +1,7 @@
 //! Bytes to compressed packets.
 
+use std::time::Instant;
+
 use super::HEADER_SIZE;
 use super::codecs::{Codecs, Method};
 use super::worth::Worth;
@@ -25,7 +27,13 @@ impl Outflow {
         Outflow { method, bytes: Vec::new(), sent: 0, worth: Worth::new(is_local) }
     }
 
-    pub fn write(&mut self, plain: &[u8], sequence: &mut u8, codecs: &Codecs) -> usize {
+    pub fn write(
+        &mut self,
+        plain: &[u8],
+        line_speed: impl FnOnce() -> Option<u64>,
+        sequence: &mut u8,
+        codecs: &Codecs,
+    ) -> usize {
         if plain.is_empty() || self.unsent().len() >= UNSENT_MAX {
             return 0;
         }
@@ -35,14 +43,15 @@ impl Outflow {
         let contents = &plain[..plain.len().min(CONTENTS_MAX)];
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; HEADER_SIZE]);
-        let tries = contents.len() >= COMPRESS_MIN && self.worth.wants(contents.len());
-        let is_compressed = tries && codecs.compress(self.method, contents, &mut self.bytes);
+        let begun =
+            (contents.len() >= COMPRESS_MIN && self.worth.wants(contents.len(), line_speed)).then(Instant::now);
+        let is_compressed = begun.is_some() && codecs.compress(self.method, contents, &mut self.bytes);
         if !is_compressed {
             self.bytes.extend_from_slice(contents);
         }
         let size = self.bytes.len() - at - HEADER_SIZE;
-        if tries {
-            self.worth.learn(contents.len(), size);
+        if let Some(begun) = begun {
+            self.worth.learn(contents.len(), size, begun.elapsed());
         }
         let [a, b, c, _] = (size as u32).to_le_bytes();
         let [x, y, z, _] = if is_compressed { (contents.len() as u32).to_le_bytes() } else { [0; 4] };

@@ -52,7 +52,7 @@ fn clients_verify_the_servers_certificate_and_are_told_the_cipher() {
     let verified = [authority.as_str(), "--ssl-verify-server-cert"];
     let session = "SHOW STATUS WHERE Variable_name IN ('Ssl_cipher', 'Ssl_version')";
     let told = answer(&server, "root", "", &verified, session);
-    assert_eq!(told, "Ssl_cipher\tTLS_AES_256_GCM_SHA384\nSsl_version\tTLSv1.3");
+    assert_eq!(told, "Ssl_cipher\tTLS_AES_128_GCM_SHA256\nSsl_version\tTLSv1.3");
     let told = answer(&server, "root", "", &[&verified[..], &["--tls-version=TLSv1.2"]].concat(), session);
     assert_eq!(told, "Ssl_cipher\tECDHE-ECDSA-AES256-GCM-SHA384\nSsl_version\tTLSv1.2");
     assert_eq!(answer(&server, "root", "", &["--skip-ssl"], session), "Ssl_cipher\t\nSsl_version");
