@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use shoal_transport::line_speed::line_bytes_per_s;
+use shoal_transport::line_speed::line_ns_per_byte;
 use socket2::SockRef;
 use tokio::io::{Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
@@ -36,10 +36,10 @@ impl Socket {
         matches!(self.socket, AsyncSocket::Unix(_))
     }
 
-    /// The speed of the line to the client, as far as the system knows it.
-    pub fn line_bytes_per_s(&self) -> Option<u64> {
+    /// What the line to the client takes for a byte when so many are sent at a time, as far as the system knows it.
+    pub fn line_ns_per_byte(&self, flight_bytes: usize) -> Option<f32> {
         match &self.socket {
-            AsyncSocket::Tcp(socket) => line_bytes_per_s(socket),
+            AsyncSocket::Tcp(socket) => line_ns_per_byte(socket, flight_bytes),
             AsyncSocket::Unix(_) => None,
         }
     }

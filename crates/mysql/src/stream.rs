@@ -169,7 +169,7 @@ impl Layers {
         loop {
             match &mut self.compression {
                 None => return send(&mut self.encryption, socket, context, bytes),
-                Some(compression) => match compression.write(bytes, || socket.line_bytes_per_s()) {
+                Some(compression) => match compression.write(bytes, |bytes| socket.line_ns_per_byte(bytes)) {
                     0 if !bytes.is_empty() => ready!(self.poll_send_compressed(socket, context))?,
                     count => return Poll::Ready(Ok(count)),
                 },

@@ -1,22 +1,28 @@
-//! How fast the system takes the line of a TCP connection to be.
+//! What a byte costs on the line of a TCP connection, as the system sees it (tcp(7), `TCP_INFO`).
 //!
-//! The window that the congestion control allows, over the time that its acknowledgement takes (tcp(7), `TCP_INFO`): what a sender may
-//! have under way in a round trip. Where many connections fill a line, the time grows by their queue, so that each sees its share.
+//! Bytes cost time where they queue: the round trip is longer than the shortest that the connection has seen by what its own flights
+//! and those of others wait for, and shorter flights would wait for less. And a flight that is larger than the window of the congestion
+//! control costs another round trip for each window.
 
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd};
 
-const US_PER_S: u64 = 1_000_000;
+const NS_PER_US: f32 = 1000.0;
 
-/// Bytes a second; `None`: not a TCP socket, or not known yet. A call of the system.
-pub fn line_bytes_per_s(socket: &impl AsFd) -> Option<u64> {
+/// Nanoseconds a byte, when so many bytes are sent at a time; `None`: not a TCP socket, or not known yet. One call of the system.
+pub fn line_ns_per_byte(socket: &impl AsFd, flight_bytes: usize) -> Option<f32> {
     let info = tcp_info(socket).ok()?;
-    if info.tcpi_rtt == 0 {
-        return None;
-    }
-    let window = u64::from(info.tcpi_snd_cwnd) * u64::from(info.tcpi_snd_mss);
-    Some(window.saturating_mul(US_PER_S) / u64::from(info.tcpi_rtt))
+    let is_known = info.tcpi_rtt > 0 && (1..u32::MAX).contains(&info.tcpi_min_rtt);
+    let window = info.tcpi_snd_cwnd as f32 * info.tcpi_snd_mss as f32;
+    is_known.then(|| ns_per_byte(info.tcpi_rtt, info.tcpi_min_rtt, window, flight_bytes))
+}
+
+fn ns_per_byte(rtt_us: u32, min_rtt_us: u32, window: f32, flight_bytes: usize) -> f32 {
+    let flight = flight_bytes.max(1) as f32;
+    let queued = rtt_us.saturating_sub(min_rtt_us) as f32 * NS_PER_US / flight;
+    let waits = if flight > window { rtt_us as f32 * NS_PER_US / window.max(1.0) } else { 0.0 };
+    queued.max(waits)
 }
 
 fn tcp_info(socket: &impl AsFd) -> io::Result<libc::tcp_info> {
@@ -35,10 +41,10 @@ fn tcp_info(socket: &impl AsFd) -> io::Result<libc::tcp_info> {
     if outcome != 0 {
         return Err(io::Error::last_os_error());
     }
-    if (size as usize) < offset_of!(libc::tcp_info, tcpi_advmss) {
+    if (size as usize) < offset_of!(libc::tcp_info, tcpi_min_rtt) + size_of::<u32>() {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    // SAFETY: it is numbers alone, zeroed where the system has written none.
+    // SAFETY: it is numbers alone, zeroed before the system has written them.
     Ok(unsafe { info.assume_init() })
 }
 
@@ -61,9 +67,19 @@ mod tests {
             server.write_all(&[7]).unwrap();
             client.read_exact(&mut [0; 1]).unwrap();
         }
-        let speed = line_bytes_per_s(&client).unwrap();
-        assert!(speed > 1_000_000, "{speed}");
+        let info = tcp_info(&client).unwrap();
+        assert!((1..=info.tcpi_rtt).contains(&info.tcpi_min_rtt), "{} of {}", info.tcpi_min_rtt, info.tcpi_rtt);
+        assert!(line_ns_per_byte(&client, 1000).is_some());
         let (one, _other) = UnixStream::pair().unwrap();
-        assert_eq!(line_bytes_per_s(&one), None);
+        assert_eq!(line_ns_per_byte(&one, 1000), None);
+    }
+
+    #[test]
+    fn bytes_cost_what_they_queue_for_and_the_windows_that_they_need() {
+        // A line of 100 Mb/s that 64 connections fill: 13 ms of queue for 10,000 bytes of each.
+        assert_eq!(ns_per_byte(13_010, 10, 200_000.0, 10_000), 1300.0);
+        // Far away and idle: one window is as good as half of one.
+        assert_eq!(ns_per_byte(50_000, 50_000, 14_480.0, 10_000), 0.0);
+        assert_eq!(ns_per_byte(50_000, 50_000, 14_480.0, 100_000).round(), 3453.0);
     }
 }

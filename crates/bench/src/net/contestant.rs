@@ -21,6 +21,8 @@ pub const DATABASE: &str = "sbtest";
 const USER: &str = "wire";
 /// What a client may need at its start and end.
 const GRACE: Duration = Duration::from_secs(120);
+/// Threads of sysbench that two cores have warm in a second.
+const THREADS_WARM_PER_S: u64 = 128;
 /// More than any part needs.
 const CONNECTIONS_MAX: u64 = 30_000;
 
@@ -158,14 +160,16 @@ impl Contestant {
     pub fn sysbench(&self, script: &str, threads: u32, time: Duration) -> io::Result<f64> {
         // Writers of the same rows.
         let extra = ["--mysql-ignore-errors=1213,1205,1020,1180,1062"];
-        self.job(script, threads, &extra).run(time).map(per_second)
+        self.job(script, threads, &extra).run_warm(warm_up(threads), time).map(per_second)
     }
 
     /// The same in TLS.
     pub fn sysbench_in_tls(&self, script: &str, threads: u32, time: Duration) -> io::Result<f64> {
         // sysbench takes the files from where it runs; it has this one under a name of its own.
         std::fs::copy(self.certificates.join("ca.pem"), self.certificates.join("cacert.pem"))?;
-        self.job(script, threads, &["--mysql-ssl=on"]).run_in(Some(&self.certificates), time).map(per_second)
+        self.job(script, threads, &["--mysql-ssl=on"])
+            .run_in(Some(&self.certificates), Duration::ZERO, time)
+            .map(per_second)
     }
 
     /// Our own client, at the other end of a line or on this machine.
@@ -215,6 +219,10 @@ impl Drop for Contestant {
     fn drop(&mut self) {
         let _ = self.resume();
     }
+}
+
+fn warm_up(threads: u32) -> Duration {
+    Duration::from_secs(u64::from(threads) / THREADS_WARM_PER_S)
 }
 
 fn per_second(figures: Figures) -> f64 {

@@ -61,7 +61,7 @@ fn promised(wire: &[u8]) -> usize {
 fn write_all(into: &mut Compression, plain: &[u8]) -> Vec<u8> {
     let (mut wire, mut rest) = (Vec::new(), plain);
     while !rest.is_empty() {
-        match into.write(rest, || None) {
+        match into.write(rest, |_| None) {
             0 => {
                 assert!(!into.unsent().is_empty());
                 wire.extend_from_slice(into.unsent());

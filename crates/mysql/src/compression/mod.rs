@@ -89,9 +89,11 @@ impl Compression {
         self.inflow.rest(&self.codecs);
     }
 
-    /// Takes bytes to be sent over a line of this speed, if it is known, in bytes a second; 0: what waits must be sent first.
-    pub fn write(&mut self, plain: &[u8], line_speed: impl FnOnce() -> Option<u64>) -> usize {
-        self.outflow.write(plain, line_speed, &mut self.sequence, &self.codecs)
+    /// Takes bytes to be sent; 0: what waits must be sent first.
+    ///
+    /// `line`: the nanoseconds that the line takes for a byte when so many are sent at a time; `None`: not known.
+    pub fn write(&mut self, plain: &[u8], line: impl FnOnce(usize) -> Option<f32>) -> usize {
+        self.outflow.write(plain, line, &mut self.sequence, &self.codecs)
     }
 
     /// What is unsent is not taken.

@@ -30,7 +30,7 @@ impl Outflow {
     pub fn write(
         &mut self,
         plain: &[u8],
-        line_speed: impl FnOnce() -> Option<u64>,
+        line: impl FnOnce(usize) -> Option<f32>,
         sequence: &mut u8,
         codecs: &Codecs,
     ) -> usize {
@@ -43,8 +43,7 @@ impl Outflow {
         let contents = &plain[..plain.len().min(CONTENTS_MAX)];
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; HEADER_SIZE]);
-        let begun =
-            (contents.len() >= COMPRESS_MIN && self.worth.wants(contents.len(), line_speed)).then(Instant::now);
+        let begun = (contents.len() >= COMPRESS_MIN && self.worth.wants(contents.len(), line)).then(Instant::now);
         let is_compressed = begun.is_some() && codecs.compress(self.method, contents, &mut self.bytes);
         if !is_compressed {
             self.bytes.extend_from_slice(contents);

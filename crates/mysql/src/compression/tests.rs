@@ -43,7 +43,7 @@ fn read_all(from: &mut Compression, wire: &[u8], piece: usize) -> Result<Vec<u8>
 fn write_all(into: &mut Compression, plain: &[u8]) -> Vec<u8> {
     let (mut wire, mut rest) = (Vec::new(), plain);
     while !rest.is_empty() {
-        match into.write(rest, || None) {
+        match into.write(rest, |_| None) {
             0 => {
                 wire.extend_from_slice(into.unsent());
                 into.sent(into.unsent().len());

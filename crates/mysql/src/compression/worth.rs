@@ -1,7 +1,7 @@
 //! Whether it pays to compress what a connection sends.
 //!
 //! Compressed bytes are sooner with the client if the line needs longer for those that are saved than processors to save them. Both sides of
-//! that are measured: the line's speed as the system sees it, and what the connection's own contents took and saved.
+//! that are measured: what a byte costs on the line as the system sees it, and what the connection's own contents took and saved.
 //! On a fast line nothing but a sample is compressed, until it fills up; on a slow one everything is.
 //!
 //! A client on this machine has its bytes faster than they can be compressed, so they stay as they are, as long as it takes them: when
@@ -19,7 +19,7 @@ const GAIN_PART_MIN: usize = 8;
 const SKIPPED_MIN: usize = 16 << 10;
 const SKIPPED_MAX: usize = 1 << 20;
 
-/// Between two looks at the line's speed: each is a call of the system.
+/// Between two looks at the line: each is a call of the system.
 const BYTES_BETWEEN_LOOKS: usize = 16 << 10;
 /// Of a line that is too fast: so many bytes are sent as they are before the next sample.
 const BYTES_BETWEEN_SAMPLES: usize = 2 << 20;
@@ -27,7 +27,6 @@ const BYTES_BETWEEN_SAMPLES: usize = 2 << 20;
 const CLIENT_FACTOR: f32 = 1.5;
 /// The weight of the newest sample.
 const NEWEST_PART: f32 = 0.125;
-const NS_PER_S: f32 = 1e9;
 
 #[derive(Debug)]
 pub struct Worth {
@@ -39,8 +38,9 @@ pub struct Worth {
     skipped_last: usize,
     /// What the line takes for a byte.
     line_ns: f32,
-    /// Until the next look at the line.
-    until_look: usize,
+    /// Sent since the last look at the line, and in how many pieces.
+    since_look: usize,
+    pieces: usize,
     /// What it took to save a byte; 0: not known.
     save_ns: f32,
     /// Until the next sample of contents on a line that is too fast.
@@ -56,20 +56,21 @@ impl Worth {
             skip: 0,
             skipped_last: 0,
             line_ns: f32::INFINITY,
-            until_look: 0,
+            since_look: BYTES_BETWEEN_LOOKS,
+            pieces: 0,
             save_ns: 0.0,
             until_sample: 0,
         }
     }
 
-    /// Whether to try for the next so many bytes. `line_speed` in bytes a second; `None`: slow, for all one knows.
-    pub fn wants(&mut self, bytes: usize, line_speed: impl FnOnce() -> Option<u64>) -> bool {
+    /// Whether to try for the next so many bytes. `line`: nanoseconds a byte when so many are sent at a time; `None`: slow, for all one knows.
+    pub fn wants(&mut self, bytes: usize, line: impl FnOnce(usize) -> Option<f32>) -> bool {
         if self.is_local {
             if self.left_after_wait == 0 {
                 return false;
             }
             self.left_after_wait = self.left_after_wait.saturating_sub(bytes);
-        } else if !self.line_is_slow(bytes, line_speed) {
+        } else if !self.line_is_slow(bytes, line) {
             return false;
         }
         let wants = self.skip == 0;
@@ -78,12 +79,13 @@ impl Worth {
     }
 
     /// The line needs longer for what would be saved than saving it takes, or nobody knows.
-    fn line_is_slow(&mut self, bytes: usize, line_speed: impl FnOnce() -> Option<u64>) -> bool {
-        self.until_look = self.until_look.saturating_sub(bytes);
-        if self.until_look == 0 {
-            self.until_look = BYTES_BETWEEN_LOOKS;
-            self.line_ns = line_speed().map_or(f32::INFINITY, |speed| NS_PER_S / speed.max(1) as f32);
+    fn line_is_slow(&mut self, bytes: usize, line: impl FnOnce(usize) -> Option<f32>) -> bool {
+        if self.since_look >= BYTES_BETWEEN_LOOKS {
+            self.line_ns = line(self.since_look / self.pieces.max(1)).unwrap_or(f32::INFINITY);
+            (self.since_look, self.pieces) = (0, 0);
         }
+        self.since_look += bytes;
+        self.pieces += 1;
         if self.line_ns > self.save_ns * CLIENT_FACTOR {
             return true;
         }
@@ -117,7 +119,7 @@ impl Worth {
 mod tests {
     use super::*;
 
-    const UNKNOWN: fn() -> Option<u64> = || None;
+    const UNKNOWN: fn(usize) -> Option<f32> = |_| None;
     const MICROSECOND: Duration = Duration::from_micros(1);
 
     #[test]
@@ -147,11 +149,11 @@ mod tests {
         assert!(worth.wants(1000, UNKNOWN) && worth.wants(1000, UNKNOWN));
     }
 
-    /// 10 us for 1000 bytes, which become 500: 30 ns a byte with the client's share, as much as a line of 33 MB/s needs.
-    fn compressed_of_1000(line_speed: Option<u64>) -> usize {
+    /// 100 us for 10,000 bytes, which become 5,000: 30 ns a byte with the client's share.
+    fn compressed_of_1000(line_ns: Option<f32>) -> usize {
         let mut worth = Worth::new(false);
         let tries = (0..1000).filter(|_| {
-            let wants = worth.wants(10_000, || line_speed);
+            let wants = worth.wants(10_000, |_| line_ns);
             if wants {
                 worth.learn(10_000, 5_000, 100 * MICROSECOND);
             }
@@ -163,8 +165,8 @@ mod tests {
     #[test]
     fn a_line_that_is_faster_than_compression_carries_all_but_samples_as_they_are() {
         assert_eq!(compressed_of_1000(None), 1000);
-        assert_eq!(compressed_of_1000(Some(30_000_000)), 1000);
-        let samples = compressed_of_1000(Some(40_000_000));
+        assert_eq!(compressed_of_1000(Some(31.0)), 1000);
+        let samples = compressed_of_1000(Some(29.0));
         assert!((3..10).contains(&samples), "{samples} of 1000");
     }
 
@@ -172,11 +174,14 @@ mod tests {
     fn a_line_that_fills_up_is_noticed() {
         let mut worth = Worth::new(false);
         worth.learn(10_000, 5_000, 100 * MICROSECOND);
-        let fast = || Some(1_000_000_000);
+        let fast = |_| Some(1.0);
         assert!(worth.wants(10_000, fast), "a sample");
-        assert!((0..10).all(|_| !worth.wants(10_000, fast)));
-        let full = || Some(2_000_000);
-        worth.wants(BYTES_BETWEEN_LOOKS, full);
+        assert!((0..11).all(|_| !worth.wants(10_000, fast)));
+        let full = |flight: usize| {
+            assert_eq!(flight, 10_000);
+            Some(500.0)
+        };
+        worth.wants(10_000, full);
         assert!((0..10).all(|_| worth.wants(10_000, full)));
     }
 }
