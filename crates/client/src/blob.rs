@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use shoal_txn::new_row::check_has_no_rules;
 use shoal_txn::{
     Assignment, BytesChange, ColumnSlice, Isolation, LockMode, Operand, ReadMode, RowChange, RowWrite,
     SLICE_BYTES_MAX, Sliced,
@@ -288,6 +289,7 @@ impl Transaction {
     async fn change_once(&mut self, address: &Arc<ValueAddress>, operand: Operand, stamp: bool) -> Result<()> {
         self.start()?;
         let table = address.table.definition()?;
+        check_has_no_rules(&table)?;
         let column = writable_column(&table, &address.column)?;
         let primary_key = full_key(&table, 0, &address.key)?;
         let mut assignments = vec![Assignment { column, operand }];

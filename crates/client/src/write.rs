@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_txn::new_row::{AtEnd, AutoIncrementSettings, Numbering, duplicate_entry};
+use shoal_txn::new_row::{AtEnd, AutoIncrementSettings, Numbering, check_has_no_rules, duplicate_entry};
 use shoal_txn::{Assignment, Inserted, Operand, RowChange};
 use shoal_types::row::encode_column;
 use shoal_types::{BaseType, Decimal, Error, ErrorCode, Result, TimeZone, Value};
@@ -54,6 +54,7 @@ pub(crate) struct ResolvedUpdate {
 
 impl Update {
     pub(crate) fn resolve(&self, table: &shoal_cluster::Table) -> Result<ResolvedUpdate> {
+        check_has_no_rules(table)?;
         let mut assignments = Vec::with_capacity(self.sets.len() + self.adds.len());
         for (name, value) in &self.sets {
             let column = column(table, name)?;
@@ -179,6 +180,7 @@ pub(crate) async fn rows_of(
     columns: &Columns,
     rows: &[Vec<Value>],
 ) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
+    check_has_no_rules(table)?;
     let mut complete = Vec::with_capacity(rows.len());
     for (number, row) in rows.iter().enumerate() {
         complete.push(columns.values(table, row, number as u64 + 1)?);

@@ -179,6 +179,7 @@ mod tests {
             columns: vec![column],
             indexes: vec![Index::new(IndexId(0), "PRIMARY", &[0], true, IndexMethod::BTree)],
             partition_columns: vec![0],
+            checks: Vec::new(),
             options: TableOptions::new("NDB", Collation::UTF8MB4_BIN),
         };
         let table = Table::new(schema, std::sync::Arc::new(Sequence::new(1)));

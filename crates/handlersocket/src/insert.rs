@@ -1,7 +1,9 @@
 //! Inserting: the values of the request, defaults for all other columns, numbers for AUTO_INCREMENT.
 
 use shoal_txn::Inserted;
-use shoal_txn::new_row::{AtEnd, AutoIncrementSettings, Numbering, OmittedValue, omitted_value};
+use shoal_txn::new_row::{
+    AtEnd, AutoIncrementSettings, Numbering, OmittedValue, check_has_no_rules, omitted_value,
+};
 use shoal_types::{StoreOptions, Value};
 
 use crate::clock::now_of;
@@ -68,6 +70,7 @@ pub async fn new_row(
     (options, now_micros): (&StoreOptions, i64),
 ) -> Outcome<NewRow> {
     let table = &open.table;
+    check_has_no_rules(table)?;
     let columns = &table.schema.columns;
     if request.values.len() > open.columns.len() {
         return Err(Refusal::Request("klen"));

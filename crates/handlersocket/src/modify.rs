@@ -3,6 +3,7 @@
 //! Rows are locked when they are found and changed where they stand; what is found does not include what the same request has
 //! changed. A request that fails leaves nothing of its changes behind.
 
+use shoal_txn::new_row::check_has_no_rules;
 use shoal_txn::{Inserted, Modification, Transaction, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{BaseType, Comparison, Decimal, Error, ErrorCode, Result, StoreOptions, Value};
@@ -111,6 +112,7 @@ impl Plan {
         if kind == ChangeKind::Delete {
             return Ok(Plan::Delete);
         }
+        check_has_no_rules(&open.table)?;
         if kind == ChangeKind::Update {
             let mut values = Vec::with_capacity(open.columns.len());
             for (column, span) in pairs {

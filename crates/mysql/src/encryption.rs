@@ -2,7 +2,7 @@
 //!
 //! rustls keeps no socket: what came is fed to it, what it wants sent is taken from it. Both buffers are its own and bounded.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::task::{Context, Poll, ready};
 
 use shoal_tls::ServerConnection;
@@ -39,6 +39,11 @@ impl Read for Wire<'_, '_> {
 impl Write for Wire<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         now(self.socket.poll_write(self.context, bytes))
+    }
+
+    /// Records lie in buffers of their own; a large result is many.
+    fn write_vectored(&mut self, records: &[IoSlice<'_>]) -> io::Result<usize> {
+        now(self.socket.poll_write_vectored(self.context, records))
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! The socket under a connection: TCP or a Unix socket, without what is said in it.
 
 use std::cell::Cell;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker, ready};
@@ -79,13 +79,30 @@ impl Socket {
     }
 
     pub fn poll_write(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_send(context, |mut socket| (&mut socket).write(bytes))
+    }
+
+    /// The pieces in one call of the system.
+    pub fn poll_write_vectored(
+        &self,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send(context, |mut socket| (&mut socket).write_vectored(pieces))
+    }
+
+    fn poll_send(
+        &self,
+        context: &mut Context<'_>,
+        send: impl Fn(&socket2::Socket) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
         if self.is_fresh.replace(false)
-            && let Ok(count) = self.with_socket(|mut socket| (&mut socket).write(bytes))
+            && let Ok(count) = self.with_socket(&send)
         {
             return Poll::Ready(Ok(count));
         }
         loop {
-            match self.try_io(Interest::WRITABLE, |mut socket| (&mut socket).write(bytes)) {
+            match self.try_io(Interest::WRITABLE, &send) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 outcome => return Poll::Ready(outcome),

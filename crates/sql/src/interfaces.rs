@@ -80,7 +80,7 @@ pub fn expression_default(server: &Arc<Server>, table: &Arc<Table>, column: usiz
     let mut eval = EvalContext::new(&[], &zone, server.clock_micros(), session.variables.settings);
     let builder = RowBuilder::new(table, false, AutoIncrementSettings::default(), &eval);
     let no_row: &[Value] = &[];
-    match defaults::resolve(&session, table)?.get(column) {
+    match defaults::resolve(&session, table)?.0.get(column) {
         Some(DefaultValue::Expression(expression)) => {
             let value = expression.eval(no_row, &mut eval)?;
             builder.convert(column, value, expression.sql_type().collation, 1, &mut eval)

@@ -205,6 +205,7 @@ mod tests {
             columns: vec![Column { nullable: false, ..column }],
             indexes: vec![Index::new(IndexId(0), "PRIMARY", &[0], true, IndexMethod::BTree)],
             partition_columns: vec![0],
+            checks: Vec::new(),
             options: TableOptions::new("NDB", Collation::default()),
         };
         let mut row = Vec::new();

@@ -46,6 +46,17 @@ pub fn omitted_value(column: &Column) -> Result<OmittedValue> {
     }
 }
 
+/// Refuses what would leave generated columns and CHECK constraints aside. Errors: 1235.
+pub fn check_has_no_rules(table: &Table) -> Result<()> {
+    if !table.has_row_rules {
+        return Ok(());
+    }
+    let name = &table.schema.name;
+    Err(Error::unsupported(format!(
+        "writing table '{name}' other than by SQL (it has generated columns or CHECK constraints)"
+    )))
+}
+
 /// Error 1364.
 pub fn no_default(column: &Column) -> Error {
     Error::new(ErrorCode::NoDefaultForField, format!("Field '{}' doesn't have a default value", column.name))

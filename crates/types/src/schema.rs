@@ -22,8 +22,21 @@ pub struct TableSchema {
     pub indexes: Vec<Index>,
     /// Columns whose values choose the partition; a subset of the primary key's columns, in key order.
     pub partition_columns: Vec<usize>,
+    /// CHECK constraints, as they were declared.
+    pub checks: Vec<CheckConstraint>,
     /// Of CREATE TABLE, behind the column list.
     pub options: TableOptions,
+}
+
+/// A condition that is false for no row of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckConstraint {
+    /// Unique in the table's database.
+    pub name: String,
+    /// Its SQL text, as MySQL writes it.
+    pub expression: String,
+    /// Not NOT ENFORCED.
+    pub enforced: bool,
 }
 
 /// The name of the hidden BIGINT UNSIGNED key of a table that was declared without a primary key.

@@ -42,6 +42,7 @@ pub(crate) fn bytes_table_schema(
         columns: vec![bytes_column("key"), bytes_column("primary key")],
         indexes: vec![primary],
         partition_columns: vec![KEY_COLUMN],
+        checks: Vec::new(),
         options: TableOptions { created_at_s, ..TableOptions::new(engine, Collation::BINARY) },
     }
 }

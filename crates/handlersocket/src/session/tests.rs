@@ -60,6 +60,7 @@ fn schema(node: &Node) -> TableSchema {
             Index::new(IndexId(1), "k", &[1], false, IndexMethod::BTree),
         ],
         partition_columns: vec![0],
+        checks: Vec::new(),
         options: TableOptions::new("NDB", Collation::default()),
     }
 }

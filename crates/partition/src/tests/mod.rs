@@ -76,6 +76,7 @@ pub(crate) fn schema(method: IndexMethod) -> TableSchema {
             index(BY_NAME, &[2, 1], false, IndexMethod::BTree),
         ],
         partition_columns: vec![0],
+        checks: Vec::new(),
         options: TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
     }
 }

@@ -32,6 +32,7 @@ pub struct BuiltTable {
 pub fn build(mut draft: TableDraft, notes: &mut Vec<Warning>) -> Result<BuiltTable> {
     check_columns(&draft)?;
     require_primary_key_values(&mut draft)?;
+    check_virtual_key(&draft)?;
     let mut keys = key::build_keys(&draft, notes)?;
     key::sort(&mut keys);
     check_auto_increment(&draft, &keys)?;
@@ -57,6 +58,7 @@ pub fn build(mut draft: TableDraft, notes: &mut Vec<Warning>) -> Result<BuiltTab
         columns,
         indexes: keys.into_iter().map(|key| key.index).collect(),
         partition_columns,
+        checks: draft.checks.into_iter().map(|check| check.constraint).collect(),
         options: draft.options,
     };
     Ok(BuiltTable { schema, column_origins, index_origins })
@@ -111,6 +113,21 @@ fn require_primary_key_values(draft: &mut TableDraft) -> Result<()> {
             return Err(Error::new(ErrorCode::PrimaryCantHaveNull, message));
         }
         column.column.nullable = false;
+    }
+    Ok(())
+}
+
+/// Errors: 3106, the primary key is over a virtual column.
+fn check_virtual_key(draft: &TableDraft) -> Result<()> {
+    let is_virtual = |name: &str| {
+        let column = draft.column_position(name).map(|position| &draft.columns[position].column);
+        column.is_some_and(|column| matches!(column.generated, Some((_, false))))
+    };
+    let mut primary = draft.keys.iter().filter(|key| key.kind == DraftKeyKind::Primary);
+    if primary.any(|key| key.parts.iter().any(|part| is_virtual(&part.column))) {
+        let message =
+            "'Defining a virtual generated column as primary key' is not supported for generated columns.";
+        return Err(Error::new(ErrorCode::UnsupportedActionOnGeneratedColumn, message));
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ pub fn draft_column(
         comment,
         invisible: definition.visible == Some(false),
         hidden: false,
-        generated: None,
+        generated: definition.generated.as_ref().map(|generated| (generated.expr.to_string(), generated.stored)),
     };
     let mut keys = Vec::new();
     if definition.primary_key {
@@ -72,10 +72,16 @@ pub fn draft_column(
 /// What a column may ask for and cannot get.
 fn refuse(definition: &ColumnDefinition) -> Result<()> {
     if definition.generated.is_some() {
-        return Err(Error::unsupported("generated columns"));
-    }
-    if definition.checks.iter().any(|check| check.enforced) {
-        return Err(Error::unsupported("CHECK"));
+        let clause = match definition {
+            ColumnDefinition { default: Some(_), .. } => Some("DEFAULT"),
+            ColumnDefinition { auto_increment: true, .. } => Some("AUTO_INCREMENT"),
+            ColumnDefinition { on_update_now: Some(_), .. } => Some("ON UPDATE"),
+            _ => None,
+        };
+        if let Some(clause) = clause {
+            let message = format!("Incorrect usage of {clause} and generated column");
+            return Err(Error::new(ErrorCode::WrongUsage, message));
+        }
     }
     if definition.storage == Some(ast::StorageMedium::Disk) {
         return Err(Error::unsupported("STORAGE DISK"));

@@ -9,7 +9,7 @@ use shoal_types::{Error, ErrorCode, Result, TableSchema, Warning, WarningLevel};
 use super::build::{assign_new_ids, build};
 use super::draft::{DraftContext, TableDraft, check_object_name};
 use super::publish::{self, HiddenTable};
-use super::{column, defaults, errors, options, select};
+use super::{checks, column, defaults, errors, options, select};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
@@ -78,17 +78,17 @@ pub fn draft_of(
     if !statement.foreign_keys.is_empty() {
         return Err(Error::unsupported("FOREIGN KEY"));
     }
-    if statement.checks.iter().any(|check| check.enforced) {
-        return Err(Error::unsupported("CHECK"));
-    }
     let mut table_options = options::default_options(context);
     options::apply(&statement.options, name, &mut table_options, context, notes)?;
     let mut draft = TableDraft::new(database, name, table_options);
     for definition in &statement.columns {
         let (column, keys) = column::draft_column(definition, draft.options.collation, context, notes)?;
+        draft.checks.extend(checks::of_column(definition));
         draft.columns.push(column);
         draft.keys.extend(keys);
     }
+    draft.checks.extend(statement.checks.iter().map(checks::of_table));
+    checks::name_new(&mut draft);
     for definition in &statement.keys {
         draft.keys.push(column::draft_key(definition)?);
     }
@@ -100,8 +100,10 @@ pub fn draft_of(
 
 /// A new table's schema with its ids, its default expressions checked.
 fn finish(session: &Session, draft: TableDraft, notes: &mut Vec<Warning>) -> Result<TableSchema> {
+    let written = draft.checks.clone();
     let mut schema = build(draft, notes)?.schema;
-    defaults::check(session, &schema)?;
+    checks::check_names(&session.server.node.catalog(), &schema.database, None, &schema.checks)?;
+    checks::check_columns(&schema, &defaults::check(session, &schema)?, &written)?;
     assign_new_ids(&mut schema, || session.server.node.next_table_id());
     Ok(schema)
 }
@@ -145,6 +147,9 @@ async fn create_like(
     let mut schema = source.schema.clone();
     schema.database = database.to_owned();
     schema.name = name.to_owned();
+    for (number, check) in schema.checks.iter_mut().enumerate() {
+        check.name = checks::made_up_name(name, number + 1);
+    }
     schema.options.auto_increment = 1;
     schema.options.created_at_s = context.now_s;
     assign_new_ids(&mut schema, || session.server.node.next_table_id());
@@ -202,11 +207,13 @@ async fn fill(
     targets: Vec<usize>,
     query: QueryPlan,
 ) -> Result<Affected> {
+    let (defaults, rules) = defaults::resolve(session, table)?;
     let plan = InsertPlan {
         table: Arc::clone(table),
         targets,
         source: InsertSource::Query(Arc::new(query)),
-        defaults: defaults::resolve(session, table)?,
+        defaults,
+        rules,
         replace: statement.duplicates == DuplicateHandling::Replace,
         ignore: statement.duplicates == DuplicateHandling::Ignore,
         on_duplicate: Vec::new(),

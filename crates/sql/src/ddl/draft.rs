@@ -7,8 +7,8 @@ use shoal_expr::{BuildContext, Settings};
 use shoal_parser::ast;
 use shoal_types::schema::TableOptions;
 use shoal_types::{
-    Collation, Column, Date, DateRules, Error, ErrorCode, IndexMethod, Result, StoreOptions, TableSchema,
-    TemporalContext, TimeZone,
+    CheckConstraint, Collation, Column, Date, DateRules, Error, ErrorCode, IndexMethod, Result, StoreOptions,
+    TableSchema, TemporalContext, TimeZone,
 };
 
 use super::errors;
@@ -56,6 +56,8 @@ pub struct TableDraft {
     pub name: String,
     pub columns: Vec<DraftColumn>,
     pub keys: Vec<DraftKey>,
+    /// One without a name gets one when all are known.
+    pub checks: Vec<DraftCheck>,
     pub options: TableOptions,
     /// PARTITION BY KEY with its columns; empty: the primary key. The number of partitions is in the options.
     pub partition_by: Option<Vec<String>>,
@@ -68,6 +70,13 @@ pub struct DraftColumn {
     pub origin: Option<usize>,
     /// NULL was written: it cannot become part of a primary key.
     pub null_written: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct DraftCheck {
+    pub constraint: CheckConstraint,
+    /// The column that it was written at, which it may read alone.
+    pub column: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +133,7 @@ impl TableDraft {
             name: name.to_owned(),
             columns: Vec::new(),
             keys: Vec::new(),
+            checks: Vec::new(),
             options,
             partition_by: None,
         }
@@ -158,6 +168,12 @@ impl TableDraft {
             name: schema.name.clone(),
             columns: columns.collect(),
             keys: keys.collect(),
+            checks: schema
+                .checks
+                .iter()
+                .cloned()
+                .map(|constraint| DraftCheck { constraint, column: None })
+                .collect(),
             options: schema.options.clone(),
             partition_by: schema.options.partitioned_by_key.then(|| names().collect()),
         }
@@ -166,6 +182,10 @@ impl TableDraft {
     /// Position of a column by its present name.
     pub fn column_position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|draft| draft.column.name.eq_ignore_ascii_case(name))
+    }
+
+    pub fn check_position(&self, name: &str) -> Option<usize> {
+        self.checks.iter().position(|check| check.constraint.name.eq_ignore_ascii_case(name))
     }
 
     pub fn key_position(&self, name: &str) -> Option<usize> {

@@ -126,6 +126,7 @@ pub async fn rename(session: &mut Session, pairs: &[(ast::ObjectName, ast::Objec
             let changes = renamed.into_iter().map(|(table, (database, name))| {
                 let mut schema = table.schema.clone();
                 schema.version += 1;
+                super::checks::rename(schema.checks.iter_mut(), &table.schema.name, &name);
                 schema.database = database;
                 schema.name = name;
                 Change::PutTable(schema)

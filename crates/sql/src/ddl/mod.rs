@@ -6,6 +6,7 @@
 
 mod alter;
 pub mod build;
+mod checks;
 pub mod column;
 pub mod column_type;
 mod create;

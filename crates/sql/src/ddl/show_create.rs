@@ -6,7 +6,8 @@ use std::fmt::Write;
 use shoal_parser::{is_reserved, quote_identifier, quote_string};
 use shoal_types::sql_type::DECIMALS_NOT_FIXED;
 use shoal_types::{
-    BaseType, Charset, Collation, Column, ColumnDefault, Index, IndexMethod, SqlType, TableSchema, Value,
+    BaseType, Charset, CheckConstraint, Collation, Column, ColumnDefault, Index, IndexMethod, SqlType,
+    TableSchema, Value,
 };
 
 use super::draft::PRIMARY;
@@ -21,6 +22,7 @@ pub fn create_table_text(schema: &TableSchema) -> String {
     for index in schema.indexes.iter().skip(usize::from(schema.has_hidden_key())) {
         lines.push(index_line(schema, index));
     }
+    lines.extend(schema.checks.iter().map(check_line));
     let mut text = format!("CREATE TABLE {} (\n  {}\n)", quote_identifier(&schema.name), lines.join(",\n  "));
     append_options(schema, &mut text);
     text
@@ -57,6 +59,9 @@ fn column_line(column: &Column, table: Collation) -> String {
             let _ = write!(line, " COLLATE {}", table.name());
         }
     }
+    if let Some((text, stored)) = &column.generated {
+        let _ = write!(line, " GENERATED ALWAYS AS ({text}) {}", if *stored { "STORED" } else { "VIRTUAL" });
+    }
     if !column.nullable {
         line.push_str(" NOT NULL");
     } else if sql_type.base == BaseType::Timestamp {
@@ -83,6 +88,7 @@ fn column_line(column: &Column, table: Collation) -> String {
 /// What stands behind DEFAULT, if anything does.
 fn default_clause(column: &Column) -> Option<String> {
     match &column.default {
+        ColumnDefault::None if column.generated.is_some() => None,
         ColumnDefault::None => {
             let says_null = column.nullable && !column.auto_increment && column.sql_type.base != BaseType::Text;
             says_null.then(|| "NULL".to_owned())
@@ -224,6 +230,11 @@ fn index_line(schema: &TableSchema, index: &Index) -> String {
         line.push_str(" /*!80000 INVISIBLE */");
     }
     line
+}
+
+fn check_line(check: &CheckConstraint) -> String {
+    let unenforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
+    format!("CONSTRAINT {} CHECK ({}){unenforced}", quote_identifier(&check.name), check.expression)
 }
 
 fn append_options(schema: &TableSchema, text: &mut String) {

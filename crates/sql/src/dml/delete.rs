@@ -176,12 +176,17 @@ async fn change_target(
         let value = row[position].clone();
         values[column] = builder.convert(column, value, collation, affected.found, &mut ctx.eval)?;
     }
+    target.rules.complete(&mut values, &builder, affected.found, &mut ctx.eval)?;
     let mut new = Vec::new();
     builder.encode(&values, &ctx.eval, &mut new)?;
     if new == old {
         return Ok(());
     }
     super::update::set_now(table, &target.on_update_now, &mut values, &ctx.eval);
+    target.rules.complete(&mut values, &builder, affected.found, &mut ctx.eval)?;
+    if !target.rules.permit(&values[..], plan.ignore, &mut ctx.eval)? {
+        return Ok(());
+    }
     new.clear();
     builder.encode(&values, &ctx.eval, &mut new)?;
     ctx.handlers.update += 1;

@@ -8,6 +8,7 @@ use shoal_txn::{Inserted, LockMode, LockWait, ReadMode};
 use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 
 use super::row::{RowBuilder, implicit_default};
+use super::rules::column_value;
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
 use crate::execute::{ExecContext, sleep_if_asked};
 use crate::table_usage::RowUse;
@@ -113,7 +114,7 @@ impl<'p> Insertion<'p> {
                     }
                 }
                 _ if self.plan.targets.contains(&column) => Value::Null,
-                DefaultValue::AutoIncrement => Value::Null,
+                DefaultValue::AutoIncrement | DefaultValue::Later => Value::Null,
                 // One warning a statement.
                 DefaultValue::Missing if self.row_number > 1 => {
                     implicit_default(&self.plan.table.schema.columns[column].sql_type)
@@ -144,19 +145,24 @@ impl<'p> Insertion<'p> {
         for (&column, expression) in self.plan.targets.iter().zip(row) {
             values[column] = match expression {
                 Some(expression) => {
-                    let value = expression.eval(&values[..], &mut ctx.eval)?;
-                    let collation = expression.sql_type().collation;
-                    self.builder.convert(column, value, collation, self.row_number, &mut ctx.eval)?
+                    column_value(column, expression, &values[..], &self.builder, self.row_number, &mut ctx.eval)?
                 }
                 None => self.default_of(column, ctx)?,
             };
+        }
+        for (column, expression) in &self.plan.rules.reading_defaults {
+            let place = self.plan.targets.iter().position(|target| target == column);
+            if place.is_none_or(|place| row[place].is_none()) {
+                values[*column] =
+                    column_value(*column, expression, &values[..], &self.builder, self.row_number, &mut ctx.eval)?;
+            }
         }
         self.add(values, ctx)
     }
 
     fn default_of(&mut self, column: usize, ctx: &mut ExecContext<'_>) -> Result<Value> {
         match &self.plan.defaults[column] {
-            DefaultValue::AutoIncrement => Ok(Value::Null),
+            DefaultValue::AutoIncrement | DefaultValue::Later => Ok(Value::Null),
             DefaultValue::Missing => self.builder.missing(column, &mut ctx.eval),
             DefaultValue::Expression(expression) => self.default_value(column, expression, ctx),
         }
@@ -178,11 +184,26 @@ impl<'p> Insertion<'p> {
         for ((&column, value), &collation) in self.plan.targets.iter().zip(row).zip(collations) {
             values[column] = self.builder.convert(column, value, collation, self.row_number, &mut ctx.eval)?;
         }
+        for (column, expression) in &self.plan.rules.reading_defaults {
+            if !self.plan.targets.contains(column) {
+                values[*column] =
+                    column_value(*column, expression, &values[..], &self.builder, self.row_number, &mut ctx.eval)?;
+            }
+        }
         self.add(values, ctx)
     }
 
     fn add(&mut self, mut values: Vec<Value>, ctx: &mut ExecContext<'_>) -> Result<()> {
         let generated = self.builder.numbering.fill(&mut values, ctx.transaction.node())?;
+        let rules = &self.plan.rules;
+        if !rules.is_empty() {
+            rules.complete(&mut values, &self.builder, self.row_number, &mut ctx.eval)?;
+            if !rules.permit(&values[..], self.plan.ignore, &mut ctx.eval)? {
+                // A row that is left out has no source either.
+                self.sources.truncate(self.rows.len());
+                return Ok(());
+            }
+        }
         self.generated.push(generated);
         if let Some(column) = self.plan.table.schema.auto_increment_column()
             && generated.is_none()
@@ -339,6 +360,7 @@ impl<'p> Insertion<'p> {
             values[*column] = builder.convert(*column, value, collation, self.row_number, &mut ctx.eval)?;
         }
         values.truncate(columns);
+        self.plan.rules.complete(&mut values, &builder, self.row_number, &mut ctx.eval)?;
         let mut changed = Vec::with_capacity(existing.len());
         self.builder.encode(&values, &ctx.eval, &mut changed)?;
         if let Some(column) = table.schema.auto_increment_column() {
@@ -354,6 +376,10 @@ impl<'p> Insertion<'p> {
         }
         let assigned: Vec<usize> = self.plan.on_duplicate.iter().map(|(column, _)| *column).collect();
         super::update::touch_update_columns(&table, &assigned, &mut values, &ctx.eval);
+        self.plan.rules.complete(&mut values, &builder, self.row_number, &mut ctx.eval)?;
+        if !self.plan.rules.permit(&values[..], self.plan.ignore, &mut ctx.eval)? {
+            return Ok(());
+        }
         sleep_if_asked(ctx).await?;
         changed.clear();
         self.builder.encode(&values, &ctx.eval, &mut changed)?;

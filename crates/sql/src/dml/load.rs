@@ -300,7 +300,7 @@ impl<'p> Load<'p> {
                 (expression.eval(no_row, &mut ctx.eval)?, expression.sql_type().collation)
             }
             DefaultValue::Missing => (implicit_default(sql_type), sql_type.collation),
-            DefaultValue::AutoIncrement => (Value::Null, sql_type.collation),
+            DefaultValue::AutoIncrement | DefaultValue::Later => (Value::Null, sql_type.collation),
         })
     }
 

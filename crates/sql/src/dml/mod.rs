@@ -6,6 +6,7 @@ pub mod load;
 pub mod resolve;
 pub mod row;
 pub mod rows;
+pub mod rules;
 pub mod update;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use shoal_cluster::Table;
 use shoal_expr::Expr;
 
+use self::rules::RowRules;
 use crate::plan::{Limit, QueryPlan, SortKey, TableInput};
 use crate::table_usage::TableCounts;
 
@@ -44,6 +46,7 @@ pub struct InsertPlan {
     pub source: InsertSource,
     /// What the columns get that the source does not fill; one a column of the table.
     pub defaults: Vec<DefaultValue>,
+    pub rules: RowRules,
     pub replace: bool,
     pub ignore: bool,
     /// Assignments over (existing row, new row): the new row's columns come after the existing row's.
@@ -67,6 +70,8 @@ pub enum DefaultValue {
     /// The type's implicit default without strict mode, error 1364 with it.
     Missing,
     AutoIncrement,
+    /// It is generated, or its DEFAULT reads other columns: when those are there.
+    Later,
 }
 
 /// How UPDATE and DELETE find their rows.
@@ -88,6 +93,7 @@ pub struct UpdatePlan {
     pub assignments: Vec<(usize, Expr)>,
     /// ON UPDATE CURRENT_TIMESTAMP columns that are not assigned.
     pub on_update_now: Vec<usize>,
+    pub rules: RowRules,
     pub ignore: bool,
     /// The primary key may change.
     pub moves_rows: bool,
@@ -120,5 +126,6 @@ pub struct MultiTarget {
     /// (column of the table, position of the new value in the query's row, its type).
     pub assignments: Vec<(usize, usize)>,
     pub on_update_now: Vec<usize>,
+    pub rules: RowRules,
     pub usage: Arc<TableCounts>,
 }

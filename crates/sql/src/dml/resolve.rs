@@ -8,6 +8,7 @@ use shoal_expr::analysis::{join_conjunction, split_conjunction};
 use shoal_parser::ast::{self, DeleteTarget};
 use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
+use super::rules::{RowRules, refuse_value};
 use super::update::on_update_columns;
 use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
 use crate::plan::choose::{Bound, ChooseRequest, choose, find_bounds};
@@ -41,6 +42,7 @@ impl Resolver<'_> {
                 self.scopes.extend(outside.0);
                 self.blocks.extend(outside.1);
                 let plan = resolved?.plan;
+                targets.iter().try_for_each(|&column| refuse_value(&table.schema, column))?;
                 let extra = plan.columns.len().checked_sub(targets.len());
                 if extra.is_none_or(|extra| extra > 0 && with_source.is_none()) {
                     return Err(super::insert::wrong_value_count(1));
@@ -95,7 +97,8 @@ impl Resolver<'_> {
         source: InsertSource,
         source_columns: &[crate::frontend::ResultColumn],
     ) -> Result<InsertPlan> {
-        let defaults = self.defaults(&table)?;
+        let rules = self.row_rules(&table)?;
+        let defaults = self.defaults(&table, &rules)?;
         let on_duplicate = self.on_duplicate(statement, &table, source_columns)?;
         let state = self.close_block();
         if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
@@ -107,6 +110,7 @@ impl Resolver<'_> {
             targets,
             source,
             defaults,
+            rules,
             replace: statement.replace,
             ignore: statement.ignore,
             on_duplicate,
@@ -152,7 +156,10 @@ impl Resolver<'_> {
             }
             let values = row.iter().zip(targets).map(|(value, &column)| match value {
                 ast::Expr::Default(None) => Ok(None),
-                value => self.expression_for(table, column, value).map(Some),
+                value => {
+                    refuse_value(&table.schema, column)?;
+                    self.expression_for(table, column, value).map(Some)
+                }
             });
             let mut values = values.collect::<Result<Vec<_>>>()?;
             values.resize_with(targets.len(), || None);
@@ -161,11 +168,15 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    fn defaults(&mut self, table: &Table) -> Result<Vec<DefaultValue>> {
+    /// What the columns of a table take when nothing is said.
+    pub fn defaults(&mut self, table: &Table, rules: &RowRules) -> Result<Vec<DefaultValue>> {
+        let reads = |position: usize| rules.reading_defaults.iter().any(|(column, _)| *column == position);
         let mut defaults = Vec::with_capacity(table.schema.columns.len());
         for (position, column) in table.schema.columns.iter().enumerate() {
             defaults.push(if column.auto_increment || column.hidden {
                 DefaultValue::AutoIncrement
+            } else if column.generated.is_some() || reads(position) {
+                DefaultValue::Later
             } else if column.default == ColumnDefault::None && !column.nullable {
                 DefaultValue::Missing
             } else {
@@ -216,6 +227,9 @@ impl Resolver<'_> {
         let mut assignments = Vec::with_capacity(statement.on_duplicate.len());
         for assignment in &statement.on_duplicate {
             let column = column_of(table, &table.schema.name, &assignment.column)?;
+            if is_generated_default(table, column, &assignment.value)? {
+                continue;
+            }
             let value = match &assignment.value {
                 ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
                 value => self.expression_for(table, column, value)?,
@@ -273,6 +287,9 @@ impl Resolver<'_> {
         let mut assignments = Vec::with_capacity(statement.assignments.len());
         for assignment in &statement.assignments {
             let column = column_of(&table, &shown, &assignment.column)?;
+            if is_generated_default(&table, column, &assignment.value)? {
+                continue;
+            }
             let value = match &assignment.value {
                 ast::Expr::Default(None) => self.column_default(&table.schema, column)?,
                 value => self.expression_for(&table, column, value)?,
@@ -287,8 +304,10 @@ impl Resolver<'_> {
         finder.constants = state.constants;
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let in_key = |column: &usize| table.schema.primary_key().columns.iter().any(|part| part.column == *column);
+        let rules = self.row_rules(&table)?;
         Ok(Some(UpdatePlan {
-            moves_rows: assigned.iter().any(in_key),
+            moves_rows: assigned.iter().chain(rules.generated.iter().map(|(column, _)| column)).any(in_key),
+            rules,
             on_update_now: on_update_columns(&table, &assigned),
             finder,
             assignments,
@@ -396,6 +415,7 @@ impl Resolver<'_> {
             let position = table_of_assignment(&tables, &assignment.column)?;
             let (table, name) = &tables[position];
             let column = assigned_column(table, &assignment.column)?;
+            refuse_value(&table.schema, column)?;
             match places.iter_mut().find(|(_, known, _)| known == name) {
                 Some((_, _, columns)) => columns.push(column),
                 None => places.push((Arc::clone(table), name.clone(), vec![column])),
@@ -410,6 +430,7 @@ impl Resolver<'_> {
                 first,
                 assignments: Vec::new(),
                 on_update_now: Vec::new(),
+                rules: RowRules::default(),
                 usage: self.environment.statistics.usage(table),
             });
         }
@@ -430,6 +451,7 @@ impl Resolver<'_> {
         }
         for (target, (table, _, assigned)) in targets.iter_mut().zip(&places) {
             target.on_update_now = on_update_columns(table, assigned);
+            target.rules = self.row_rules(table)?;
         }
         self.changed = places.into_iter().map(|(table, name, _)| (table.id(), name)).collect();
         let single_table = statement.tables.len() == 1 && statement.tables[0].joins.is_empty();
@@ -472,6 +494,7 @@ impl Resolver<'_> {
                 first,
                 assignments: Vec::new(),
                 on_update_now: Vec::new(),
+                rules: RowRules::default(),
                 usage: self.environment.statistics.usage(table),
             });
         }
@@ -583,6 +606,14 @@ fn insert_targets(table: &Table, columns: Option<&[ast::ColumnName]>) -> Result<
         targets.push(column);
     }
     Ok(targets)
+}
+
+/// A generated column is given DEFAULT, which is what it has. Errors: 3105, it is given something else.
+fn is_generated_default(table: &Table, column: usize, value: &ast::Expr) -> Result<bool> {
+    match value {
+        ast::Expr::Default(None) => Ok(table.schema.columns[column].generated.is_some()),
+        _ => refuse_value(&table.schema, column).map(|()| false),
+    }
 }
 
 /// The column of a table that goes by its own name or by `shown`.

@@ -11,6 +11,7 @@ use shoal_types::{Error, ErrorCode, Index, Result, TimeZone, Value, WarningLevel
 
 use super::row::RowBuilder;
 use super::rows::{found_bytes, matching_rows};
+use super::rules::column_value;
 use super::{Affected, BYTES_PER_BATCH, ROWS_PER_BATCH, ROWS_PER_CHECK, UpdatePlan};
 use crate::execute::fetch::TableReader;
 use crate::execute::lookup::{Lookup, lookup};
@@ -62,7 +63,9 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
 fn is_changed_as_found(plan: &UpdatePlan) -> bool {
     let finder = &plan.finder;
     let schema = &finder.input.table.schema;
-    let assigned = || plan.assignments.iter().map(|(column, _)| column).chain(&plan.on_update_now);
+    let generated = || plan.rules.generated.iter().map(|(column, _)| column);
+    let assigned =
+        || plan.assignments.iter().map(|(column, _)| column).chain(&plan.on_update_now).chain(generated());
     let concerns_index = |number: usize, index: &Index| {
         let is_in_it = |column: &usize| index.columns.iter().any(|part| part.column == *column);
         (index.unique || number == finder.input.access.index) && assigned().any(is_in_it)
@@ -247,14 +250,11 @@ fn changed_row(
     let builder = RowBuilder::for_update(table, plan.ignore, eval);
     let mut changes: Vec<(usize, Value)> = Vec::with_capacity(plan.assignments.len() + plan.on_update_now.len());
     for (column, expression) in &plan.assignments {
-        let value = expression.eval(&Changing { row, changes: &changes }, eval)?;
-        let collation = expression.sql_type().collation;
-        let value = builder.convert(*column, value, collation, row_number, eval)?;
-        match changes.iter_mut().find(|(changed, _)| changed == column) {
-            Some(change) => change.1 = value,
-            None => changes.push((*column, value)),
-        }
+        let source = Changing { row, changes: &changes };
+        let value = column_value(*column, expression, &source, &builder, row_number, eval)?;
+        set(&mut changes, *column, value);
     }
+    generate(plan, row, &mut changes, &builder, row_number, eval)?;
     let mut bytes = Vec::with_capacity(row.bytes().len() + 16);
     table.layout.encode_changed(row, &changes, eval.zone, &mut bytes)?;
     if bytes == row.bytes() {
@@ -264,10 +264,35 @@ fn changed_row(
         for &column in &plan.on_update_now {
             changes.push((column, now_for(table, column, eval)));
         }
+        generate(plan, row, &mut changes, &builder, row_number, eval)?;
         bytes.clear();
         table.layout.encode_changed(row, &changes, eval.zone, &mut bytes)?;
     }
-    Ok(Some(bytes))
+    let is_permitted = plan.rules.permit(&Changing { row, changes: &changes }, plan.ignore, eval)?;
+    Ok(is_permitted.then_some(bytes))
+}
+
+/// Adds what the changes make of generated columns.
+fn generate(
+    plan: &UpdatePlan,
+    row: RowRef<'_>,
+    changes: &mut Vec<(usize, Value)>,
+    builder: &RowBuilder<'_>,
+    row_number: u64,
+    eval: &mut EvalContext<'_>,
+) -> Result<()> {
+    for (column, expression) in &plan.rules.generated {
+        let value = column_value(*column, expression, &Changing { row, changes }, builder, row_number, eval)?;
+        set(changes, *column, value);
+    }
+    Ok(())
+}
+
+fn set(changes: &mut Vec<(usize, Value)>, column: usize, value: Value) {
+    match changes.iter_mut().find(|(changed, _)| *changed == column) {
+        Some(change) => change.1 = value,
+        None => changes.push((column, value)),
+    }
 }
 
 fn now_for(table: &Table, column: usize, eval: &EvalContext<'_>) -> Value {

@@ -90,6 +90,27 @@ pub fn table_constraints(rows: &Rows<'_>) -> Vec<Vec<Value>> {
             let kind = if index.name == "PRIMARY" { "PRIMARY KEY" } else { "UNIQUE" };
             found.push(row![CATALOG, &schema.database, &index.name, &schema.database, &schema.name, kind, "YES"]);
         }
+        for check in &schema.checks {
+            let enforced = if check.enforced { "YES" } else { "NO" };
+            found.push(row![
+                CATALOG,
+                &schema.database,
+                &check.name,
+                &schema.database,
+                &schema.name,
+                "CHECK",
+                enforced
+            ]);
+        }
+    }
+    found
+}
+
+pub fn check_constraints(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let mut found = Vec::new();
+    for table in rows.viewer().tables() {
+        let TableSchema { database, checks, .. } = &table.schema;
+        found.extend(checks.iter().map(|check| row![CATALOG, database, &check.name, &check.expression]));
     }
     found
 }

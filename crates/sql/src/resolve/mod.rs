@@ -8,6 +8,7 @@ pub mod expression;
 pub mod from;
 pub mod grouping;
 pub mod names;
+pub mod row_rules;
 pub mod scope;
 pub mod select;
 pub mod set_operation;
@@ -143,6 +144,11 @@ pub enum Clause {
 }
 
 impl BlockState {
+    /// Of every kind that there are so far.
+    pub fn subquery_count(&self) -> usize {
+        self.subqueries.len() + self.late_subqueries.len() + self.constants.len()
+    }
+
     /// Whether an aggregate may stand where the block is being resolved.
     pub fn takes_aggregates(&self) -> bool {
         self.clause.allows_aggregates() && !self.inside_aggregate && !self.no_aggregates

@@ -177,3 +177,25 @@ fn each_node_tells_what_its_own_sessions_have_done() {
     assert_eq!(one.text(history).unwrap(), ["4"]);
     assert_eq!(other.text(history).unwrap(), ["0"]);
 }
+
+#[test]
+fn checks_and_generated_columns_hold_on_every_node() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(
+        &mut one,
+        &[
+            "CREATE TABLE t (id INT PRIMARY KEY, a INT CHECK (a > 0), twice INT AS (a * 2), KEY (twice))",
+            "INSERT INTO t (id, a) VALUES (1, 10), (2, 20), (3, 30), (4, 40)",
+        ],
+    );
+    assert_eq!(other.text("SELECT id FROM t WHERE twice = 60").unwrap(), ["3"]);
+    run(&mut other, &["UPDATE t SET a = a + 1"]);
+    assert_eq!(one.text("SELECT twice FROM t ORDER BY id").unwrap(), ["22", "42", "62", "82"]);
+    let refused = other.execute("UPDATE t SET a = a - 11 ORDER BY id").unwrap_err();
+    assert!(refused.to_string().contains("3819"), "{refused}");
+    run(&mut one, &["ALTER TABLE t ADD CONSTRAINT small CHECK (twice < 100)"]);
+    let refused = other.execute("INSERT INTO t (id, a) VALUES (5, 50)").unwrap_err();
+    assert!(refused.to_string().contains("'small'"), "{refused}");
+    assert_eq!(other.text("SELECT SUM(a), SUM(twice) FROM t").unwrap(), ["104,208"]);
+}

@@ -163,6 +163,7 @@ pub fn schema(id: TableId, name: &str, shape: Shape) -> TableSchema {
         columns,
         indexes,
         partition_columns: vec![0],
+        checks: Vec::new(),
         options: TableOptions::new("NDB", Collation::default()),
     }
 }

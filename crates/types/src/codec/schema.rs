@@ -7,7 +7,9 @@ use prost::Message;
 use super::{append_value, damaged, read_value};
 use crate::decimal::{MAX_PRECISION, MAX_SCALE};
 use crate::error::Result;
-use crate::schema::{Column, ColumnDefault, Index, IndexColumn, IndexMethod, TableOptions, TableSchema};
+use crate::schema::{
+    CheckConstraint, Column, ColumnDefault, Index, IndexColumn, IndexMethod, TableOptions, TableSchema,
+};
 use crate::sql_type::{BaseType, DECIMALS_NOT_FIXED, SqlType};
 use crate::{Collation, IndexId, TableId};
 
@@ -34,6 +36,18 @@ struct TableMessage {
     partition_columns: Vec<u32>,
     #[prost(message, optional, tag = "9")]
     options: Option<OptionsMessage>,
+    #[prost(message, repeated, tag = "10")]
+    checks: Vec<CheckMessage>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct CheckMessage {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    expression: String,
+    #[prost(bool, tag = "3")]
+    enforced: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -164,6 +178,7 @@ impl TableSchema {
             indexes: self.indexes.iter().map(index_to_message).collect(),
             partition_columns: self.partition_columns.iter().map(|&column| column as u32).collect(),
             options: Some(options_to_message(&self.options)),
+            checks: self.checks.iter().map(check_to_message).collect(),
         }
         .encode_to_vec()
     }
@@ -195,9 +210,20 @@ impl TableSchema {
             indexes,
             partition_columns: message.partition_columns.into_iter().map(position).collect::<Result<_>>()?,
             options: options_from_message(message.options.unwrap_or_default()),
+            checks: message.checks.into_iter().map(check_from_message).collect(),
             columns,
         })
     }
+}
+
+fn check_to_message(check: &CheckConstraint) -> CheckMessage {
+    let CheckConstraint { name, expression, enforced } = check.clone();
+    CheckMessage { name, expression, enforced }
+}
+
+fn check_from_message(message: CheckMessage) -> CheckConstraint {
+    let CheckMessage { name, expression, enforced } = message;
+    CheckConstraint { name, expression, enforced }
 }
 
 fn options_to_message(options: &TableOptions) -> OptionsMessage {

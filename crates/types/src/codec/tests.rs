@@ -61,6 +61,7 @@ fn schema() -> TableSchema {
             unique_table: Some(TableId(9)),
         }],
         partition_columns: vec![0],
+        checks: vec![CheckConstraint { name: "t_chk_1".into(), expression: "(`id` > 0)".into(), enforced: false }],
         options: TableOptions {
             engine: "ndb".to_string(),
             collation: Collation::UTF8MB4_0900_AI_CI,

@@ -72,6 +72,7 @@ pub(in crate::dictionary) fn table(id: TableId, name: &str) -> TableSchema {
         columns: vec![Column::new("id", SqlType::new(BaseType::Int))],
         indexes: vec![Index::new(IndexId(0), "PRIMARY", &[0], true, IndexMethod::BTree)],
         partition_columns: vec![0],
+        checks: Vec::new(),
         options: TableOptions::new("ndbcluster", Collation::default()),
     }
 }

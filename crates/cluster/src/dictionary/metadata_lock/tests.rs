@@ -22,6 +22,7 @@ fn table(id: u32) -> Arc<Table> {
         columns: vec![column],
         indexes: vec![primary],
         partition_columns: vec![0],
+        checks: Vec::new(),
         options,
     };
     Arc::new(Table::new(schema, Arc::new(Sequence::new(1))))

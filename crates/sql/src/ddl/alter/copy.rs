@@ -16,6 +16,7 @@ use super::way::holds_as_it_is;
 use crate::dml::DefaultValue;
 use crate::dml::insert::InsertSettings;
 use crate::dml::row::{RowBuilder, implicit_default};
+use crate::dml::rules::{RowRules, column_value};
 use crate::execute::ExecContext;
 use crate::session::Session;
 
@@ -87,6 +88,7 @@ pub struct Conversion {
     pub origins: Vec<Option<usize>>,
     /// For each new column what it has when it comes from none.
     pub defaults: Vec<DefaultValue>,
+    pub rules: RowRules,
 }
 
 /// Copies all rows; how many there were. Errors: 1062 and whatever conversion has to say; then the new table has some of the rows.
@@ -148,7 +150,9 @@ impl<'c> Copier<'c> {
                 && holds_as_it_is(&old.columns[place].sql_type, &new.columns[place].sql_type)
                 && (new.columns[place].nullable || !old.columns[place].nullable)
         };
-        let verbatim = old.columns.len() == new.columns.len() && conversion.origins.iter().enumerate().all(same);
+        let verbatim = old.columns.len() == new.columns.len()
+            && conversion.rules.is_empty()
+            && conversion.origins.iter().enumerate().all(same);
         let mode = &ctx.eval.settings.sql_mode;
         Copier {
             conversion,
@@ -171,6 +175,8 @@ impl<'c> Copier<'c> {
         let mut values = Vec::with_capacity(conversion.origins.len());
         for (column, origin) in conversion.origins.iter().enumerate() {
             values.push(match origin {
+                // Computed from the others.
+                Some(_) if conversion.new.schema.columns[column].generated.is_some() => Value::Null,
                 Some(origin) => {
                     let value = old.value(*origin, ctx.eval.zone);
                     self.convert_value(column, *origin, value, ctx)?
@@ -183,6 +189,15 @@ impl<'c> Copier<'c> {
         if let (Some(kept), Some(place)) = (hidden, values.last_mut()) {
             *place = kept;
         }
+        let rules = &conversion.rules;
+        for (column, expression) in &rules.reading_defaults {
+            if conversion.origins[*column].is_none() {
+                values[*column] =
+                    column_value(*column, expression, &values[..], &self.builder, self.number, &mut ctx.eval)?;
+            }
+        }
+        rules.complete(&mut values, &self.builder, self.number, &mut ctx.eval)?;
+        rules.permit(&values[..], false, &mut ctx.eval)?;
         let mut bytes = Vec::with_capacity(row.len() + 16);
         self.builder.encode(&values, &ctx.eval, &mut bytes)?;
         Ok(bytes)
@@ -240,7 +255,7 @@ impl<'c> Copier<'c> {
     fn default_value(&self, column: usize, ctx: &mut ExecContext<'_>) -> Result<Value> {
         let definition = &self.conversion.new.schema.columns[column];
         match &self.conversion.defaults[column] {
-            DefaultValue::AutoIncrement => Ok(Value::Null),
+            DefaultValue::AutoIncrement | DefaultValue::Later => Ok(Value::Null),
             DefaultValue::Missing => {
                 let zero = match definition.sql_type.base {
                     BaseType::Date => "date",

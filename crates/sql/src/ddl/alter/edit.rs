@@ -10,7 +10,7 @@ use shoal_types::{
 };
 
 use crate::ddl::draft::{DraftColumn, DraftContext, DraftKeyKind, PRIMARY, TableDraft};
-use crate::ddl::{column, errors, options};
+use crate::ddl::{checks, column, errors, options};
 
 /// What the actions make of a table.
 pub struct Edited {
@@ -45,6 +45,10 @@ pub fn edit(
     for action in actions {
         editor.apply(action)?;
     }
+    if editor.edited.draft.columns.is_empty() {
+        let message = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
+        return Err(Error::new(ErrorCode::CantRemoveAllFields, message));
+    }
     editor.translate_names();
     Ok(editor.edited)
 }
@@ -74,6 +78,7 @@ impl Editor<'_> {
                 let unique = |key: &crate::ddl::draft::DraftKey| key.kind != DraftKeyKind::Index;
                 match self.edited.draft.key_position(&name.value).map(|at| unique(&self.edited.draft.keys[at])) {
                     Some(true) => self.drop_key(&name.value),
+                    _ if self.edited.draft.check_position(&name.value).is_some() => self.drop_check(&name.value),
                     _ => Err(Error::new(
                         ErrorCode::ConstraintNotFound,
                         format!("Constraint '{}' does not exist.", name.value),
@@ -81,7 +86,7 @@ impl Editor<'_> {
                 }
             }
             Action::DropForeignKey(name) => Err(errors::cannot_drop(&name.value)),
-            Action::DropCheck(name) => Err(no_such_check(&name.value)),
+            Action::DropCheck(name) => self.drop_check(&name.value),
             _ => Ok(()),
         }
     }
@@ -89,10 +94,6 @@ impl Editor<'_> {
     fn drop_column(&mut self, name: &str) -> Result<()> {
         let position = self.find(name).ok_or_else(|| errors::cannot_drop(name))?;
         let draft = self.draft();
-        if draft.columns.len() == 1 {
-            let message = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
-            return Err(Error::new(ErrorCode::CantRemoveAllFields, message));
-        }
         draft.columns.remove(position);
         for key in &mut draft.keys {
             key.parts.retain(|part| !part.column.eq_ignore_ascii_case(name));
@@ -105,6 +106,12 @@ impl Editor<'_> {
         let draft = self.draft();
         let found = draft.keys.iter().position(|key| key.is_named(name) && key.origin.is_some());
         draft.keys.remove(found.ok_or_else(|| errors::cannot_drop(name))?);
+        Ok(())
+    }
+
+    fn drop_check(&mut self, name: &str) -> Result<()> {
+        let found = self.edited.draft.check_position(name).ok_or_else(|| no_such_check(name))?;
+        self.draft().checks.remove(found);
         Ok(())
     }
 
@@ -165,8 +172,15 @@ impl Editor<'_> {
             }
             Action::EnableKeys | Action::DisableKeys => {}
             Action::AddForeignKey(_) => return Err(Error::unsupported("FOREIGN KEY")),
-            Action::AddCheck(check) if check.enforced => return Err(Error::unsupported("CHECK")),
-            Action::SetConstraintEnforced { name, .. } => return Err(no_such_check(&name.value)),
+            Action::AddCheck(check) => {
+                let check = checks::of_table(check);
+                self.draft().checks.push(check);
+            }
+            Action::SetConstraintEnforced { name, enforced } => {
+                let found = self.edited.draft.check_position(&name.value);
+                let found = found.ok_or_else(|| no_such_check(&name.value))?;
+                self.draft().checks[found].constraint.enforced = *enforced;
+            }
             Action::DiscardTablespace | Action::ImportTablespace => return Err(Error::unsupported("TABLESPACE")),
             Action::SecondaryLoad | Action::SecondaryUnload => return Err(Error::unsupported("SECONDARY_LOAD")),
             other => return self.repartition(other),
@@ -232,6 +246,7 @@ impl Editor<'_> {
         let table = self.edited.draft.options.collation;
         let (column, keys) = column::draft_column(definition, table, self.context, self.notes)?;
         self.draft().keys.extend(keys);
+        self.draft().checks.extend(checks::of_column(definition));
         self.place(column, position, None)
     }
 
@@ -247,6 +262,7 @@ impl Editor<'_> {
         column.origin = self.edited.draft.columns[at].origin;
         let draft = self.draft();
         draft.keys.extend(keys);
+        draft.checks.extend(checks::of_column(definition));
         draft.columns.remove(at);
         self.place(column, position, Some(at))
     }

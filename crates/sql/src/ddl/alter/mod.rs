@@ -19,7 +19,7 @@ use shoal_types::{Result, TableSchema};
 
 use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
 use super::publish::{self, HiddenTable};
-use super::{defaults, errors, lock};
+use super::{checks, defaults, errors, lock};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
@@ -144,7 +144,9 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     };
     let context = super::context(session, database.collation);
     let mut notes = Vec::new();
-    let edited = edit::edit(schema, &statement.actions, &context, &mut notes)?;
+    let mut edited = edit::edit(schema, &statement.actions, &context, &mut notes)?;
+    let (_, rules) = defaults::resolve(session, table)?;
+    checks::follow_columns(schema, &rules, &mut edited.draft)?;
     let (force, auto_increment) = (edited.force, edited.auto_increment);
     let name = match &edited.rename {
         Some(name) => super::qualified(session, name)?,
@@ -153,7 +155,14 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     if name != (schema.database.clone(), schema.name.clone()) && catalog.table(&name.0, &name.1).is_some() {
         return Err(errors::table_exists(&name.1));
     }
+    checks::name_new(&mut edited.draft);
+    if name.1 != schema.name {
+        let constraints = edited.draft.checks.iter_mut().map(|check| &mut check.constraint);
+        checks::rename(constraints, &schema.name, &name.1);
+    }
+    let written = edited.draft.checks.clone();
     let mut built = build(edited.draft, &mut notes)?;
+    checks::check_names(&catalog, &name.0, Some(schema.id), &built.schema.checks)?;
     if schema.has_hidden_key() && built.schema.has_hidden_key() {
         // The hidden key stays what it is.
         built.index_origins[0] = Some(0);
@@ -161,7 +170,7 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
             *origin = Some(schema.columns.len() - 1);
         }
     }
-    defaults::check(session, &built.schema)?;
+    checks::check_columns(&built.schema, &defaults::check(session, &built.schema)?, &written)?;
     let way = way::choose(way::least(schema, &built, force), statement.algorithm, statement.lock)?;
     super::add_notes(session, notes);
     Ok(Prepared { built, way, name, auto_increment })
@@ -268,11 +277,13 @@ async fn by_copy(
     let mut schema = built.schema;
     let hidden = HiddenTable::create(node, &schema).await?;
     let outcome = async {
+        let (defaults, rules) = defaults::resolve(session, &hidden.table)?;
         let conversion = copy::Conversion {
             old: Arc::clone(table),
             new: Arc::clone(&hidden.table),
             origins: built.column_origins,
-            defaults: defaults::resolve(session, &hidden.table)?,
+            defaults,
+            rules,
         };
         let settings = insert_settings(session);
         copy::copy_rows(session, &conversion, settings).await

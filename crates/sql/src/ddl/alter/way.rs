@@ -1,7 +1,7 @@
 //! How a table gets from one definition to another: by the dictionary alone, with indexes built where the rows lie, or by a copy.
 
 use shoal_parser::ast::{AlterAlgorithm, AlterLock};
-use shoal_types::{BaseType, Error, ErrorCode, Result, SqlType, TableSchema, row};
+use shoal_types::{BaseType, CheckConstraint, Error, ErrorCode, Result, SqlType, TableSchema, row};
 
 use crate::ddl::build::BuiltTable;
 
@@ -21,7 +21,7 @@ pub enum Way {
 /// The least that must be done. `force`: rows are rewritten in any case.
 pub fn least(old: &TableSchema, built: &BuiltTable, force: bool) -> Way {
     let new = &built.schema;
-    if converts_values(old, built) || repartitions(old, built) {
+    if converts_values(old, built) || repartitions(old, built) || asks_more_of_rows(old, built) {
         return Way::Copy;
     }
     let same_places = built.column_origins.iter().enumerate().all(|(place, origin)| *origin == Some(place))
@@ -42,6 +42,19 @@ fn converts_values(old: &TableSchema, built: &BuiltTable) -> bool {
     built.column_origins.iter().zip(&built.schema.columns).any(|(origin, column)| {
         origin.is_some_and(|origin| !holds_as_it_is(&old.columns[origin].sql_type, &column.sql_type))
     })
+}
+
+/// A generated column is computed in another way, or rows must meet a CHECK that they need not have met so far.
+fn asks_more_of_rows(old: &TableSchema, built: &BuiltTable) -> bool {
+    let regenerates =
+        built.column_origins.iter().zip(&built.schema.columns).any(|(origin, column)| match origin {
+            Some(origin) => old.columns[*origin].generated != column.generated,
+            None => false,
+        });
+    let is_kept = |check: &CheckConstraint| {
+        old.checks.iter().any(|known| known.enforced && known.expression == check.expression)
+    };
+    regenerates || built.schema.checks.iter().any(|check| check.enforced && !is_kept(check))
 }
 
 /// Whether stored values (and keys of them) of one type are valid for another as they are.

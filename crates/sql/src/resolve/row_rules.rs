@@ -1,0 +1,196 @@
+//! The expressions of a table's definition: generated columns, CHECK constraints, defaults that read columns.
+
+use std::sync::Arc;
+
+use shoal_cluster::Table;
+use shoal_expr::{Expr, Operation};
+use shoal_types::{CheckConstraint, ColumnDefault, Error, ErrorCode, Result, TableSchema};
+
+use super::Resolver;
+use super::scope::ScopeTable;
+use crate::dml::rules::{Check, RowRules};
+
+/// Functions of the statement's clock, which a row's values may not depend on.
+const CLOCK_FUNCTIONS: [&str; 7] =
+    ["NOW", "CURDATE", "CURTIME", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP", "SYSDATE"];
+
+/// What may be wrong with an expression of a definition, in the words of what it belongs to.
+struct Owner<'a> {
+    /// A CHECK's or a column's.
+    name: &'a str,
+    is_check: bool,
+}
+
+impl Owner<'_> {
+    fn disallowed(&self, function: &str) -> Error {
+        let (name, function) = (self.name, function.to_lowercase());
+        let (code, message) = match self.is_check {
+            true => (
+                ErrorCode::CheckConstraintNamedFunction,
+                format!("An expression of a check constraint '{name}' contains disallowed function: {function}."),
+            ),
+            false => (
+                ErrorCode::GeneratedColumnNamedFunction,
+                format!("Expression of generated column '{name}' contains a disallowed function: {function}."),
+            ),
+        };
+        Error::new(code, message)
+    }
+
+    fn no_subqueries(&self) -> Error {
+        let name = self.name;
+        let (code, message) = match self.is_check {
+            true => (
+                ErrorCode::CheckConstraintFunction,
+                format!("An expression of a check constraint '{name}' contains disallowed function."),
+            ),
+            false => (
+                ErrorCode::GeneratedColumnFunction,
+                format!("Expression of generated column '{name}' contains a disallowed function."),
+            ),
+        };
+        Error::new(code, message)
+    }
+
+    fn no_variables(&self) -> Error {
+        let name = self.name;
+        let (code, message) = match self.is_check {
+            true => (
+                ErrorCode::CheckConstraintVariables,
+                format!("An expression of a check constraint '{name}' cannot refer to a user or system variable."),
+            ),
+            false => (
+                ErrorCode::GeneratedColumnVariables,
+                format!("Expression of generated column '{name}' cannot refer user or system variables."),
+            ),
+        };
+        Error::new(code, message)
+    }
+}
+
+impl Resolver<'_> {
+    /// The rules of a table that is written. Errors: what is wrong with its definition, in MySQL's words.
+    pub fn row_rules(&mut self, table: &Arc<Table>) -> Result<RowRules> {
+        let schema = &table.schema;
+        let mut rules = RowRules::default();
+        let reads = |column: &shoal_types::Column| {
+            column.generated.is_some() || matches!(column.default, ColumnDefault::Expression(_))
+        };
+        if schema.checks.is_empty() && !schema.columns.iter().any(reads) {
+            return Ok(rules);
+        }
+        let cacheable = !self.uncacheable;
+        self.open_block();
+        let resolved = self.scope().add_table(ScopeTable::of_base(table, table.name()));
+        let resolved = resolved.and_then(|_| self.fill_rules(schema, &mut rules));
+        let block = self.close_block();
+        if cacheable {
+            self.uncacheable = false;
+        }
+        resolved?;
+        if !block.subqueries.is_empty() || !block.late_subqueries.is_empty() || !block.constants.is_empty() {
+            return Err(Error::unsupported("subqueries in DEFAULT"));
+        }
+        Ok(rules)
+    }
+
+    fn fill_rules(&mut self, schema: &TableSchema, rules: &mut RowRules) -> Result<()> {
+        for (position, column) in schema.columns.iter().enumerate() {
+            if let Some((text, _)) = &column.generated {
+                let owner = Owner { name: &column.name, is_check: false };
+                let expression = self.rule_expression(text, &owner)?;
+                check_generated(schema, position, &expression)?;
+                rules.generated.push((position, expression));
+            } else if matches!(column.default, ColumnDefault::Expression(_)) {
+                let expression = self.column_default(schema, position)?;
+                if !expression.columns_used().is_empty() {
+                    rules.reading_defaults.push((position, expression));
+                }
+            }
+        }
+        for check in &schema.checks {
+            let condition = self.check_condition(schema, check)?;
+            rules.checks.push(Check { name: check.name.clone(), condition, enforced: check.enforced });
+        }
+        Ok(())
+    }
+
+    /// Errors: 3812 to 3820.
+    fn check_condition(&mut self, schema: &TableSchema, check: &CheckConstraint) -> Result<Expr> {
+        let name = &check.name;
+        let condition = self.rule_expression(&check.expression, &Owner { name, is_check: true })?;
+        if condition.columns_used().iter().any(|&column| schema.columns[column].auto_increment) {
+            let message = format!("Check constraint '{name}' cannot refer to an auto-increment column.");
+            return Err(Error::new(ErrorCode::CheckConstraintAutoIncrement, message));
+        }
+        let is_no_truth = match &condition {
+            Expr::Column(_) => true,
+            Expr::Call(call) => matches!(call.operation, Operation::Arithmetic { .. } | Operation::Negate(..)),
+            _ => false,
+        };
+        if is_no_truth {
+            let message = format!("An expression of non-boolean type specified to a check constraint '{name}'.");
+            return Err(Error::new(ErrorCode::NonBooleanCheckConstraint, message));
+        }
+        Ok(condition)
+    }
+
+    fn rule_expression(&mut self, text: &str, owner: &Owner<'_>) -> Result<Expr> {
+        let parsed = shoal_parser::parse_expression(text.as_bytes(), Default::default())
+            .map_err(|error| Error::unknown(format!("the expression of '{}': {error}", owner.name)))?;
+        self.uncacheable = false;
+        let before = self.block().subquery_count();
+        let expression = self.expression(&parsed).map_err(|error| match owner.is_check {
+            true => unknown_column(error, owner.name),
+            false => error,
+        })?;
+        if self.uncacheable {
+            return Err(owner.no_variables());
+        }
+        if self.block().subquery_count() > before {
+            return Err(owner.no_subqueries());
+        }
+        let mut disallowed = None;
+        expression.walk(&mut |part| {
+            if let Some(name) = disallowed_function(part) {
+                disallowed = Some(name);
+            }
+        });
+        disallowed.map_or(Ok(expression), |name| Err(owner.disallowed(name)))
+    }
+}
+
+/// The name of a function whose value is not the row's alone.
+fn disallowed_function(part: &Expr) -> Option<&'static str> {
+    let Expr::Call(call) = part else { return None };
+    let Operation::Function(function) = &call.operation else { return None };
+    let reads_clock = CLOCK_FUNCTIONS.contains(&function.name)
+        || (function.name == "UNIX_TIMESTAMP" && call.arguments.is_empty());
+    (!call.operation.is_stable() || function.session || reads_clock).then_some(function.name)
+}
+
+/// A generated column reads generated columns before it, and no number that the server gives out. Errors: 3107, 3109.
+fn check_generated(schema: &TableSchema, position: usize, expression: &Expr) -> Result<()> {
+    for used in expression.columns_used() {
+        if schema.columns[used].auto_increment {
+            let name = &schema.columns[position].name;
+            let message = format!("Generated column '{name}' cannot refer to auto-increment column.");
+            return Err(Error::new(ErrorCode::GeneratedColumnAutoIncrement, message));
+        }
+        if used >= position && schema.columns[used].generated.is_some() {
+            let message = "Generated column can refer only to generated columns defined prior to it.";
+            return Err(Error::new(ErrorCode::GeneratedColumnNonPrior, message));
+        }
+    }
+    Ok(())
+}
+
+/// Unknown column 'x' in '...' in the words of a CHECK.
+fn unknown_column(error: Error, check: &str) -> Error {
+    if !error.is(ErrorCode::BadField) {
+        return error;
+    }
+    let column = error.message().split('\'').nth(1).unwrap_or_default();
+    let message = format!("Check constraint '{check}' refers to non-existing column '{column}'.");
+    Error::new(ErrorCode::CheckConstraintUnknownColumn, message)
+}
