@@ -180,6 +180,7 @@ mod tests {
             indexes: vec![Index::new(IndexId(0), "PRIMARY", &[0], true, IndexMethod::BTree)],
             partition_columns: vec![0],
             checks: Vec::new(),
+            foreign_keys: Vec::new(),
             options: TableOptions::new("NDB", Collation::UTF8MB4_BIN),
         };
         let table = Table::new(schema, std::sync::Arc::new(Sequence::new(1)));

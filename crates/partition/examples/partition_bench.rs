@@ -42,6 +42,7 @@ fn schema() -> TableSchema {
         indexes: vec![index(0, 0, true), index(1, 1, false)],
         partition_columns: vec![0],
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
         options: schema::TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
     }
 }

@@ -153,6 +153,7 @@ mod tests {
             indexes: vec![Index::new(IndexId(0), "PRIMARY".to_string(), &[0], true, IndexMethod::Hash)],
             partition_columns: vec![0],
             checks: Vec::new(),
+            foreign_keys: Vec::new(),
             options: TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
         }
     }

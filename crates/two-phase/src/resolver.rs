@@ -206,6 +206,7 @@ mod tests {
             indexes: vec![Index::new(IndexId(0), "PRIMARY", &[0], true, IndexMethod::BTree)],
             partition_columns: vec![0],
             checks: Vec::new(),
+            foreign_keys: Vec::new(),
             options: TableOptions::new("NDB", Collation::default()),
         };
         let mut row = Vec::new();

@@ -201,6 +201,7 @@ fn sbtest(id: TableId) -> TableSchema {
         indexes: vec![index(0, "PRIMARY", 0), index(1, "k_1", 1)],
         partition_columns: vec![0],
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
         options: TableOptions::new("NDB", Collation::default()),
     }
 }

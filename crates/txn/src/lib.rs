@@ -28,6 +28,7 @@ mod commit_remote;
 mod deadlock;
 mod fan_out;
 mod follow;
+pub mod foreign_keys;
 mod gather;
 mod interpret;
 mod leader_wait;

@@ -32,7 +32,10 @@ pub use error::{Error, ErrorCode, Outcome, Result, Transient};
 pub use ids::*;
 pub use json::Json;
 pub use number::Converted;
-pub use schema::{CheckConstraint, Column, ColumnDefault, Index, IndexColumn, IndexMethod, TableSchema};
+pub use schema::{
+    CheckConstraint, Column, ColumnDefault, ForeignKey, Index, IndexColumn, IndexMethod, ReferentialAction,
+    TableSchema,
+};
 pub use sql_type::{BaseType, SqlType};
 pub use store::{StoreOptions, StoreTarget, Warning, WarningLevel, store_value};
 pub use temporal::{Date, DateRules, DateTime, Interval, IntervalUnit, TemporalContext, Time, TimeZone};

@@ -24,8 +24,53 @@ pub struct TableSchema {
     pub partition_columns: Vec<usize>,
     /// CHECK constraints, as they were declared.
     pub checks: Vec<CheckConstraint>,
+    /// FOREIGN KEY constraints, of which this table is the child.
+    pub foreign_keys: Vec<ForeignKey>,
     /// Of CREATE TABLE, behind the column list.
     pub options: TableOptions,
+}
+
+/// A FOREIGN KEY: every row whose columns are all not NULL has a row in the parent table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// Unique in the child's database.
+    pub name: String,
+    /// Names of the child's columns.
+    pub columns: Vec<String>,
+    /// The parent's database and name. It may be missing: then no row has a parent.
+    pub parent: (String, String),
+    /// Names of the parent's columns, which a unique key consists of.
+    pub parent_columns: Vec<String>,
+    /// What becomes of rows whose parent is deleted.
+    pub on_delete: ReferentialAction,
+    /// What becomes of rows whose parent gets another key.
+    pub on_update: ReferentialAction,
+}
+
+/// What a change of a parent does to the rows that refer to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReferentialAction {
+    /// It is refused. The default.
+    #[default]
+    NoAction,
+    /// The same, written out.
+    Restrict,
+    /// They are deleted, or get the new key.
+    Cascade,
+    /// Their columns become NULL.
+    SetNull,
+}
+
+impl ReferentialAction {
+    /// As in SQL.
+    pub fn text(self) -> &'static str {
+        match self {
+            ReferentialAction::NoAction => "NO ACTION",
+            ReferentialAction::Restrict => "RESTRICT",
+            ReferentialAction::Cascade => "CASCADE",
+            ReferentialAction::SetNull => "SET NULL",
+        }
+    }
 }
 
 /// A condition that is false for no row of a table.

@@ -1,6 +1,6 @@
 //! The dictionary: databases, tables, users. Immutable snapshots; every change makes the next one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -25,6 +25,8 @@ pub struct Catalog {
     pub variables: BTreeMap<String, String>,
     /// Tables that nobody uses but the definition that has them; see `holds`.
     pub held: BTreeMap<TableId, Hold>,
+    /// For each parent of a foreign key, by database and name, its children.
+    pub(crate) references: Arc<BTreeMap<(String, String), BTreeSet<TableId>>>,
     /// The version that this one was made from, if it was not made out of nothing.
     pub(crate) based_on: Option<u64>,
     /// Tables that came, went or changed since then; some of them more than once.
@@ -230,6 +232,15 @@ impl Catalog {
         self.databases.get(database)?.tables.get(name)
     }
 
+    /// The tables with foreign keys to this one, which need not be there.
+    pub fn children_of(&self, database: &str, name: &str) -> Vec<&Arc<Table>> {
+        if self.references.is_empty() {
+            return Vec::new();
+        }
+        let children = self.references.get(&(database.to_owned(), name.to_owned()));
+        children.into_iter().flatten().filter_map(|id| self.tables_by_id.get(id)).collect()
+    }
+
     /// Hidden tables too.
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
         self.tables_by_id.get(&id)
@@ -344,6 +355,12 @@ impl Catalog {
             Arc::make_mut(database).tables.insert(Arc::clone(&table));
         }
         self.touch(table.id());
+        if !schema.database.is_empty() && !schema.foreign_keys.is_empty() {
+            let references = Arc::make_mut(&mut self.references);
+            for key in &schema.foreign_keys {
+                references.entry(key.parent.clone()).or_default().insert(schema.id);
+            }
+        }
         self.tables_by_id.insert(table);
         Ok(())
     }
@@ -367,10 +384,28 @@ impl Catalog {
         self.held.remove(&id);
         let Some(table) = self.tables_by_id.remove(&id) else { return };
         self.touch(id);
+        self.forget_references(&table.schema);
         if let Some(database) = self.databases.get_mut(&table.schema.database)
             && database.tables.get(table.name()).is_some_and(|named| named.id() == id)
         {
             Arc::make_mut(database).tables.remove(table.name());
+        }
+    }
+}
+
+impl Catalog {
+    fn forget_references(&mut self, child: &TableSchema) {
+        if child.foreign_keys.is_empty() {
+            return;
+        }
+        let references = Arc::make_mut(&mut self.references);
+        for key in &child.foreign_keys {
+            if let Some(children) = references.get_mut(&key.parent) {
+                children.remove(&child.id);
+                if children.is_empty() {
+                    references.remove(&key.parent);
+                }
+            }
         }
     }
 }

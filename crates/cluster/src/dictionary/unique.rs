@@ -43,6 +43,7 @@ pub(crate) fn bytes_table_schema(
         indexes: vec![primary],
         partition_columns: vec![KEY_COLUMN],
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
         options: TableOptions { created_at_s, ..TableOptions::new(engine, Collation::BINARY) },
     }
 }

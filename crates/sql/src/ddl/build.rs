@@ -59,6 +59,7 @@ pub fn build(mut draft: TableDraft, notes: &mut Vec<Warning>) -> Result<BuiltTab
         indexes: keys.into_iter().map(|key| key.index).collect(),
         partition_columns,
         checks: draft.checks.into_iter().map(|check| check.constraint).collect(),
+        foreign_keys: draft.foreign_keys,
         options: draft.options,
     };
     Ok(BuiltTable { schema, column_origins, index_origins })

@@ -9,7 +9,7 @@ use shoal_types::{Error, ErrorCode, Result, TableSchema, Warning, WarningLevel};
 use super::build::{assign_new_ids, build};
 use super::draft::{DraftContext, TableDraft, check_object_name};
 use super::publish::{self, HiddenTable};
-use super::{checks, column, defaults, errors, options, select};
+use super::{checks, column, defaults, errors, foreign_keys, lock, options, select};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
@@ -75,9 +75,6 @@ pub fn draft_of(
     context: &DraftContext,
     notes: &mut Vec<Warning>,
 ) -> Result<TableDraft> {
-    if !statement.foreign_keys.is_empty() {
-        return Err(Error::unsupported("FOREIGN KEY"));
-    }
     let mut table_options = options::default_options(context);
     options::apply(&statement.options, name, &mut table_options, context, notes)?;
     let mut draft = TableDraft::new(database, name, table_options);
@@ -89,6 +86,10 @@ pub fn draft_of(
     }
     draft.checks.extend(statement.checks.iter().map(checks::of_table));
     checks::name_new(&mut draft);
+    for key in &statement.foreign_keys {
+        foreign_keys::add(&mut draft, key)?;
+    }
+    foreign_keys::name_new(&mut draft);
     for definition in &statement.keys {
         draft.keys.push(column::draft_key(definition)?);
     }
@@ -104,6 +105,7 @@ fn finish(session: &Session, draft: TableDraft, notes: &mut Vec<Warning>) -> Res
     let mut schema = build(draft, notes)?.schema;
     checks::check_names(&session.server.node.catalog(), &schema.database, None, &schema.checks)?;
     checks::check_columns(&schema, &defaults::check(session, &schema)?, &written)?;
+    foreign_keys::check_new(session, &schema, None)?;
     assign_new_ids(&mut schema, || session.server.node.next_table_id());
     Ok(schema)
 }
@@ -123,12 +125,28 @@ fn check_name_is_free(catalog: &Catalog, statement: &CreateTable, schema: &Table
 async fn publish_empty(session: &mut Session, statement: &CreateTable, schema: TableSchema) -> Result<Affected> {
     let node = Arc::clone(&session.server.node);
     let name = schema.name.clone();
-    let created = publish::change(&node, |catalog| {
-        let free = check_name_is_free(catalog, statement, &schema)?;
-        Ok((if free { publish::put_new_table(schema) } else { Vec::new() }, free))
-    })
-    .await?;
-    if created { Ok(Affected::default()) } else { exists(session, statement, &name) }
+    loop {
+        let parents = foreign_keys::parents(&node.catalog(), &schema, None);
+        let locks = lock::exclusive(session, &parents).await?;
+        let created = publish::change(&node, |catalog| {
+            let free = check_name_is_free(catalog, statement, &schema)?;
+            let parents = foreign_keys::parents(catalog, &schema, None);
+            if !parents.iter().all(|parent| locks.cover(parent)) {
+                return Ok((Vec::new(), None));
+            }
+            let mut changes = Vec::new();
+            if free {
+                changes.extend(foreign_keys::touch(&parents));
+                changes.extend(publish::put_new_table(schema.clone()));
+            }
+            Ok((changes, Some(free)))
+        });
+        match created.await? {
+            Some(true) => return Ok(Affected::default()),
+            Some(false) => return exists(session, statement, &name),
+            None => {}
+        }
+    }
 }
 
 async fn create_like(
@@ -147,6 +165,8 @@ async fn create_like(
     let mut schema = source.schema.clone();
     schema.database = database.to_owned();
     schema.name = name.to_owned();
+    // As in MySQL.
+    schema.foreign_keys.clear();
     for (number, check) in schema.checks.iter_mut().enumerate() {
         check.name = checks::made_up_name(name, number + 1);
     }
@@ -190,7 +210,12 @@ async fn publish_filled(
     let created = publish::change(&node, |catalog| {
         hidden.check_is_whole(catalog)?;
         let free = check_name_is_free(catalog, statement, &schema)?;
-        Ok((if free { vec![publish::rename_hidden(&table, schema)] } else { Vec::new() }, free))
+        let mut changes = Vec::new();
+        if free {
+            changes.extend(foreign_keys::touch(&foreign_keys::parents(catalog, &schema, None)));
+            changes.push(publish::rename_hidden(&table, schema));
+        }
+        Ok((changes, free))
     })
     .await?;
     if !created {

@@ -7,7 +7,7 @@ use shoal_parser::ast;
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
 use super::draft::check_object_name;
-use super::{lock, options, publish};
+use super::{foreign_keys, lock, options, publish};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, is_system};
@@ -83,6 +83,7 @@ pub async fn drop(session: &mut Session, name: &ast::Ident, if_exists: bool) -> 
     let name = name.value.clone();
     check_changeable(session, &name)?;
     account::require(session, &name, None, Privileges::DROP)?;
+    let checks_keys = session.variables.foreign_key_checks;
     let node = Arc::clone(&session.server.node);
     let dropped = loop {
         let tables = match node.catalog().database(&name) {
@@ -94,7 +95,11 @@ pub async fn drop(session: &mut Session, name: &ast::Ident, if_exists: bool) -> 
             // A table came while the locks were waited for.
             Some(database) if !database.tables.values().all(|table| locks.cover(table)) => Ok((Vec::new(), None)),
             Some(database) => {
-                let tables = database.tables.len() as u64;
+                let tables: Vec<_> = database.tables.values().cloned().collect();
+                if checks_keys {
+                    foreign_keys::check_drop(catalog, &tables)?;
+                }
+                let tables = tables.len() as u64;
                 Ok((vec![Change::DropDatabase { name: name.clone() }], Some(Some(tables))))
             }
             None if if_exists => Ok((Vec::new(), Some(None))),

@@ -7,7 +7,7 @@ use shoal_expr::{BuildContext, Settings};
 use shoal_parser::ast;
 use shoal_types::schema::TableOptions;
 use shoal_types::{
-    CheckConstraint, Collation, Column, Date, DateRules, Error, ErrorCode, IndexMethod, Result, StoreOptions,
+    CheckConstraint, Collation, Column, Date, DateRules, Error, ErrorCode, ForeignKey, IndexMethod, Result, StoreOptions,
     TableSchema, TemporalContext, TimeZone,
 };
 
@@ -58,6 +58,8 @@ pub struct TableDraft {
     pub keys: Vec<DraftKey>,
     /// One without a name gets one when all are known.
     pub checks: Vec<DraftCheck>,
+    /// The same for foreign keys.
+    pub foreign_keys: Vec<ForeignKey>,
     pub options: TableOptions,
     /// PARTITION BY KEY with its columns; empty: the primary key. The number of partitions is in the options.
     pub partition_by: Option<Vec<String>>,
@@ -134,6 +136,7 @@ impl TableDraft {
             columns: Vec::new(),
             keys: Vec::new(),
             checks: Vec::new(),
+            foreign_keys: Vec::new(),
             options,
             partition_by: None,
         }
@@ -174,6 +177,7 @@ impl TableDraft {
                 .cloned()
                 .map(|constraint| DraftCheck { constraint, column: None })
                 .collect(),
+            foreign_keys: schema.foreign_keys.clone(),
             options: schema.options.clone(),
             partition_by: schema.options.partitioned_by_key.then(|| names().collect()),
         }
@@ -186,6 +190,10 @@ impl TableDraft {
 
     pub fn check_position(&self, name: &str) -> Option<usize> {
         self.checks.iter().position(|check| check.constraint.name.eq_ignore_ascii_case(name))
+    }
+
+    pub fn foreign_key_position(&self, name: &str) -> Option<usize> {
+        self.foreign_keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))
     }
 
     pub fn key_position(&self, name: &str) -> Option<usize> {

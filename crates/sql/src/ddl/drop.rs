@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use shoal_cluster::{Catalog, Change, Table};
 use shoal_parser::ast;
-use shoal_types::{Error, ErrorCode, Result, WarningLevel};
+use shoal_types::{Error, ErrorCode, Result, TableSchema, WarningLevel};
 
 use super::build::assign_new_ids;
 use super::draft::check_object_name;
 use super::forget::forgettable;
-use super::{errors, lock, publish};
+use super::{errors, foreign_keys, lock, publish};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::no_such_table;
@@ -35,22 +35,29 @@ pub async fn drop_tables(session: &mut Session, statement: &ast::DropTable) -> R
     }
     // Temporary tables do not exist here, so none can be dropped.
     let temporary = statement.temporary;
+    let checks_keys = session.variables.foreign_key_checks;
     let node = Arc::clone(&session.server.node);
     let missing = loop {
         let present = present_tables(session, if temporary { &[] } else { &names });
         let locks = lock::exclusive(session, &present).await?;
         let dropped = publish::change(&node, |catalog| {
             let mut changes = Vec::new();
-            let mut missing = Vec::new();
+            let (mut missing, mut tables) = (Vec::new(), Vec::new());
             for (database, name) in &names {
                 match catalog.table(database, name).filter(|_| !temporary) {
                     Some(table) if !locks.cover(table) => return Ok((Vec::new(), None)),
-                    Some(table) => changes.push(Change::DropTable(table.id())),
+                    Some(table) => {
+                        changes.push(Change::DropTable(table.id()));
+                        tables.push(Arc::clone(table));
+                    }
                     None => missing.push(format!("{database}.{name}")),
                 }
             }
             if !missing.is_empty() && !statement.if_exists {
                 return Err(errors::unknown_tables(&missing.join(",")));
+            }
+            if checks_keys {
+                foreign_keys::check_drop(catalog, &tables)?;
             }
             Ok((changes, Some(missing)))
         });
@@ -80,6 +87,7 @@ pub async fn truncate(session: &mut Session, name: &ast::ObjectName) -> Result<A
     }
     super::database::check_changeable(session, &database)?;
     account::require(session, &database, Some(&name), Privileges::DROP)?;
+    let checks_keys = session.variables.foreign_key_checks;
     let node = Arc::clone(&session.server.node);
     loop {
         let present = present_tables(session, &[(database.clone(), name.clone())]);
@@ -88,6 +96,9 @@ pub async fn truncate(session: &mut Session, name: &ast::ObjectName) -> Result<A
             let table = catalog.table(&database, &name).ok_or_else(|| no_such_table(&database, &name))?;
             if !locks.cover(table) {
                 return Ok((Vec::new(), false));
+            }
+            if checks_keys {
+                foreign_keys::check_truncate(catalog, table)?;
             }
             let mut schema = table.schema.clone();
             let version = schema.version;
@@ -123,20 +134,36 @@ pub async fn rename(session: &mut Session, pairs: &[(ast::ObjectName, ast::Objec
             if !renamed.iter().all(|(table, _)| locks.cover(table)) {
                 return Ok((Vec::new(), false));
             }
-            let changes = renamed.into_iter().map(|(table, (database, name))| {
-                let mut schema = table.schema.clone();
-                schema.version += 1;
-                super::checks::rename(schema.checks.iter_mut(), &table.schema.name, &name);
-                schema.database = database;
-                schema.name = name;
-                Change::PutTable(schema)
-            });
-            Ok((changes.collect(), true))
+            Ok((renamed_schemas(catalog, &renamed).into_iter().map(Change::PutTable).collect(), true))
         });
         if renamed.await? {
             return Ok(Affected::default());
         }
     }
+}
+
+/// The tables as they are called then, and those whose foreign keys refer to them.
+fn renamed_schemas(catalog: &Catalog, renamed: &[(Arc<Table>, TableName)]) -> Vec<TableSchema> {
+    let name_of = |table: &Table| (table.schema.database.clone(), table.schema.name.clone());
+    let mut schemas: Vec<TableSchema> = Vec::with_capacity(renamed.len());
+    for (table, to) in renamed {
+        let mut schema = table.schema.clone();
+        schema.version += 1;
+        super::checks::rename(schema.checks.iter_mut(), &table.schema.name, &to.1);
+        foreign_keys::rename(&mut schema.foreign_keys, &name_of(table), to);
+        (schema.database, schema.name) = to.clone();
+        schemas.push(schema);
+    }
+    for (table, to) in renamed {
+        let from = name_of(table);
+        for child in foreign_keys::follow_parent(catalog, (&from, to), &[], table.id()) {
+            match schemas.iter_mut().find(|schema| schema.id == child.id) {
+                Some(schema) => foreign_keys::rename(&mut schema.foreign_keys, &from, to),
+                None => schemas.push(child),
+            }
+        }
+    }
+    schemas
 }
 
 /// The tables that get another name, and their names. Errors: 1049, 1050, 1146.

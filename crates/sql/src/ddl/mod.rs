@@ -7,6 +7,7 @@
 mod alter;
 pub mod build;
 mod checks;
+mod foreign_keys;
 pub mod column;
 pub mod column_type;
 mod create;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use shoal_parser::{is_reserved, quote_identifier, quote_string};
+use shoal_txn::foreign_keys::constraint_text;
 use shoal_types::sql_type::DECIMALS_NOT_FIXED;
 use shoal_types::{
     BaseType, Charset, CheckConstraint, Collation, Column, ColumnDefault, Index, IndexMethod, SqlType,
@@ -22,6 +23,7 @@ pub fn create_table_text(schema: &TableSchema) -> String {
     for index in schema.indexes.iter().skip(usize::from(schema.has_hidden_key())) {
         lines.push(index_line(schema, index));
     }
+    lines.extend(schema.foreign_keys.iter().map(|key| constraint_text(key, &schema.database)));
     lines.extend(schema.checks.iter().map(check_line));
     let mut text = format!("CREATE TABLE {} (\n  {}\n)", quote_identifier(&schema.name), lines.join(",\n  "));
     append_options(schema, &mut text);

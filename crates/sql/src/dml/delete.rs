@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 
 use shoal_expr::EvalContext;
+use shoal_txn::foreign_keys::{ForeignKeys, Gone};
 use shoal_txn::new_row::duplicate_entry;
 use shoal_txn::{Inserted, Modification, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{ErrorCode, Result, Value, WarningLevel};
 
+use super::foreign::{prepare_delete, prepare_update};
 use super::row::RowBuilder;
 use super::rows::{found_bytes, matching_rows};
 use super::{
@@ -30,6 +32,11 @@ pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affe
     let finder = &plan.finder;
     let table = &finder.input.table;
     let mut affected = Affected::default();
+    if let Some(keys) = plan.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
+        delete_found(plan, keys, &mut affected, ctx).await?;
+        finder.input.count(RowUse::Delete, affected.rows);
+        return Ok(affected);
+    }
     let by_key = finder.input.access.index == 0 && finder.input.access.unique && finder.limit.is_none();
     if by_key && !finder.impossible {
         let no_row: &[Value] = &[];
@@ -60,6 +67,33 @@ pub async fn delete(plan: &DeletePlan, ctx: &mut ExecContext<'_>) -> Result<Affe
     ctx.handlers.delete += affected.rows;
     finder.input.count(RowUse::Delete, affected.rows);
     Ok(affected)
+}
+
+/// DELETE of rows that others refer to.
+async fn delete_found(
+    plan: &DeletePlan,
+    keys: &ForeignKeys,
+    affected: &mut Affected,
+    ctx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let table = &plan.finder.input.table;
+    let mut found = matching_rows(&plan.finder, ctx).await?;
+    let mut gone = Gone::default();
+    let batch = if plan.ignore { 1 } else { ROWS_PER_BATCH };
+    for rows in found.rows.chunks(batch) {
+        ctx.check_between_batches().await?;
+        found.held.give_back(rows.iter().map(|row| found_bytes(row)).sum());
+        let rows: Vec<Vec<u8>> = rows.iter().filter(|row| !gone.has(table, row)).cloned().collect();
+        if rows.is_empty() || !prepare_delete(keys, table, &rows, (plan.ignore, &mut gone), ctx).await? {
+            continue;
+        }
+        let count = rows.len() as u64;
+        let changes: Vec<_> = rows.into_iter().map(|row| (row, None)).collect();
+        ctx.transaction.replace_many(table, &changes).await?;
+        ctx.handlers.delete += count;
+        affected.rows += count;
+    }
+    Ok(())
 }
 
 /// Deletes rows while more are looked for, some hundred at a time: a statement over millions of them never has all of them in
@@ -115,13 +149,14 @@ pub async fn run_multi(plan: &MultiPlan, found_rows: bool, ctx: &mut ExecContext
     ctx.eval.ignore_errors = plan.ignore;
     let Collect { rows, mut held, .. } = ctx.run_collect(&plan.query, None).await?;
     let mut affected = Affected::default();
+    let mut gone = Gone::default();
     for target in &plan.targets {
         let mut seen: HashSet<Vec<u8>> = HashSet::new();
         for (number, row) in rows.iter().enumerate() {
             if number % ROWS_PER_CHECK == ROWS_PER_CHECK - 1 {
                 ctx.check_between_batches().await?;
             }
-            change_target(plan, target, row, (&mut seen, &mut held), &mut affected, ctx).await?;
+            change_target(plan, target, row, (&mut seen, &mut held, &mut gone), &mut affected, ctx).await?;
         }
     }
     if !plan.delete {
@@ -142,7 +177,7 @@ async fn change_target(
     plan: &MultiPlan,
     target: &MultiTarget,
     row: &[Value],
-    (seen, held): (&mut HashSet<Vec<u8>>, &mut Held),
+    (seen, held, gone): (&mut HashSet<Vec<u8>>, &mut Held, &mut Gone),
     affected: &mut Affected,
     ctx: &mut ExecContext<'_>,
 ) -> Result<()> {
@@ -163,6 +198,14 @@ async fn change_target(
     }
     affected.found += 1;
     if plan.delete {
+        if let Some(keys) = target.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
+            if gone.has(table, &old) {
+                return Ok(());
+            }
+            if !prepare_delete(keys, table, std::slice::from_ref(&old), (plan.ignore, gone), ctx).await? {
+                return Ok(());
+            }
+        }
         ctx.transaction.delete_row(table, &old).await?;
         ctx.handlers.delete += 1;
         target.usage.add(Some(0), RowUse::Delete, 1);
@@ -189,6 +232,12 @@ async fn change_target(
     }
     new.clear();
     builder.encode(&values, &ctx.eval, &mut new)?;
+    if let Some(keys) = target.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
+        let change = [(old.clone(), new.clone())];
+        if !prepare_update(keys, table, &change, plan.ignore, ctx).await? {
+            return Ok(());
+        }
+    }
     ctx.handlers.update += 1;
     match ctx.transaction.replace_row(table, &old, &new).await? {
         Inserted::Done => {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use shoal_expr::Expr;
+use shoal_txn::foreign_keys::{Gone, WrittenRow};
 use shoal_txn::new_row::{AutoIncrementSettings, duplicate_entry};
 use shoal_txn::{Inserted, LockMode, LockWait, ReadMode};
 use shoal_types::{Collation, Error, ErrorCode, Result, Value, WarningLevel};
 
+use super::foreign::{prepare_delete, prepare_update, warn};
 use super::row::{RowBuilder, implicit_default};
 use super::rules::column_value;
 use super::{Affected, DefaultValue, InsertPlan, InsertSource};
@@ -241,6 +243,7 @@ impl<'p> Insertion<'p> {
             return Ok(());
         }
         self.builder.numbering.report_given(ctx.transaction.node()).await?;
+        self.lock_parents(ctx).await?;
         let rows = std::mem::take(&mut self.rows);
         let mut sources = std::mem::take(&mut self.sources);
         let generated = std::mem::take(&mut self.generated);
@@ -258,6 +261,9 @@ impl<'p> Insertion<'p> {
                 Some(Inserted::Duplicate { .. }) => 1,
                 _ => attempt.saturating_mul(2),
             };
+            if !plan.on_duplicate.is_empty() {
+                self.check_parents_of_new(batch, &outcomes, ctx).await?;
+            }
             ctx.check_between_batches().await?;
             for outcome in outcomes {
                 let position = done;
@@ -279,6 +285,54 @@ impl<'p> Insertion<'p> {
         }
         plan.usage.add(None, RowUse::Insert, inserted);
         self.affected.found = self.row_number;
+        Ok(())
+    }
+
+    /// Those of rows that were no duplicates.
+    async fn check_parents_of_new(
+        &self,
+        batch: &[Vec<u8>],
+        outcomes: &[Inserted],
+        ctx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let Some(keys) = self.plan.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) else { return Ok(()) };
+        let new = batch.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Inserted::Done);
+        let written: Vec<WrittenRow<'_>> = new.map(|(new, _)| WrittenRow { new, old: None }).collect();
+        let outcomes = ctx.transaction.lock_parents(keys, &self.plan.table, &written).await?;
+        outcomes.into_iter().flatten().next().map_or(Ok(()), Err)
+    }
+
+    /// Rows without a parent are refused, or left out with IGNORE. Where a duplicate may be updated instead, that is known later.
+    async fn lock_parents(&mut self, ctx: &mut ExecContext<'_>) -> Result<()> {
+        let plan = self.plan;
+        let Some(keys) = plan.rules.foreign.as_ref().filter(|keys| keys.has_parents(&plan.table)) else {
+            return Ok(());
+        };
+        if !ctx.checks_foreign_keys || !plan.on_duplicate.is_empty() {
+            return Ok(());
+        }
+        let written: Vec<WrittenRow<'_>> = self.rows.iter().map(|new| WrittenRow { new, old: None }).collect();
+        let outcomes = ctx.transaction.lock_parents(keys, &plan.table, &written).await?;
+        let mut outcomes = outcomes.into_iter();
+        if !plan.ignore {
+            return outcomes.flatten().next().map_or(Ok(()), Err);
+        }
+        let mut kept = 0;
+        for position in 0..self.rows.len() {
+            if let Some(Some(error)) = outcomes.next() {
+                warn(&error, ErrorCode::NoReferencedRow, ctx);
+                continue;
+            }
+            self.rows.swap(kept, position);
+            self.generated.swap(kept, position);
+            if !self.sources.is_empty() {
+                self.sources.swap(kept, position);
+            }
+            kept += 1;
+        }
+        self.rows.truncate(kept);
+        self.generated.truncate(kept);
+        self.sources.truncate(kept);
         Ok(())
     }
 
@@ -316,6 +370,10 @@ impl<'p> Insertion<'p> {
                     // MySQL updates in place what meets a duplicate in its last unique key; no change counts once.
                     self.affected.rows += 1;
                     return Ok(());
+                }
+                if let Some(keys) = self.plan.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
+                    let rows = std::slice::from_ref(&existing);
+                    prepare_delete(keys, table, rows, (false, &mut Gone::default()), ctx).await?;
                 }
                 ctx.transaction.delete_row(table, &existing).await?;
                 ctx.handlers.delete += 1;
@@ -383,6 +441,12 @@ impl<'p> Insertion<'p> {
         sleep_if_asked(ctx).await?;
         changed.clear();
         self.builder.encode(&values, &ctx.eval, &mut changed)?;
+        if let Some(keys) = self.plan.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
+            let change = [(existing.clone(), changed.clone())];
+            if !prepare_update(keys, &table, &change, self.plan.ignore, ctx).await? {
+                return Ok(());
+            }
+        }
         ctx.handlers.update += 1;
         match ctx.transaction.replace_row(&table, &existing, &changed).await? {
             Inserted::Done => {

@@ -1,6 +1,7 @@
 //! Statements that change rows: resolved into plans, then run.
 
 pub mod delete;
+pub mod foreign;
 pub mod insert;
 pub mod load;
 pub mod resolve;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::Expr;
+use shoal_txn::foreign_keys::ForeignKeys;
 
 use self::rules::RowRules;
 use crate::plan::{Limit, QueryPlan, SortKey, TableInput};
@@ -102,6 +104,8 @@ pub struct UpdatePlan {
 #[derive(Debug)]
 pub struct DeletePlan {
     pub finder: RowFinder,
+    /// Others refer to its rows.
+    pub foreign: Option<ForeignKeys>,
     pub ignore: bool,
 }
 

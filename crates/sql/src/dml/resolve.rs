@@ -6,6 +6,7 @@ use shoal_cluster::Table;
 use shoal_expr::Expr;
 use shoal_expr::analysis::{join_conjunction, split_conjunction};
 use shoal_parser::ast::{self, DeleteTarget};
+use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
 use super::rules::{RowRules, refuse_value};
@@ -304,7 +305,10 @@ impl Resolver<'_> {
         finder.constants = state.constants;
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let in_key = |column: &usize| table.schema.primary_key().columns.iter().any(|part| part.column == *column);
-        let rules = self.row_rules(&table)?;
+        let mut rules = self.row_rules(&table)?;
+        let changed: Vec<usize> =
+            assigned.iter().copied().chain(rules.generated.iter().map(|(column, _)| *column)).collect();
+        rules.foreign = rules.foreign.take().filter(|keys| keys.concern(&table, &changed));
         Ok(Some(UpdatePlan {
             moves_rows: assigned.iter().chain(rules.generated.iter().map(|(column, _)| column)).any(in_key),
             rules,
@@ -401,7 +405,8 @@ impl Resolver<'_> {
             let state = self.close_block();
             if let Some(mut finder) = finder {
                 finder.constants = state.constants;
-                return Ok(PlanKind::Delete(DeletePlan { finder, ignore: statement.ignore }));
+                let foreign = ForeignKeys::of(self.environment.catalog, &table).filter(|keys| keys.has_children(&table));
+                return Ok(PlanKind::Delete(DeletePlan { finder, foreign, ignore: statement.ignore }));
             }
         }
         self.delete_multi(statement).map(PlanKind::Multi)
@@ -497,6 +502,9 @@ impl Resolver<'_> {
                 rules: RowRules::default(),
                 usage: self.environment.statistics.usage(table),
             });
+        }
+        for target in &mut targets {
+            target.rules.foreign = ForeignKeys::of(self.environment.catalog, &target.table);
         }
         let changed =
             names.iter().zip(&targets).map(|(name, target)| (target.table.id(), name.name.value.clone()));

@@ -3,6 +3,7 @@
 //! Plans that write carry the rules of their table, resolved once; rows meet them when all of their columns have values. The values of
 //! VIRTUAL columns are kept in rows like those of STORED ones, so that reading them and their indexes costs nothing more.
 
+use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_expr::{EvalContext, Expr, RowSource};
 use shoal_types::{Error, ErrorCode, Result, TableSchema, Value, WarningLevel};
 
@@ -17,6 +18,8 @@ pub struct RowRules {
     pub checks: Vec<Check>,
     /// Columns whose DEFAULT reads other columns.
     pub reading_defaults: Vec<(usize, Expr)>,
+    /// Foreign keys that writing the table can concern.
+    pub foreign: Option<ForeignKeys>,
 }
 
 #[derive(Debug)]

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::{EvalContext, RowSource};
+use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_txn::new_row::duplicate_entry;
 use shoal_txn::{Inserted, Modification, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{Error, ErrorCode, Index, Result, TimeZone, Value, WarningLevel};
 
+use super::foreign::{prepare_update, warn};
 use super::row::RowBuilder;
 use super::rows::{found_bytes, matching_rows};
 use super::rules::column_value;
@@ -26,6 +28,11 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
     let table = &plan.finder.input.table;
     if plan.assignments.iter().any(|(column, _)| table.schema.columns[*column].auto_increment) {
         ctx.transaction.note_sequence(table);
+    }
+    let foreign = plan.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys);
+    if let Some(keys) = foreign {
+        update_found(plan, keys, &mut affected, ctx).await?;
+        return Ok(finished(plan, affected, found_rows, ctx));
     }
     match point_keys(plan, ctx)? {
         Some(keys) => {
@@ -49,6 +56,10 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
             }
         }
     }
+    Ok(finished(plan, affected, found_rows, ctx))
+}
+
+fn finished(plan: &UpdatePlan, mut affected: Affected, found_rows: bool, ctx: &ExecContext<'_>) -> Affected {
     let changed = affected.rows;
     plan.finder.input.count(RowUse::Update, changed);
     if found_rows {
@@ -56,7 +67,7 @@ pub async fn update(plan: &UpdatePlan, found_rows: bool, ctx: &mut ExecContext<'
     }
     affected.info =
         format!("Rows matched: {}  Changed: {changed}  Warnings: {}", affected.found, ctx.eval.warnings.count());
-    Ok(affected)
+    affected
 }
 
 /// What is changed early in the statement makes no difference to what it finds later, nor to what it may do with that.
@@ -121,6 +132,47 @@ fn point_keys(plan: &UpdatePlan, ctx: &mut ExecContext<'_>) -> Result<Option<Vec
         Lookup::Keys(keys) => Ok(Some(keys)),
         Lookup::Ranges(_) => Ok(None),
     }
+}
+
+/// UPDATE of columns that foreign keys consist of, or refer to.
+async fn update_found(
+    plan: &UpdatePlan,
+    keys: &ForeignKeys,
+    affected: &mut Affected,
+    ctx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let table = &plan.finder.input.table;
+    let mut found = matching_rows(&plan.finder, ctx).await?;
+    let batch = if plan.ignore { 1 } else { ROWS_PER_BATCH };
+    for rows in found.rows.chunks(batch) {
+        ctx.check_between_batches().await?;
+        let mut changes = Vec::with_capacity(rows.len());
+        for old in rows {
+            affected.found += 1;
+            found.held.give_back(found_bytes(old));
+            if let Some(new) = changed_row(plan, table.layout.row(old), affected.found, &mut ctx.eval)? {
+                changes.push((old.clone(), new));
+            }
+            sleep_if_asked(ctx).await?;
+        }
+        if changes.is_empty() || !prepare_update(keys, table, &changes, plan.ignore, ctx).await? {
+            continue;
+        }
+        for (old, new) in &changes {
+            ctx.handlers.update += 1;
+            match ctx.transaction.replace_row(table, old, new).await? {
+                Inserted::Done => affected.rows += 1,
+                Inserted::Duplicate { index, .. } => {
+                    let error = duplicate_entry(table, index, new);
+                    if !plan.ignore {
+                        return Err(error);
+                    }
+                    warn(&error, ErrorCode::DupEntry, ctx);
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 enum RowChange {

@@ -56,6 +56,8 @@ pub struct ExecContext<'a> {
     /// Handler_* counters of the session.
     pub handlers: &'a mut crate::counters::HandlerCounters,
     pub found_rows: u64,
+    /// foreign_key_checks.
+    pub checks_foreign_keys: bool,
     /// A SELECT without tables: SLEEP() that is told to stop yields 1, and the statement goes on.
     pub survives_kill_in_sleep: bool,
 }

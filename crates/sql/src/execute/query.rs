@@ -78,6 +78,7 @@ impl ExecContext<'_> {
             connection: self.connection,
             handlers: &mut *self.handlers,
             found_rows: 0,
+            checks_foreign_keys: self.checks_foreign_keys,
             survives_kill_in_sleep: self.survives_kill_in_sleep,
         };
         let mut result = run(&mut inner).await;

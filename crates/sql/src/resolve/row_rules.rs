@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::{Expr, Operation};
+use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_types::{CheckConstraint, ColumnDefault, Error, ErrorCode, Result, TableSchema};
 
 use super::Resolver;
@@ -72,7 +73,8 @@ impl Resolver<'_> {
     /// The rules of a table that is written. Errors: what is wrong with its definition, in MySQL's words.
     pub fn row_rules(&mut self, table: &Arc<Table>) -> Result<RowRules> {
         let schema = &table.schema;
-        let mut rules = RowRules::default();
+        let foreign = ForeignKeys::of(self.environment.catalog, table);
+        let mut rules = RowRules { foreign, ..RowRules::default() };
         let reads = |column: &shoal_types::Column| {
             column.generated.is_some() || matches!(column.default, ColumnDefault::Expression(_))
         };

@@ -164,6 +164,7 @@ pub fn schema(id: TableId, name: &str, shape: Shape) -> TableSchema {
         indexes,
         partition_columns: vec![0],
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
         options: TableOptions::new("NDB", Collation::default()),
     }
 }

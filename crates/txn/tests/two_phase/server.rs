@@ -31,6 +31,7 @@ fn schema() -> TableSchema {
         indexes: vec![index(0, 0), index(1, 1)],
         partition_columns: vec![0],
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
         options: TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
     }
 }

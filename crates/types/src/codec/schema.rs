@@ -8,7 +8,8 @@ use super::{append_value, damaged, read_value};
 use crate::decimal::{MAX_PRECISION, MAX_SCALE};
 use crate::error::Result;
 use crate::schema::{
-    CheckConstraint, Column, ColumnDefault, Index, IndexColumn, IndexMethod, TableOptions, TableSchema,
+    CheckConstraint, Column, ColumnDefault, ForeignKey, Index, IndexColumn, IndexMethod, ReferentialAction,
+    TableOptions, TableSchema,
 };
 use crate::sql_type::{BaseType, DECIMALS_NOT_FIXED, SqlType};
 use crate::{Collation, IndexId, TableId};
@@ -38,6 +39,26 @@ struct TableMessage {
     options: Option<OptionsMessage>,
     #[prost(message, repeated, tag = "10")]
     checks: Vec<CheckMessage>,
+    #[prost(message, repeated, tag = "11")]
+    foreign_keys: Vec<ForeignKeyMessage>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ForeignKeyMessage {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, repeated, tag = "2")]
+    columns: Vec<String>,
+    #[prost(string, tag = "3")]
+    parent_database: String,
+    #[prost(string, tag = "4")]
+    parent_table: String,
+    #[prost(string, repeated, tag = "5")]
+    parent_columns: Vec<String>,
+    #[prost(uint32, tag = "6")]
+    on_delete: u32,
+    #[prost(uint32, tag = "7")]
+    on_update: u32,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -179,6 +200,7 @@ impl TableSchema {
             partition_columns: self.partition_columns.iter().map(|&column| column as u32).collect(),
             options: Some(options_to_message(&self.options)),
             checks: self.checks.iter().map(check_to_message).collect(),
+            foreign_keys: self.foreign_keys.iter().map(foreign_key_to_message).collect(),
         }
         .encode_to_vec()
     }
@@ -211,8 +233,43 @@ impl TableSchema {
             partition_columns: message.partition_columns.into_iter().map(position).collect::<Result<_>>()?,
             options: options_from_message(message.options.unwrap_or_default()),
             checks: message.checks.into_iter().map(check_from_message).collect(),
+            foreign_keys: message.foreign_keys.into_iter().map(foreign_key_from_message).collect(),
             columns,
         })
+    }
+}
+
+/// Every action with its number in messages, which never changes.
+const ACTIONS: [(ReferentialAction, u32); 4] = [
+    (ReferentialAction::NoAction, 0),
+    (ReferentialAction::Restrict, 1),
+    (ReferentialAction::Cascade, 2),
+    (ReferentialAction::SetNull, 3),
+];
+
+fn foreign_key_to_message(key: &ForeignKey) -> ForeignKeyMessage {
+    let number = |action| ACTIONS.iter().find(|(known, _)| *known == action).map_or(0, |(_, number)| *number);
+    ForeignKeyMessage {
+        name: key.name.clone(),
+        columns: key.columns.clone(),
+        parent_database: key.parent.0.clone(),
+        parent_table: key.parent.1.clone(),
+        parent_columns: key.parent_columns.clone(),
+        on_delete: number(key.on_delete),
+        on_update: number(key.on_update),
+    }
+}
+
+fn foreign_key_from_message(message: ForeignKeyMessage) -> ForeignKey {
+    let action =
+        |number| ACTIONS.iter().find(|(_, known)| *known == number).map(|(action, _)| *action).unwrap_or_default();
+    ForeignKey {
+        name: message.name,
+        columns: message.columns,
+        parent: (message.parent_database, message.parent_table),
+        parent_columns: message.parent_columns,
+        on_delete: action(message.on_delete),
+        on_update: action(message.on_update),
     }
 }
 

@@ -62,6 +62,14 @@ fn schema() -> TableSchema {
         }],
         partition_columns: vec![0],
         checks: vec![CheckConstraint { name: "t_chk_1".into(), expression: "(`id` > 0)".into(), enforced: false }],
+        foreign_keys: vec![ForeignKey {
+            name: "t_ibfk_1".into(),
+            columns: vec!["id".into()],
+            parent: ("d".into(), "p".into()),
+            parent_columns: vec!["pid".into()],
+            on_delete: ReferentialAction::Cascade,
+            on_update: ReferentialAction::SetNull,
+        }],
         options: TableOptions {
             engine: "ndb".to_string(),
             collation: Collation::UTF8MB4_0900_AI_CI,

@@ -73,6 +73,7 @@ pub(in crate::dictionary) fn table(id: TableId, name: &str) -> TableSchema {
         indexes: vec![Index::new(IndexId(0), "PRIMARY", &[0], true, IndexMethod::BTree)],
         partition_columns: vec![0],
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
         options: TableOptions::new("ndbcluster", Collation::default()),
     }
 }

@@ -23,6 +23,7 @@ fn table(id: u32) -> Arc<Table> {
         indexes: vec![primary],
         partition_columns: vec![0],
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
         options,
     };
     Arc::new(Table::new(schema, Arc::new(Sequence::new(1))))

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use shoal_cluster::Table;
 use shoal_cluster::unique::unique_row;
+use shoal_txn::foreign_keys::{ForeignKeys, WrittenRow};
 use shoal_txn::new_row::duplicate_entry;
 use shoal_txn::{Inserted, KeyRange, ReadMode, ScanRequest, TableScan, Transaction, Visit};
 use shoal_types::row::RowRef;
@@ -74,6 +75,17 @@ impl Source {
         Ok(rows)
     }
 
+    /// The parents' tables are locked for this statement, as its own is.
+    async fn check_parents(&mut self, keys: &ForeignKeys, conversion: &Conversion, rows: &[Vec<u8>]) -> Result<()> {
+        let mut reader = Transaction::new(Arc::clone(self.transaction.node()));
+        reader.ignore_metadata_locks(true);
+        reader.start_statement();
+        let rows: Vec<WrittenRow<'_>> = rows.iter().map(|new| WrittenRow { new, old: None }).collect();
+        let outcomes = reader.lock_parents(keys, &conversion.new, &rows).await;
+        reader.rollback();
+        outcomes?.into_iter().flatten().next().map_or(Ok(()), |error| Err(no_parent_of(conversion, error)))
+    }
+
     fn progress(&self) -> &'static str {
         let percent = (self.rows_read * 100).checked_div(self.rows_expected).unwrap_or(100).min(100);
         &PROGRESS[percent as usize]
@@ -89,6 +101,8 @@ pub struct Conversion {
     /// For each new column what it has when it comes from none.
     pub defaults: Vec<DefaultValue>,
     pub rules: RowRules,
+    /// Rows have to have parents.
+    pub foreign: Option<ForeignKeys>,
 }
 
 /// Copies all rows; how many there were. Errors: 1062 and whatever conversion has to say; then the new table has some of the rows.
@@ -110,6 +124,9 @@ pub async fn copy_rows(session: &mut Session, conversion: &Conversion, settings:
                 for row in rows {
                     written.push(copier.convert(row, ctx)?);
                 }
+                if let Some(keys) = &conversion.foreign {
+                    source.check_parents(keys, conversion, &written).await?;
+                }
                 ctx.check_between_batches().await?;
                 let outcomes = ctx.transaction.insert_many(&conversion.new, &written, false).await?;
                 for (row, outcome) in written.iter().zip(outcomes) {
@@ -121,6 +138,12 @@ pub async fn copy_rows(session: &mut Session, conversion: &Conversion, settings:
             }
         })
         .await
+}
+
+/// The error names the table as it is called, not its hidden copy.
+fn no_parent_of(conversion: &Conversion, error: Error) -> Error {
+    let message = error.message().replacen("(``.", &format!("(`{}`.", conversion.old.schema.database), 1);
+    Error::new(ErrorCode::NoReferencedRow, message)
 }
 
 fn set_state(shared: &crate::session::SessionShared, state: &'static str) {

@@ -10,7 +10,7 @@ use shoal_types::{
 };
 
 use crate::ddl::draft::{DraftColumn, DraftContext, DraftKeyKind, PRIMARY, TableDraft};
-use crate::ddl::{checks, column, errors, options};
+use crate::ddl::{checks, column, errors, foreign_keys, options};
 
 /// What the actions make of a table.
 pub struct Edited {
@@ -78,6 +78,9 @@ impl Editor<'_> {
                 let unique = |key: &crate::ddl::draft::DraftKey| key.kind != DraftKeyKind::Index;
                 match self.edited.draft.key_position(&name.value).map(|at| unique(&self.edited.draft.keys[at])) {
                     Some(true) => self.drop_key(&name.value),
+                    _ if self.edited.draft.foreign_key_position(&name.value).is_some() => {
+                        self.drop_foreign_key(&name.value)
+                    }
                     _ if self.edited.draft.check_position(&name.value).is_some() => self.drop_check(&name.value),
                     _ => Err(Error::new(
                         ErrorCode::ConstraintNotFound,
@@ -85,7 +88,7 @@ impl Editor<'_> {
                     )),
                 }
             }
-            Action::DropForeignKey(name) => Err(errors::cannot_drop(&name.value)),
+            Action::DropForeignKey(name) => self.drop_foreign_key(&name.value),
             Action::DropCheck(name) => self.drop_check(&name.value),
             _ => Ok(()),
         }
@@ -106,6 +109,12 @@ impl Editor<'_> {
         let draft = self.draft();
         let found = draft.keys.iter().position(|key| key.is_named(name) && key.origin.is_some());
         draft.keys.remove(found.ok_or_else(|| errors::cannot_drop(name))?);
+        Ok(())
+    }
+
+    fn drop_foreign_key(&mut self, name: &str) -> Result<()> {
+        let found = self.edited.draft.foreign_key_position(name).ok_or_else(|| errors::cannot_drop(name))?;
+        self.draft().foreign_keys.remove(found);
         Ok(())
     }
 
@@ -171,7 +180,7 @@ impl Editor<'_> {
                 self.notes.push(Warning { level: WarningLevel::Warning, code: ErrorCode::UnknownError, message });
             }
             Action::EnableKeys | Action::DisableKeys => {}
-            Action::AddForeignKey(_) => return Err(Error::unsupported("FOREIGN KEY")),
+            Action::AddForeignKey(key) => foreign_keys::add(self.draft(), key)?,
             Action::AddCheck(check) => {
                 let check = checks::of_table(check);
                 self.draft().checks.push(check);
@@ -355,6 +364,19 @@ impl Editor<'_> {
             let found = columns.iter().find(|draft| draft.origin == Some(origin))?;
             Some(found.column.name.clone())
         };
+        let renamed: Vec<(String, String)> = schema
+            .columns
+            .iter()
+            .filter_map(|column| Some((column.name.clone(), new_name(&column.name)?)))
+            .collect();
+        for key in &mut self.edited.draft.foreign_keys {
+            if schema.foreign_keys.iter().any(|old| old.name == key.name) {
+                foreign_keys::rename_columns(&mut key.columns, &renamed);
+                if key.parent == (schema.database.clone(), schema.name.clone()) {
+                    foreign_keys::rename_columns(&mut key.parent_columns, &renamed);
+                }
+            }
+        }
         for key in self.edited.draft.keys.iter_mut().filter(|key| key.origin.is_some()) {
             for part in &mut key.parts {
                 if let Some(name) = new_name(&part.column) {

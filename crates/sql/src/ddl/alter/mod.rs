@@ -15,11 +15,12 @@ use std::sync::atomic::Ordering;
 
 use shoal_cluster::{Change, Node, Sequence, Table, TableHold, unique_table_schema};
 use shoal_parser::ast::{self, AlterTable, AlterTableAction};
+use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_types::{Result, TableSchema};
 
 use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
 use super::publish::{self, HiddenTable};
-use super::{checks, defaults, errors, lock};
+use super::{checks, defaults, errors, foreign_keys, lock};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
@@ -74,11 +75,15 @@ async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges
     loop {
         let Some(present) = table(&node) else { return Err(no_such_table(&name.0, &name.1)) };
         // What is wrong with the statement is said without waiting for anybody.
-        prepare(session, statement, &present)?;
-        let locks = lock::exclusive(session, std::slice::from_ref(&present)).await?;
+        let mut locked = parents_of(&node, &prepare(session, statement, &present)?, &present);
+        locked.push(Arc::clone(&present));
+        let locks = lock::exclusive(session, &locked).await?;
         let Some(present) = table(&node).filter(|table| locks.cover(table)) else { continue };
         session.clear_conditions();
         let prepared = prepare(session, statement, &present)?;
+        if !parents_of(&node, &prepared, &present).iter().all(|parent| locks.cover(parent)) {
+            continue;
+        }
         let hold = if prepared.reads_rows(&present) { node.table_hold(present.id()) } else { None };
         let Some(hold) = hold else { return carry_out(session, &node, &present, prepared, None).await };
         let altered = async {
@@ -94,6 +99,17 @@ async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges
         }
         return altered;
     }
+}
+
+/// Foreign keys come that the rows have to be looked at for.
+fn adds_foreign_keys(session: &Session, old: &TableSchema, new: &TableSchema) -> bool {
+    let is_new = |key: &shoal_types::ForeignKey| !old.foreign_keys.iter().any(|known| known.name == key.name);
+    session.variables.foreign_key_checks && new.foreign_keys.iter().any(is_new)
+}
+
+/// The tables that get a child by this.
+fn parents_of(node: &Node, prepared: &Prepared, present: &Table) -> Vec<Arc<Table>> {
+    foreign_keys::parents(&node.catalog(), &prepared.built.schema, Some(&present.schema))
 }
 
 /// The next version of a table that this session has to itself. No partition takes what was planned on the one before, no node lets
@@ -156,9 +172,14 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
         return Err(errors::table_exists(&name.1));
     }
     checks::name_new(&mut edited.draft);
+    foreign_keys::name_new(&mut edited.draft);
     if name.1 != schema.name {
         let constraints = edited.draft.checks.iter_mut().map(|check| &mut check.constraint);
         checks::rename(constraints, &schema.name, &name.1);
+    }
+    let present = (schema.database.clone(), schema.name.clone());
+    if name != present {
+        foreign_keys::rename(&mut edited.draft.foreign_keys, &present, &name);
     }
     let written = edited.draft.checks.clone();
     let mut built = build(edited.draft, &mut notes)?;
@@ -171,6 +192,10 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
         }
     }
     checks::check_columns(&built.schema, &defaults::check(session, &built.schema)?, &written)?;
+    foreign_keys::check_new(session, &built.schema, Some(schema))?;
+    foreign_keys::check_kept(session, &catalog, table, &built)?;
+    // Rows that are there must have parents, too.
+    let force = force || adds_foreign_keys(session, schema, &built.schema);
     let way = way::choose(way::least(schema, &built, force), statement.algorithm, statement.lock)?;
     super::add_notes(session, notes);
     Ok(Prepared { built, way, name, auto_increment })
@@ -238,7 +263,9 @@ async fn in_place(
         check_target(catalog, table, &name)?;
         hold.map_or(Ok(()), |hold| hold.check(catalog))?;
         hidden.iter().try_for_each(|hidden| hidden.check_is_whole(catalog))?;
-        Ok((vec![Change::PutTable(schema)], ()))
+        let mut changes = relatives(catalog, table, &schema, &built.column_origins);
+        changes.push(Change::PutTable(schema));
+        Ok((changes, ()))
     })
     .await?;
     hidden.into_iter().for_each(HiddenTable::taken);
@@ -274,14 +301,19 @@ async fn by_copy(
     name: TableName,
     hold: Option<&TableHold>,
 ) -> Result<u64> {
-    let mut schema = built.schema;
+    let (mut schema, origins) = (built.schema, built.column_origins);
     let hidden = HiddenTable::create(node, &schema).await?;
     let outcome = async {
         let (defaults, rules) = defaults::resolve(session, &hidden.table)?;
+        let foreign = match adds_foreign_keys(session, &table.schema, &hidden.table.schema) {
+            true => ForeignKeys::of(&node.catalog(), &hidden.table),
+            false => None,
+        };
         let conversion = copy::Conversion {
+            foreign,
             old: Arc::clone(table),
             new: Arc::clone(&hidden.table),
-            origins: built.column_origins,
+            origins: origins.clone(),
             defaults,
             rules,
         };
@@ -311,11 +343,32 @@ async fn by_copy(
         check_target(catalog, table, &name)?;
         hold.map_or(Ok(()), |hold| hold.check(catalog))?;
         hidden.check_is_whole(catalog)?;
-        Ok((vec![Change::DropTable(table.id()), Change::PutTable(schema)], ()))
+        let mut changes = relatives(catalog, table, &schema, &origins);
+        changes.extend([Change::DropTable(table.id()), Change::PutTable(schema)]);
+        Ok((changes, ()))
     })
     .await?;
     hidden.taken();
     Ok(rows)
+}
+
+/// What changes with a table: its children follow its names, and its new parents must not be written as if it were none of theirs.
+fn relatives(
+    catalog: &shoal_cluster::Catalog,
+    old: &Table,
+    new: &TableSchema,
+    origins: &[Option<usize>],
+) -> Vec<Change> {
+    let name_of = |schema: &TableSchema| (schema.database.clone(), schema.name.clone());
+    let renamed: Vec<(String, String)> = origins
+        .iter()
+        .zip(&new.columns)
+        .filter_map(|(origin, column)| Some((old.schema.columns[(*origin)?].name.clone(), column.name.clone())))
+        .collect();
+    let (from, to) = (name_of(&old.schema), name_of(new));
+    let children = foreign_keys::follow_parent(catalog, (&from, &to), &renamed, old.id());
+    let parents = foreign_keys::parents(catalog, new, Some(&old.schema));
+    foreign_keys::touch(&parents).chain(children.into_iter().map(Change::PutTable)).collect()
 }
 
 /// The name that the table is about to have is its own or nobody's. Errors: 1049, 1050.
