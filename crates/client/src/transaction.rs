@@ -295,6 +295,7 @@ impl Transaction {
     pub async fn put_many(&mut self, table: &Table, columns: &[&str], rows: &[Vec<Value>]) -> Result<()> {
         self.start()?;
         let table = table.definition()?;
+        self.inner.check_has_no_children(&table)?;
         let (rows, _) = rows_of(self.inner.node(), &table, &Columns::of(&table, columns)?, rows).await?;
         if table.global_unique.is_empty() {
             self.write(&table, rows.into_iter().map(RowWrite::Put).collect()).await?;
@@ -334,6 +335,7 @@ impl Transaction {
     pub async fn update_many(&mut self, table: &Table, keys: &[Vec<Value>], update: &Update) -> Result<u64> {
         self.start()?;
         let table = table.definition()?;
+        self.inner.check_has_no_children(&table)?;
         let keys = keys.iter().map(|key| full_key(&table, 0, key)).collect::<Result<Vec<_>>>()?;
         let resolved = update.resolve(&table)?;
         if !resolved.concerns_unique && !resolved.moves {
@@ -369,6 +371,7 @@ impl Transaction {
     ) -> Result<u64> {
         self.start()?;
         let table = table.definition()?;
+        self.inner.check_has_no_children(&table)?;
         let (index, keys) = unique_keys(&table, index, keys)?;
         let resolved = update.resolve(&table)?;
         let start = self.inner.savepoint();
@@ -430,6 +433,7 @@ impl Transaction {
     pub async fn delete_many(&mut self, table: &Table, keys: &[Vec<Value>]) -> Result<u64> {
         self.start()?;
         let table = table.definition()?;
+        self.inner.check_has_no_children(&table)?;
         let keys = keys.iter().map(|key| full_key(&table, 0, key)).collect::<Result<Vec<_>>>()?;
         if table.global_unique.is_empty() {
             let count = keys.len();
@@ -451,6 +455,7 @@ impl Transaction {
     pub async fn delete_unique_many(&mut self, table: &Table, index: &str, keys: &[Vec<Value>]) -> Result<u64> {
         self.start()?;
         let table = table.definition()?;
+        self.inner.check_has_no_children(&table)?;
         let (index, keys) = unique_keys(&table, index, keys)?;
         let start = self.inner.savepoint();
         let deleted = self.read_and_delete(&table, index, keys).await;

@@ -67,6 +67,7 @@ pub async fn modify(
     out: &mut Vec<u8>,
 ) -> Outcome {
     let Tools { transaction, key, buffer, options } = tools;
+    transaction.check_has_no_children(&open.table)?;
     let filters = Filters::prepare(&request.filters, line, open, options, buffer)?;
     let plan = Plan::of(change.kind, open, request, line, options, buffer)?;
     let start = out.len();

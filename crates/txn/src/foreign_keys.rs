@@ -287,6 +287,18 @@ pub struct WrittenRow<'a> {
 }
 
 impl Transaction {
+    /// For interfaces that see to no children: refuses changes and deletes of rows that others may refer to. Errors: 1235.
+    pub fn check_has_no_children(&self, table: &Table) -> Result<()> {
+        let schema = &table.schema;
+        match self.node().catalog().children_of(&schema.database, &schema.name).first() {
+            None => Ok(()),
+            Some(child) => Err(Error::unsupported(format!(
+                "changing table '{}' other than by SQL (a foreign key of table '{}' refers to it)",
+                schema.name, child.schema.name
+            ))),
+        }
+    }
+
     /// Locks the parents of rows that are about to be written, in one round trip for each foreign key. For each row what is wrong with
     /// it: error 1452.
     pub async fn lock_parents(

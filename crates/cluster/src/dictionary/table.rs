@@ -32,7 +32,7 @@ pub struct Table {
     pub global_unique: Vec<usize>,
     /// Rows take values from the sequence.
     pub uses_sequence: bool,
-    /// Rows are computed or checked by expressions, which only SQL evaluates.
+    /// Rows are computed or checked by expressions, or have parents: only SQL sees to that.
     pub has_row_rules: bool,
     /// What statements hold while they use the table; shared by all versions of it.
     pub metadata_lock: Arc<MetadataLock>,
@@ -76,7 +76,8 @@ impl Table {
         let global_unique = indexes.filter(|(_, index)| index.unique && index.unique_table.is_some());
         Table {
             global_unique: global_unique.map(|(position, _)| position).collect(),
-            has_row_rules: schema.checks.iter().any(|check| check.enforced)
+            has_row_rules: !schema.foreign_keys.is_empty()
+                || schema.checks.iter().any(|check| check.enforced)
                 || schema.columns.iter().any(|column| column.generated.is_some()),
             uses_sequence: schema.has_hidden_key() || schema.auto_increment_column().is_some(),
             layout,

@@ -86,13 +86,14 @@ pub fn draft_of(
     }
     draft.checks.extend(statement.checks.iter().map(checks::of_table));
     checks::name_new(&mut draft);
+    for definition in &statement.keys {
+        draft.keys.push(column::draft_key(definition)?);
+    }
+    // They bring the indexes that none of those is.
     for key in &statement.foreign_keys {
         foreign_keys::add(&mut draft, key)?;
     }
     foreign_keys::name_new(&mut draft);
-    for definition in &statement.keys {
-        draft.keys.push(column::draft_key(definition)?);
-    }
     if let Some(partitioning) = &statement.partitioning {
         draft.partition(partitioning)?;
     }

@@ -7,8 +7,8 @@ use shoal_expr::{BuildContext, Settings};
 use shoal_parser::ast;
 use shoal_types::schema::TableOptions;
 use shoal_types::{
-    CheckConstraint, Collation, Column, Date, DateRules, Error, ErrorCode, ForeignKey, IndexMethod, Result, StoreOptions,
-    TableSchema, TemporalContext, TimeZone,
+    CheckConstraint, Collation, Column, Date, DateRules, Error, ErrorCode, ForeignKey, IndexMethod, Result,
+    StoreOptions, TableSchema, TemporalContext, TimeZone,
 };
 
 use super::errors;

@@ -63,13 +63,13 @@ fn has_index(draft: &TableDraft, columns: &[String]) -> bool {
         part.prefix_length.is_none() && part.column.eq_ignore_ascii_case(column)
     };
     draft.keys.iter().any(|key| {
-        key.parts.len() >= columns.len() && key.parts.iter().zip(columns).all(|(part, column)| is_whole(part, column))
+        key.parts.len() >= columns.len()
+            && key.parts.iter().zip(columns).all(|(part, column)| is_whole(part, column))
     })
 }
 
 fn index_over(name: Option<String>, columns: &[String]) -> DraftKey {
-    let part =
-        |column: &String| DraftPart { column: column.clone(), prefix_length: None, descending: false };
+    let part = |column: &String| DraftPart { column: column.clone(), prefix_length: None, descending: false };
     DraftKey {
         name,
         parts: columns.iter().map(part).collect(),
@@ -223,7 +223,9 @@ pub fn check_kept(
     let new = Table::new(built.schema.clone(), Arc::new(shoal_cluster::Sequence::new(1)));
     let schema = &old.schema;
     let origin_of = |position: usize| built.column_origins.iter().position(|origin| *origin == Some(position));
-    for key in schema.foreign_keys.iter().filter(|key| new.schema.foreign_keys.iter().any(|kept| kept.name == key.name)) {
+    for key in
+        schema.foreign_keys.iter().filter(|key| new.schema.foreign_keys.iter().any(|kept| kept.name == key.name))
+    {
         for column in &key.columns {
             let Some(position) = schema.column_position(column) else { continue };
             let Some(place) = origin_of(position) else {
@@ -240,14 +242,17 @@ pub fn check_kept(
         }
     }
     for key in &new.schema.foreign_keys {
-        let columns: Option<Vec<usize>> = key.columns.iter().map(|name| new.schema.column_position(name)).collect();
+        let columns: Option<Vec<usize>> =
+            key.columns.iter().map(|name| new.schema.column_position(name)).collect();
         if columns.is_some_and(|columns| index_beginning_with(&new, &columns).is_none()) {
             return Err(needed_index(old, &new));
         }
     }
     for child in catalog.children_of(&schema.database, &schema.name) {
         let of_this = |key: &&ForeignKey| key.parent == (schema.database.clone(), schema.name.clone());
-        for key in child.schema.foreign_keys.iter().filter(of_this).filter(|_| session.variables.foreign_key_checks) {
+        for key in
+            child.schema.foreign_keys.iter().filter(of_this).filter(|_| session.variables.foreign_key_checks)
+        {
             check_kept_by_parent(old, &new, key, &child.schema.name, &origin_of)?;
         }
     }
@@ -353,9 +358,8 @@ pub fn check_drop(catalog: &Catalog, dropped: &[Arc<Table>]) -> Result<()> {
             if dropped.iter().any(|other| other.id() == child.id()) {
                 continue;
             }
-            let of_this = |key: &&ForeignKey| {
-                (&key.parent.0, &key.parent.1) == (&table.schema.database, &table.schema.name)
-            };
+            let of_this =
+                |key: &&ForeignKey| (&key.parent.0, &key.parent.1) == (&table.schema.database, &table.schema.name);
             let key = child.schema.foreign_keys.iter().find(of_this);
             let message = format!(
                 "Cannot drop table '{}' referenced by a foreign key constraint '{}' on table '{}'.",

@@ -7,7 +7,6 @@
 mod alter;
 pub mod build;
 mod checks;
-mod foreign_keys;
 pub mod column;
 pub mod column_type;
 mod create;
@@ -17,6 +16,7 @@ pub mod draft;
 mod drop;
 pub mod engine;
 pub mod errors;
+mod foreign_keys;
 mod forget;
 pub mod key;
 mod lock;

@@ -72,6 +72,8 @@ pub struct Insertion<'p> {
     generated: Vec<Option<u64>>,
     bytes: usize,
     row_number: u64,
+    /// Rows that a CHECK has kept out, with IGNORE.
+    left_out: u64,
     affected: Affected,
     found_rows: bool,
     /// The last AUTO_INCREMENT value that was given rather than generated.
@@ -96,6 +98,7 @@ impl<'p> Insertion<'p> {
             generated: Vec::new(),
             bytes: 0,
             row_number: 0,
+            left_out: 0,
             affected: Affected::default(),
             found_rows: settings.found_rows,
             explicit_id: None,
@@ -201,8 +204,9 @@ impl<'p> Insertion<'p> {
         if !rules.is_empty() {
             rules.complete(&mut values, &self.builder, self.row_number, &mut ctx.eval)?;
             if !rules.permit(&values[..], self.plan.ignore, &mut ctx.eval)? {
-                // A row that is left out has no source either.
+                // A row that is left out has no source either, and is no record.
                 self.sources.truncate(self.rows.len());
+                self.left_out += 1;
                 return Ok(());
             }
         }
@@ -295,7 +299,9 @@ impl<'p> Insertion<'p> {
         outcomes: &[Inserted],
         ctx: &mut ExecContext<'_>,
     ) -> Result<()> {
-        let Some(keys) = self.plan.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) else { return Ok(()) };
+        let Some(keys) = self.plan.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) else {
+            return Ok(());
+        };
         let new = batch.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Inserted::Done);
         let written: Vec<WrittenRow<'_>> = new.map(|(new, _)| WrittenRow { new, old: None }).collect();
         let outcomes = ctx.transaction.lock_parents(keys, &self.plan.table, &written).await?;
@@ -321,6 +327,7 @@ impl<'p> Insertion<'p> {
         for position in 0..self.rows.len() {
             if let Some(Some(error)) = outcomes.next() {
                 warn(&error, ErrorCode::NoReferencedRow, ctx);
+                self.affected.duplicates += 1;
                 continue;
             }
             self.rows.swap(kept, position);
@@ -472,7 +479,8 @@ impl<'p> Insertion<'p> {
         self.affected.generated_id = self.first_generated;
         self.affected.found = self.row_number;
         if several {
-            self.affected.info = format!("Records: {}  Duplicates: {}", self.row_number, self.affected.duplicates);
+            let records = self.row_number - self.left_out;
+            self.affected.info = format!("Records: {records}  Duplicates: {}", self.affected.duplicates);
         }
         Ok(self.affected)
     }

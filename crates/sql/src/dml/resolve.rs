@@ -405,7 +405,8 @@ impl Resolver<'_> {
             let state = self.close_block();
             if let Some(mut finder) = finder {
                 finder.constants = state.constants;
-                let foreign = ForeignKeys::of(self.environment.catalog, &table).filter(|keys| keys.has_children(&table));
+                let foreign =
+                    ForeignKeys::of(self.environment.catalog, &table).filter(|keys| keys.has_children(&table));
                 return Ok(PlanKind::Delete(DeletePlan { finder, foreign, ignore: statement.ignore }));
             }
         }

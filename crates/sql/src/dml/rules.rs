@@ -3,8 +3,8 @@
 //! Plans that write carry the rules of their table, resolved once; rows meet them when all of their columns have values. The values of
 //! VIRTUAL columns are kept in rows like those of STORED ones, so that reading them and their indexes costs nothing more.
 
-use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_expr::{EvalContext, Expr, RowSource};
+use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_types::{Error, ErrorCode, Result, TableSchema, Value, WarningLevel};
 
 use super::row::RowBuilder;

@@ -199,3 +199,66 @@ fn checks_and_generated_columns_hold_on_every_node() {
     assert!(refused.to_string().contains("'small'"), "{refused}");
     assert_eq!(other.text("SELECT SUM(a), SUM(twice) FROM t").unwrap(), ["104,208"]);
 }
+
+/// What clients that meet each other at foreign keys are told, and what comes of a node that dies.
+fn is_expected(error: &Error) -> bool {
+    !matches!(error, Error::Server { .. })
+        || [1062, 1205, 1213, 1297, 1451, 1452, 1053, 2013].contains(&error.errno())
+}
+
+#[test]
+fn no_orphan_is_left_when_leaders_die_under_clients_of_foreign_keys() {
+    let cluster = DevCluster::start(&["--data-nodes", "2", "--sql-nodes", "1"]);
+    let sql_node = cluster.all().last().map(|node| node.id).unwrap();
+    let mut client = cluster.client(sql_node);
+    run(
+        &mut client,
+        &[
+            "CREATE TABLE p (id INT PRIMARY KEY, code INT UNIQUE)",
+            "CREATE TABLE c (id BIGINT PRIMARY KEY, p INT, code INT, \
+             FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE, FOREIGN KEY (code) REFERENCES p (code))",
+        ],
+    );
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for worker in 0..4u64 {
+            let (cluster, stop) = (&cluster, &stop);
+            scope.spawn(move || {
+                let mut client = cluster.client(sql_node);
+                let mut number = worker;
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    number += 4;
+                    let parent = (number * 7) % 9;
+                    let sql = match number % 5 {
+                        0 => format!("DELETE FROM p WHERE id = {parent}"),
+                        1 => format!("INSERT INTO p VALUES ({parent}, {parent})"),
+                        _ => format!(
+                            "INSERT INTO c VALUES ({number}, {parent}, {parent}), ({number}000000, {parent}, NULL)"
+                        ),
+                    };
+                    match client.execute(&sql) {
+                        Ok(_) => {}
+                        Err(error) if error.errno() == 0 => client = cluster.client(sql_node),
+                        Err(error) => assert!(is_expected(&error), "{sql}: {error}"),
+                    }
+                }
+            });
+        }
+        let rows =
+            || cluster.client(sql_node).text("SELECT COUNT(*) FROM c").map(|rows| rows[0].parse().unwrap_or(0));
+        let mut before = 0u64;
+        for node in cluster.all().iter().filter(|node| node.id != sql_node) {
+            wait_until("rows come", || rows().is_ok_and(|rows| rows > before + 20));
+            cluster.kill_and_wait(node.id);
+            before = 0;
+        }
+        wait_until("rows come", || rows().is_ok_and(|rows| rows > 20));
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    for (column, parent) in [("p", "id"), ("code", "code")] {
+        let orphans = format!(
+            "SELECT COUNT(*) FROM c LEFT JOIN p ON p.{parent} = c.{column} WHERE c.{column} IS NOT NULL AND p.id IS NULL"
+        );
+        assert_eq!(client.text(&orphans).unwrap(), ["0"]);
+    }
+}

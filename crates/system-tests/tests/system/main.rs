@@ -21,6 +21,7 @@ mod ddl_privileges;
 mod digests;
 mod disconnects;
 mod error_log;
+mod foreign_keys;
 mod golden;
 mod handlersocket;
 mod handlersocket_abuse;

@@ -76,7 +76,12 @@ impl Source {
     }
 
     /// The parents' tables are locked for this statement, as its own is.
-    async fn check_parents(&mut self, keys: &ForeignKeys, conversion: &Conversion, rows: &[Vec<u8>]) -> Result<()> {
+    async fn check_parents(
+        &mut self,
+        keys: &ForeignKeys,
+        conversion: &Conversion,
+        rows: &[Vec<u8>],
+    ) -> Result<()> {
         let mut reader = Transaction::new(Arc::clone(self.transaction.node()));
         reader.ignore_metadata_locks(true);
         reader.start_statement();

@@ -45,6 +45,12 @@ pub fn edit(
     for action in actions {
         editor.apply(action)?;
     }
+    // They bring the indexes that nothing before them has brought.
+    for action in actions {
+        if let Action::AddForeignKey(key) = action {
+            foreign_keys::add(editor.draft(), key)?;
+        }
+    }
     if editor.edited.draft.columns.is_empty() {
         let message = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
         return Err(Error::new(ErrorCode::CantRemoveAllFields, message));
@@ -180,7 +186,7 @@ impl Editor<'_> {
                 self.notes.push(Warning { level: WarningLevel::Warning, code: ErrorCode::UnknownError, message });
             }
             Action::EnableKeys | Action::DisableKeys => {}
-            Action::AddForeignKey(key) => foreign_keys::add(self.draft(), key)?,
+            Action::AddForeignKey(_) => {}
             Action::AddCheck(check) => {
                 let check = checks::of_table(check);
                 self.draft().checks.push(check);
