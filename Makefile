@@ -28,11 +28,11 @@ SOAK ?=
 .DEFAULT_GOAL := help
 # For `make python` and `make python-test`: the Python that builds the package and tries it, and how it is built.
 PYTHON_DIR = $(abspath $(TARGET_DIR))/python
-PYTHON_PROFILE ?= release
+PYTHON_PROFILE ?= dist
 PYTHON_WHEELS ?= $(TARGET_DIR)/wheels
 PYTHON_PACKAGES = "maturin>=1.9,<2" "mypy>=1.18,<2"
 
-.PHONY: run build deb test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native bench-net allocators rough sim sim-planted mutants soak lint help test-packages python-packages bench-packages bench-cluster-packages
+.PHONY: run build dist deb test python python-test bench bench-cluster bench-kv bench-kv-packages bench-native bench-net allocators rough sim sim-planted mutants soak lint help test-packages python-packages bench-packages bench-cluster-packages
 
 run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 	exec $(TARGET_DIR)/release/shoal dev --data-dir $(DATA_DIR) --mysql-port $(PORT) $(ARGS)
@@ -40,8 +40,11 @@ run: build ## Build Shoal and start it on this machine (PORT, DATA_DIR, ARGS)
 build: ## Build the release binary
 	$(CARGO) build --release --package shoal
 
-deb: build ## Build the Debian package, in TARGET/deb
-	@scripts/build-deb $(TARGET_DIR)/release/shoal $(TARGET_DIR)/deb
+dist: ## Build the binary that is packaged and measured: slower to build, faster to run
+	$(CARGO) build --profile dist --package shoal
+
+deb: dist ## Build the Debian package, in TARGET/deb
+	@scripts/build-deb $(TARGET_DIR)/dist/shoal $(TARGET_DIR)/deb
 
 test: test-packages build ## Install the client packages, build, run every test
 	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) test --workspace --exclude shoal-python --lib --bins --tests
@@ -54,43 +57,43 @@ python: python-packages ## Build the Python package: a wheel for every Python fr
 	$(PYTHON_DIR)/bin/maturin build --profile $(PYTHON_PROFILE) --manifest-path crates/python/Cargo.toml --out $(PYTHON_WHEELS)
 
 python-test: build test-packages ## Try the Python package on a cluster
-	$(MAKE) python PYTHON_WHEELS=$(PYTHON_DIR)/wheels
+	$(MAKE) python PYTHON_PROFILE=release PYTHON_WHEELS=$(PYTHON_DIR)/wheels
 	$(PYTHON_DIR)/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(PYTHON_DIR)/wheels/shoal-*.whl
 	cd crates/python && $(PYTHON_DIR)/bin/mypy python/shoal
 	cd crates/python && $(PYTHON_DIR)/bin/python -m mypy.stubtest shoal._shoal --concise --ignore-positional-only --ignore-disjoint-bases --allowlist tests/stubtest.allow
 	cd crates/python && SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(PYTHON_DIR)/bin/python -W default -m unittest discover -t . -s tests
 
-bench: bench-packages build ## Measure side by side with MariaDB (BENCH="--quick" for four minutes)
-	$(CARGO) build --release --package shoal-bench
-	$(TARGET_DIR)/release/shoal-bench compare --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+bench: bench-packages dist ## Measure side by side with MariaDB (BENCH="--quick" for four minutes)
+	$(CARGO) build --profile dist --package shoal-bench
+	$(TARGET_DIR)/dist/shoal-bench compare --shoal-binary $(TARGET_DIR)/dist/shoal $(BENCH)
 
-bench-cluster: bench-cluster-packages build ## Measure a cluster: beside Galera, and nodes that die (BENCH="--quick" for five minutes)
-	$(CARGO) build --release --package shoal-bench
-	$(TARGET_DIR)/release/shoal-bench cluster --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+bench-cluster: bench-cluster-packages dist ## Measure a cluster: beside Galera, and nodes that die (BENCH="--quick" for five minutes)
+	$(CARGO) build --profile dist --package shoal-bench
+	$(TARGET_DIR)/dist/shoal-bench cluster --shoal-binary $(TARGET_DIR)/dist/shoal $(BENCH)
 
 bench-net: bench-packages allocators ## Measure TLS, compression, connections, many clients, statistics, allocators beside MariaDB (BENCH="--quick" for five minutes)
-	$(CARGO) build --release --package shoal
-	$(CARGO) build --release --package shoal-bench
-	$(TARGET_DIR)/release/shoal-bench net --shoal-binary $(TARGET_DIR)/release/shoal $(BENCH)
+	$(CARGO) build --profile dist --package shoal
+	$(CARGO) build --profile dist --package shoal-bench
+	$(TARGET_DIR)/dist/shoal-bench net --shoal-binary $(TARGET_DIR)/dist/shoal $(BENCH)
 
 # Builds with other allocators, beside the usual one, which is made after them: all are linked to the same file.
 allocators:
 	for allocator in jemalloc system; do \
-		$(CARGO) build --release --package shoal --features $$allocator && \
-		cp $(TARGET_DIR)/release/shoal $(TARGET_DIR)/release/shoal-$$allocator || exit 1; \
+		$(CARGO) build --profile dist --package shoal --features $$allocator && \
+		cp $(TARGET_DIR)/dist/shoal $(TARGET_DIR)/dist/shoal-$$allocator || exit 1; \
 	done
 
-rough: bench-cluster-packages build ## Loads that friendly benchmarks lack, beside MariaDB (ROUGH="--quick" for small ones)
-	$(CARGO) build --release --package shoal-bench
-	$(TARGET_DIR)/release/shoal-bench rough --shoal-binary $(TARGET_DIR)/release/shoal $(ROUGH)
+rough: bench-cluster-packages dist ## Loads that friendly benchmarks lack, beside MariaDB (ROUGH="--quick" for small ones)
+	$(CARGO) build --profile dist --package shoal-bench
+	$(TARGET_DIR)/dist/shoal-bench rough --shoal-binary $(TARGET_DIR)/dist/shoal $(ROUGH)
 
-bench-kv: bench-kv-packages build ## Measure rows by key beside HandlerSocket, memcached and Redis (BENCH="--quick" for a minute)
-	$(TARGET_DIR)/release/shoal bench kv --json bench/results/kv.json --html bench/results/kv.html $(BENCH) > bench/results/kv.md
+bench-kv: bench-kv-packages dist ## Measure rows by key beside HandlerSocket, memcached and Redis (BENCH="--quick" for a minute)
+	$(TARGET_DIR)/dist/shoal bench kv --json bench/results/kv.json --html bench/results/kv.html $(BENCH) > bench/results/kv.md
 	@cat bench/results/kv.md
 
-bench-native: build ## Measure the native client beside SQL and HandlerSocket, on two data nodes (about two minutes)
-	$(TARGET_DIR)/release/shoal bench read-perf --json bench/results/read-perf.json > bench/results/read-perf.txt
-	$(TARGET_DIR)/release/shoal bench flex --json bench/results/flex.json > bench/results/flex.txt
+bench-native: dist ## Measure the native client beside SQL and HandlerSocket, on two data nodes (about two minutes)
+	$(TARGET_DIR)/dist/shoal bench read-perf --json bench/results/read-perf.json > bench/results/read-perf.txt
+	$(TARGET_DIR)/dist/shoal bench flex --json bench/results/flex.json > bench/results/flex.txt
 	@cat bench/results/read-perf.txt bench/results/flex.txt
 
 sim: ## Simulate clusters, and the log on failing disks (SEEDS=20000)
@@ -102,8 +105,8 @@ sim-planted: ## Plant bugs, and see after how many seeds the simulator finds eac
 mutants: ## Break the code in many small ways and see which the tests do not notice (slow: hours; needs cargo-mutants; MUTANTS="--shard 1/15")
 	$(CARGO) mutants $(MUTANTS)
 
-soak: test-packages build ## Break clusters of local processes in sixteen ways and judge them (SOAK="--minutes 60 --seed 7", "--help")
-	SHOAL_BINARY=$(abspath $(TARGET_DIR)/release/shoal) $(CARGO) run --package shoal-system-tests --example soak -- $(SOAK)
+soak: test-packages dist ## Break clusters of local processes in sixteen ways and judge them (SOAK="--minutes 60 --seed 7", "--help")
+	SHOAL_BINARY=$(abspath $(TARGET_DIR)/dist/shoal) $(CARGO) run --package shoal-system-tests --example soak -- $(SOAK)
 
 lint: ## Check the formatting and the lints
 	scripts/same-features

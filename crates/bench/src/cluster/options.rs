@@ -56,7 +56,7 @@ pub struct Options {
     #[arg(long)]
     quick: bool,
     /// The server under test.
-    #[arg(long, default_value = "target/release/shoal")]
+    #[arg(long, default_value = "target/dist/shoal")]
     shoal_binary: PathBuf,
     /// Where the servers' temporary folders are made; the disk that the logs are written to counts.
     #[arg(long)]

@@ -27,7 +27,7 @@ pub struct Options {
     #[arg(long)]
     alone: bool,
     /// The server under test.
-    #[arg(long, default_value = "target/release/shoal")]
+    #[arg(long, default_value = "target/dist/shoal")]
     shoal_binary: PathBuf,
     /// An argument for `shoal dev`; may be given several times.
     #[arg(long = "shoal-arg", allow_hyphen_values = true)]

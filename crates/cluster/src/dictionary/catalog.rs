@@ -4,7 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use shoal_types::{Collation, Error, ErrorCode, NodeId, Result, TableId, TableSchema};
+use shoal_types::schema::{HIDDEN_KEY_COLUMN, TableOptions};
+use shoal_types::{
+    Collation, Column, Error, ErrorCode, Index, IndexColumn, IndexId, IndexMethod, NodeId, Result, SqlType, TableId,
+    TableSchema,
+};
 
 use crate::dictionary::sequence::Sequence;
 use crate::dictionary::table::Table;
@@ -42,6 +46,35 @@ pub struct Database {
     pub collation: Collation,
     /// Hidden tables of unique indexes are not in here, only in `tables_by_id`.
     pub tables: TableMap<ByName>,
+    /// By name; no table has the name of one.
+    pub views: BTreeMap<String, Arc<View>>,
+}
+
+/// A query with a name, which is resolved where it is used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Of the view, by its name.
+    pub database: String,
+    /// Without the database.
+    pub name: String,
+    /// Names of its columns; empty: those of the query.
+    pub names: Vec<String>,
+    /// The text of the query.
+    pub query: String,
+    /// The database that its unqualified names mean; empty: there was none.
+    pub context: String,
+    /// The account whose privileges count.
+    pub definer: (String, String),
+    /// SQL SECURITY INVOKER: the privileges of whoever uses it count instead.
+    pub is_invokers: bool,
+    /// ALGORITHM.
+    pub algorithm: String,
+    /// WITH CHECK OPTION: CASCADED or LOCAL; empty: without.
+    pub check_option: String,
+    /// Of the session that made it, for tools.
+    pub collation: Collation,
+    /// Its columns as they were when it was made.
+    pub columns: Vec<Column>,
 }
 
 /// An account with its privileges.
@@ -189,7 +222,16 @@ pub enum Change {
         /// The default of its tables.
         collation: Collation,
     },
-    /// Drops the database with its tables.
+    /// Creates the view, or puts this in its place.
+    PutView(Box<View>),
+    /// Drops the view.
+    DropView {
+        /// Of the view.
+        database: String,
+        /// Without the database.
+        name: String,
+    },
+    /// Drops the database with its tables and views.
     DropDatabase {
         /// Without quotes.
         name: String,
@@ -221,6 +263,36 @@ pub enum Change {
     },
 }
 
+impl View {
+    /// Its columns as those of a table, with a hidden key behind them.
+    pub fn schema(&self) -> TableSchema {
+        let mut columns = self.columns.clone();
+        let key = columns.len();
+        columns.push(Column { hidden: true, ..Column::new(HIDDEN_KEY_COLUMN, SqlType::bigint(true)) });
+        TableSchema {
+            id: TableId(0),
+            version: 0,
+            database: self.database.clone(),
+            name: self.name.clone(),
+            columns,
+            indexes: vec![Index {
+                id: IndexId(0),
+                name: "PRIMARY".to_owned(),
+                columns: vec![IndexColumn { column: key, prefix_length: 0, descending: false }],
+                unique: true,
+                method: IndexMethod::BTree,
+                invisible: false,
+                comment: String::new(),
+                unique_table: None,
+            }],
+            partition_columns: vec![key],
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            options: TableOptions::new("", self.collation),
+        }
+    }
+}
+
 impl Catalog {
     /// By its name, in the case in which it was created.
     pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
@@ -230,6 +302,11 @@ impl Catalog {
     /// By names. Hidden tables are not found.
     pub fn table(&self, database: &str, name: &str) -> Option<&Arc<Table>> {
         self.databases.get(database)?.tables.get(name)
+    }
+
+    /// By names.
+    pub fn view(&self, database: &str, name: &str) -> Option<&Arc<View>> {
+        self.databases.get(database)?.views.get(name)
     }
 
     /// The tables with foreign keys to this one, which need not be there.
@@ -277,6 +354,15 @@ impl Catalog {
                 self.databases.remove(name);
             }
             Change::PutTable(schema) => self.put_table(schema.clone())?,
+            Change::PutView(view) => {
+                let database = self.databases.get_mut(&view.database).ok_or_else(|| no_database(&view.database))?;
+                Arc::make_mut(database).views.insert(view.name.clone(), Arc::new(View::clone(view)));
+            }
+            Change::DropView { database, name } => {
+                if let Some(database) = self.databases.get_mut(database) {
+                    Arc::make_mut(database).views.remove(name);
+                }
+            }
             Change::DropTable(id) => self.drop_table(*id),
             Change::HoldTable(id, hold) => {
                 self.held.insert(*id, *hold);
@@ -301,8 +387,10 @@ impl Catalog {
     }
 
     fn put_database(&mut self, name: &str, collation: Collation) {
-        let tables = self.databases.get(name).map(|old| old.tables.clone()).unwrap_or_default();
-        let database = Database { name: name.to_string(), collation, tables };
+        let old = self.databases.get(name);
+        let tables = old.map(|old| old.tables.clone()).unwrap_or_default();
+        let views = old.map(|old| old.views.clone()).unwrap_or_default();
+        let database = Database { name: name.to_string(), collation, tables, views };
         self.databases.insert(name.to_string(), Arc::new(database));
     }
 
@@ -351,7 +439,7 @@ impl Catalog {
             let database = self
                 .databases
                 .get_mut(&schema.database)
-                .ok_or_else(|| Error::new(ErrorCode::BadDb, format!("Unknown database '{}'", schema.database)))?;
+                .ok_or_else(|| no_database(&schema.database))?;
             Arc::make_mut(database).tables.insert(Arc::clone(&table));
         }
         self.touch(table.id());
@@ -408,6 +496,10 @@ impl Catalog {
             }
         }
     }
+}
+
+fn no_database(name: &str) -> Error {
+    Error::new(ErrorCode::BadDb, format!("Unknown database '{name}'"))
 }
 
 fn hidden_tables(table: &Table) -> impl Iterator<Item = TableId> + '_ {

@@ -14,7 +14,7 @@ use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
 use crate::dictionary::catalog::{
-    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, TlsRequirement, User,
+    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, TlsRequirement, User, View,
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -31,7 +31,7 @@ pub(crate) struct StoredChanges {
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct StoredChange {
-    #[prost(oneof = "ChangeKind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "ChangeKind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     kind: Option<ChangeKind>,
 }
 
@@ -56,6 +56,45 @@ enum ChangeKind {
     HoldTable(StoredHold),
     #[prost(uint32, tag = "9")]
     FreeTable(u32),
+    #[prost(message, boxed, tag = "10")]
+    PutView(Box<StoredView>),
+    #[prost(message, tag = "11")]
+    DropView(StoredViewName),
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredViewName {
+    #[prost(string, tag = "1")]
+    database: String,
+    #[prost(string, tag = "2")]
+    name: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredView {
+    #[prost(string, tag = "1")]
+    database: String,
+    #[prost(string, tag = "2")]
+    name: String,
+    #[prost(string, repeated, tag = "3")]
+    names: Vec<String>,
+    #[prost(string, tag = "4")]
+    query: String,
+    #[prost(string, tag = "5")]
+    context: String,
+    #[prost(message, optional, tag = "6")]
+    definer: Option<StoredUserName>,
+    #[prost(bool, tag = "7")]
+    is_invokers: bool,
+    #[prost(string, tag = "8")]
+    algorithm: String,
+    #[prost(string, tag = "9")]
+    check_option: String,
+    #[prost(uint32, tag = "10")]
+    collation: u32,
+    /// Columns, in the format of a table's schema that has one column more.
+    #[prost(bytes, tag = "11")]
+    columns: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -272,6 +311,10 @@ fn store_change(change: &Change) -> StoredChange {
         Change::DropDatabase { name } => ChangeKind::DropDatabase(name.clone()),
         Change::PutTable(schema) => ChangeKind::PutTable(schema.encode()),
         Change::DropTable(id) => ChangeKind::DropTable(id.0),
+        Change::PutView(view) => ChangeKind::PutView(Box::new(store_view(view))),
+        Change::DropView { database, name } => {
+            ChangeKind::DropView(StoredViewName { database: database.clone(), name: name.clone() })
+        }
         Change::HoldTable(id, hold) => {
             ChangeKind::HoldTable(StoredHold { table: id.0, node: hold.node.0, token: hold.token })
         }
@@ -296,6 +339,8 @@ fn read_change(kind: ChangeKind) -> Result<Change> {
         ChangeKind::DropDatabase(name) => Change::DropDatabase { name },
         ChangeKind::PutTable(schema) => Change::PutTable(TableSchema::decode(&schema)?),
         ChangeKind::DropTable(id) => Change::DropTable(TableId(id)),
+        ChangeKind::PutView(view) => Change::PutView(Box::new(read_view(*view)?)),
+        ChangeKind::DropView(StoredViewName { database, name }) => Change::DropView { database, name },
         ChangeKind::HoldTable(held) => {
             Change::HoldTable(TableId(held.table), Hold { node: NodeId(held.node), token: held.token })
         }
@@ -303,6 +348,42 @@ fn read_change(kind: ChangeKind) -> Result<Change> {
         ChangeKind::PutUser(user) => Change::PutUser(read_user(*user)),
         ChangeKind::DropUser(name) => Change::DropUser { user: name.user, host: name.host },
         ChangeKind::PutVariable(variable) => Change::PutVariable { name: variable.name, value: variable.value },
+    })
+}
+
+fn store_view(view: &View) -> StoredView {
+    let (user, host) = view.definer.clone();
+    StoredView {
+        database: view.database.clone(),
+        name: view.name.clone(),
+        names: view.names.clone(),
+        query: view.query.clone(),
+        context: view.context.clone(),
+        definer: Some(StoredUserName { user, host }),
+        is_invokers: view.is_invokers,
+        algorithm: view.algorithm.clone(),
+        check_option: view.check_option.clone(),
+        collation: u32::from(view.collation.0),
+        columns: view.schema().encode(),
+    }
+}
+
+fn read_view(stored: StoredView) -> Result<View> {
+    let mut columns = TableSchema::decode(&stored.columns)?.columns;
+    columns.pop();
+    let definer = stored.definer.unwrap_or_default();
+    Ok(View {
+        database: stored.database,
+        name: stored.name,
+        names: stored.names,
+        query: stored.query,
+        context: stored.context,
+        definer: (definer.user, definer.host),
+        is_invokers: stored.is_invokers,
+        algorithm: stored.algorithm,
+        check_option: stored.check_option,
+        collation: Collation(stored.collation as u16),
+        columns,
     })
 }
 
@@ -466,6 +547,9 @@ impl StoredDictionary {
             .variables
             .iter()
             .map(|(name, value)| Change::PutVariable { name: name.clone(), value: Some(value.clone()) });
+        let views = catalog.databases.values().flat_map(|database| database.views.values());
+        let views = views.map(|view| Change::PutView(Box::new(View::clone(view))));
+        let databases = databases.chain(views);
         let changes: Vec<Change> = databases.chain(tables).chain(held).chain(users).chain(variables).collect();
         StoredDictionary {
             changes: Some(StoredChanges::of(&changes)),

@@ -137,7 +137,7 @@ fn with_catalog<T>(session: &Session, look: impl FnOnce(&Catalog) -> T) -> T {
 
 /// Before a plan runs: SELECT, INSERT, UPDATE and DELETE on its tables. Errors: 1142.
 pub fn check_plan(session: &Session, plan: &Plan) -> Result<()> {
-    if plan.tables.is_empty() && plan.system_tables.is_empty() {
+    if plan.tables.is_empty() && plan.system_tables.is_empty() && plan.views.is_empty() {
         return Ok(());
     }
     with_catalog(session, |catalog| check_plan_in(catalog, session, plan))
@@ -154,6 +154,9 @@ fn check_plan_of(user: Option<&User>, session: &Session, plan: &Plan) -> Result<
     }
     if user.is_some_and(|user| global(user).contains(Privileges::DATA)) {
         return Ok(());
+    }
+    for view in &plan.views {
+        check_named(who(session), user, (&view.database, &view.name), Privileges::SELECT)?;
     }
     for &table in plan.system_tables.iter().filter(|&&table| !information_schema::needs_process(table)) {
         let (database, name) = (information_schema::database_name(table), information_schema::table_name(table));
@@ -209,7 +212,8 @@ fn check_finder(session: &Session, user: Option<&User>, plan: &Plan, finder: &Ro
 /// SELECT on every table but `except`.
 fn check_reads(session: &Session, user: Option<&User>, plan: &Plan, except: Option<&Arc<Table>>) -> Result<()> {
     let mut skipped = false;
-    for table in &plan.tables {
+    let of_definer = |position: usize| plan.tables_of_definers.contains(&position);
+    for table in plan.tables.iter().enumerate().filter(|(position, _)| !of_definer(*position)).map(|(_, table)| table) {
         if !skipped && except.is_some_and(|except| Arc::ptr_eq(except, table)) {
             skipped = true;
             continue;

@@ -118,7 +118,7 @@ fn changes(session: &mut Session, catalog: &Catalog, statement: &Statement) -> R
 }
 
 /// An account's user and host as statements name them: without a host it is `%`, hosts are in lower case.
-fn account_key(session: &Session, name: &AccountName) -> Result<AccountKey> {
+pub fn account_key(session: &Session, name: &AccountName) -> Result<AccountKey> {
     let AccountName::Named { user, host } = name else { return Ok(session.state.access.account.clone()) };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let user = text(user);

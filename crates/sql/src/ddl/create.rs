@@ -32,7 +32,7 @@ pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Res
     let catalog = session.server.node.catalog();
     let Some(present) = catalog.database(&database) else { return Err(databases::no_such_database(&database)) };
     let collation = present.collation;
-    if catalog.table(&database, &name).is_some() {
+    if catalog.table(&database, &name).is_some() || catalog.view(&database, &name).is_some() {
         return exists(session, statement, &name);
     }
     let context = super::context(session, collation);
@@ -119,6 +119,7 @@ fn check_name_is_free(catalog: &Catalog, statement: &CreateTable, schema: &Table
     match catalog.table(&schema.database, &schema.name) {
         Some(_) if statement.if_not_exists => Ok(false),
         Some(_) => Err(errors::table_exists(&schema.name)),
+        None if catalog.view(&schema.database, &schema.name).is_some() => Err(errors::table_exists(&schema.name)),
         None => Ok(true),
     }
 }

@@ -27,6 +27,7 @@ pub mod show_create;
 mod supported;
 #[cfg(test)]
 pub(crate) mod tests;
+pub mod view;
 
 pub use supported::check_supported;
 
@@ -47,6 +48,9 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<Affecte
         Statement::AlterTable(alter) => alter::run(session, alter).await,
         Statement::CreateIndex(create) => alter::create_index(session, create).await,
         Statement::DropIndex(drop) => alter::drop_index(session, drop).await,
+        Statement::CreateView(view) => view::put(session, view, view::Put::Create).await,
+        Statement::AlterView(view) => view::put(session, view, view::Put::Alter).await,
+        Statement::DropView(drop) => view::drop(session, drop).await,
         Statement::DropTable(drop) => drop::drop_tables(session, drop).await,
         Statement::RenameTables(pairs) => drop::rename(session, pairs).await,
         Statement::TruncateTable(name) => drop::truncate(session, name).await,

@@ -13,9 +13,6 @@ pub fn check_supported(statement: &Statement) -> Result<()> {
 
 fn refused_name(statement: &Statement) -> Option<&'static str> {
     Some(match statement {
-        Statement::CreateView(_) => "CREATE VIEW",
-        Statement::AlterView(_) => "ALTER VIEW",
-        Statement::DropView(_) => "DROP VIEW",
         Statement::Tablespace(tablespace) => match tablespace.kind {
             TablespaceKind::Tablespace => "TABLESPACE",
             TablespaceKind::UndoTablespace => "UNDO TABLESPACE",

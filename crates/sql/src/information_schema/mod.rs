@@ -61,7 +61,9 @@ pub(crate) use definitions::types_of;
 pub(crate) use keys::statistics_of;
 pub(crate) use ndbinfo::gather::NodeTables;
 use ndbinfo::gather::{self, Gathered};
-pub(crate) use objects::{columns_of, columns_of_virtual, next_auto_increment, table_row, virtual_table_row};
+pub(crate) use objects::{
+    columns_of, columns_of_view, columns_of_virtual, next_auto_increment, table_row, view_row, virtual_table_row,
+};
 pub(crate) use profiles::{show_profile, show_profiles};
 pub(crate) use visibility::Viewer;
 

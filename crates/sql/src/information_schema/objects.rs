@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use shoal_cluster::Table;
+use shoal_cluster::{Sequence, Table, View};
 use shoal_types::{Collation, TableId, TableSchema, Value};
 
 use super::cell::{row, yes_no};
@@ -84,6 +84,37 @@ pub(crate) fn table_row(rows: &Rows<'_>, table: &Table) -> Vec<Value> {
     row
 }
 
+/// The TABLES row of a view.
+pub(crate) fn view_row(view: &View) -> Vec<Value> {
+    let mut row = row![CATALOG, &view.database, &view.name, "VIEW"];
+    row.resize(21, Value::Null);
+    row[20] = Value::str("VIEW");
+    row
+}
+
+pub fn views(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    let row = |view: &Arc<View>| {
+        row![
+            CATALOG,
+            &view.database,
+            &view.name,
+            &view.query,
+            if view.check_option.is_empty() { "NONE" } else { &view.check_option },
+            "NO",
+            format!("{}@{}", view.definer.0, view.definer.1),
+            if view.is_invokers { "INVOKER" } else { "DEFINER" },
+            view.collation.charset().name(),
+            view.collation.name(),
+        ]
+    };
+    rows.viewer().views().map(row).collect()
+}
+
+/// The COLUMNS rows of a view, as far as they are in sight.
+pub(crate) fn columns_of_view(viewer: &Viewer, view: &View) -> Vec<Vec<Value>> {
+    columns_of(viewer, &Table::new(view.schema(), Arc::new(Sequence::new(1))))
+}
+
 /// The TABLES row of a virtual table.
 pub(crate) fn virtual_table_row(table: super::VirtualTable) -> Vec<Value> {
     let kind = if database_name(table) == "information_schema" { "SYSTEM VIEW" } else { "BASE TABLE" };
@@ -103,6 +134,7 @@ pub fn tables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
         !super::is_guarded(database_name(*table)) || viewer.sees_database(database_name(*table))
     };
     found.extend(all_tables().filter(open).map(virtual_table_row));
+    found.extend(viewer.views().map(|view| view_row(view)));
     found
 }
 
@@ -163,6 +195,7 @@ pub fn columns(rows: &Rows<'_>) -> Vec<Vec<Value>> {
         !super::is_guarded(database_name(*table)) || viewer.sees_database(database_name(*table))
     };
     found.extend(all_tables().filter(open).flat_map(columns_of_virtual));
+    found.extend(viewer.views().flat_map(|view| columns_of_view(&viewer, view)));
     found
 }
 

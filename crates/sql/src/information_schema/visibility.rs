@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_cluster::{Catalog, Database, Table, User};
+use shoal_cluster::{Catalog, Database, Table, User, View};
 use shoal_types::Collation;
 
 use crate::account::access::Access;
@@ -84,6 +84,12 @@ impl Viewer {
     /// Databases in sight, in the order of their names.
     pub fn databases(&self) -> impl Iterator<Item = &Arc<Database>> {
         self.catalog.databases.values().filter(|database| self.sees_database(&database.name))
+    }
+
+    /// Views in sight, databases together.
+    pub fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+        let views = self.catalog.databases.values().flat_map(|database| database.views.values());
+        views.filter(|view| self.sees_table(&view.database, &view.name))
     }
 
     /// Base tables in sight, databases together.

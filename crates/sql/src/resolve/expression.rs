@@ -23,6 +23,7 @@ impl<'a> Resolver<'a> {
             ast::Expr::InsertedValue(column) => self.inserted_value(column),
             ast::Expr::UserVariable(name) => {
                 self.uncacheable = true;
+                self.names_variables = true;
                 let sql_type = self.environment.variables.user_variable_type(name);
                 build::user_variable(name, sql_type, context)
             }
@@ -33,6 +34,7 @@ impl<'a> Resolver<'a> {
             }
             ast::Expr::SystemVariable(variable) => {
                 self.uncacheable = true;
+                self.names_variables = true;
                 self.environment.variables.system_variable(variable)
             }
             ast::Expr::Unary { operator, operand } => self.unary(*operator, operand),

@@ -229,6 +229,14 @@ impl Resolver<'_> {
                         scoped.original = crate::information_schema::table_name(table).to_owned();
                         self.leaf(scoped, Source::Virtual(table), from)
                     }
+                    TableTarget::View(view) => {
+                        let resolved = self.apart(|resolver| resolver.view_query(view))?;
+                        let mut scoped = ScopeTable::of_columns(&shown, &resolved.plan.columns);
+                        scoped.dependences = resolved.dependences;
+                        scoped.database = view.database.clone();
+                        scoped.original = view.name.clone();
+                        self.leaf(scoped, Source::Derived(Arc::new(resolved.plan)), from)
+                    }
                     TableTarget::Common(common) => {
                         let resolved = self.apart(|resolver| resolver.common_table_query(&common))?;
                         self.derived_leaf(&shown, resolved, from)

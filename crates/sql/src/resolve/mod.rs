@@ -14,11 +14,12 @@ pub mod select;
 pub mod set_operation;
 pub mod subquery;
 pub mod values;
+pub mod view;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_cluster::{Catalog, Table};
+use shoal_cluster::{Catalog, Table, View};
 use shoal_expr::{BuildContext, Expr};
 use shoal_parser::ast::{Ident, ObjectName};
 use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
@@ -64,9 +65,10 @@ pub trait Statistics {
 }
 
 /// What a table name in a query stands for.
-pub enum TableTarget {
+pub enum TableTarget<'a> {
     Base(Arc<Table>),
     Virtual(crate::information_schema::VirtualTable),
+    View(&'a Arc<View>),
     /// A WITH table, planned again at each use.
     Common(Arc<CommonTable>),
 }
@@ -95,6 +97,14 @@ pub struct Resolver<'a> {
     pub blocks: Vec<BlockState>,
     /// Base tables that the statement reads or writes, for privileges and metadata locks.
     pub tables_used: Vec<Arc<Table>>,
+    /// Places in `tables_used` of tables that the definer of a view may read, whoever else may.
+    pub tables_of_definers: Vec<usize>,
+    /// Views that it reads, and those within those.
+    pub views_used: Vec<Arc<View>>,
+    /// The views whose queries are being resolved, outermost first.
+    pub views_inside: Vec<&'a Arc<View>>,
+    /// User or system variables were read.
+    pub names_variables: bool,
     /// Views of the dictionary among them, which show what not everybody may see.
     pub system_tables_used: Vec<VirtualTable>,
     /// Columns of base tables that it reads.
@@ -182,6 +192,10 @@ impl<'a> Resolver<'a> {
             common_tables: Vec::new(),
             blocks: Vec::new(),
             tables_used: Vec::new(),
+            tables_of_definers: Vec::new(),
+            views_used: Vec::new(),
+            views_inside: Vec::new(),
+            names_variables: false,
             system_tables_used: Vec::new(),
             columns_read: Default::default(),
             changed: Vec::new(),
@@ -200,14 +214,22 @@ impl<'a> Resolver<'a> {
     {
         match &name.schema {
             Some(Ident { value, .. }) => Ok(value),
-            None => match self.environment.database {
+            None => match self.context() {
                 Some(database) => Ok(database),
                 None => Err(Error::new(ErrorCode::NoDb, "No database selected")),
             },
         }
     }
 
-    /// A base table by name. Errors: 1046, 1146.
+    /// The database of names that name none: a view's where its query is resolved.
+    fn context(&self) -> Option<&'a str> {
+        match self.views_inside.last() {
+            Some(view) => Some(view.context.as_str()).filter(|name| !name.is_empty()),
+            None => self.environment.database,
+        }
+    }
+
+    /// A base table by name. Errors: 1046, 1146, 1288.
     pub fn base_table(&mut self, name: &ObjectName) -> Result<Arc<Table>> {
         let database = self.database_of(name)?;
         if information_schema::is_setup(database, &name.name.value) {
@@ -216,13 +238,17 @@ impl<'a> Resolver<'a> {
         }
         databases::check_exists(self.environment.catalog, database)?;
         let Some(table) = self.environment.catalog.table(database, &name.name.value) else {
+            if self.environment.catalog.view(database, &name.name.value).is_some() {
+                let message = format!("The target table {} of the statement is not updatable", name.name.value);
+                return Err(Error::new(ErrorCode::NonUpdatableTable, message));
+            }
             return Err(databases::no_such_table(database, &name.name.value));
         };
         self.tables_used.push(Arc::clone(table));
         Ok(Arc::clone(table))
     }
 
-    pub fn table_target(&mut self, name: &ObjectName) -> Result<TableTarget> {
+    pub fn table_target(&mut self, name: &ObjectName) -> Result<TableTarget<'a>> {
         if name.schema.is_none()
             && let Some(common) = self.common_tables.iter().rev().find(|table| table.name == name.name.value)
         {
@@ -234,6 +260,9 @@ impl<'a> Resolver<'a> {
                 self.system_tables_used.push(table);
             }
             return Ok(TableTarget::Virtual(table));
+        }
+        if let Some(view) = self.environment.catalog.view(database, &name.name.value) {
+            return Ok(TableTarget::View(view));
         }
         self.base_table(name).map(TableTarget::Base)
     }

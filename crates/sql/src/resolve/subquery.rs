@@ -25,6 +25,11 @@ impl Resolver<'_> {
         self.hiding_from(self.scopes.len().saturating_sub(1), query)
     }
 
+    /// A query that sees nothing of the statement around it.
+    pub fn isolated_query(&mut self, query: &ast::Query) -> Result<ResolvedQuery> {
+        self.hiding_from(0, query)
+    }
+
     /// Resolves a query that sees nothing of the scopes from `depth` on.
     fn hiding_from(&mut self, depth: usize, query: &ast::Query) -> Result<ResolvedQuery> {
         let seen: Vec<bool> =

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use shoal_cluster::{MemoryBudget, Table};
+use shoal_cluster::{MemoryBudget, Table, View};
 use shoal_expr::Expr;
 use shoal_parser::ast::{self, Statement};
 use shoal_types::{Result, SqlType, TableId};
@@ -25,6 +25,12 @@ pub struct Plan {
     pub catalog_version: u64,
     /// Tables it reads or writes.
     pub tables: Vec<Arc<Table>>,
+    /// Places of those that somebody else may read for whoever runs it: the definer of a view.
+    pub tables_of_definers: Vec<usize>,
+    /// Views that it reads.
+    pub views: Vec<Arc<View>>,
+    /// User or system variables are named in it.
+    pub names_variables: bool,
     /// Virtual tables that it reads and that need SELECT.
     pub system_tables: Vec<VirtualTable>,
     /// Columns of these that it reads: table and position.
@@ -181,6 +187,9 @@ fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> 
         warnings: std::mem::take(&mut resolver.warnings),
         columns_read: resolver.columns_read.take().into_iter().collect(),
         tables: resolver.tables_used,
+        tables_of_definers: resolver.tables_of_definers,
+        views: resolver.views_used,
+        names_variables: resolver.names_variables,
         system_tables: resolver.system_tables_used,
         limit_ms,
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_cluster::{TlsRequirement, User};
+use shoal_cluster::{TlsRequirement, User, View};
 use shoal_parser::ast::{AccountName, ObjectName, ShowCreate};
 use shoal_parser::{quote_identifier, quote_string};
 use shoal_types::{Collation, Error, ErrorCode, Result};
@@ -12,6 +12,7 @@ use super::objects::{Found, find_named};
 use crate::account::access::with_roles;
 use crate::account::{self, Privileges, role};
 use crate::ddl::show_create::{create_database_text, create_table_text, type_text};
+use crate::ddl::view::create_view_text;
 use crate::information_schema::{self, row};
 use crate::session::Session;
 
@@ -20,7 +21,9 @@ pub fn show_create(session: &Session, create: &ShowCreate) -> Result<Listing> {
         ShowCreate::Database { name, if_not_exists } => database(session, &name.value, *if_not_exists),
         ShowCreate::Table(name) => table(session, name),
         ShowCreate::View(name) => {
-            find_named(session, name)?;
+            if let Found::View(view) = find_named(session, name)? {
+                return Ok(view_listing(&view));
+            }
             let message = format!("'{}' is not VIEW", qualified(session, name));
             Err(Error::new(ErrorCode::WrongObject, message))
         }
@@ -65,9 +68,16 @@ fn table(session: &Session, name: &ObjectName) -> Result<Listing> {
             schema.options.auto_increment = information_schema::next_auto_increment(&table).unwrap_or(1);
             (schema.name.clone(), create_table_text(&schema))
         }
+        Found::View(view) => return Ok(view_listing(&view)),
         Found::Virtual(table) => (information_schema::table_name(table).to_owned(), virtual_table_text(table)),
     };
     Ok(Listing::new("Table v64!, Create Table v1024!", vec![row![name, text]]))
+}
+
+fn view_listing(view: &View) -> Listing {
+    let columns = "View v64!, Create View v1024!, character_set_client v32!, collation_connection v32!";
+    let charset = view.collation.charset().name();
+    Listing::new(columns, vec![row![&view.name, create_view_text(view), charset, view.collation.name()]])
 }
 
 fn virtual_table_text(table: information_schema::VirtualTable) -> String {

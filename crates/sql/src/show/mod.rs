@@ -147,6 +147,18 @@ pub fn field_list(session: &mut Session, table: &str, pattern: &str) -> Result<V
     let database = objects::current_database(session)?;
     let columns = match objects::find(session, &database, table)? {
         objects::Found::Virtual(table) => crate::information_schema::columns(table),
+        objects::Found::View(view) => {
+            let column = |column: &shoal_types::Column| ResultColumn {
+                database: database.clone(),
+                table: view.name.clone(),
+                original_table: view.name.clone(),
+                name: column.name.clone(),
+                original_name: column.name.clone(),
+                sql_type: column.sql_type.clone(),
+                flags: Default::default(),
+            };
+            view.columns.iter().map(column).collect()
+        }
         objects::Found::Base(table) => {
             let scoped = ScopeTable::of_base(&table, table.name());
             let shown = scoped.columns.into_iter().filter(|column| !column.hidden);

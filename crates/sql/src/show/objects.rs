@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_cluster::Table;
+use shoal_cluster::{Table, View};
 use shoal_parser::ast::{Ident, ObjectName, ShowFilter};
 use shoal_types::{Error, ErrorCode, Result, Value};
 
@@ -15,6 +15,7 @@ use crate::session::Session;
 pub enum Found {
     Base(Arc<Table>),
     Virtual(VirtualTable),
+    View(Arc<View>),
 }
 
 fn rows_of(session: &Session) -> Rows<'_> {
@@ -54,6 +55,9 @@ pub fn find(session: &Session, database: &str, name: &str) -> Result<Found> {
         return Ok(Found::Virtual(table));
     }
     let catalog = session.server.node.catalog();
+    if let Some(view) = catalog.view(database, name).filter(|_| account::may_see_table(session, database, name)) {
+        return Ok(Found::View(Arc::clone(view)));
+    }
     let Some(table) = catalog.table(database, name) else {
         return Err(crate::databases::no_such_table(database, name));
     };
@@ -63,6 +67,13 @@ pub fn find(session: &Session, database: &str, name: &str) -> Result<Found> {
         return Err(Error::new(ErrorCode::TableAccessDenied, message));
     }
     Ok(Found::Base(Arc::clone(table)))
+}
+
+/// The views of a database that the session may see.
+fn views(session: &Session, database: &str) -> Vec<Arc<View>> {
+    let viewer = rows_of(session).viewer();
+    let Some(found) = viewer.catalog.database(database) else { return Vec::new() };
+    found.views.values().filter(|view| viewer.sees_table(database, &view.name)).cloned().collect()
 }
 
 /// Tables of a database that the session may see, in the order of their names.
@@ -94,6 +105,8 @@ pub fn tables(
         base_tables(session, &database).iter().map(|table| row![table.name(), "BASE TABLE"]).collect();
     let kind = if database == "information_schema" { "SYSTEM VIEW" } else { "BASE TABLE" };
     rows.extend(virtual_tables(&database).map(|table| row![information_schema::table_name(table), kind]));
+    rows.extend(views(session, &database).iter().map(|view| row![&view.name, "VIEW"]));
+    rows.sort_by(|left, right| left[0].to_text().cmp(&right[0].to_text()));
     let mut columns = "name n64!, Table_type v11!";
     if !full {
         columns = "name n64!";
@@ -124,6 +137,8 @@ pub fn table_status(session: &Session, schema: Option<&Ident>) -> Result<Listing
     rows.extend(
         virtual_tables(&database).map(|table| pick(&information_schema::virtual_table_row(table), PLACES)),
     );
+    rows.extend(views(session, &database).iter().map(|view| pick(&information_schema::view_row(view), PLACES)));
+    rows.sort_by(|left, right| left[0].to_text().cmp(&right[0].to_text()));
     Ok(Listing { exact_case: true, ..Listing::new(COLUMNS, rows) })
 }
 
@@ -149,6 +164,7 @@ pub fn columns(session: &Session, table: &ObjectName, full: bool) -> Result<List
     let rows = match find_named(session, table)? {
         Found::Base(table) => information_schema::columns_of(&rows_of(session).viewer(), &table),
         Found::Virtual(table) => information_schema::columns_of_virtual(table),
+        Found::View(view) => information_schema::columns_of_view(&rows_of(session).viewer(), &view),
     };
     let (places, columns) = match full {
         false => (SHORT, "Field v64, Type m!, Null v3!, Key v3!, Default t, Extra v256"),
@@ -169,7 +185,7 @@ pub fn indexes(session: &Session, table: &ObjectName) -> Result<Listing> {
         Found::Base(table) => {
             information_schema::statistics_of(&table.schema, session.transaction.row_count(&table))
         }
-        Found::Virtual(_) => Vec::new(),
+        Found::Virtual(_) | Found::View(_) => Vec::new(),
     };
     Ok(Listing::new(COLUMNS, rows.iter().map(|row| pick(row, PLACES)).collect()))
 }
