@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use shoal_types::schema::{HIDDEN_KEY_COLUMN, TableOptions};
 use shoal_types::{
-    Collation, Column, Error, ErrorCode, Index, IndexColumn, IndexId, IndexMethod, NodeId, Result, SqlType, TableId,
-    TableSchema,
+    Collation, Column, Error, ErrorCode, Index, IndexColumn, IndexId, IndexMethod, NodeId, Result, SqlType,
+    TableId, TableSchema,
 };
 
 use crate::dictionary::sequence::Sequence;
@@ -355,7 +355,8 @@ impl Catalog {
             }
             Change::PutTable(schema) => self.put_table(schema.clone())?,
             Change::PutView(view) => {
-                let database = self.databases.get_mut(&view.database).ok_or_else(|| no_database(&view.database))?;
+                let database =
+                    self.databases.get_mut(&view.database).ok_or_else(|| no_database(&view.database))?;
                 Arc::make_mut(database).views.insert(view.name.clone(), Arc::new(View::clone(view)));
             }
             Change::DropView { database, name } => {
@@ -436,10 +437,8 @@ impl Catalog {
         };
         let schema = &table.schema;
         if !schema.database.is_empty() {
-            let database = self
-                .databases
-                .get_mut(&schema.database)
-                .ok_or_else(|| no_database(&schema.database))?;
+            let database =
+                self.databases.get_mut(&schema.database).ok_or_else(|| no_database(&schema.database))?;
             Arc::make_mut(database).tables.insert(Arc::clone(&table));
         }
         self.touch(table.id());

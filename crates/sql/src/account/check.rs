@@ -213,7 +213,9 @@ fn check_finder(session: &Session, user: Option<&User>, plan: &Plan, finder: &Ro
 fn check_reads(session: &Session, user: Option<&User>, plan: &Plan, except: Option<&Arc<Table>>) -> Result<()> {
     let mut skipped = false;
     let of_definer = |position: usize| plan.tables_of_definers.contains(&position);
-    for table in plan.tables.iter().enumerate().filter(|(position, _)| !of_definer(*position)).map(|(_, table)| table) {
+    for table in
+        plan.tables.iter().enumerate().filter(|(position, _)| !of_definer(*position)).map(|(_, table)| table)
+    {
         if !skipped && except.is_some_and(|except| Arc::ptr_eq(except, table)) {
             skipped = true;
             continue;

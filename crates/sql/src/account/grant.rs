@@ -35,6 +35,7 @@ pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Res
             Some(table) => columns::check_exist(table, &columns)?,
             None if bits.contains(Privileges::CREATE) && columns.is_empty() => {}
             None if columns.is_empty() && is_virtual(&scope) => {}
+            None if columns.is_empty() && catalog.view(&scope.database, &scope.table).is_some() => {}
             None => return Err(crate::databases::no_such_table(&scope.database, &scope.table)),
         }
     }

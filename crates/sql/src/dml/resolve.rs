@@ -9,13 +9,14 @@ use shoal_parser::ast::{self, DeleteTarget};
 use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
-use super::rules::{RowRules, refuse_value};
+use super::rules::{Check, RowRules, refuse_value};
 use super::update::on_update_columns;
 use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
 use crate::plan::choose::{Bound, ChooseRequest, choose, find_bounds};
 use crate::plan::{AccessPath, SortKey, TableInput};
 use crate::resolve::scope::{SUBQUERY_BASE, ScopeColumn, ScopeTable};
 use crate::resolve::values::NEW_ROW;
+use crate::resolve::view::WritableTarget;
 use crate::resolve::{BlockState, Clause, Resolver};
 use crate::session::Interrupt;
 use crate::session::plans::PlanKind;
@@ -25,12 +26,12 @@ const ROWS_PER_TURN: usize = 500;
 
 impl Resolver<'_> {
     pub fn insert(&mut self, statement: &ast::Insert) -> Result<InsertPlan> {
-        let (table, targets) = self.insert_target(statement)?;
-        let name = statement.table.name.value.as_str();
+        let (target, targets) = self.insert_target(statement)?;
+        let table = Arc::clone(&target.table);
         let mut source_columns = Vec::new();
         let source = match &statement.source {
             ast::InsertSource::Values(rows) => {
-                self.open_values(&table, name)?;
+                self.open_values(&target)?;
                 let mut resolved = Vec::with_capacity(rows.len());
                 self.insert_rows(&table, rows, &targets, statement.columns.is_none(), &mut resolved)?;
                 InsertSource::Values(resolved)
@@ -49,11 +50,11 @@ impl Resolver<'_> {
                     return Err(super::insert::wrong_value_count(1));
                 }
                 source_columns = plan.columns[targets.len()..].to_vec();
-                self.scope().add_table(ScopeTable::of_base(&table, name))?;
+                self.scope().add_table(target.scope.clone())?;
                 InsertSource::Query(Arc::new(plan))
             }
         };
-        self.insert_plan(statement, table, targets, source, &source_columns)
+        self.insert_plan(statement, &target, targets, source, &source_columns)
     }
 
     /// The same for VALUES of many rows; other sessions have their turns in between.
@@ -63,44 +64,47 @@ impl Resolver<'_> {
         rows: &[Vec<ast::Expr>],
         interrupt: &Interrupt,
     ) -> Result<InsertPlan> {
-        let (table, targets) = self.insert_target(statement)?;
-        self.open_values(&table, statement.table.name.value.as_str())?;
+        let (target, targets) = self.insert_target(statement)?;
+        let table = Arc::clone(&target.table);
+        self.open_values(&target)?;
         let mut resolved = Vec::with_capacity(rows.len());
         for part in rows.chunks(ROWS_PER_TURN) {
             self.insert_rows(&table, part, &targets, statement.columns.is_none(), &mut resolved)?;
             interrupt.check_between_batches().await?;
         }
-        self.insert_plan(statement, table, targets, InsertSource::Values(resolved), &[])
+        self.insert_plan(statement, &target, targets, InsertSource::Values(resolved), &[])
     }
 
     /// The table and the columns that get values; their block is open then.
-    fn insert_target(&mut self, statement: &ast::Insert) -> Result<(Arc<Table>, Vec<usize>)> {
+    fn insert_target(&mut self, statement: &ast::Insert) -> Result<(WritableTarget, Vec<usize>)> {
         if !statement.partitions.is_empty() {
             return Err(Error::unsupported("PARTITION (...) selection"));
         }
-        let table = self.base_table(&statement.table)?;
+        let target = self.writable(&statement.table, &statement.table.name.value, "INSERT")?;
         self.open_block();
-        let targets = insert_targets(&table, statement.columns.as_deref())?;
-        Ok((table, targets))
+        let targets = insert_targets(&target, statement.columns.as_deref())?;
+        Ok((target, targets))
     }
 
-    fn open_values(&mut self, table: &Arc<Table>, name: &str) -> Result<()> {
-        self.scope().add_table(ScopeTable::of_base(table, name))?;
-        self.changed = vec![(table.id(), name.to_owned())];
+    fn open_values(&mut self, target: &WritableTarget) -> Result<()> {
+        self.scope().add_table(target.scope.clone())?;
+        self.changed = vec![(target.table.id(), target.scope.name.clone())];
         Ok(())
     }
 
     fn insert_plan(
         &mut self,
         statement: &ast::Insert,
-        table: Arc<Table>,
+        target: &WritableTarget,
         targets: Vec<usize>,
         source: InsertSource,
         source_columns: &[crate::frontend::ResultColumn],
     ) -> Result<InsertPlan> {
-        let rules = self.row_rules(&table)?;
+        let table = Arc::clone(&target.table);
+        let mut rules = self.row_rules(&table)?;
+        rules.checks.extend(check_option(target));
         let defaults = self.defaults(&table, &rules)?;
-        let on_duplicate = self.on_duplicate(statement, &table, source_columns)?;
+        let on_duplicate = self.on_duplicate(statement, target, source_columns)?;
         let state = self.close_block();
         if !state.subqueries.is_empty() || !state.late_subqueries.is_empty() {
             return Err(Error::unsupported("a correlated subquery in INSERT"));
@@ -192,14 +196,14 @@ impl Resolver<'_> {
     fn on_duplicate(
         &mut self,
         statement: &ast::Insert,
-        table: &Arc<Table>,
+        target: &WritableTarget,
         source: &[crate::frontend::ResultColumn],
     ) -> Result<Vec<(usize, Expr)>> {
         if statement.on_duplicate.is_empty() {
             return Ok(Vec::new());
         }
-        let mut new_row = ScopeTable::of_base(table, NEW_ROW);
-        new_row.database = String::new();
+        let table = &target.table;
+        let mut new_row = ScopeTable { name: NEW_ROW.to_owned(), database: String::new(), ..target.scope.clone() };
         if let Some(alias) = &statement.row_alias {
             let mut named = ScopeTable { name: alias.value.clone(), ..new_row.clone() };
             rename(&mut named, &statement.row_alias_columns, table)?;
@@ -212,8 +216,7 @@ impl Resolver<'_> {
         let has_alias = statement.row_alias.is_some();
         if has_alias {
             // VALUES() keeps working beside an alias; both name the same positions.
-            let mut hidden = ScopeTable::of_base(table, NEW_ROW);
-            hidden.database = String::new();
+            let hidden = ScopeTable { name: NEW_ROW.to_owned(), database: String::new(), ..target.scope.clone() };
             scope.add_table(hidden)?;
         }
         scope.qualified_only = named_only..scope.tables.len();
@@ -227,7 +230,7 @@ impl Resolver<'_> {
         let columns = table.schema.columns.len();
         let mut assignments = Vec::with_capacity(statement.on_duplicate.len());
         for assignment in &statement.on_duplicate {
-            let column = column_of(table, &table.schema.name, &assignment.column)?;
+            let column = target.column(&assignment.column)?;
             if is_generated_default(table, column, &assignment.value)? {
                 continue;
             }
@@ -272,22 +275,23 @@ impl Resolver<'_> {
         alias: Option<&ast::Ident>,
         hints: &[ast::IndexHint],
     ) -> Result<Option<UpdatePlan>> {
-        let table = self.base_table(name)?;
         let shown = alias.unwrap_or(&name.name).value.clone();
+        let target = self.writable(name, &shown, "UPDATE")?;
+        let table = Arc::clone(&target.table);
         self.open_block();
-        self.scope().add_table(ScopeTable::of_base(&table, &shown))?;
+        self.scope().add_table(target.scope.clone())?;
         self.changed = vec![(table.id(), shown.clone())];
         let finder = self.finder(
             &table,
             hints,
-            statement.selection.as_ref(),
+            (statement.selection.as_ref(), target.condition.clone()),
             &statement.order_by,
             statement.limit.as_ref(),
         )?;
         self.block().clause = Clause::FieldList;
         let mut assignments = Vec::with_capacity(statement.assignments.len());
         for assignment in &statement.assignments {
-            let column = column_of(&table, &shown, &assignment.column)?;
+            let column = target.column(&assignment.column)?;
             if is_generated_default(&table, column, &assignment.value)? {
                 continue;
             }
@@ -306,6 +310,7 @@ impl Resolver<'_> {
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let in_key = |column: &usize| table.schema.primary_key().columns.iter().any(|part| part.column == *column);
         let mut rules = self.row_rules(&table)?;
+        rules.checks.extend(check_option(&target));
         let changed: Vec<usize> =
             assigned.iter().copied().chain(rules.generated.iter().map(|(column, _)| *column)).collect();
         rules.foreign = rules.foreign.take().filter(|keys| keys.concern(&table, &changed));
@@ -324,7 +329,7 @@ impl Resolver<'_> {
         &mut self,
         table: &Arc<Table>,
         hints: &[ast::IndexHint],
-        selection: Option<&ast::Expr>,
+        (selection, of_view): (Option<&ast::Expr>, Option<Expr>),
         order_by: &[ast::OrderItem],
         limit: Option<&ast::Limit>,
     ) -> Result<Option<RowFinder>> {
@@ -343,7 +348,7 @@ impl Resolver<'_> {
             order_expressions.push(expression);
         }
         let limit = self.limit(limit)?;
-        let mut conjuncts = Vec::new();
+        let mut conjuncts: Vec<Expr> = of_view.into_iter().flat_map(split_conjunction).collect();
         if let Some(selection) = selection {
             conjuncts.extend(split_conjunction(selection));
         }
@@ -390,15 +395,16 @@ impl Resolver<'_> {
         }
         if let DeleteTarget::Single { table: name, alias, partitions } = &statement.target {
             no_partitions(partitions)?;
-            let table = self.base_table(name)?;
-            self.open_block();
             let shown = alias.as_ref().unwrap_or(&name.name).value.clone();
-            self.scope().add_table(ScopeTable::of_base(&table, &shown))?;
+            let target = self.writable(name, &shown, "DELETE")?;
+            let table = target.table;
+            self.open_block();
+            self.scope().add_table(target.scope)?;
             self.changed = vec![(table.id(), shown)];
             let finder = self.finder(
                 &table,
                 &[],
-                statement.selection.as_ref(),
+                (statement.selection.as_ref(), target.condition),
                 &statement.order_by,
                 statement.limit.as_ref(),
             )?;
@@ -603,11 +609,14 @@ fn no_partitions(partitions: &[ast::Ident]) -> Result<()> {
     if partitions.is_empty() { Ok(()) } else { Err(Error::unsupported("PARTITION (...) selection")) }
 }
 
-fn insert_targets(table: &Table, columns: Option<&[ast::ColumnName]>) -> Result<Vec<usize>> {
-    let Some(columns) = columns else { return Ok(table.schema.visible_columns().collect()) };
+fn insert_targets(target: &WritableTarget, columns: Option<&[ast::ColumnName]>) -> Result<Vec<usize>> {
+    let Some(columns) = columns else {
+        let shown = target.columns.iter().filter(|(_, position)| !target.scope.columns[*position].hidden);
+        return Ok(shown.map(|(_, position)| *position).collect());
+    };
     let mut targets = Vec::with_capacity(columns.len());
     for name in columns {
-        let column = column_of(table, &table.schema.name, name)?;
+        let column = target.column(name)?;
         if targets.contains(&column) {
             let message = format!("Column '{}' specified twice", name.column.value);
             return Err(Error::new(ErrorCode::FieldSpecifiedTwice, message));
@@ -617,19 +626,18 @@ fn insert_targets(table: &Table, columns: Option<&[ast::ColumnName]>) -> Result<
     Ok(targets)
 }
 
+/// What WITH CHECK OPTION asks of rows that are written through a view.
+fn check_option(target: &WritableTarget) -> Option<Check> {
+    let (name, condition) = target.check.clone()?;
+    Some(Check { name, condition, enforced: true, is_of_view: true })
+}
+
 /// A generated column is given DEFAULT, which is what it has. Errors: 3105, it is given something else.
 fn is_generated_default(table: &Table, column: usize, value: &ast::Expr) -> Result<bool> {
     match value {
         ast::Expr::Default(None) => Ok(table.schema.columns[column].generated.is_some()),
         _ => refuse_value(&table.schema, column).map(|()| false),
     }
-}
-
-/// The column of a table that goes by its own name or by `shown`.
-fn column_of(table: &Table, shown: &str, name: &ast::ColumnName) -> Result<usize> {
-    let is_of_table = name.table.as_ref().is_none_or(|table| table.value == shown)
-        && name.schema.as_ref().is_none_or(|database| database.value == table.schema.database);
-    if is_of_table { assigned_column(table, name) } else { Err(unknown_assigned(name)) }
 }
 
 fn assigned_column(table: &Table, name: &ast::ColumnName) -> Result<usize> {

@@ -27,6 +27,8 @@ pub struct Check {
     pub name: String,
     pub condition: Expr,
     pub enforced: bool,
+    /// It is the WITH CHECK OPTION of the view with this name.
+    pub is_of_view: bool,
 }
 
 impl RowRules {
@@ -56,13 +58,15 @@ impl RowRules {
         eval: &mut EvalContext<'_>,
     ) -> Result<bool> {
         for check in self.checks.iter().filter(|check| check.enforced) {
-            // Unknown is not false.
-            if check.condition.eval_bool(row, eval)? == Some(false) {
-                let error = violated(&check.name);
+            // Of a CHECK, unknown is not false; a view does not show what is unknown.
+            let outcome = check.condition.eval_bool(row, eval)?;
+            if outcome == Some(false) || (check.is_of_view && outcome.is_none()) {
+                let error = violated(check);
                 if !ignore {
                     return Err(error);
                 }
-                let code = ErrorCode::CheckConstraintViolated;
+                let code =
+                    if check.is_of_view { ErrorCode::ViewCheckFailed } else { ErrorCode::CheckConstraintViolated };
                 eval.warnings.push(WarningLevel::Warning, code, || error.message().to_owned());
                 return Ok(false);
             }
@@ -84,7 +88,11 @@ pub fn column_value<R: RowSource + ?Sized>(
     builder.convert(column, value, expression.sql_type().collation, row, eval)
 }
 
-fn violated(name: &str) -> Error {
+fn violated(check: &Check) -> Error {
+    let name = &check.name;
+    if check.is_of_view {
+        return Error::new(ErrorCode::ViewCheckFailed, format!("CHECK OPTION failed '{name}'"));
+    }
     Error::new(ErrorCode::CheckConstraintViolated, format!("Check constraint '{name}' is violated."))
 }
 

@@ -10,6 +10,7 @@ use shoal_types::{Collation, TableId, TableSchema, Value};
 use super::cell::{row, yes_no};
 use super::column::{ColumnFacts, column_facts, type_facts};
 use super::{CATALOG, DATABASES, Rows, Viewer, all_tables, database_name, table_name};
+use crate::resolve::view::is_updatable;
 
 /// (name, collation) of every database in sight, virtual ones included, in the order of their names. `mysql` and
 /// `ndbinfo` are not listed: a dump of all databases must not try to carry them elsewhere.
@@ -100,7 +101,7 @@ pub fn views(rows: &Rows<'_>) -> Vec<Vec<Value>> {
             &view.name,
             &view.query,
             if view.check_option.is_empty() { "NONE" } else { &view.check_option },
-            "NO",
+            yes_no(is_updatable(view)),
             format!("{}@{}", view.definer.0, view.definer.1),
             if view.is_invokers { "INVOKER" } else { "DEFINER" },
             view.collation.charset().name(),

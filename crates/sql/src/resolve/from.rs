@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shoal_cluster::Table;
+use shoal_expr::analysis::join_conjunction;
 use shoal_expr::{Expr, build};
 use shoal_parser::ast::{self, JoinCondition, TableFactor, TableReference};
 use shoal_types::schema::HIDDEN_KEY_COLUMN;
@@ -45,6 +46,8 @@ pub struct From {
     pub sources: Vec<Source>,
     /// The columns of the joined row in the order of `*`, hidden ones included: those that NATURAL and USING merged once.
     pub row: Vec<Found>,
+    /// What rows of views have to meet that are not on the inner side of an outer join.
+    pub conditions: Vec<Expr>,
 }
 
 impl Resolver<'_> {
@@ -81,9 +84,11 @@ impl Resolver<'_> {
 
     fn table_reference(&mut self, reference: &TableReference, from: &mut From) -> Result<Joined> {
         let first = self.scope().tables.len();
+        let conditions_before = from.conditions.len();
         let mut left = self.table_factor(&reference.base, from)?;
         for join in &reference.joins {
             let middle = self.scope().tables.len();
+            let of_left = from.conditions.len();
             let right = self.table_reference(&join.right, from)?;
             let end = self.scope().tables.len();
             let mut row = match join.kind {
@@ -105,6 +110,16 @@ impl Resolver<'_> {
                     self.merge_columns((&left.row, &right.row), names, join.kind, &mut row)?
                 }
                 None => None,
+            };
+            // What the inner side of an outer join has to meet decides whether a row is joined, not whether there is one.
+            let of_inner: Vec<Expr> = match join.kind {
+                ast::JoinKind::Left => from.conditions.split_off(of_left),
+                ast::JoinKind::Right => from.conditions.drain(conditions_before..of_left).collect(),
+                _ => Vec::new(),
+            };
+            let condition = match of_inner.is_empty() {
+                true => condition,
+                false => join_conjunction(condition.into_iter().chain(of_inner).collect(), self.build())?,
             };
             let tree = self.join(left.tree, right.tree, join.kind, condition, (first..middle, middle..end));
             left = Joined { tree, row };
@@ -230,6 +245,15 @@ impl Resolver<'_> {
                         self.leaf(scoped, Source::Virtual(table), from)
                     }
                     TableTarget::View(view) => {
+                        if let Some(merged) = self.merged_view(view)? {
+                            self.check_not_changed(&merged.table)?;
+                            let joined = self.leaf(merged.scope(view, &shown), Source::Base(Vec::new()), from)?;
+                            let JoinTree::Leaf(table) = joined.tree else { return Ok(joined) };
+                            let first = self.scope().tables[table].first;
+                            from.conditions.extend(merged.condition_at(first));
+                            let row = merged.columns.iter().map(|(_, column)| Found { table, column: *column });
+                            return Ok(Joined { row: row.collect(), ..joined });
+                        }
                         let resolved = self.apart(|resolver| resolver.view_query(view))?;
                         let mut scoped = ScopeTable::of_columns(&shown, &resolved.plan.columns);
                         scoped.dependences = resolved.dependences;

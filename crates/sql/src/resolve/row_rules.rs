@@ -112,7 +112,12 @@ impl Resolver<'_> {
         }
         for check in &schema.checks {
             let condition = self.check_condition(schema, check)?;
-            rules.checks.push(Check { name: check.name.clone(), condition, enforced: check.enforced });
+            rules.checks.push(Check {
+                name: check.name.clone(),
+                condition,
+                enforced: check.enforced,
+                is_of_view: false,
+            });
         }
         Ok(())
     }

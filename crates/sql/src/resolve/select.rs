@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use shoal_expr::analysis::join_conjunction;
 use shoal_expr::{Expr, build};
 use shoal_parser::ast::{self, SelectItem};
 use shoal_types::{Error, ErrorCode, Result};
@@ -109,11 +110,15 @@ impl Resolver<'_> {
         if !select.windows.is_empty() {
             return Err(Error::unsupported("window functions"));
         }
-        let from = self.resolve_from(&select.from)?;
+        let mut from = self.resolve_from(&select.from)?;
         self.block().clause = Clause::FieldList;
         let items = self.select_items(select, &from)?;
         self.block().clause = Clause::Where;
         let selection = select.selection.as_ref().map(|selection| self.expression(selection)).transpose()?;
+        let selection = match std::mem::take(&mut from.conditions) {
+            none if none.is_empty() => selection,
+            conditions => join_conjunction(conditions.into_iter().chain(selection).collect(), self.build())?,
+        };
         let keys = self.group_keys(select)?;
         self.block().clause = Clause::Having;
         let having = select.having.as_ref().map(|having| self.expression(having)).transpose()?;

@@ -25,16 +25,20 @@ impl Resolver<'_> {
         self.hiding_from(self.scopes.len().saturating_sub(1), query)
     }
 
-    /// A query that sees nothing of the statement around it.
-    pub fn isolated_query(&mut self, query: &ast::Query) -> Result<ResolvedQuery> {
-        self.hiding_from(0, query)
-    }
-
     /// Resolves a query that sees nothing of the scopes from `depth` on.
     fn hiding_from(&mut self, depth: usize, query: &ast::Query) -> Result<ResolvedQuery> {
+        self.without_scopes(depth, |resolver| resolver.nested(query))
+    }
+
+    /// Resolves something that sees nothing of the statement around it.
+    pub fn isolated<T>(&mut self, resolve: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.without_scopes(0, resolve)
+    }
+
+    fn without_scopes<T>(&mut self, depth: usize, resolve: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let seen: Vec<bool> =
             self.scopes[depth..].iter_mut().map(|scope| std::mem::replace(&mut scope.hidden, true)).collect();
-        let resolved = self.nested(query);
+        let resolved = resolve(self);
         for (scope, hidden) in self.scopes[depth..].iter_mut().zip(seen) {
             scope.hidden = hidden;
         }

@@ -309,7 +309,8 @@ impl Session {
                     (None, Some(database)) => database.clone(),
                     (None, None) => return Err(Error::new(ErrorCode::NoDb, "No database selected")),
                 };
-                if self.server.node.catalog().table(&database, &name.name.value).is_none() {
+                let (catalog, name_of) = (self.server.node.catalog(), &name.name.value);
+                if catalog.table(&database, name_of).is_none() && catalog.view(&database, name_of).is_none() {
                     return Err(crate::databases::no_such_table(&database, &name.name.value));
                 }
             }

@@ -63,4 +63,5 @@ mod tls_accounts;
 mod tls_interfaces;
 mod top;
 mod user_locks;
+mod views;
 mod whitepaper;

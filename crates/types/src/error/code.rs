@@ -253,6 +253,7 @@ error_codes! {
     DivisionByZero 1365 b"22012",
     TruncatedWrongValueForField 1366 b"HY000",
     IllegalValueForType 1367 b"22007",
+    ViewCheckFailed 1369 b"HY000",
     PasswdLength 1372 b"HY000",
     LogInUse 1378 b"HY000",
     NoBinaryLogging 1381 b"HY000",
