@@ -125,6 +125,12 @@ impl ForeignKeys {
         links.parents.iter().any(is_own) || links.children.iter().any(is_referenced)
     }
 
+    /// Some of its rows are parents of others.
+    pub fn refers_to_itself(&self, table: &Table) -> bool {
+        let is_self = |link: &ParentLink| link.parent.as_ref().is_some_and(|(parent, _)| parent.id() == table.id());
+        self.of_table(table).is_some_and(|links| links.parents.iter().any(is_self))
+    }
+
     /// The table is a parent.
     pub fn has_children(&self, table: &Table) -> bool {
         self.of_table(table).is_some_and(|links| !links.children.is_empty())

@@ -105,7 +105,9 @@ fn finish(session: &Session, draft: TableDraft, notes: &mut Vec<Warning>) -> Res
     let written = draft.checks.clone();
     let mut schema = build(draft, notes)?.schema;
     checks::check_names(&session.server.node.catalog(), &schema.database, None, &schema.checks)?;
-    checks::check_columns(&schema, &defaults::check(session, &schema)?, &written)?;
+    let rules = defaults::check(session, &schema)?;
+    checks::check_columns(&schema, &rules, &written)?;
+    foreign_keys::check_changed_columns(&schema, &rules)?;
     foreign_keys::check_new(session, &schema, None)?;
     assign_new_ids(&mut schema, || session.server.node.next_table_id());
     Ok(schema)

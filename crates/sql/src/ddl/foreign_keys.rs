@@ -11,6 +11,7 @@ use shoal_types::{
 
 use super::draft::{DraftKey, DraftKeyKind, DraftPart, TableDraft};
 use crate::account::{self, Privileges};
+use crate::dml::rules::RowRules;
 use crate::session::Session;
 
 type TableName = (String, String);
@@ -193,6 +194,33 @@ fn check_against(schema: &TableSchema, key: &ForeignKey, parent: &Table) -> Resu
         parent.schema.name
     );
     Err(Error::new(code, message))
+}
+
+/// What a parent changes in a row is looked at by no CHECK, and no generated column follows it. Errors: 3823, 1235.
+pub fn check_changed_columns(schema: &TableSchema, rules: &RowRules) -> Result<()> {
+    let changes = |action| matches!(action, ReferentialAction::Cascade | ReferentialAction::SetNull);
+    for key in &schema.foreign_keys {
+        if key.on_delete != ReferentialAction::SetNull && !changes(key.on_update) {
+            continue;
+        }
+        for (column, position) in key.columns.iter().filter_map(|name| Some((name, schema.column_position(name)?))) {
+            let reads = |expression: &shoal_expr::Expr| expression.columns_used().contains(&position);
+            if let Some(check) = rules.checks.iter().find(|check| reads(&check.condition)) {
+                let message = format!(
+                    "Column '{column}' cannot be used in a check constraint '{}': needed in a foreign key constraint '{}' \
+                     referential action.",
+                    check.name, key.name
+                );
+                return Err(Error::new(ErrorCode::CheckUsesForeignKeyColumn, message));
+            }
+            if rules.generated.iter().any(|(_, value)| reads(value)) {
+                return Err(Error::unsupported(format!(
+                    "a foreign key that changes column '{column}', which a generated column reads"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn incompatible(column: &str, parent_column: &str, name: &str) -> Error {

@@ -232,6 +232,7 @@ async fn change_target(
     }
     new.clear();
     builder.encode(&values, &ctx.eval, &mut new)?;
+    let start = ctx.transaction.savepoint();
     if let Some(keys) = target.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
         let change = [(old.clone(), new.clone())];
         if !prepare_update(keys, table, &change, plan.ignore, ctx).await? {
@@ -249,6 +250,7 @@ async fn change_target(
             if !plan.ignore {
                 return Err(error);
             }
+            ctx.transaction.rollback_to(&start);
             ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
         }
     }

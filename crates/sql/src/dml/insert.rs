@@ -236,6 +236,12 @@ impl<'p> Insertion<'p> {
         if self.rows.len().is_multiple_of(ROWS_PER_CHECK) {
             ctx.check_between_batches().await?;
         }
+        // Whether a row is kept decides whether those after it have a parent.
+        let plan = self.plan;
+        let in_turn = plan.ignore || plan.replace || !plan.on_duplicate.is_empty();
+        if in_turn && plan.rules.foreign.as_ref().is_some_and(|keys| keys.refers_to_itself(&plan.table)) {
+            return self.flush(ctx).await;
+        }
         if self.rows.len() >= ROWS_PER_BATCH || self.bytes >= BYTES_PER_BATCH {
             self.flush(ctx).await?;
         }
@@ -448,6 +454,7 @@ impl<'p> Insertion<'p> {
         sleep_if_asked(ctx).await?;
         changed.clear();
         self.builder.encode(&values, &ctx.eval, &mut changed)?;
+        let start = ctx.transaction.savepoint();
         if let Some(keys) = self.plan.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
             let change = [(existing.clone(), changed.clone())];
             if !prepare_update(keys, &table, &change, self.plan.ignore, ctx).await? {
@@ -466,6 +473,7 @@ impl<'p> Insertion<'p> {
                 if !self.plan.ignore {
                     return Err(error);
                 }
+                ctx.transaction.rollback_to(&start);
                 ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
                 Ok(())
             }

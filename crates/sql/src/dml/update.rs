@@ -146,6 +146,7 @@ async fn update_found(
     let batch = if plan.ignore { 1 } else { ROWS_PER_BATCH };
     for rows in found.rows.chunks(batch) {
         ctx.check_between_batches().await?;
+        let start = ctx.transaction.savepoint();
         let mut changes = Vec::with_capacity(rows.len());
         for old in rows {
             affected.found += 1;
@@ -167,6 +168,8 @@ async fn update_found(
                     if !plan.ignore {
                         return Err(error);
                     }
+                    // Its children stay as they are, too.
+                    ctx.transaction.rollback_to(&start);
                     warn(&error, ErrorCode::DupEntry, ctx);
                 }
             }

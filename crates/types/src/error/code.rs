@@ -397,6 +397,7 @@ error_codes! {
     CheckConstraintUnknownColumn 3820 b"HY000",
     CheckConstraintNotFound 3821 b"HY000",
     CheckConstraintDupName 3822 b"HY000",
+    CheckUsesForeignKeyColumn 3823 b"HY000",
     DependentByCheckConstraint 3959 b"HY000",
     CannotGrantRolesToAnonymousUser 3876 b"HY000",
     SecondPasswordCannotBeEmpty 3878 b"HY000",

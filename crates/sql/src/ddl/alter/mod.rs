@@ -191,7 +191,9 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
             *origin = Some(schema.columns.len() - 1);
         }
     }
-    checks::check_columns(&built.schema, &defaults::check(session, &built.schema)?, &written)?;
+    let rules = defaults::check(session, &built.schema)?;
+    checks::check_columns(&built.schema, &rules, &written)?;
+    foreign_keys::check_changed_columns(&built.schema, &rules)?;
     foreign_keys::check_new(session, &built.schema, Some(schema))?;
     foreign_keys::check_kept(session, &catalog, table, &built)?;
     // Rows that are there must have parents, too.
