@@ -164,6 +164,10 @@ async fn create_like(
     account::require(session, &source_database, Some(&source_name), Privileges::SELECT)?;
     let catalog = session.server.node.catalog();
     let Some(source) = catalog.table(&source_database, &source_name) else {
+        if catalog.view(&source_database, &source_name).is_some() {
+            let message = format!("'{source_database}.{source_name}' is not BASE TABLE");
+            return Err(Error::new(ErrorCode::WrongObject, message));
+        }
         return Err(no_such_table(&source_database, &source_name));
     };
     let mut schema = source.schema.clone();
