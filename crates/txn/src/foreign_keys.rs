@@ -127,7 +127,8 @@ impl ForeignKeys {
 
     /// Some of its rows are parents of others.
     pub fn refers_to_itself(&self, table: &Table) -> bool {
-        let is_self = |link: &ParentLink| link.parent.as_ref().is_some_and(|(parent, _)| parent.id() == table.id());
+        let is_self =
+            |link: &ParentLink| link.parent.as_ref().is_some_and(|(parent, _)| parent.id() == table.id());
         self.of_table(table).is_some_and(|links| links.parents.iter().any(is_self))
     }
 

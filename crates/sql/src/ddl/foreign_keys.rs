@@ -203,7 +203,8 @@ pub fn check_changed_columns(schema: &TableSchema, rules: &RowRules) -> Result<(
         if key.on_delete != ReferentialAction::SetNull && !changes(key.on_update) {
             continue;
         }
-        for (column, position) in key.columns.iter().filter_map(|name| Some((name, schema.column_position(name)?))) {
+        for (column, position) in key.columns.iter().filter_map(|name| Some((name, schema.column_position(name)?)))
+        {
             let reads = |expression: &shoal_expr::Expr| expression.columns_used().contains(&position);
             if let Some(check) = rules.checks.iter().find(|check| reads(&check.condition)) {
                 let message = format!(

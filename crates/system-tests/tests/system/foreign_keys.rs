@@ -20,32 +20,32 @@ impl Dice {
 }
 
 /// 1062, 1205, 1213, 1451, 1452: what clients that meet each other there are told.
-fn attempt(client: &mut Client, sql: &str, refused: &AtomicU64) {
-    if let Err(error) = client.execute(sql) {
-        assert!([1062, 1205, 1213, 1451, 1452].contains(&error.errno()), "{sql}: {error}");
-        refused.fetch_add(1, Ordering::Relaxed);
+fn attempt(client: &mut Client, sql: &str, done: &AtomicU64) {
+    match client.execute(sql) {
+        Ok(_) => {
+            done.fetch_add(u64::from(sql.starts_with("INSERT INTO c")), Ordering::Relaxed);
+        }
+        Err(error) => assert!([1062, 1205, 1213, 1451, 1452].contains(&error.errno()), "{sql}: {error}"),
     }
 }
 
-fn work(client: &mut Client, seed: u64, refused: &AtomicU64) {
+fn work(client: &mut Client, seed: u64, done: &AtomicU64) {
     let mut dice = Dice(seed);
     for round in 0..ROUNDS {
         let (parent, other) = (dice.roll(PARENTS), dice.roll(PARENTS));
         let id = seed * 1_000_000 + round;
         match dice.roll(8) {
-            0..=2 => {
-                attempt(client, &format!("INSERT INTO c VALUES ({id}, {parent}), ({id}0000, {other})"), refused)
-            }
-            3 => attempt(client, &format!("UPDATE c SET p = {parent} WHERE p = {other} LIMIT 2"), refused),
-            4 => attempt(client, &format!("DELETE FROM p WHERE id = {parent}"), refused),
-            5 => attempt(client, &format!("UPDATE p SET id = {other} WHERE id = {parent}"), refused),
+            0..=2 => attempt(client, &format!("INSERT INTO c VALUES ({id}, {parent}), ({id}0000, {other})"), done),
+            3 => attempt(client, &format!("UPDATE c SET p = {parent} WHERE p = {other} LIMIT 2"), done),
+            4 => attempt(client, &format!("DELETE FROM p WHERE id = {parent}"), done),
+            5 => attempt(client, &format!("UPDATE p SET id = {other} WHERE id = {parent}"), done),
             6 => {
-                attempt(client, "BEGIN", refused);
-                attempt(client, &format!("INSERT INTO c VALUES ({id}, {parent})"), refused);
-                attempt(client, &format!("DELETE FROM p WHERE id IN ({parent}, {other})"), refused);
-                attempt(client, if round % 2 == 0 { "COMMIT" } else { "ROLLBACK" }, refused);
+                attempt(client, "BEGIN", done);
+                attempt(client, &format!("INSERT INTO c VALUES ({id}, {parent})"), done);
+                attempt(client, &format!("DELETE FROM p WHERE id IN ({parent}, {other})"), done);
+                attempt(client, if round % 2 == 0 { "COMMIT" } else { "ROLLBACK" }, done);
             }
-            _ => attempt(client, &format!("INSERT IGNORE INTO p VALUES ({parent}), ({other})"), refused),
+            _ => attempt(client, &format!("INSERT IGNORE INTO p VALUES ({parent}), ({other})"), done),
         }
     }
 }
@@ -57,17 +57,17 @@ fn no_orphan_is_left(actions: &str) {
          CREATE TABLE c (id BIGINT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) {actions}); \
          INSERT INTO p VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9),(10),(11)"
     ));
-    let refused = AtomicU64::new(0);
+    let done = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for seed in 1..=CLIENTS {
-            let (server, refused) = (&server, &refused);
-            scope.spawn(move || work(&mut server.client(), seed, refused));
+            let (server, done) = (&server, &done);
+            scope.spawn(move || work(&mut server.client(), seed, done));
         }
     });
     let orphans = "SELECT COUNT(*) FROM c LEFT JOIN p ON p.id = c.p WHERE c.p IS NOT NULL AND p.id IS NULL";
     assert_eq!(server.sql(orphans), "0\n");
-    let rows: u64 = server.sql("SELECT COUNT(*) FROM c").trim().parse().unwrap();
-    assert!(rows > 10, "{rows} rows, {} refused", refused.into_inner());
+    let children = done.into_inner();
+    assert!(children > 20, "only {children} statements inserted children");
 }
 
 #[test]
