@@ -94,7 +94,7 @@ impl Session {
         Ok(text)
     }
 
-    /// GET DIAGNOSTICS. The conditions stay as they are; that one is not there (1758) is added to them and is no error.
+    /// GET DIAGNOSTICS. The conditions stay as they are; a condition that is not there (1758) is added to them and ends nothing.
     ///
     /// Errors: 1887 for STACKED, 1327 for a name without `@`.
     pub(super) async fn run_get_diagnostics(&mut self, get: &GetDiagnostics) -> Result<()> {
@@ -114,10 +114,12 @@ impl Session {
         };
         let mut found = Vec::new();
         for (target, name) in &get.items {
-            let IntoTarget::UserVariable(variable) = target else {
-                let IntoTarget::Local(local) = target else { continue };
-                let message = format!("Undeclared variable: {}", local.value);
-                return Err(Error::new(ErrorCode::SpUndeclaredVar, message));
+            let variable = match target {
+                IntoTarget::UserVariable(variable) => variable,
+                IntoTarget::Local(local) => {
+                    let message = format!("Undeclared variable: {}", local.value);
+                    return Err(Error::new(ErrorCode::SpUndeclaredVar, message));
+                }
             };
             let item = match place {
                 None => self.statement_item(name)?,

@@ -115,9 +115,8 @@ impl Session {
                 // It tells of conditions only if it has raised one itself.
                 let count = self.state.warning_count;
                 Box::pin(self.run_get_diagnostics(get)).await?;
-                let has_raised = self.state.warning_count > count;
                 let kept = self.state.warning_count;
-                if !has_raised {
+                if kept == count {
                     self.state.warning_count = 0;
                 }
                 let sent = self.finish(Affected::default(), more, sink);
