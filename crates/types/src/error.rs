@@ -3,8 +3,12 @@
 //! Numbers and states are those of the MySQL 8.4 error reference; `code.rs` is their one table.
 
 mod code;
+mod signalled;
+
+use std::sync::Arc;
 
 pub use code::ErrorCode;
+pub use signalled::Signalled;
 
 use crate::NodeId;
 
@@ -48,6 +52,7 @@ struct ErrorBody {
     rolls_back_transaction: bool,
     transient: Option<Transient>,
     is_spoilt: bool,
+    signalled: Option<Arc<Signalled>>,
 }
 
 /// What most functions here return.
@@ -64,7 +69,17 @@ impl Error {
             rolls_back_transaction: matches!(code, ErrorCode::LockDeadlock),
             transient: None,
             is_spoilt: false,
+            signalled: None,
         }))
+    }
+
+    /// A condition that SIGNAL raises, with a number and a state of its own.
+    pub fn signalled(signalled: Arc<Signalled>) -> Error {
+        let mut error = Error::new(ErrorCode::SignalException, signalled.message.as_str());
+        error.0.errno = signalled.errno;
+        error.0.sqlstate = signalled.sqlstate;
+        error.0.signalled = Some(signalled);
+        error
     }
 
     /// Errno 1297: refused for a reason that passes.
@@ -138,6 +153,11 @@ impl Error {
     /// Another node has sent what no node sends.
     pub fn is_spoilt(&self) -> bool {
         self.0.is_spoilt
+    }
+
+    /// The condition, if SIGNAL raised it.
+    pub fn as_signalled(&self) -> Option<&Arc<Signalled>> {
+        self.0.signalled.as_ref()
     }
 
     /// Set if the request may be repeated: elsewhere, or after a moment.

@@ -28,7 +28,7 @@ pub mod value;
 pub use charset::Charset;
 pub use collation::{Coercibility, Collation, StringAttributes};
 pub use decimal::Decimal;
-pub use error::{Error, ErrorCode, Outcome, Result, Transient};
+pub use error::{Error, ErrorCode, Outcome, Result, Signalled, Transient};
 pub use ids::*;
 pub use json::Json;
 pub use number::Converted;

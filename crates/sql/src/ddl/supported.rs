@@ -34,8 +34,6 @@ fn refused_name(statement: &Statement) -> Option<&'static str> {
         Statement::CreateEvent(_) => "CREATE EVENT",
         Statement::AlterEvent(_) => "ALTER EVENT",
         Statement::DropEvent(_) => "DROP EVENT",
-        Statement::Signal(_) => "SIGNAL",
-        Statement::GetDiagnostics(_) => "GET DIAGNOSTICS",
         Statement::Xa(_) => "XA",
         Statement::LockInstanceForBackup | Statement::UnlockInstance => "LOCK INSTANCE",
         Statement::Handler(_) => "HANDLER",

@@ -4,6 +4,7 @@
 //! transactions) go to `statement`. A session belongs to one task; only `SessionShared` is seen by others.
 
 mod audited;
+mod diagnostics;
 mod entrance;
 mod events;
 mod frontend;
@@ -605,6 +606,7 @@ impl Session {
         };
         self.state.warnings.clear();
         self.state.warnings.push(warning);
+        self.state.signalled = error.as_signalled().cloned();
         self.state.warning_count = 1;
     }
 

@@ -182,8 +182,7 @@ impl Session {
         self.state.found_rows = rows;
         self.state.row_count = -1;
         if self.state.warning_count > 0 {
-            self.state.warnings.clear();
-            self.state.warning_count = 0;
+            self.clear_conditions();
         }
         let summary = Summary { more_results: more, tracked: self.tracked(), ..self.status_summary() };
         sink.finish(&summary)
@@ -350,6 +349,7 @@ impl Session {
         drop(ctx);
         self.shared.counters.add_handlers(&handlers);
         self.state.warning_count = warnings.count();
+        self.state.signalled = None;
         self.state.warnings.clear();
         self.state.warnings.extend_from_slice(warnings.list());
         let assigned = self.state.assigned_insert_id.take();

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_expr::{RandomState, SessionValues, UserLocks};
-use shoal_types::{SqlType, Value, Warning};
+use shoal_types::{Signalled, SqlType, Value, Warning};
 
 use super::shared::UserVariables;
 use crate::account::AccountKey;
@@ -41,6 +41,8 @@ pub struct SessionState {
     /// Conditions of the last statement that could raise any.
     pub warnings: Vec<Warning>,
     pub warning_count: usize,
+    /// What SIGNAL said of the first of them.
+    pub signalled: Option<Arc<Signalled>>,
     pub locks: SessionLocks,
 }
 
@@ -72,8 +74,20 @@ impl SessionState {
             random: RandomState::new(seed >> 32 ^ clock_micros() as u64, seed),
             warnings: Vec::new(),
             warning_count: 0,
+            signalled: None,
             locks: SessionLocks { table: Arc::clone(&server.user_locks), connection: info.connection_id },
         }
+    }
+
+    /// What SIGNAL said of the condition at `index` of SHOW WARNINGS.
+    pub fn signalled_at(&self, index: usize) -> Option<&Signalled> {
+        self.signalled.as_deref().filter(|_| index == 0)
+    }
+
+    /// The number that the condition at `index` of SHOW WARNINGS has.
+    pub fn errno_at(&self, index: usize) -> u16 {
+        let listed = || self.warnings.get(index).map_or(0, |warning| warning.code.errno());
+        self.signalled_at(index).map_or_else(listed, |signalled| signalled.errno)
     }
 }
 

@@ -107,6 +107,22 @@ impl Session {
                 crate::variables::set::transaction(self, set)?;
                 Affected::default()
             }
+            Statement::Signal(signal) => {
+                Box::pin(self.run_signal(signal)).await?;
+                Affected::default()
+            }
+            Statement::GetDiagnostics(get) => {
+                // It tells of conditions only if it has raised one itself.
+                let count = self.state.warning_count;
+                Box::pin(self.run_get_diagnostics(get)).await?;
+                let kept = self.state.warning_count;
+                if kept == count {
+                    self.state.warning_count = 0;
+                }
+                let sent = self.finish(Affected::default(), more, sink);
+                self.state.warning_count = kept;
+                return sent;
+            }
             Statement::Do(expressions) => self.run_do(expressions).await?,
             Statement::Prepare(prepare) => self.prepare_named(prepare).await?,
             Statement::Deallocate(name) => self.deallocate(&name.value)?,
@@ -172,6 +188,7 @@ impl Session {
     /// A statement that can raise conditions begins: those of the last one are forgotten.
     pub fn clear_conditions(&mut self) {
         self.state.warnings.clear();
+        self.state.signalled = None;
         self.state.warning_count = 0;
     }
 

@@ -11,14 +11,16 @@ use crate::session::Session;
 /// The conditions of the last statement that could raise any.
 pub fn listing(session: &Session, errors_only: bool) -> Listing {
     let wanted = |level: WarningLevel| !errors_only || level == WarningLevel::Error;
-    let rows = session.state.warnings.iter().filter(|warning| wanted(warning.level)).map(|warning| {
-        let level = match warning.level {
-            WarningLevel::Note => "Note",
-            WarningLevel::Warning => "Warning",
-            WarningLevel::Error => "Error",
-        };
-        row![level, u64::from(warning.code.errno()), &warning.message]
-    });
+    let rows = session.state.warnings.iter().enumerate().filter(|(_, warning)| wanted(warning.level)).map(
+        |(index, warning)| {
+            let level = match warning.level {
+                WarningLevel::Note => "Note",
+                WarningLevel::Warning => "Warning",
+                WarningLevel::Error => "Error",
+            };
+            row![level, u64::from(session.state.errno_at(index)), &warning.message]
+        },
+    );
     Listing::new("Level v7!, Code u!, Message v512!", rows.collect())
 }
 
@@ -64,11 +66,13 @@ fn send<S: ResultSink>(session: &mut Session, listing: &Listing, more: bool, sin
 pub(super) async fn evaluate(session: &mut Session, limit: &ast::Limit) -> Result<(usize, usize)> {
     let warnings = session.state.warnings.clone();
     let count = session.state.warning_count;
+    let signalled = session.state.signalled.clone();
     let mut expressions = vec![limit.count.clone()];
     expressions.extend(limit.offset.clone());
     let values = session.evaluate(&expressions).await;
     session.state.warnings = warnings;
     session.state.warning_count = count;
+    session.state.signalled = signalled;
     let values = values?;
     let number = |place: usize| -> Result<Option<usize>> {
         let Some((value, _)): Option<&(Value, _)> = values.get(place) else { return Ok(None) };

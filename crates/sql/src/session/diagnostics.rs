@@ -1,0 +1,232 @@
+//! SIGNAL, RESIGNAL and GET DIAGNOSTICS outside stored programs (MySQL 8.4 manual, 15.6.7).
+//!
+//! The diagnostics area is what SHOW WARNINGS lists. A condition of SIGNAL is the only one there; what it says beyond a
+//! number and a text stands beside the list, in `SessionState::signalled`.
+
+use std::sync::Arc;
+
+use shoal_expr::SessionValues;
+use shoal_parser::ast::{ConditionValue, GetDiagnostics, IntoTarget, Signal};
+use shoal_types::{Error, ErrorCode, Result, Signalled, SqlType, Value, Warning, WarningLevel};
+
+use super::Session;
+
+/// Characters that MESSAGE_TEXT takes.
+const MESSAGE_CHARS_MAX: usize = 128;
+/// Characters that the other texts take.
+const ITEM_CHARS_MAX: usize = 64;
+/// What a condition says in texts, beside its message and its state.
+const TEXT_ITEMS: [&str; 10] = [
+    "CLASS_ORIGIN",
+    "SUBCLASS_ORIGIN",
+    "CONSTRAINT_CATALOG",
+    "CONSTRAINT_SCHEMA",
+    "CONSTRAINT_NAME",
+    "CATALOG_NAME",
+    "SCHEMA_NAME",
+    "TABLE_NAME",
+    "COLUMN_NAME",
+    "CURSOR_NAME",
+];
+
+impl Session {
+    /// SIGNAL and RESIGNAL. A condition of class 01 is a warning, any other ends the statement.
+    ///
+    /// Errors: the signalled condition; 1645, 1319, 1407, 1641, 1648, 1231.
+    pub(super) async fn run_signal(&mut self, signal: &Signal) -> Result<()> {
+        if signal.resignal {
+            let message = "RESIGNAL when handler not active";
+            return Err(Error::new(ErrorCode::ResignalWithoutActiveHandler, message));
+        }
+        let sqlstate = state_of(signal.condition.as_ref())?;
+        let (code, message) = match &sqlstate[..2] {
+            b"01" => (ErrorCode::SignalWarn, "Unhandled user-defined warning condition"),
+            b"02" => (ErrorCode::SignalNotFound, "Unhandled user-defined not found condition"),
+            _ => (ErrorCode::SignalException, "Unhandled user-defined exception condition"),
+        };
+        let mut signalled =
+            Signalled { errno: code.errno(), sqlstate, message: message.to_owned(), items: Vec::new() };
+        check_items(&signal.items)?;
+        for (name, expression) in &signal.items {
+            let value = self.evaluate(std::slice::from_ref(expression)).await?.pop();
+            let value = value.map_or(Value::Null, |(value, _)| value);
+            self.set_item(&mut signalled, name, &value)?;
+        }
+        self.clear_conditions();
+        let signalled = Arc::new(signalled);
+        if code != ErrorCode::SignalWarn {
+            return Err(Error::signalled(signalled));
+        }
+        let code = ErrorCode::from_errno(signalled.errno).unwrap_or(code);
+        self.warn(WarningLevel::Warning, code, signalled.message.as_str());
+        self.state.signalled = Some(signalled);
+        Ok(())
+    }
+
+    fn set_item(&self, signalled: &mut Signalled, name: &str, value: &Value) -> Result<()> {
+        let text = String::from_utf8_lossy(&value.to_text()).into_owned();
+        let unfit = |shown: &str| {
+            let message = format!("Variable '{name}' can't be set to the value of '{shown}'");
+            Error::new(ErrorCode::WrongValueForVar, message)
+        };
+        if value.is_null() {
+            return Err(unfit("NULL"));
+        }
+        match name {
+            "MYSQL_ERRNO" => {
+                let errno = text.parse::<u16>().ok().filter(|errno| *errno > 0);
+                signalled.errno = errno.ok_or_else(|| unfit(&text))?;
+            }
+            "MESSAGE_TEXT" => signalled.message = self.fitting(name, text, MESSAGE_CHARS_MAX)?,
+            _ => signalled.items.push((name.to_owned(), self.fitting(name, text, ITEM_CHARS_MAX)?)),
+        }
+        Ok(())
+    }
+
+    /// Strict mode refuses a text that is too long; else it is cut.
+    fn fitting(&self, name: &str, mut text: String, chars_max: usize) -> Result<String> {
+        let Some((end, _)) = text.char_indices().nth(chars_max) else { return Ok(text) };
+        if self.variables.settings.sql_mode.strict {
+            let message = format!("Data too long for condition item '{name}'");
+            return Err(Error::new(ErrorCode::CondItemTooLong, message));
+        }
+        text.truncate(end);
+        Ok(text)
+    }
+
+    /// GET DIAGNOSTICS. The conditions stay as they are; a condition that is not there (1758) is added to them and ends nothing.
+    ///
+    /// Errors: 1887 for STACKED, 1327 for a name without `@`.
+    pub(super) async fn run_get_diagnostics(&mut self, get: &GetDiagnostics) -> Result<()> {
+        if get.stacked {
+            let message = "GET STACKED DIAGNOSTICS when handler not active";
+            return Err(Error::new(ErrorCode::GetStackedDaWithoutActiveHandler, message));
+        }
+        let place = match &get.condition {
+            None => None,
+            Some(expression) => {
+                let kept = (self.state.warnings.clone(), self.state.warning_count, self.state.signalled.clone());
+                let value = self.evaluate(std::slice::from_ref(expression)).await;
+                (self.state.warnings, self.state.warning_count, self.state.signalled) = kept;
+                let number = value?.pop().map_or(0, |(value, _)| value.to_i64().value);
+                Some(usize::try_from(number).unwrap_or(0))
+            }
+        };
+        let mut found = Vec::new();
+        for (target, name) in &get.items {
+            let variable = match target {
+                IntoTarget::UserVariable(variable) => variable,
+                IntoTarget::Local(local) => {
+                    let message = format!("Undeclared variable: {}", local.value);
+                    return Err(Error::new(ErrorCode::SpUndeclaredVar, message));
+                }
+            };
+            let item = match place {
+                None => self.statement_item(name)?,
+                Some(place) => match self.condition_item(place, name) {
+                    Err(error) if error.is(ErrorCode::DaInvalidConditionNumber) => {
+                        self.warn(WarningLevel::Error, ErrorCode::DaInvalidConditionNumber, error.message());
+                        return Ok(());
+                    }
+                    item => item?,
+                },
+            };
+            found.push((variable, item));
+        }
+        let collation = self.variables.settings.collation_connection;
+        for (variable, value) in found {
+            let sql_type = match value {
+                Value::Int(_) => SqlType::bigint(false),
+                _ => SqlType::varchar(65_535, collation),
+            };
+            self.state.set_user_variable(variable, value, sql_type);
+            self.tracker.note_change();
+        }
+        Ok(())
+    }
+
+    fn statement_item(&self, name: &str) -> Result<Value> {
+        match name {
+            "NUMBER" => Ok(Value::Int(self.state.warnings.len() as i64)),
+            "ROW_COUNT" => Ok(Value::Int(self.state.row_count)),
+            _ => Err(unknown_item(name)),
+        }
+    }
+
+    /// An item of the condition at `place`, counted from 1.
+    fn condition_item(&self, place: usize, name: &str) -> Result<Value> {
+        let index = place.wrapping_sub(1);
+        let Some(warning) = self.state.warnings.get(index) else {
+            return Err(Error::new(ErrorCode::DaInvalidConditionNumber, "Invalid condition number"));
+        };
+        let signalled = self.state.signalled_at(index);
+        let sqlstate = signalled.map_or_else(|| state_of_warning(warning), |signalled| signalled.sqlstate);
+        let text = match name {
+            "MYSQL_ERRNO" => return Ok(Value::Int(i64::from(self.state.errno_at(index)))),
+            "RETURNED_SQLSTATE" => &*String::from_utf8_lossy(&sqlstate),
+            "MESSAGE_TEXT" => &warning.message,
+            _ if !TEXT_ITEMS.contains(&name) => return Err(unknown_item(name)),
+            _ => match signalled.and_then(|signalled| signalled.item(name)) {
+                Some(text) => text,
+                None => origin(name, &sqlstate),
+            },
+        };
+        Ok(Value::str(text))
+    }
+}
+
+/// SQL's standard knows the classes that begin with 0 to 4 or A to H; states of the others are MySQL's.
+fn origin(name: &str, sqlstate: &[u8; 5]) -> &'static str {
+    let is_standard = |byte: u8| matches!(byte, b'0'..=b'4' | b'A'..=b'H');
+    match name {
+        "CLASS_ORIGIN" | "SUBCLASS_ORIGIN" if !is_standard(sqlstate[0]) => "MySQL",
+        "SUBCLASS_ORIGIN" if sqlstate[2] == b'S' => "ODBC 3.0",
+        "CLASS_ORIGIN" | "SUBCLASS_ORIGIN" => "ISO 9075",
+        _ => "",
+    }
+}
+
+/// Warnings and notes without a state of their own are of class 01.
+fn state_of_warning(warning: &Warning) -> [u8; 5] {
+    match *warning.code.sqlstate() {
+        state if warning.level != WarningLevel::Error && &state == b"HY000" => *b"01000",
+        state => state,
+    }
+}
+
+fn state_of(condition: Option<&ConditionValue>) -> Result<[u8; 5]> {
+    match condition {
+        Some(ConditionValue::SqlState(text)) => {
+            let state = <[u8; 5]>::try_from(text.as_slice()).ok();
+            let is_state = |state: &[u8; 5]| {
+                !state.starts_with(b"00")
+                    && state.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+            };
+            state.filter(is_state).ok_or_else(|| {
+                let message = format!("Bad SQLSTATE: '{}'", String::from_utf8_lossy(text));
+                Error::new(ErrorCode::SpBadSqlstate, message)
+            })
+        }
+        Some(ConditionValue::Named(name)) => {
+            Err(Error::new(ErrorCode::SpCondMismatch, format!("Undefined CONDITION: {}", name.value)))
+        }
+        _ => Err(Error::new(ErrorCode::Parse, "SIGNAL takes an SQLSTATE or the name of a condition")),
+    }
+}
+
+fn check_items<T>(items: &[(String, T)]) -> Result<()> {
+    for (place, (name, _)) in items.iter().enumerate() {
+        if !TEXT_ITEMS.contains(&name.as_str()) && name != "MYSQL_ERRNO" && name != "MESSAGE_TEXT" {
+            return Err(unknown_item(name));
+        }
+        if items[..place].iter().any(|(other, _)| other == name) {
+            let message = format!("Duplicate condition information item '{name}'");
+            return Err(Error::new(ErrorCode::DupSignalSet, message));
+        }
+    }
+    Ok(())
+}
+
+fn unknown_item(name: &str) -> Error {
+    Error::new(ErrorCode::Parse, format!("'{name}' is no condition information item that fits here"))
+}
