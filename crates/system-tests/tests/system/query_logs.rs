@@ -317,6 +317,11 @@ fn a_log_that_cannot_be_written_is_told_once_and_hurts_nobody() {
     let log_path = server.data_dir().join("general.log");
     client.run(&format!("SET GLOBAL general_log_file='{}'", log_path.display())).unwrap();
     client.run("SET GLOBAL general_log=ON").unwrap();
+    // Until it is written, it may be about to be opened.
+    wait_until("the log is written", || {
+        client.query("SELECT 'first'").unwrap();
+        fs::read_to_string(&log_path).is_ok_and(|text| text.contains("SELECT 'first'"))
+    });
     // The disk is full: a link leads to the device that always is.
     fs::remove_file(&log_path).unwrap();
     std::os::unix::fs::symlink("/dev/full", &log_path).unwrap();
