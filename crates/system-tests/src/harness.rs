@@ -128,6 +128,23 @@ impl TestServer {
         command
     }
 
+    /// What mariadb-dump writes of a database.
+    pub fn dump(&self, options: &[&str], database: &str) -> Vec<u8> {
+        let mut command = self.program("mariadb-dump");
+        command.args(["--skip-comments", "--default-character-set=utf8mb4"]).args(options).arg(database);
+        let output = self.finish(command, b"");
+        assert!(output.status.success(), "mariadb-dump: {}", output.errors());
+        output.stdout
+    }
+
+    /// Runs a dump in another database.
+    pub fn restore(&self, database: &str, dump: &[u8]) {
+        let mut command = self.program("mariadb");
+        command.args(["--default-character-set=utf8mb4", database]);
+        let output = self.finish(command, dump);
+        assert!(output.status.success(), "{}", output.errors());
+    }
+
     /// sysbench on one table in the database `test`.
     pub fn sysbench(&self, script: &str, action: &str, options: &[&str]) -> String {
         let mut command = Command::new("sysbench");

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use shoal_types::schema::{HIDDEN_KEY_COLUMN, TableOptions};
 use shoal_types::{
-    Collation, Column, Error, ErrorCode, Index, IndexColumn, IndexId, IndexMethod, NodeId, Result, SqlType,
-    TableId, TableSchema,
+    Collation, Column, Error, ErrorCode, Index, IndexId, IndexMethod, NodeId, Result, SqlType, TableId,
+    TableSchema,
 };
 
 use crate::dictionary::sequence::Sequence;
@@ -275,16 +275,7 @@ impl View {
             database: self.database.clone(),
             name: self.name.clone(),
             columns,
-            indexes: vec![Index {
-                id: IndexId(0),
-                name: "PRIMARY".to_owned(),
-                columns: vec![IndexColumn { column: key, prefix_length: 0, descending: false }],
-                unique: true,
-                method: IndexMethod::BTree,
-                invisible: false,
-                comment: String::new(),
-                unique_table: None,
-            }],
+            indexes: vec![Index::new(IndexId(0), "PRIMARY", &[key], true, IndexMethod::BTree)],
             partition_columns: vec![key],
             checks: Vec::new(),
             foreign_keys: Vec::new(),
@@ -478,9 +469,7 @@ impl Catalog {
             Arc::make_mut(database).tables.remove(table.name());
         }
     }
-}
 
-impl Catalog {
     fn forget_references(&mut self, child: &TableSchema) {
         if child.foreign_keys.is_empty() {
             return;

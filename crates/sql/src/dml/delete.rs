@@ -232,10 +232,11 @@ async fn change_target(
     }
     new.clear();
     builder.encode(&values, &ctx.eval, &mut new)?;
-    let start = ctx.transaction.savepoint();
+    let mut start = None;
     if let Some(keys) = target.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
         let change = [(old.clone(), new.clone())];
-        if !prepare_update(keys, table, &change, plan.ignore, ctx).await? {
+        start = prepare_update(keys, table, &change, plan.ignore, ctx).await?;
+        if start.is_none() {
             return Ok(());
         }
     }
@@ -250,7 +251,9 @@ async fn change_target(
             if !plan.ignore {
                 return Err(error);
             }
-            ctx.transaction.rollback_to(&start);
+            if let Some(start) = start {
+                ctx.transaction.rollback_to(&start);
+            }
             ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
         }
     }

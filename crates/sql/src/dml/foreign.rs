@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shoal_cluster::Table;
+use shoal_txn::Savepoint;
 use shoal_txn::foreign_keys::{ForeignKeys, Gone, WrittenRow};
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
@@ -13,15 +14,15 @@ pub fn warn(error: &Error, code: ErrorCode, ctx: &mut ExecContext<'_>) {
     ctx.eval.warnings.push(WarningLevel::Warning, code, || error.message().to_owned());
 }
 
-/// Whether a new version of a row may be: its parents are there, its children follow. Errors: 1451, 1452 and what cascades meet; with
-/// `ignore` these two are warnings, and the row stays as it is.
+/// Sees to it that rows may become others: their parents are there, their children follow. Yields where to roll back to if they cannot be
+/// written after all. Errors: 1451, 1452 and what cascades meet; with `ignore` these two are warnings, and `None`: they stay as they are.
 pub async fn prepare_update(
     keys: &ForeignKeys,
     table: &Arc<Table>,
     rows: &[(Vec<u8>, Vec<u8>)],
     ignore: bool,
     ctx: &mut ExecContext<'_>,
-) -> Result<bool> {
+) -> Result<Option<Savepoint>> {
     let start = ctx.transaction.savepoint();
     let written: Vec<WrittenRow<'_>> = rows.iter().map(|(old, new)| WrittenRow { new, old: Some(old) }).collect();
     let outcomes = ctx.transaction.lock_parents(keys, table, &written).await?;
@@ -29,10 +30,10 @@ pub async fn prepare_update(
         Some(error) => Err(error),
         None => ctx.transaction.update_children(keys, table, rows, &mut Gone::default()).await,
     };
-    settle(outcome, &start, ignore, ctx)
+    Ok(settle(outcome, &start, ignore, ctx)?.then_some(start))
 }
 
-/// The same for rows that are about to be deleted.
+/// Whether rows may be deleted: their children go along.
 pub async fn prepare_delete(
     keys: &ForeignKeys,
     table: &Arc<Table>,
@@ -45,12 +46,7 @@ pub async fn prepare_delete(
     settle(outcome, &start, ignore, ctx)
 }
 
-fn settle(
-    outcome: Result<()>,
-    start: &shoal_txn::Savepoint,
-    ignore: bool,
-    ctx: &mut ExecContext<'_>,
-) -> Result<bool> {
+fn settle(outcome: Result<()>, start: &Savepoint, ignore: bool, ctx: &mut ExecContext<'_>) -> Result<bool> {
     let Err(error) = outcome else { return Ok(true) };
     for code in [ErrorCode::RowIsReferenced, ErrorCode::NoReferencedRow] {
         if ignore && error.is(code) {

@@ -454,10 +454,11 @@ impl<'p> Insertion<'p> {
         sleep_if_asked(ctx).await?;
         changed.clear();
         self.builder.encode(&values, &ctx.eval, &mut changed)?;
-        let start = ctx.transaction.savepoint();
+        let mut start = None;
         if let Some(keys) = self.plan.rules.foreign.as_ref().filter(|_| ctx.checks_foreign_keys) {
             let change = [(existing.clone(), changed.clone())];
-            if !prepare_update(keys, &table, &change, self.plan.ignore, ctx).await? {
+            start = prepare_update(keys, &table, &change, self.plan.ignore, ctx).await?;
+            if start.is_none() {
                 return Ok(());
             }
         }
@@ -473,7 +474,9 @@ impl<'p> Insertion<'p> {
                 if !self.plan.ignore {
                     return Err(error);
                 }
-                ctx.transaction.rollback_to(&start);
+                if let Some(start) = start {
+                    ctx.transaction.rollback_to(&start);
+                }
                 ctx.eval.warnings.push(WarningLevel::Warning, ErrorCode::DupEntry, || error.message().to_owned());
                 Ok(())
             }

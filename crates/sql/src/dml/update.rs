@@ -10,7 +10,7 @@ use shoal_txn::{Inserted, Modification, Visit};
 use shoal_types::row::RowRef;
 use shoal_types::{Error, ErrorCode, Index, Result, TimeZone, Value, WarningLevel};
 
-use super::foreign::{prepare_update, warn};
+use super::foreign::prepare_update;
 use super::row::RowBuilder;
 use super::rows::{found_bytes, matching_rows};
 use super::rules::column_value;
@@ -146,7 +146,6 @@ async fn update_found(
     let batch = if plan.ignore { 1 } else { ROWS_PER_BATCH };
     for rows in found.rows.chunks(batch) {
         ctx.check_between_batches().await?;
-        let start = ctx.transaction.savepoint();
         let mut changes = Vec::with_capacity(rows.len());
         for old in rows {
             affected.found += 1;
@@ -156,21 +155,18 @@ async fn update_found(
             }
             sleep_if_asked(ctx).await?;
         }
-        if changes.is_empty() || !prepare_update(keys, table, &changes, plan.ignore, ctx).await? {
+        if changes.is_empty() {
             continue;
         }
+        let Some(start) = prepare_update(keys, table, &changes, plan.ignore, ctx).await? else { continue };
         for (old, new) in &changes {
             ctx.handlers.update += 1;
             match ctx.transaction.replace_row(table, old, new).await? {
                 Inserted::Done => affected.rows += 1,
                 Inserted::Duplicate { index, .. } => {
-                    let error = duplicate_entry(table, index, new);
-                    if !plan.ignore {
-                        return Err(error);
-                    }
-                    // Its children stay as they are, too.
+                    // With IGNORE its children stay as they are, too.
                     ctx.transaction.rollback_to(&start);
-                    warn(&error, ErrorCode::DupEntry, ctx);
+                    duplicate(plan, index, new, ctx)?;
                 }
             }
         }

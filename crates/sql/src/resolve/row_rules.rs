@@ -24,48 +24,37 @@ struct Owner<'a> {
 
 impl Owner<'_> {
     fn disallowed(&self, function: &str) -> Error {
-        let (name, function) = (self.name, function.to_lowercase());
-        let (code, message) = match self.is_check {
-            true => (
-                ErrorCode::CheckConstraintNamedFunction,
-                format!("An expression of a check constraint '{name}' contains disallowed function: {function}."),
-            ),
-            false => (
-                ErrorCode::GeneratedColumnNamedFunction,
-                format!("Expression of generated column '{name}' contains a disallowed function: {function}."),
-            ),
-        };
-        Error::new(code, message)
+        let function = function.to_lowercase();
+        self.error(
+            (ErrorCode::CheckConstraintNamedFunction, ErrorCode::GeneratedColumnNamedFunction),
+            &format!("contains disallowed function: {function}."),
+            &format!("contains a disallowed function: {function}."),
+        )
     }
 
     fn no_subqueries(&self) -> Error {
-        let name = self.name;
-        let (code, message) = match self.is_check {
-            true => (
-                ErrorCode::CheckConstraintFunction,
-                format!("An expression of a check constraint '{name}' contains disallowed function."),
-            ),
-            false => (
-                ErrorCode::GeneratedColumnFunction,
-                format!("Expression of generated column '{name}' contains a disallowed function."),
-            ),
-        };
-        Error::new(code, message)
+        self.error(
+            (ErrorCode::CheckConstraintFunction, ErrorCode::GeneratedColumnFunction),
+            "contains disallowed function.",
+            "contains a disallowed function.",
+        )
     }
 
     fn no_variables(&self) -> Error {
+        self.error(
+            (ErrorCode::CheckConstraintVariables, ErrorCode::GeneratedColumnVariables),
+            "cannot refer to a user or system variable.",
+            "cannot refer user or system variables.",
+        )
+    }
+
+    /// MySQL says the same of both in words and numbers of their own.
+    fn error(&self, (of_check, of_column): (ErrorCode, ErrorCode), check_says: &str, column_says: &str) -> Error {
         let name = self.name;
-        let (code, message) = match self.is_check {
-            true => (
-                ErrorCode::CheckConstraintVariables,
-                format!("An expression of a check constraint '{name}' cannot refer to a user or system variable."),
-            ),
-            false => (
-                ErrorCode::GeneratedColumnVariables,
-                format!("Expression of generated column '{name}' cannot refer user or system variables."),
-            ),
-        };
-        Error::new(code, message)
+        match self.is_check {
+            true => Error::new(of_check, format!("An expression of a check constraint '{name}' {check_says}")),
+            false => Error::new(of_column, format!("Expression of generated column '{name}' {column_says}")),
+        }
     }
 }
 

@@ -136,16 +136,10 @@ fn a_dump_restores_every_type_and_dumps_the_same_again() {
     server.sql(MANY_TYPES);
     let dump = dump(&server, "test");
     // By default the tables are locked instead of read in one transaction.
-    let mut locking = server.program("mariadb-dump");
-    locking.args(["--skip-comments", "--hex-blob", "--default-character-set=utf8mb4", "test"]);
-    let output = server.finish(locking, b"");
-    assert!(output.status.success(), "mariadb-dump: {}", output.errors());
-    assert_eq!(output.text(), String::from_utf8_lossy(&dump));
+    let locking = server.dump(&["--hex-blob"], "test");
+    assert_eq!(String::from_utf8_lossy(&locking), String::from_utf8_lossy(&dump));
     server.sql("CREATE DATABASE copy");
-    let mut restore = server.program("mariadb");
-    restore.args(["--default-character-set=utf8mb4", "copy"]);
-    let output = server.finish(restore, &dump);
-    assert!(output.status.success(), "{}", output.errors());
+    server.restore("copy", &dump);
     let contents = server.sql(CONTENTS);
     assert_eq!(contents.lines().count(), 9);
     assert_eq!(server.sql(&format!("USE copy;{CONTENTS}")), contents);
@@ -157,12 +151,7 @@ fn a_dump_restores_every_type_and_dumps_the_same_again() {
 }
 
 fn dump(server: &TestServer, database: &str) -> Vec<u8> {
-    let mut command = server.program("mariadb-dump");
-    command.args(["--skip-comments", "--hex-blob", "--single-transaction"]);
-    command.args(["--default-character-set=utf8mb4", database]);
-    let output = server.finish(command, b"");
-    assert!(output.status.success(), "mariadb-dump: {}", output.errors());
-    output.stdout
+    server.dump(&["--hex-blob", "--single-transaction"], database)
 }
 
 #[test]

@@ -158,19 +158,9 @@ fn a_dump_brings_constraints_back() {
          ALTER TABLE a_child ADD CONSTRAINT fk FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE; \
          INSERT INTO a_child VALUES (1, 1), (2, 2), (3, NULL); CREATE DATABASE copy",
     );
-    let dump = |database: &str| {
-        let mut command = server.program("mariadb-dump");
-        command.args(["--skip-comments", "--default-character-set=utf8mb4", database]);
-        let output = server.finish(command, b"");
-        assert!(output.status.success(), "mariadb-dump: {}", output.errors());
-        output.stdout
-    };
-    let before = dump("test");
-    let mut restore = server.program("mariadb");
-    restore.args(["--default-character-set=utf8mb4", "copy"]);
-    let output = server.finish(restore, &before);
-    assert!(output.status.success(), "{}", output.errors());
-    assert_eq!(String::from_utf8_lossy(&dump("copy")), String::from_utf8_lossy(&before));
+    let before = server.dump(&[], "test");
+    server.restore("copy", &before);
+    assert_eq!(String::from_utf8_lossy(&server.dump(&[], "copy")), String::from_utf8_lossy(&before));
     server.sql("DELETE FROM copy.parent WHERE id = 2");
     assert_eq!(server.sql("SELECT id, p FROM copy.a_child ORDER BY id"), "1\t1\n3\tNULL\n");
 }

@@ -45,18 +45,8 @@ fn views_outlive_a_crash_and_come_back_from_a_dump() {
     server.kill();
     server.restart();
     assert_eq!(server.sql("SELECT * FROM a_view"), "40\n");
-    let dump = |database: &str| {
-        let mut command = server.program("mariadb-dump");
-        command.args(["--skip-comments", "--default-character-set=utf8mb4", database]);
-        let output = server.finish(command, b"");
-        assert!(output.status.success(), "mariadb-dump: {}", output.errors());
-        output.stdout
-    };
-    let before = dump("test");
-    let mut restore = server.program("mariadb");
-    restore.args(["--default-character-set=utf8mb4", "copy"]);
-    let output = server.finish(restore, &before);
-    assert!(output.status.success(), "{}", output.errors());
-    assert_eq!(String::from_utf8_lossy(&dump("copy")), String::from_utf8_lossy(&before));
+    let before = server.dump(&[], "test");
+    server.restore("copy", &before);
+    assert_eq!(String::from_utf8_lossy(&server.dump(&[], "copy")), String::from_utf8_lossy(&before));
     assert_eq!(server.sql("SELECT * FROM copy.a_view"), "40\n");
 }
