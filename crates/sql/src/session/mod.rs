@@ -19,6 +19,7 @@ mod shared;
 pub mod state;
 pub mod statement;
 pub mod statistics;
+mod temporary;
 #[cfg(test)]
 mod tests;
 pub mod tracking;
@@ -60,6 +61,7 @@ use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
 pub use shared::{Activity, SessionShared, ShownDefinition};
 use state::SessionState;
 use statistics::NodeStatistics;
+use temporary::TemporaryTables;
 use tracking::Tracker;
 
 /// Bytes of a statement that the processlist keeps.
@@ -88,6 +90,8 @@ pub struct Session {
     pub variables: SessionVariables,
     pub state: SessionState,
     pub transaction: Transaction,
+    /// `None` before its first one. They go after the transaction that works in them.
+    temporary: Option<Box<TemporaryTables>>,
     /// BEGIN was said, or autocommit is off and a statement has run.
     pub explicit_transaction: bool,
     /// The running transaction may not write: START TRANSACTION READ ONLY.
@@ -213,6 +217,7 @@ impl Session {
             variables,
             state,
             transaction,
+            temporary: None,
             explicit_transaction: false,
             read_only: false,
             next_transaction: Default::default(),
@@ -436,7 +441,7 @@ impl Session {
     ) -> Result<bool> {
         let more = next.is_some();
         let text = &sql[start..next.unwrap_or(sql.len())];
-        if let Some(plan) = self.plans.get(&key, self.server.node.catalog_version()).cloned() {
+        if let Some(plan) = self.plans.get(&key, self.catalog_version()).cloned() {
             if !temporal_parameters_are_valid(&plan, parameters, &self.variables.time_zone) {
                 return Ok(false);
             }
@@ -528,7 +533,7 @@ impl Session {
         parameter_count: usize,
         types: Option<&[SqlType]>,
     ) -> Result<Plan> {
-        let catalog = self.server.node.catalog();
+        let catalog = self.catalog();
         let variables = self.variable_reader();
         let statistics = NodeStatistics::of(self);
         let environment = self.environment(&catalog, &variables, &statistics, types);
@@ -556,7 +561,7 @@ impl Session {
     }
 
     async fn plan_bulk_insert(&self, insert: &ast::Insert, rows: &[Vec<ast::Expr>]) -> Result<Plan> {
-        let catalog = self.server.node.catalog();
+        let catalog = self.catalog();
         let variables = self.variable_reader();
         let statistics = NodeStatistics::of(self);
         let environment = self.environment(&catalog, &variables, &statistics, Some(&[]));

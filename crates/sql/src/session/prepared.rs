@@ -144,7 +144,7 @@ impl Session {
     ) -> Result<Rc<Plan>> {
         let collation = self.variables.settings.collation_connection;
         let settings = self.settings_key();
-        let version = self.server.node.catalog_version();
+        let version = self.catalog_version();
         if let Some(PreparedStatement { plan: Some((types, known, plan)), .. }) =
             self.statements.get(&statement_id)
             && *known == settings

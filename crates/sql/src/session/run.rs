@@ -64,7 +64,7 @@ impl Session {
         if !plan.tables.is_empty() {
             self.check_single_user()?;
         }
-        if plan.writes() {
+        if plan.writes_shared() {
             self.check_writable()?;
         }
         self.check_plan(plan)?;
@@ -77,7 +77,7 @@ impl Session {
             self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         }
         let has_tables = !plan.tables.is_empty();
-        self.begin_statement(plan.writes() || self.is_read_only() && plan.locks_exclusively(), has_tables)?;
+        self.begin_statement(plan.writes_shared() || self.is_read_only() && plan.locks_exclusively(), has_tables)?;
         let savepoint = (self.explicit_transaction && plan.writes()).then(|| self.transaction.savepoint());
         let outcome = self.run_in_transaction(plan, parameters, sink).await;
         self.stage("end");
