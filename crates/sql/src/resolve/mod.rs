@@ -277,6 +277,11 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
+    /// What follows names the same tables once more.
+    pub fn forget_temporary_uses(&mut self) {
+        self.temporary_used.clear();
+    }
+
     pub fn table_target(&mut self, name: &ObjectName) -> Result<TableTarget<'a>> {
         if name.schema.is_none()
             && let Some(common) = self.common_tables.iter().rev().find(|table| table.name == name.name.value)
