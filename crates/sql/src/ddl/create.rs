@@ -46,10 +46,10 @@ pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Res
         }
         Some(query) => {
             let query = plan_query(session, query)?;
-            let targets = select::add_columns(&mut draft, &query.columns, &session.catalog());
+            let targets = select::add_columns(&mut draft, &query.columns, &session.catalog())?;
             let schema = finish(session, draft, &mut notes)?;
             super::add_notes(session, notes);
-            let targets = targets.iter().map(|name| schema.column_position(name).unwrap_or(0)).collect();
+            let targets = select::targets(&schema, &targets)?;
             publish_filled(session, statement, schema, targets, query).await
         }
     }
@@ -198,7 +198,8 @@ pub fn like(source: &TableSchema, (database, name): (&str, &str), context: &Draf
 
 /// The query of CREATE TABLE ... SELECT.
 pub fn plan_query(session: &Session, query: &ast::Query) -> Result<QueryPlan> {
-    let plan = session.make_plan(&ast::Statement::Query(Box::new(query.clone())), 0, Some(&[]))?;
+    let types = session.bound_types();
+    let plan = session.make_plan(&ast::Statement::Query(Box::new(query.clone())), types.len(), Some(&types))?;
     account::check_plan(session, &plan)?;
     match plan.kind {
         PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => Ok(query),
@@ -275,7 +276,8 @@ pub async fn fill(
             .of_table(table, |id| session.server.node.catalog().tables_by_id.contains_key(&id)),
     };
     let settings = insert_settings(session);
-    session.with_context(&[], true, async |ctx| insert(&plan, settings, ctx).await).await
+    let parameters = session.bound.clone();
+    session.with_context(&parameters, true, async |ctx| insert(&plan, settings, ctx).await).await
 }
 
 /// What the statement tells of its rows.

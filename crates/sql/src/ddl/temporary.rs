@@ -87,10 +87,10 @@ pub async fn create(session: &mut Session, statement: &CreateTable) -> Result<Af
         return add(session, schema).await;
     };
     let query = create::plan_query(session, query)?;
-    let targets = select::add_columns(&mut draft, &query.columns, &catalog);
+    let targets = select::add_columns(&mut draft, &query.columns, &catalog)?;
     let schema = finish(session, draft, &mut notes)?;
     super::add_notes(session, notes);
-    let targets = targets.iter().map(|name| schema.column_position(name).unwrap_or(0)).collect();
+    let targets = select::targets(&schema, &targets)?;
     add_filled(session, statement, schema, targets, query).await
 }
 

@@ -111,6 +111,8 @@ pub struct Session {
     literals: Vec<LiteralToken>,
     parameters: Vec<Value>,
     key: Vec<u8>,
+    /// The parameters of the running prepared statement, if it has some and is not planned.
+    pub(crate) bound: Vec<Value>,
     /// The running statement has sent something, or is not the first of its transaction.
     is_past_beginning: bool,
     /// How long the running statement may begin again, if it has done so.
@@ -230,6 +232,7 @@ impl Session {
             literals: Vec::new(),
             parameters: Vec::new(),
             key: Vec::new(),
+            bound: Vec::new(),
             is_past_beginning: false,
             again_until: None,
             settings_version: 0,
