@@ -39,14 +39,41 @@ impl Catalog {
         let mut catalog = Catalog::clone(shared);
         catalog.version = FIRST_VERSION + number;
         catalog.beneath = Some(Arc::clone(shared));
-        for table in tables {
-            let Some(database) = catalog.databases.get_mut(&table.schema.database) else { continue };
-            let database = Arc::make_mut(database);
-            database.views.remove(table.name());
-            database.tables.insert(Arc::clone(table));
-            catalog.tables_by_id.insert(Arc::clone(table));
+        tables.iter().for_each(|table| catalog.lay_over(table));
+        catalog
+    }
+
+    /// This dictionary with temporary tables, and one more.
+    pub fn with_one_more(&self, table: &Arc<Table>, number: u64) -> Catalog {
+        let mut catalog = Catalog { version: FIRST_VERSION + number, ..self.clone() };
+        catalog.lay_over(table);
+        catalog
+    }
+
+    /// This dictionary with temporary tables, but for one: what that has hidden is in sight again.
+    pub fn with_one_less(&self, table: &Arc<Table>, number: u64) -> Catalog {
+        let mut catalog = Catalog { version: FIRST_VERSION + number, ..self.clone() };
+        let Some(database) = catalog.databases.get_mut(&table.schema.database) else { return catalog };
+        let database = Arc::make_mut(database);
+        database.tables.remove(table.name());
+        catalog.tables_by_id.remove(&table.id());
+        if let Some(hidden) = self.shared().databases.get(&database.name) {
+            if let Some(table) = hidden.tables.get(table.name()) {
+                database.tables.insert(Arc::clone(table));
+            }
+            if let Some(view) = hidden.views.get(table.name()) {
+                database.views.insert(view.name.clone(), Arc::clone(view));
+            }
         }
         catalog
+    }
+
+    fn lay_over(&mut self, table: &Arc<Table>) {
+        let Some(database) = self.databases.get_mut(&table.schema.database) else { return };
+        let database = Arc::make_mut(database);
+        database.views.remove(table.name());
+        database.tables.insert(Arc::clone(table));
+        self.tables_by_id.insert(Arc::clone(table));
     }
 
     /// What all sessions see: what there is without temporary tables.
@@ -84,11 +111,18 @@ mod tests {
             Table::new(TableSchema { database: String::new(), ..schema.clone() }, Arc::new(Sequence::new(1)));
         let temporary = Arc::new(Table::temporary(&hidden, schema.clone()));
         let lost = Arc::new(Table::temporary(&hidden, TableSchema { database: "gone".into(), ..schema.clone() }));
-        let seen = Catalog::with_temporary(&shared, &[temporary, lost], 1);
+        let seen = Catalog::with_temporary(&shared, &[Arc::clone(&temporary), lost], 1);
         assert!(seen.table("d", "t").is_some_and(|table| table.is_temporary && table.id() == schema.id));
         assert!(seen.table("gone", "t").is_none());
         assert!(seen.table_by_id(TableId(7)).is_some(), "foreign keys find it by its id");
         assert!(seen.shared().table("d", "t").is_some_and(|table| table.id() == TableId(7)));
         assert!(seen.version > shared.version && seen.has_temporary() && !shared.has_temporary());
+        let bare = seen.with_one_less(&temporary, 2);
+        assert!(bare.table("d", "t").is_some_and(|table| table.id() == TableId(7)) && bare.version > seen.version);
+        assert!(bare.table_by_id(temporary.id()).is_none());
+        let again = bare.with_one_more(&temporary, 3);
+        assert!(
+            again.table("d", "t").is_some_and(|table| Arc::ptr_eq(table, &temporary)) && again.has_temporary()
+        );
     }
 }

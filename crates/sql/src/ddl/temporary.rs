@@ -113,8 +113,8 @@ pub fn assign_ids(session: &mut Session, schema: &mut TableSchema) -> Result<()>
 }
 
 async fn add(session: &mut Session, schema: TableSchema) -> Result<Affected> {
-    let (table, stored) = session.temporary_store()?.create(schema).await?;
-    session.add_temporary(table, stored);
+    let (table, kept) = session.create_temporary(schema).await?;
+    session.add_temporary(table, kept);
     Ok(Affected::default())
 }
 
@@ -126,7 +126,7 @@ async fn add_filled(
     targets: Vec<usize>,
     query: QueryPlan,
 ) -> Result<Affected> {
-    let (table, stored) = session.temporary_store()?.create(schema).await?;
+    let (table, kept) = session.create_temporary(schema).await?;
     session.begin_statement(false, true)?;
     let savepoint = session.explicit_transaction.then(|| session.transaction.savepoint());
     let filled = async {
@@ -139,12 +139,12 @@ async fn add_filled(
     .await;
     match filled {
         Ok(affected) => {
-            session.add_temporary(table, stored);
+            session.add_temporary(table, kept);
             Ok(create::with_warnings(session, affected))
         }
         Err(error) => {
             session.undo_statement(&error, savepoint.as_ref());
-            session.discard_temporary(stored).await;
+            session.discard_temporary(kept).await;
             Err(error)
         }
     }
@@ -156,8 +156,8 @@ pub async fn truncate(session: &mut Session, table: &Arc<Table>) -> Result<Affec
     let mut schema = table.schema.clone();
     assign_ids(session, &mut schema)?;
     schema.options.auto_increment = 1;
-    let (empty, stored) = session.temporary_store()?.create(schema).await?;
+    let (empty, kept) = session.create_temporary(schema).await?;
     session.drop_temporary(table.id()).await;
-    session.add_temporary(empty, stored);
+    session.add_temporary(empty, kept);
     Ok(Affected::default())
 }

@@ -7,17 +7,27 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use shoal_cluster::{Catalog, Table};
-use shoal_types::{Result, TableId};
+use shoal_types::{Result, TableId, TableSchema};
 
 use super::Session;
+use crate::execute::memory::Held;
 use crate::temporary::{StoredTable, TemporaryStore};
+
+/// What a temporary table takes beside its rows, about: its definition, here and in its node.
+const TABLE_BYTES: usize = 16 << 10;
+
+/// A table in its node, which goes with this, and what its definition takes of the session's memory.
+pub struct KeptTable {
+    stored: StoredTable,
+    _held: Held,
+}
 
 /// Those of one session, from its first one on.
 pub struct TemporaryTables {
     store: Arc<TemporaryStore>,
-    tables: Vec<(Arc<Table>, StoredTable)>,
+    tables: Vec<(Arc<Table>, KeptTable)>,
     /// Their rows are part of a transaction that may still be rolled back or committed.
-    dropped: Vec<StoredTable>,
+    dropped: Vec<KeptTable>,
     /// The dictionary with them, as it was asked for last.
     seen: RefCell<Option<Arc<Catalog>>>,
 }
@@ -39,10 +49,23 @@ impl TemporaryTables {
         }
     }
 
-    fn remove(&mut self, id: TableId) -> Option<StoredTable> {
-        self.seen.take();
+    fn add(&mut self, table: Arc<Table>, kept: KeptTable) {
+        self.change_seen(|catalog, number| catalog.with_one_more(&table, number));
+        self.tables.push((table, kept));
+    }
+
+    fn remove(&mut self, id: TableId) -> Option<KeptTable> {
         let position = self.tables.iter().position(|(table, _)| table.id() == id)?;
-        Some(self.tables.swap_remove(position).1)
+        let (table, kept) = self.tables.swap_remove(position);
+        self.change_seen(|catalog, number| catalog.with_one_less(&table, number));
+        Some(kept)
+    }
+
+    /// Makes the next version of what the session saw last, if it has seen it.
+    fn change_seen(&mut self, change: impl FnOnce(&Catalog, u64) -> Catalog) {
+        if let Some(seen) = self.seen.get_mut() {
+            *seen = Arc::new(change(seen, self.store.next_version()));
+        }
     }
 }
 
@@ -88,11 +111,22 @@ impl Session {
         Ok(store)
     }
 
+    /// Makes an empty table, with ids from the store, that has no name yet.
+    ///
+    /// # Errors
+    /// 1041, 4081, 4082: there is no memory for its definition.
+    pub(crate) async fn create_temporary(&mut self, schema: TableSchema) -> Result<(Arc<Table>, KeptTable)> {
+        let store = self.temporary_store()?;
+        let mut held = Held::new(&self.memory);
+        held.add(TABLE_BYTES)?;
+        let (table, stored) = store.create(schema).await?;
+        Ok((table, KeptTable { stored, _held: held }))
+    }
+
     /// The session has this table from now on, under a name that none of its temporary tables has.
-    pub(crate) fn add_temporary(&mut self, table: Arc<Table>, stored: StoredTable) {
+    pub(crate) fn add_temporary(&mut self, table: Arc<Table>, kept: KeptTable) {
         if let Some(temporary) = &mut self.temporary {
-            temporary.seen.take();
-            temporary.tables.push((table, stored));
+            temporary.add(table, kept);
         }
         self.tracker.note_change();
     }
@@ -100,25 +134,25 @@ impl Session {
     /// The table has another definition, and the same rows.
     pub(crate) fn redefine_temporary(&mut self, table: Arc<Table>) {
         let id = table.id();
-        if let Some(stored) = self.temporary.as_mut().and_then(|temporary| temporary.remove(id)) {
-            self.add_temporary(table, stored);
+        if let Some(kept) = self.temporary.as_mut().and_then(|temporary| temporary.remove(id)) {
+            self.add_temporary(table, kept);
         }
     }
 
     /// The table is gone for the session at once. Where a transaction has worked in temporary tables, its rows go when that ends.
     pub(crate) async fn drop_temporary(&mut self, id: TableId) {
-        if let Some(stored) = self.temporary.as_mut().and_then(|temporary| temporary.remove(id)) {
-            self.discard_temporary(stored).await;
+        if let Some(kept) = self.temporary.as_mut().and_then(|temporary| temporary.remove(id)) {
+            self.discard_temporary(kept).await;
             self.tracker.note_change();
         }
     }
 
     /// The same of one that has no name.
-    pub(crate) async fn discard_temporary(&mut self, stored: StoredTable) {
+    pub(crate) async fn discard_temporary(&mut self, kept: KeptTable) {
         let is_used = self.transaction.has_work_in_temporary();
         match &mut self.temporary {
-            Some(temporary) if is_used => temporary.dropped.push(stored),
-            _ => stored.discard().await,
+            Some(temporary) if is_used => temporary.dropped.push(kept),
+            _ => kept.stored.discard().await,
         }
     }
 

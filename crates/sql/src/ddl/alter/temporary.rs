@@ -33,7 +33,7 @@ pub async fn alter(session: &mut Session, statement: &AlterTable, table: &Arc<Ta
     temporary::assign_ids(session, &mut built.schema)?;
     built.schema.options.auto_increment = counter;
     (built.schema.database, built.schema.name) = name;
-    let (new, stored) = session.temporary_store()?.create(built.schema).await?;
+    let (new, kept) = session.create_temporary(built.schema).await?;
     let copied = async {
         let (defaults, rules) = defaults::resolve(session, &new)?;
         let (old, new, origins) = (Arc::clone(table), Arc::clone(&new), built.column_origins);
@@ -46,13 +46,13 @@ pub async fn alter(session: &mut Session, statement: &AlterTable, table: &Arc<Ta
         Ok(rows) => rows,
         Err(error) => {
             session.transaction.rollback();
-            session.discard_temporary(stored).await;
+            session.discard_temporary(kept).await;
             return Err(error);
         }
     };
     new.next_auto_increment.fetch_max(counter, Ordering::Relaxed);
     session.drop_temporary(table.id()).await;
-    session.add_temporary(new, stored);
+    session.add_temporary(new, kept);
     let info = format!("Records: {rows}  Duplicates: 0  Warnings: {}", session.state.warning_count);
     Ok(Affected { rows, info, ..Affected::default() })
 }
