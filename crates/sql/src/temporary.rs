@@ -4,6 +4,7 @@
 //! transactions are those of other tables; which session calls which of them by what name, that session alone knows
 //! (`session/temporary`). A table goes with its [`StoredTable`], so nothing is left of a session that vanishes.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,17 @@ impl TemporaryNode {
         let store = TemporaryStore::open(own)?;
         *open = Some(Arc::clone(&store));
         Ok(store)
+    }
+
+    /// The tables as their node knows them, in the order of their numbers.
+    pub fn tables(&self) -> Vec<Arc<Table>> {
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(catalog) = open.as_ref().map(|store| store.node.catalog()) else { return Vec::new() };
+        let of_indexes = |table: &Arc<Table>| {
+            table.schema.indexes.iter().filter_map(|index| index.unique_table).collect::<Vec<_>>()
+        };
+        let hidden: HashSet<TableId> = catalog.tables_by_id.values().flat_map(of_indexes).collect();
+        catalog.tables_by_id.values().filter(|table| !hidden.contains(&table.id())).cloned().collect()
     }
 
     /// How many temporary tables there are, and the memory that they take.

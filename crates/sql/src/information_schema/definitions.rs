@@ -161,7 +161,7 @@ tables! {
     "information_schema" "INNODB_TABLESPACES" none: "SPACE u!, NAME v655!, FLAG u!, ROW_FORMAT v22, PAGE_SIZE u!, ZIP_PAGE_SIZE u!, SPACE_TYPE v10, FS_BLOCK_SIZE u!, FILE_SIZE U!, ALLOCATED_SIZE U!, AUTOEXTEND_SIZE U!, SERVER_VERSION v10, SPACE_VERSION u!, ENCRYPTION v1, STATE v10";
     "information_schema" "INNODB_TABLESPACES_BRIEF" none: "SPACE v256, NAME v268!, PATH v4000!, FLAG v256, SPACE_TYPE v7!";
     "information_schema" "INNODB_TABLESTATS" innodb_tables::table_statistics: "TABLE_ID U!, NAME v193!, STATS_INITIALIZED v193!, NUM_ROWS U!, CLUST_INDEX_SIZE U!, OTHER_INDEX_SIZE U!, MODIFIED_COUNTER U!, AUTOINC U!, REF_COUNT i!";
-    "information_schema" "INNODB_TEMP_TABLE_INFO" none: "TABLE_ID U!, NAME v64, N_COLS u!, SPACE u!";
+    "information_schema" "INNODB_TEMP_TABLE_INFO" innodb_tables::temporary_tables: "TABLE_ID U!, NAME v64, N_COLS u!, SPACE u!";
     "information_schema" "INNODB_TRX" innodb_trx::transactions: "trx_id U!, trx_state v13!, trx_started d, trx_requested_lock_id v126, trx_wait_started d, trx_weight U!, trx_mysql_thread_id U!, trx_query v1024, trx_operation_state v64, trx_tables_in_use U!, trx_tables_locked U!, trx_lock_structs U!, trx_lock_memory_bytes U!, trx_rows_locked U!, trx_rows_modified U!, trx_concurrency_tickets U!, trx_isolation_level v16!, trx_unique_checks i!, trx_foreign_key_checks i!, trx_last_foreign_key_error v256, trx_adaptive_hash_latched i!, trx_adaptive_hash_timeout U!, trx_is_read_only i!, trx_autocommit_non_locking i!, trx_schedule_weight U";
     "information_schema" "INNODB_VIRTUAL" none: "TABLE_ID U!, POS u!, BASE_POS u!";
     "information_schema" "KEYWORDS" none: "WORD v128, RESERVED i";

@@ -85,6 +85,19 @@ pub fn table_statistics(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     })
 }
 
+/// Those of all sessions of this node, under InnoDB's kind of names: only their sessions know how they are called.
+pub fn temporary_tables(rows: &Rows<'_>) -> Vec<Vec<Value>> {
+    if !may_read(rows) {
+        return Vec::new();
+    }
+    let make = |table: Arc<Table>| {
+        let id = u64::from(table.id().0);
+        let columns = (visible_columns(&table.schema).count() + SYSTEM_COLUMNS) as u64;
+        row![id, format!("#sql{id:x}"), columns, id]
+    };
+    rows.server.temporary.tables().into_iter().map(make).collect()
+}
+
 fn index_id(schema: &TableSchema, index: &Index) -> u64 {
     u64::from(schema.id.0) << 16 | u64::from(index.id.0)
 }
