@@ -271,3 +271,43 @@ fn a_server_that_is_read_only_takes_them() {
     }
     server.sql("SET GLOBAL read_only = OFF");
 }
+
+/// Has a session run a statement without end, ends that, and hands the session back.
+fn kill_in_the_middle(server: &TestServer, mut session: Client, sql: &str) -> Client {
+    let id = session.connection_id();
+    let running = std::thread::scope(|scope| {
+        let statement = scope.spawn(|| (session.execute(sql).map(drop), session));
+        let mut watcher = server.client();
+        let seen =
+            format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID={id} AND COMMAND='Query'");
+        wait_until("it runs", || watcher.text(&seen).unwrap() == ["1"]);
+        watcher.execute(&format!("KILL QUERY {id}")).unwrap();
+        statement.join().unwrap()
+    });
+    let (outcome, session) = running;
+    assert_eq!(outcome.unwrap_err().errno(), 1317, "{sql}");
+    session
+}
+
+#[test]
+fn a_definition_that_is_killed_half_way_leaves_nothing() {
+    let server = TestServer::start();
+    let mut session = server.client();
+    fill(&mut session, 2048);
+    server.sql("CREATE TABLE n (id INT PRIMARY KEY AUTO_INCREMENT, v INT)");
+    session.execute("INSERT INTO n (v) SELECT id FROM big").unwrap();
+    let endless = "SELECT a.id FROM n a, n b, n c, n d WHERE a.id+b.id+c.id+d.id > 0";
+    for definition in ["CREATE TABLE half", "CREATE TEMPORARY TABLE half"] {
+        session = kill_in_the_middle(&server, session, &format!("{definition} {endless}"));
+        assert_eq!(session.execute("SELECT * FROM half").unwrap_err().errno(), 1146, "{definition}");
+    }
+    session.execute("BEGIN").unwrap();
+    session.execute("UPDATE big SET pad='kept' WHERE id=1").unwrap();
+    session = kill_in_the_middle(&server, session, &format!("CREATE TEMPORARY TABLE half {endless}"));
+    session.execute("CREATE TEMPORARY TABLE half (id INT)").unwrap();
+    session.execute("COMMIT").unwrap();
+    assert_eq!(session.text("SELECT pad FROM big WHERE id=1").unwrap(), ["kept"]);
+    session.execute("DROP TABLE half").unwrap();
+    let mut tables = || target_is_mariadb() || temporary_tables(&mut session) == 1;
+    wait_until("nothing is left but what was there", || tables());
+}
