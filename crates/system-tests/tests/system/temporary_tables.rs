@@ -308,6 +308,6 @@ fn a_definition_that_is_killed_half_way_leaves_nothing() {
     session.execute("COMMIT").unwrap();
     assert_eq!(session.text("SELECT pad FROM big WHERE id=1").unwrap(), ["kept"]);
     session.execute("DROP TABLE half").unwrap();
-    let mut tables = || target_is_mariadb() || temporary_tables(&mut session) == 1;
-    wait_until("nothing is left but what was there", || tables());
+    let tables = || target_is_mariadb() || temporary_tables(&mut session) == 1;
+    wait_until("nothing is left but what was there", tables);
 }
