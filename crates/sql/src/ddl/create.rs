@@ -26,6 +26,7 @@ pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Res
     check_object_name(&name, false)?;
     super::database::check_changeable(session, &database)?;
     account::require(session, &database, Some(&name), Privileges::CREATE)?;
+    check_like(session, statement, (&database, &name))?;
     let catalog = session.server.node.catalog();
     let Some(present) = catalog.database(&database) else { return Err(databases::no_such_database(&database)) };
     let collation = present.collation;
@@ -52,6 +53,16 @@ pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Res
             let targets = select::targets(&schema, &targets)?;
             publish_filled(session, statement, schema, targets, query).await
         }
+    }
+}
+
+/// Errors: 1066, a table is to be made like itself.
+pub fn check_like(session: &Session, statement: &CreateTable, (database, name): (&str, &str)) -> Result<()> {
+    let Some(source) = &statement.like else { return Ok(()) };
+    let source = super::qualified(session, source)?;
+    match (source.0.as_str(), source.1.as_str()) == (database, name) {
+        true => Err(errors::not_unique(name)),
+        false => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use shoal_cluster::{Catalog, Change, Table};
 use shoal_parser::ast;
-use shoal_types::{Error, ErrorCode, Result, TableSchema, WarningLevel};
+use shoal_types::{ErrorCode, Result, TableSchema, WarningLevel};
 
 use super::build::assign_new_ids;
 use super::draft::check_object_name;
@@ -29,8 +29,7 @@ pub async fn drop_tables(session: &mut Session, statement: &ast::DropTable) -> R
         let table = session.temporary_table(&name.0, &name.1);
         let is_there_twice = table.is_some_and(|table| own.iter().any(|other| other.id() == table.id()));
         if is_there_twice || names.contains(&name) {
-            let message = format!("Not unique table/alias: '{}'", name.1);
-            return Err(Error::new(ErrorCode::NonUniqTable, message));
+            return Err(errors::not_unique(&name.1));
         }
         if let Some(table) = table {
             own.push(Arc::clone(table));

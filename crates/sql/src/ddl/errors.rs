@@ -6,6 +6,10 @@ pub fn table_exists(name: &str) -> Error {
     Error::new(ErrorCode::TableExists, format!("Table '{name}' already exists"))
 }
 
+pub fn not_unique(name: &str) -> Error {
+    Error::new(ErrorCode::NonUniqTable, format!("Not unique table/alias: '{name}'"))
+}
+
 /// `names` are qualified: `db.t,db.u`.
 pub fn unknown_tables(names: &str) -> Error {
     Error::new(ErrorCode::BadTable, format!("Unknown table '{names}'"))

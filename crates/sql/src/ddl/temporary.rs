@@ -65,6 +65,7 @@ pub async fn create(session: &mut Session, statement: &CreateTable) -> Result<Af
     check_object_name(&name, false)?;
     super::database::check_changeable(session, &database)?;
     account::require(session, &database, None, Privileges::CREATE_TEMPORARY_TABLES)?;
+    create::check_like(session, statement, (&database, &name))?;
     let catalog = session.catalog();
     let Some(present) = catalog.database(&database) else { return Err(databases::no_such_database(&database)) };
     if session.temporary_table(&database, &name).is_some() {
