@@ -59,6 +59,7 @@ mod storage_limits;
 mod sys_views;
 mod table_io;
 mod temporary_tables;
+mod temporary_tables_random;
 mod tls;
 mod tls_accounts;
 mod tls_interfaces;
