@@ -2,6 +2,7 @@
 //!
 //! `SHOAL_TEST_SEED` runs one seed again.
 
+use shoal_system_tests::transfer::Random;
 use shoal_system_tests::{Client, Reply, TestServer};
 
 const SEEDS: u64 = 6;
@@ -10,13 +11,12 @@ const TABLES: [&str; 3] = ["t1", "t2", "t3"];
 /// A temporary table is named once a statement (1137), where the other one is not changed while it is read (1093).
 const NAMED_TWICE: [u16; 2] = [1093, 1137];
 
-/// Small numbers that follow from a seed.
-struct Chance(u64);
+/// What a seed chooses.
+struct Chance(Random);
 
 impl Chance {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
+        self.0.below(end)
     }
 
     fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
@@ -129,7 +129,7 @@ fn compare(server: &TestServer, seed: u64) {
     server
         .sql("DROP DATABASE IF EXISTS one; CREATE DATABASE one; DROP DATABASE IF EXISTS two; CREATE DATABASE two");
     let (mut lasting, mut temporary) = (server.client_in("one"), server.client_in("two"));
-    let mut chance = Chance(seed);
+    let mut chance = Chance(Random::new(seed, 0));
     let mut log = Vec::new();
     for _ in 0..STATEMENTS {
         let statement = chance.statement();
