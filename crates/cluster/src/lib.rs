@@ -30,6 +30,7 @@ pub use dictionary::holds::TableHold;
 pub use dictionary::meta_group::DefinitionLock;
 pub use dictionary::meta_state::BeingFilled;
 pub use dictionary::metadata_lock::{ExclusiveTables, MetadataLocks};
+pub use dictionary::program::{Program, ProgramKind, Programs, Schedule, TriggerPlace};
 pub use dictionary::sequence::Sequence;
 pub use dictionary::table::Table;
 pub use dictionary::table_lock::MetadataLock;

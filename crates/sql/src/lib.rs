@@ -40,6 +40,7 @@ pub mod operators;
 mod past_sessions;
 mod plan;
 mod profile;
+mod program;
 mod query_log;
 mod read_only;
 mod resolve;

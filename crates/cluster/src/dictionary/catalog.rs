@@ -10,6 +10,7 @@ use shoal_types::{
     TableSchema,
 };
 
+use crate::dictionary::program::{Program, ProgramKind, Programs};
 use crate::dictionary::sequence::Sequence;
 use crate::dictionary::table::Table;
 use crate::dictionary::table_map::{ById, ByName, TableMap};
@@ -48,6 +49,8 @@ pub struct Database {
     pub tables: TableMap<ByName>,
     /// By name; no table has the name of one.
     pub views: BTreeMap<String, Arc<View>>,
+    /// Stored programs.
+    pub programs: Programs,
 }
 
 /// A query with a name, which is resolved where it is used.
@@ -231,7 +234,18 @@ pub enum Change {
         /// Without the database.
         name: String,
     },
-    /// Drops the database with its tables and views.
+    /// Creates the stored program, or puts this in its place.
+    PutProgram(Box<Program>),
+    /// Drops the stored program.
+    DropProgram {
+        /// Of the program.
+        database: String,
+        /// Programs of different kinds may have one name.
+        kind: ProgramKind,
+        /// Without the database, in any case.
+        name: String,
+    },
+    /// Drops the database with its tables, views and stored programs.
     DropDatabase {
         /// Without quotes.
         name: String,
@@ -300,6 +314,16 @@ impl Catalog {
         self.databases.get(database)?.views.get(name)
     }
 
+    /// By names; those of programs are compared without case.
+    pub fn program(&self, database: &str, kind: ProgramKind, name: &str) -> Option<&Arc<Program>> {
+        self.databases.get(database)?.programs.get(kind, name)
+    }
+
+    /// The triggers of a table, in the order in which they run.
+    pub fn triggers(&self, database: &str, table: &str) -> &[Arc<Program>] {
+        self.databases.get(database).map_or(&[], |database| database.programs.of_table(table))
+    }
+
     /// The tables with foreign keys to this one, which need not be there.
     pub fn children_of(&self, database: &str, name: &str) -> Vec<&Arc<Table>> {
         if self.references.is_empty() {
@@ -355,6 +379,16 @@ impl Catalog {
                     Arc::make_mut(database).views.remove(name);
                 }
             }
+            Change::PutProgram(program) => {
+                let database =
+                    self.databases.get_mut(&program.database).ok_or_else(|| no_database(&program.database))?;
+                Arc::make_mut(database).programs.put(Arc::new(Program::clone(program)));
+            }
+            Change::DropProgram { database, kind, name } => {
+                if let Some(database) = self.databases.get_mut(database) {
+                    Arc::make_mut(database).programs.remove(*kind, name);
+                }
+            }
             Change::DropTable(id) => self.drop_table(*id),
             Change::HoldTable(id, hold) => {
                 self.held.insert(*id, *hold);
@@ -382,7 +416,8 @@ impl Catalog {
         let old = self.databases.get(name);
         let tables = old.map(|old| old.tables.clone()).unwrap_or_default();
         let views = old.map(|old| old.views.clone()).unwrap_or_default();
-        let database = Database { name: name.to_string(), collation, tables, views };
+        let programs = old.map(|old| old.programs.clone()).unwrap_or_default();
+        let database = Database { name: name.to_string(), collation, tables, views, programs };
         self.databases.insert(name.to_string(), Arc::new(database));
     }
 

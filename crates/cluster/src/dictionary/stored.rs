@@ -16,6 +16,8 @@ use crate::base::router::Router;
 use crate::dictionary::catalog::{
     Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, TlsRequirement, User, View,
 };
+use crate::dictionary::program::{Program, ProgramKind};
+use crate::dictionary::stored_program::{StoredProgram, StoredProgramName};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct StoredMap {
@@ -31,7 +33,7 @@ pub(crate) struct StoredChanges {
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct StoredChange {
-    #[prost(oneof = "ChangeKind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(oneof = "ChangeKind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
     kind: Option<ChangeKind>,
 }
 
@@ -60,6 +62,10 @@ enum ChangeKind {
     PutView(Box<StoredView>),
     #[prost(message, tag = "11")]
     DropView(StoredViewName),
+    #[prost(message, boxed, tag = "12")]
+    PutProgram(Box<StoredProgram>),
+    #[prost(message, tag = "13")]
+    DropProgram(StoredProgramName),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -315,6 +321,12 @@ fn store_change(change: &Change) -> StoredChange {
         Change::DropView { database, name } => {
             ChangeKind::DropView(StoredViewName { database: database.clone(), name: name.clone() })
         }
+        Change::PutProgram(program) => ChangeKind::PutProgram(Box::new(StoredProgram::of(program))),
+        Change::DropProgram { database, kind, name } => ChangeKind::DropProgram(StoredProgramName {
+            database: database.clone(),
+            kind: *kind as u32,
+            name: name.clone(),
+        }),
         Change::HoldTable(id, hold) => {
             ChangeKind::HoldTable(StoredHold { table: id.0, node: hold.node.0, token: hold.token })
         }
@@ -341,6 +353,10 @@ fn read_change(kind: ChangeKind) -> Result<Change> {
         ChangeKind::DropTable(id) => Change::DropTable(TableId(id)),
         ChangeKind::PutView(view) => Change::PutView(Box::new(read_view(*view)?)),
         ChangeKind::DropView(StoredViewName { database, name }) => Change::DropView { database, name },
+        ChangeKind::PutProgram(program) => Change::PutProgram(Box::new(program.read()?)),
+        ChangeKind::DropProgram(StoredProgramName { database, kind, name }) => {
+            Change::DropProgram { database, kind: ProgramKind::of(kind).ok_or_else(damaged)?, name }
+        }
         ChangeKind::HoldTable(held) => {
             Change::HoldTable(TableId(held.table), Hold { node: NodeId(held.node), token: held.token })
         }
@@ -549,7 +565,9 @@ impl StoredDictionary {
             .map(|(name, value)| Change::PutVariable { name: name.clone(), value: Some(value.clone()) });
         let views = catalog.databases.values().flat_map(|database| database.views.values());
         let views = views.map(|view| Change::PutView(Box::new(View::clone(view))));
-        let databases = databases.chain(views);
+        let programs = catalog.databases.values().flat_map(|database| database.programs.all());
+        let programs = programs.map(|program| Change::PutProgram(Box::new(Program::clone(program))));
+        let databases = databases.chain(views).chain(programs);
         let changes: Vec<Change> = databases.chain(tables).chain(held).chain(users).chain(variables).collect();
         StoredDictionary {
             changes: Some(StoredChanges::of(&changes)),

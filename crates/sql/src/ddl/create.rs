@@ -187,7 +187,7 @@ async fn create_like(
 /// The query of CREATE TABLE ... SELECT.
 fn plan_query(session: &Session, query: &ast::Query) -> Result<QueryPlan> {
     let plan = session.make_plan(&ast::Statement::Query(Box::new(query.clone())), 0, Some(&[]))?;
-    account::check_plan(session, &plan)?;
+    account::check_plan(&session.asking(), &plan)?;
     match plan.kind {
         PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => Ok(query),
         _ => Err(Error::unsupported("INTO in CREATE TABLE ... SELECT")),
@@ -257,7 +257,7 @@ async fn fill(
     };
     let settings = insert_settings(session);
     session.transaction.start_statement();
-    let mut affected = session.with_context(&[], true, async |ctx| insert(&plan, settings, ctx).await).await?;
+    let mut affected = session.with_context(&[], &[], true, async |ctx| insert(&plan, settings, ctx).await).await?;
     session.commit().await?;
     affected.info = format!("{}  Warnings: {}", affected.info, session.state.warning_count);
     Ok(affected)

@@ -21,16 +21,19 @@ mod forget;
 pub mod key;
 mod lock;
 pub mod options;
+mod program;
 pub mod publish;
 mod select;
 pub mod show_create;
 mod supported;
+mod trigger;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod view;
 
 pub use supported::check_supported;
 
+use shoal_cluster::ProgramKind;
 use shoal_parser::ast::{ObjectName, Statement};
 use shoal_types::{Collation, DateTime, Error, ErrorCode, Result, Warning};
 
@@ -51,6 +54,13 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<Affecte
         Statement::CreateView(view) => view::put(session, view, view::Put::Create).await,
         Statement::AlterView(view) => view::put(session, view, view::Put::Alter).await,
         Statement::DropView(drop) => view::drop(session, drop).await,
+        Statement::CreateProcedure(create) => program::create_routine(session, ProgramKind::Procedure, create).await,
+        Statement::CreateFunction(create) => program::create_routine(session, ProgramKind::Function, create).await,
+        Statement::AlterRoutine(alter) => program::alter_routine(session, alter).await,
+        Statement::DropProcedure(drop) => program::drop_routine(session, ProgramKind::Procedure, drop).await,
+        Statement::DropFunction(drop) => program::drop_routine(session, ProgramKind::Function, drop).await,
+        Statement::CreateTrigger(create) => trigger::create(session, create).await,
+        Statement::DropTrigger(drop) => trigger::drop(session, drop).await,
         Statement::DropTable(drop) => drop::drop_tables(session, drop).await,
         Statement::RenameTables(pairs) => drop::rename(session, pairs).await,
         Statement::TruncateTable(name) => drop::truncate(session, name).await,

@@ -122,7 +122,7 @@ fn in_utf8(text: &[u8], collation: Collation) -> Cow<'_, [u8]> {
     }
 }
 
-fn quoted(text: &[u8]) -> String {
+pub fn quoted(text: &[u8]) -> String {
     String::from_utf8_lossy(&quote_string(text)).into_owned()
 }
 

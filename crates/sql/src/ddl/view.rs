@@ -62,7 +62,7 @@ fn described(session: &Session, definition: &ViewDefinition, (database, name): (
         let message = "View's SELECT contains a variable or parameter";
         return Err(Error::new(ErrorCode::ViewSelectVariable, message));
     }
-    account::check_plan(session, &plan)?;
+    account::check_plan(&session.asking(), &plan)?;
     let (PlanKind::PointSelect { query, .. } | PlanKind::Select { query, .. }) = &plan.kind else {
         return Err(Error::unsupported("this query in a view"));
     };

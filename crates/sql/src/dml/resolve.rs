@@ -10,7 +10,7 @@ use shoal_txn::foreign_keys::ForeignKeys;
 use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
 use super::rules::{Check, RowRules, refuse_value};
-use super::update::on_update_columns;
+use super::row::on_update_columns;
 use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
 use crate::plan::choose::{Bound, ChooseRequest, choose, find_bounds};
 use crate::plan::{AccessPath, SortKey, TableInput};
@@ -82,6 +82,7 @@ impl Resolver<'_> {
         }
         let target = self.writable(&statement.table, &statement.table.name.value, "INSERT")?;
         self.open_block();
+        self.block().calls_once = true;
         let targets = insert_targets(&target, statement.columns.as_deref())?;
         Ok((target, targets))
     }
@@ -413,7 +414,8 @@ impl Resolver<'_> {
                 finder.constants = state.constants;
                 let foreign =
                     ForeignKeys::of(self.environment.catalog, &table).filter(|keys| keys.has_children(&table));
-                return Ok(PlanKind::Delete(DeletePlan { finder, foreign, ignore: statement.ignore }));
+                let triggers = self.triggers(&table);
+                return Ok(PlanKind::Delete(DeletePlan { finder, foreign, triggers, ignore: statement.ignore }));
             }
         }
         self.delete_multi(statement).map(PlanKind::Multi)

@@ -104,6 +104,8 @@ impl Explainer<'_, '_> {
         let mut inner = Vec::new();
         match &query.body {
             QueryBody::Block(block) => self.block(block, id, select_type, &mut inner),
+            // What a function does is not the statement's.
+            QueryBody::Call(_) => {}
             QueryBody::SetOperation(operation) => {
                 self.query(&operation.first, id, select_type);
                 let mut ids = vec![id];

@@ -32,6 +32,7 @@ mod ndbinfo;
 mod objects;
 mod performance;
 mod profiles;
+pub(crate) mod programs;
 mod query_logs;
 mod roles;
 mod server_tables;

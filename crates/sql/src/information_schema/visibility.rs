@@ -6,7 +6,7 @@ use shoal_cluster::{Catalog, Database, Table, User, View};
 use shoal_types::Collation;
 
 use crate::account::access::Access;
-use crate::account::{Level, Privileges, on_column};
+use crate::account::{Level, Privileges, on_column, on_table};
 
 /// The dictionary through the eyes of one account and its active roles.
 pub(crate) struct Viewer {
@@ -38,6 +38,23 @@ impl Viewer {
         grants
             .filter(|(database, table, _)| !database.is_empty() && table.is_empty() && matches(database))
             .fold(self.global, |set, (.., bits)| set.with(Privileges(*bits)))
+    }
+
+    /// One of these privileges in a database.
+    pub fn may_use_database(&self, name: &str, one_of: Privileges) -> bool {
+        self.on_database(name).intersects(one_of)
+    }
+
+    /// One of these privileges on a table.
+    pub fn may_use_table(&self, database: &str, table: &str, one_of: Privileges) -> bool {
+        let account = self.account.as_ref();
+        self.may_use_database(database, one_of)
+            || account.is_some_and(|account| on_table(account, database, table).intersects(one_of))
+    }
+
+    /// It is the account of this name.
+    pub fn is_account(&self, (user, host): &(String, String)) -> bool {
+        self.account.as_ref().is_some_and(|account| account.user == *user && account.host == *host)
     }
 
     pub fn sees_database(&self, name: &str) -> bool {

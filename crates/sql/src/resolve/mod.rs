@@ -6,7 +6,9 @@ pub mod aggregate;
 pub mod dependence;
 pub mod expression;
 pub mod from;
+pub mod function;
 pub mod grouping;
+pub mod locals;
 pub mod names;
 pub mod row_rules;
 pub mod scope;
@@ -28,6 +30,7 @@ use crate::databases;
 use crate::information_schema::{self, VirtualTable};
 use crate::plan::QueryPlan;
 use crate::table_usage::TableCounts;
+pub use locals::Locals;
 use scope::{Dependence, Scope};
 
 /// Limits the nesting of subqueries, so that planning and running them cannot exhaust the stack.
@@ -47,6 +50,8 @@ pub struct ResolveEnvironment<'a> {
     pub lock_reads: bool,
     /// Row estimates for join order and access paths.
     pub statistics: &'a dyn Statistics,
+    /// Names of the stored program that the statement stands in.
+    pub locals: Option<&'a Locals<'a>>,
 }
 
 /// Reads system variables.
@@ -105,6 +110,8 @@ pub struct Resolver<'a> {
     pub views_inside: Vec<&'a Arc<View>>,
     /// User or system variables were read.
     pub names_variables: bool,
+    /// It calls stored functions, or its changes run triggers.
+    pub calls_programs: bool,
     /// Views of the dictionary among them, which show what not everybody may see.
     pub system_tables_used: Vec<VirtualTable>,
     /// Columns of base tables that it reads.
@@ -137,6 +144,8 @@ pub struct BlockState {
     pub twins: Vec<(usize, usize)>,
     pub constants: Vec<crate::plan::ConstantSubquery>,
     pub inside_aggregate: bool,
+    /// What it calls is called once for each time that it is written: VALUES of INSERT.
+    pub calls_once: bool,
     /// Of a statement that changes rows: there is nothing to compute aggregates over.
     pub no_aggregates: bool,
 }
@@ -196,6 +205,7 @@ impl<'a> Resolver<'a> {
             views_used: Vec::new(),
             views_inside: Vec::new(),
             names_variables: false,
+            calls_programs: false,
             system_tables_used: Vec::new(),
             columns_read: Default::default(),
             changed: Vec::new(),

@@ -10,6 +10,7 @@ use shoal_types::{CheckConstraint, ColumnDefault, Error, ErrorCode, Result, Tabl
 use super::Resolver;
 use super::scope::ScopeTable;
 use crate::dml::rules::{Check, RowRules};
+use crate::dml::triggers::TableTriggers;
 
 /// Functions of the statement's clock, which a row's values may not depend on.
 const CLOCK_FUNCTIONS: [&str; 7] =
@@ -63,7 +64,8 @@ impl Resolver<'_> {
     pub fn row_rules(&mut self, table: &Arc<Table>) -> Result<RowRules> {
         let schema = &table.schema;
         let foreign = ForeignKeys::of(self.environment.catalog, table);
-        let mut rules = RowRules { foreign, ..RowRules::default() };
+        let triggers = self.triggers(table);
+        let mut rules = RowRules { foreign, triggers, ..RowRules::default() };
         let reads = |column: &shoal_types::Column| {
             column.generated.is_some() || matches!(column.default, ColumnDefault::Expression(_))
         };
@@ -83,6 +85,12 @@ impl Resolver<'_> {
             return Err(Error::unsupported("subqueries in DEFAULT"));
         }
         Ok(rules)
+    }
+
+    pub fn triggers(&mut self, table: &Table) -> Option<Arc<TableTriggers>> {
+        let triggers = TableTriggers::of(self.environment.catalog, table);
+        self.calls_programs |= triggers.is_some();
+        triggers
     }
 
     fn fill_rules(&mut self, schema: &TableSchema, rules: &mut RowRules) -> Result<()> {

@@ -142,8 +142,16 @@ impl Resolver<'_> {
     }
 
     /// Registers a subquery with the block and yields the expression that reads its result.
-    fn place(&mut self, resolved: ResolvedQuery, kind: SubqueryKind, sql_type: SqlType, nullable: bool) -> Expr {
-        let constant = resolved.outer.is_empty() && matches!(kind, SubqueryKind::Scalar | SubqueryKind::Exists);
+    pub(super) fn place(
+        &mut self,
+        resolved: ResolvedQuery,
+        kind: SubqueryKind,
+        sql_type: SqlType,
+        nullable: bool,
+    ) -> Expr {
+        let is_single = matches!(kind, SubqueryKind::Scalar | SubqueryKind::Exists);
+        let is_once = self.block().calls_once || !resolved.plan.is_run_each_time();
+        let constant = resolved.outer.is_empty() && is_single && is_once;
         if constant {
             let slot = self.next_slot;
             self.next_slot += 1;
@@ -187,6 +195,8 @@ pub fn convert_columns(
             }
         }
         crate::plan::QueryBody::SetOperation(operation) => operation.types = types.to_vec(),
+        // Where a query may stand, a function does not.
+        crate::plan::QueryBody::Call(_) => {}
     }
     for (column, target) in plan.columns.iter_mut().zip(types) {
         column.sql_type = target.clone();

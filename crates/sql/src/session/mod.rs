@@ -4,16 +4,18 @@
 //! transactions) go to `statement`. A session belongs to one task; only `SessionShared` is seen by others.
 
 mod audited;
-mod diagnostics;
+pub mod diagnostics;
 mod entrance;
 mod events;
 mod frontend;
 pub mod interrupt;
 mod logged;
 mod news;
+mod planner;
 pub mod plans;
 pub mod prepared;
 mod profiling;
+mod program;
 pub mod run;
 mod shared;
 pub mod state;
@@ -30,8 +32,6 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use shoal_cluster::Catalog;
-use shoal_expr::BuildContext;
 use shoal_parser::ast::{self, Statement};
 use shoal_parser::{Digester, LiteralToken, ParseError, ParseErrorKind, Parsed};
 use shoal_txn::Transaction;
@@ -47,7 +47,8 @@ use crate::dml::InsertSource;
 use crate::execute::memory::{Held, StatementMemory};
 use crate::frontend::{ConnectInfo, ResultSink, Summary, ends_connection};
 use crate::profile::RunningProfile;
-use crate::resolve::{ResolveEnvironment, Statistics, SystemVariables};
+use crate::program::ProgramCache;
+use crate::program::host::Inside;
 use crate::server::Server;
 use crate::statement_events::EventKind;
 use crate::statement_times::{StatementKind, ThreadTimes};
@@ -56,10 +57,10 @@ use crate::variables::SessionVariables;
 pub use entrance::too_many_connections;
 pub use interrupt::Interrupt;
 use logged::Ran;
+pub use planner::StatementPlanner;
 use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
 pub use shared::{Activity, SessionShared, ShownDefinition};
 use state::SessionState;
-use statistics::NodeStatistics;
 use tracking::Tracker;
 
 /// Bytes of a statement that the processlist keeps.
@@ -153,6 +154,14 @@ pub struct Session {
     is_logged_in: bool,
     /// By a statement that changes passwords, while it runs.
     pub compared_passwords: Compared,
+    /// Stored programs that it has compiled.
+    pub programs: Rc<ProgramCache>,
+    /// The variables of the stored program whose statement runs, if that has any use for them.
+    pub inside: Option<Inside>,
+    /// What the settings of the stored program that runs add to `settings_version`; 0: none runs.
+    pub inside_key: u64,
+    /// The running CALL has begun to run statements.
+    pub runs_program: bool,
 }
 
 impl Session {
@@ -248,6 +257,10 @@ impl Session {
             must_change_password,
             is_logged_in: false,
             compared_passwords: Compared::default(),
+            programs: Rc::default(),
+            inside: None,
+            inside_key: 0,
+            runs_program: false,
         };
         session.limit_memory()?;
         session.check_entrance()?;
@@ -275,9 +288,9 @@ impl Session {
     }
 
     /// Everything besides the dictionary that a plan depends on, as one number.
-    fn settings_key(&self) -> u64 {
+    pub fn settings_key(&self) -> u64 {
         let explicit = u64::from(self.locks_reads());
-        self.settings_version << 1 | explicit
+        (self.settings_version ^ self.inside_key) << 1 | explicit
     }
 
     /// Plain SELECTs lock: SERIALIZABLE inside a transaction.
@@ -337,6 +350,7 @@ impl Session {
         self.count(Counter::Queries);
         self.count(Counter::Questions);
         self.again_until = None;
+        self.runs_program = false;
         let mut literals = std::mem::take(&mut self.literals);
         let mode = self.variables.parser_mode;
         let digest = self.digester.digest(sql, start, mode, &mut literals);
@@ -528,40 +542,24 @@ impl Session {
         parameter_count: usize,
         types: Option<&[SqlType]>,
     ) -> Result<Plan> {
-        let catalog = self.server.node.catalog();
-        let variables = self.variable_reader();
-        let statistics = NodeStatistics::of(self);
-        let environment = self.environment(&catalog, &variables, &statistics, types);
-        plans::make(statement, parameter_count, &environment)
+        self.planner().make_plan(statement, parameter_count, types)
     }
 
-    fn environment<'e>(
-        &'e self,
-        catalog: &'e Arc<Catalog>,
-        variables: &'e dyn SystemVariables,
-        statistics: &'e dyn Statistics,
-        parameter_types: Option<&'e [SqlType]>,
-    ) -> ResolveEnvironment<'e> {
-        let database = self.state.database.as_deref();
-        ResolveEnvironment {
-            catalog,
-            database,
-            build: BuildContext { settings: self.variables.settings, database },
-            parameter_types,
-            variables,
-            only_full_group_by: self.variables.only_full_group_by,
+    pub fn planner(&self) -> StatementPlanner<'_> {
+        StatementPlanner {
+            server: &self.server,
+            variables: &self.variables,
+            state: &self.state,
+            transaction: &self.transaction,
+            usage: &self.table_usage,
+            settings: self.variables.settings,
             lock_reads: self.locks_reads(),
-            statistics,
         }
     }
 
     async fn plan_bulk_insert(&self, insert: &ast::Insert, rows: &[Vec<ast::Expr>]) -> Result<Plan> {
-        let catalog = self.server.node.catalog();
-        let variables = self.variable_reader();
-        let statistics = NodeStatistics::of(self);
-        let environment = self.environment(&catalog, &variables, &statistics, Some(&[]));
         self.shared.interrupt.start_statement(0);
-        Box::pin(plans::make_bulk_insert(insert, rows, &environment, &self.shared.interrupt)).await
+        Box::pin(self.planner().make_bulk_insert(insert, rows, &self.shared.interrupt)).await
     }
 
     /// Frees a plan that is not kept. That of a bulk load has so many parts that others have their turns in between.
@@ -597,17 +595,8 @@ impl Session {
 
     /// A statement failed: its error is the only condition of SHOW WARNINGS.
     pub fn fail(&mut self, error: &Error) {
-        self.state.row_count = -1;
         self.server.error_counts.count(error.errno(), self.server.clock_micros());
-        let warning = shoal_types::Warning {
-            level: shoal_types::WarningLevel::Error,
-            code: ErrorCode::from_errno(error.errno()).unwrap_or(ErrorCode::UnknownError),
-            message: error.message().to_owned(),
-        };
-        self.state.warnings.clear();
-        self.state.warnings.push(warning);
-        self.state.signalled = error.as_signalled().cloned();
-        self.state.warning_count = 1;
+        diagnostics::set_error(&mut self.state, error);
     }
 
     /// The OK packet's contents after a statement.

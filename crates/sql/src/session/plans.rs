@@ -31,6 +31,8 @@ pub struct Plan {
     pub views: Vec<Arc<View>>,
     /// User or system variables are named in it.
     pub names_variables: bool,
+    /// It calls stored functions, or its changes run triggers.
+    pub calls_programs: bool,
     /// Virtual tables that it reads and that need SELECT.
     pub system_tables: Vec<VirtualTable>,
     /// Columns of these that it reads: table and position.
@@ -98,6 +100,18 @@ impl Plan {
             target.assignments.iter().any(|&(column, _)| is_assigned(&target.table, column))
         });
         one.into_iter().filter(|&(_, assigned)| assigned).map(|(table, _)| table).chain(many.map(|one| &one.table))
+    }
+
+    /// Tables whose rows it changes.
+    pub fn changed_tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        let (one, many): (Option<&Arc<Table>>, &[MultiTarget]) = match &self.kind {
+            PlanKind::Insert(insert) => (Some(&insert.table), &[]),
+            PlanKind::Update(update) => (Some(&update.finder.input.table), &[]),
+            PlanKind::Delete(delete) => (Some(&delete.finder.input.table), &[]),
+            PlanKind::Multi(multi) => (None, &multi.targets),
+            PlanKind::PointSelect { .. } | PlanKind::Select { .. } => (None, &[]),
+        };
+        one.into_iter().chain(many.iter().map(|target| &target.table))
     }
 
     /// SELECT ... FOR UPDATE.
@@ -190,6 +204,7 @@ fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> 
         tables_of_definers: resolver.tables_of_definers,
         views: resolver.views_used,
         names_variables: resolver.names_variables,
+        calls_programs: resolver.calls_programs,
         system_tables: resolver.system_tables_used,
         limit_ms,
     }
@@ -380,6 +395,7 @@ fn query_locks_exclusively(query: &QueryPlan) -> bool {
             Input::Derived(query) => query_locks_exclusively(query),
             Input::Virtual(_) | Input::Rows(_) => false,
         }),
+        QueryBody::Call(_) => false,
         QueryBody::SetOperation(operation) => {
             query_locks_exclusively(&operation.first)
                 || operation.rest.iter().any(|term| query_locks_exclusively(&term.query))

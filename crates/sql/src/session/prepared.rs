@@ -115,6 +115,7 @@ impl Session {
         sink: &mut S,
     ) -> Result<()> {
         self.again_until = None;
+        self.runs_program &= self.inside_key != 0;
         if !plans::is_planned(statement) {
             return self.run_statement(statement, Some(statement_id), more, sink).await;
         }
@@ -174,12 +175,12 @@ impl Session {
             return self.run_plan(plan, parameters, false, sink).await;
         };
         self.shared.counters.add(plan.counter(), 1);
-        crate::account::check_plan(self, plan)?;
+        crate::account::check_plan(&self.asking(), plan)?;
         self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         self.begin_statement(false, !plan.tables.is_empty())?;
         let mut rows = crate::execute::consumer::Collect::new(&self.memory);
         let outcome = self
-            .with_context(parameters, false, async |ctx| {
+            .with_context(&plan.tables, parameters, false, async |ctx| {
                 ctx.survives_kill_in_sleep = query.reads_no_rows();
                 ctx.run_query(query, &mut rows).await
             })

@@ -1,5 +1,6 @@
 //! What a session remembers between statements, as expressions see it.
 
+use std::any::Any;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -178,5 +179,9 @@ impl SessionValues for SessionState {
 
     fn locks(&mut self) -> Option<&mut dyn UserLocks> {
         Some(&mut self.locks)
+    }
+
+    fn itself(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 }

@@ -8,6 +8,7 @@ use crate::account;
 use crate::counters::Counter;
 use crate::dml::Affected;
 use crate::frontend::ResultSink;
+use crate::program;
 use crate::read_only;
 use crate::statement_events::EventKind;
 
@@ -68,6 +69,11 @@ impl Session {
                 return crate::show::maintenance(self, maintenance, more, sink).await;
             }
             Statement::Execute(execute) => return self.execute_named(execute, more, sink).await,
+            Statement::Call(call) => {
+                self.check_single_user()?;
+                let affected = Box::pin(program::session_host::call(self, call, sink)).await?;
+                return self.finish(affected, more, sink);
+            }
             Statement::LoadData(load) => {
                 self.count(Counter::ComLoad);
                 self.check_single_user()?;
@@ -266,16 +272,26 @@ impl Session {
         &mut self,
         expressions: &[ast::Expr],
     ) -> Result<Vec<(shoal_types::Value, shoal_types::SqlType)>> {
-        let plan = self.make_plan(&Statement::Do(expressions.to_vec()), 0, Some(&[]))?;
+        let statement = Statement::Do(expressions.to_vec());
+        let plan = match &self.inside {
+            None => self.make_plan(&statement, 0, Some(&[]))?,
+            Some(inside) => {
+                let (planner, compiled) = (self.planner(), &inside.compiled);
+                compiled.with_locals(&inside.scope, |locals| planner.make_plan_inside(&statement, locals))?
+            }
+        };
         let (super::plans::PlanKind::Select { query, .. } | super::plans::PlanKind::PointSelect { query, .. }) =
             &plan.kind
         else {
             return Ok(Vec::new());
         };
-        crate::account::check_plan(self, &plan)?;
+        crate::account::check_plan(&self.asking(), &plan)?;
         let has_tables = !plan.tables.is_empty();
         self.begin_statement(false, has_tables)?;
-        let rows = self.collect(query, &[]).await;
+        let inside = self.inside.take();
+        let values = inside.as_ref().map_or(&[][..], |inside| &inside.values);
+        let rows = self.collect(query, values).await;
+        self.inside = inside;
         if !self.explicit_transaction {
             self.commit_statement(has_tables).await?;
         }

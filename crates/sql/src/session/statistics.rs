@@ -5,7 +5,6 @@ use std::sync::Arc;
 use shoal_cluster::{Node, Table};
 use shoal_txn::Transaction;
 
-use super::Session;
 use crate::resolve::Statistics;
 use crate::table_usage::{TableCounts, ThreadTableUsage};
 
@@ -17,12 +16,8 @@ pub struct NodeStatistics<'a> {
 }
 
 impl<'a> NodeStatistics<'a> {
-    pub fn of(session: &'a Session) -> NodeStatistics<'a> {
-        NodeStatistics {
-            transaction: &session.transaction,
-            usage: &session.table_usage,
-            node: &session.server.node,
-        }
+    pub fn of(transaction: &'a Transaction, usage: &'a ThreadTableUsage, node: &'a Node) -> NodeStatistics<'a> {
+        NodeStatistics { transaction, usage, node }
     }
 }
 

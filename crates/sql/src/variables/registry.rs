@@ -307,6 +307,7 @@ variables! {
     "local_infile" Global Kind::Switch, "OFF";
     "lock_wait_timeout" Both Kind::Integer(1, 31_536_000), "31536000";
     "log_bin" ReadOnly Kind::Switch, "OFF";
+    "log_bin_trust_function_creators" Global Kind::Switch, "OFF";
     "log_error" ReadOnly Kind::Text, "stderr";
     "log_error_services" Global Kind::Text, "log_filter_internal; log_sink_internal";
     "log_error_verbosity" Global Kind::Integer(1, 3), "2";
@@ -330,6 +331,7 @@ variables! {
     "max_length_for_sort_data" Both Kind::Integer(4, 8_388_608), "4096";
     "max_prepared_stmt_count" Global Kind::Integer(0, 4_194_304), "16382";
     "max_sort_length" Both Kind::Integer(4, 8_388_608), "1024";
+    "max_sp_recursion_depth" Both Kind::Integer(0, 255), "0";
     "max_user_connections" Both Kind::Integer(0, U32), "0";
     "min_examined_row_limit" Both Kind::Integer(0, U64), "0";
     "ndb_autoincrement_prefetch_sz" Both Kind::Integer(1, 65_536), "512";

@@ -116,7 +116,7 @@ pub async fn copy_rows(session: &mut Session, conversion: &Conversion, settings:
     session.transaction.start_statement();
     let shared = Arc::clone(&session.shared);
     session
-        .with_context(&[], true, async |ctx| {
+        .with_context(&[], &[], true, async |ctx| {
             let mut copier = Copier::new(conversion, settings, ctx);
             loop {
                 ctx.check_between_batches().await?;
