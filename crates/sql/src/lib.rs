@@ -25,6 +25,7 @@ mod digests;
 mod dml;
 mod error_counts;
 mod error_log;
+pub mod event_scheduler;
 mod execute;
 mod explain;
 pub mod figures;

@@ -46,14 +46,14 @@ pub fn omitted_value(column: &Column) -> Result<OmittedValue> {
     }
 }
 
-/// Refuses what would leave generated columns, CHECK constraints and parents aside. Errors: 1235.
+/// Refuses what would leave generated columns, CHECK constraints, parents and triggers aside. Errors: 1235.
 pub fn check_has_no_rules(table: &Table) -> Result<()> {
     if !table.has_row_rules {
         return Ok(());
     }
     let name = &table.schema.name;
     Err(Error::unsupported(format!(
-        "writing table '{name}' other than by SQL (it has generated columns, CHECK constraints or foreign keys)"
+        "writing table '{name}' other than by SQL (it has generated columns, CHECK constraints, foreign keys or triggers)"
     )))
 }
 

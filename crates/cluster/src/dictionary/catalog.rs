@@ -442,6 +442,11 @@ impl Catalog {
         self.put_table_after(schema, old)
     }
 
+    /// Triggers come and go with a new version of their table, before it.
+    fn has_triggers(&self, schema: &TableSchema) -> bool {
+        !self.triggers(&schema.database, &schema.name).is_empty()
+    }
+
     /// `old`: the version before it.
     fn put_table_after(&mut self, schema: TableSchema, old: Option<Arc<Table>>) -> Result<()> {
         let kept = |id: &TableId| schema.indexes.iter().any(|index| index.unique_table == Some(*id));
@@ -452,13 +457,16 @@ impl Catalog {
         let table = match old {
             Some(old) if old.schema == schema => old,
             Some(old) => {
-                let next = old.next_version(schema);
+                let mut next = old.next_version(schema);
+                next.has_row_rules |= self.has_triggers(&next.schema);
                 next.next_auto_increment.fetch_max(next.schema.options.auto_increment, Ordering::Relaxed);
                 Arc::new(next)
             }
             None => {
-                let next = schema.options.auto_increment.max(1);
-                Arc::new(Table::new(schema, Arc::new(Sequence::new(next))))
+                let first = schema.options.auto_increment.max(1);
+                let mut next = Table::new(schema, Arc::new(Sequence::new(first)));
+                next.has_row_rules |= self.has_triggers(&next.schema);
+                Arc::new(next)
             }
         };
         let schema = &table.schema;

@@ -16,6 +16,7 @@ pub mod draft;
 mod drop;
 pub mod engine;
 pub mod errors;
+mod event;
 mod foreign_keys;
 mod forget;
 pub mod key;
@@ -61,6 +62,9 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<Affecte
         Statement::DropFunction(drop) => program::drop_routine(session, ProgramKind::Function, drop).await,
         Statement::CreateTrigger(create) => trigger::create(session, create).await,
         Statement::DropTrigger(drop) => trigger::drop(session, drop).await,
+        Statement::CreateEvent(create) => event::create(session, create).await,
+        Statement::AlterEvent(alter) => event::alter(session, alter).await,
+        Statement::DropEvent(drop) => event::drop(session, drop).await,
         Statement::DropTable(drop) => drop::drop_tables(session, drop).await,
         Statement::RenameTables(pairs) => drop::rename(session, pairs).await,
         Statement::TruncateTable(name) => drop::truncate(session, name).await,

@@ -101,6 +101,12 @@ pub async fn function<H: Host>(
     Ok(compiled.result.map_or(Value::Null, |slot| std::mem::take(&mut frame.slots[slot])))
 }
 
+/// Runs an event.
+pub async fn event<H: Host>(program: &Arc<Program>, host: &mut H) -> Result<()> {
+    let compiled = host.programs().get(program, &[])?;
+    invoke(&compiled, Vec::new(), host).await.map(|_| ())
+}
+
 /// Runs a trigger for a row whose values are in the slots of NEW and OLD; what it makes of them comes back.
 pub async fn trigger<H: Host>(
     program: &Arc<Program>,

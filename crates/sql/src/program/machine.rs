@@ -7,12 +7,13 @@ use shoal_expr::SessionValues;
 use shoal_types::{Collation, Error, ErrorCode, Result, SqlType, Value, WarningLevel};
 
 use super::call;
-use super::code::{Compiled, DiagnosticsCode, HandlerCode, SignalCode, Step};
+use super::code::{Argument, Compiled, DiagnosticsCode, HandlerCode, SignalCode, Step};
 use super::computed::Computed;
 use super::condition::{Condition, Handled, is_beyond_handlers};
 use super::frame::{Frame, Handling, OpenCursor};
 use super::host::{Host, Inside};
 use super::place::Target;
+use crate::execute::LocalFuture;
 use crate::session::diagnostics;
 
 /// Steps between two looks at the interrupt.
@@ -184,7 +185,7 @@ async fn statement<H: Host>(
         Step::Call { procedure, arguments } => {
             let database = procedure.schema.as_ref().map(|schema| schema.value.as_str());
             let named = (database, procedure.name.value.as_str());
-            Box::pin(call::procedure(named, arguments, (compiled, frame), host)).await
+            boxed_call(named, arguments, compiled, frame, host).await
         }
         Step::Other { statement, scope } => {
             let inside = Inside {
@@ -217,6 +218,18 @@ async fn keep<H: Host>(
     }
     frame.slots[slot] = value;
     Ok(())
+}
+
+/// See `session_host`.
+#[inline(never)]
+fn boxed_call<'f, H: Host>(
+    named: (Option<&'f str>, &'f str),
+    arguments: &'f [Argument],
+    compiled: &'f Rc<Compiled>,
+    frame: &'f mut Frame,
+    host: &'f mut H,
+) -> LocalFuture<'f, Result<()>> {
+    Box::pin(call::procedure(named, arguments, (compiled, frame), host))
 }
 
 /// Gives a value to where it goes. `sql_type`: that of the value, if it is not to be told from it.

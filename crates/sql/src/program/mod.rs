@@ -18,6 +18,7 @@ pub mod host;
 mod machine;
 mod place;
 pub mod session_host;
+pub mod schedule;
 pub mod sink;
 pub mod statement_host;
 pub mod store;

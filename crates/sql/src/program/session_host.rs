@@ -16,18 +16,20 @@ use super::code::{Argument, Compiled};
 use super::compile::outer_argument;
 use super::frame::Frame;
 use super::host::{Entered, Host, Inside, PlanVersion, ProgramSettings};
-use super::sink::{Capture, ProgramSink};
+use super::sink::{Capture, Nowhere, ProgramSink};
 use crate::account;
 use crate::account::access::Access;
 use crate::dml::Affected;
+use crate::execute::LocalFuture;
 use crate::execute::consumer::Collect;
 use crate::execute::memory::StatementMemory;
-use crate::frontend::ResultSink;
+use crate::frontend::{ConnectInfo, Frontend, ResultSink};
 use crate::resolve::Locals;
 use crate::server::Server;
 use crate::session::plans::Plan;
 use crate::session::state::SessionState;
 use crate::session::{Interrupt, Session};
+use crate::shared_server::SharedServer;
 use crate::variables::registry;
 
 /// See the module.
@@ -48,6 +50,35 @@ pub async fn call<S: ResultSink>(session: &mut Session, call: &ast::Call, sink: 
     call::procedure(named, &arguments, (&compiled, &mut frame), &mut host).await?;
     let rows = u64::try_from(session.state.row_count).unwrap_or(0);
     Ok(Affected { rows, ..Affected::default() })
+}
+
+/// Runs an event, with the privileges of its definer. What it selects goes nowhere.
+pub async fn run_event(server: &Arc<Server>, event: &Arc<Program>) -> Result<()> {
+    let info = ConnectInfo {
+        connection_id: SharedServer(Arc::clone(server)).next_connection_id(),
+        user: event.definer.0.clone(),
+        host: "localhost".to_owned(),
+        database: Some(event.database.clone()),
+        collation: event.collation_connection,
+        found_rows: false,
+        multi_statements: false,
+        local_files: false,
+        ignore_space: false,
+        interactive: false,
+        session_track: false,
+        handles_expired_password: true,
+        attributes: Vec::new(),
+        tls: None,
+        compression: None,
+        entrance: Default::default(),
+    };
+    let mut session = Session::open(Arc::clone(server), info)?;
+    let mut nowhere = Nowhere;
+    let mut sink = ProgramSink::new(&mut nowhere);
+    let mut host = SessionHost { session: &mut session, sink: &mut sink };
+    let ran = call::event(event, &mut host).await;
+    session.rollback();
+    ran
 }
 
 /// How values become those of variables.
@@ -74,6 +105,27 @@ pub fn access_of_definer(server: &Arc<Server>, program: &Program, present: &Rc<A
         return Err(Error::new(ErrorCode::NoSuchUser, message));
     }
     Ok(Rc::new(Access::at_login(server, program.definer.clone())))
+}
+
+/// Procedures that call each other are on the stack together: what runs a statement is made in a frame of its own, and is not.
+#[inline(never)]
+fn boxed_plan<'f, S: ResultSink>(
+    session: &'f mut Session,
+    plan: &'f Rc<Plan>,
+    slots: &'f [Value],
+    sink: &'f mut S,
+) -> LocalFuture<'f, Result<()>> {
+    Box::pin(session.run_plan(plan, slots, true, sink))
+}
+
+/// The same of a statement that is not planned.
+#[inline(never)]
+fn boxed_statement<'f>(
+    session: &'f mut Session,
+    statement: &'f Statement,
+    sink: &'f mut ProgramSink<'_>,
+) -> LocalFuture<'f, Result<()>> {
+    Box::pin(session.run_statement(statement, None, true, sink))
 }
 
 impl Host for SessionHost<'_, '_> {
@@ -142,8 +194,7 @@ impl Host for SessionHost<'_, '_> {
     async fn rows(&mut self, plan: &Rc<Plan>, slots: &[Value], limit: Option<usize>) -> Result<Option<Collect>> {
         let mut capture = Capture::new(&self.session.memory, limit);
         self.session.runs_program = true;
-        // Procedures that call each other have the rest on the stack.
-        let outcome = Box::pin(self.session.run_plan(plan, slots, true, &mut capture)).await;
+        let outcome = boxed_plan(self.session, plan, slots, &mut capture).await;
         if !self.session.finish_or_retry(outcome).await? {
             return Ok(None);
         }
@@ -152,7 +203,7 @@ impl Host for SessionHost<'_, '_> {
 
     async fn run(&mut self, plan: &Rc<Plan>, slots: &[Value]) -> Result<bool> {
         self.session.runs_program = true;
-        let outcome = Box::pin(self.session.run_plan(plan, slots, true, self.sink)).await;
+        let outcome = boxed_plan(self.session, plan, slots, self.sink).await;
         self.session.finish_or_retry(outcome).await
     }
 
@@ -161,11 +212,11 @@ impl Host for SessionHost<'_, '_> {
         // What a prepared statement says has been said outside.
         let is_outside = matches!(statement, Statement::Execute(_) | Statement::Prepare(_));
         if is_outside {
-            let done = Box::pin(self.session.run_statement(statement, None, true, self.sink)).await;
+            let done = boxed_statement(self.session, statement, self.sink).await;
             return (done, inside.values);
         }
         let around = self.session.inside.replace(inside);
-        let done = Box::pin(self.session.run_statement(statement, None, true, self.sink)).await;
+        let done = boxed_statement(self.session, statement, self.sink).await;
         let values = std::mem::replace(&mut self.session.inside, around).map(|inside| inside.values);
         (done, values.unwrap_or_default())
     }

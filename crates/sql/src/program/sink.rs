@@ -157,3 +157,42 @@ impl ResultSink for Capture {
         Ok(None)
     }
 }
+
+/// Takes results that nobody wants.
+pub struct Nowhere;
+
+impl ResultSink for Nowhere {
+    fn columns(&mut self, _columns: &[ResultColumn]) -> Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _values: &[Value]) -> Result<()> {
+        Ok(())
+    }
+
+    fn stored_row(&mut self, _row: RowRef<'_>, _projection: &[usize], _zone: &TimeZone) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _summary: &Summary) -> Result<()> {
+        Ok(())
+    }
+
+    fn error(&mut self, _error: &Error) {}
+
+    fn buffered_bytes(&self) -> usize {
+        0
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn request_local_file(&mut self, _name: &[u8]) -> Result<()> {
+        Err(Error::unsupported("a file of the client here"))
+    }
+
+    async fn local_file_chunk(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+}

@@ -16,10 +16,10 @@ use super::session_host::{access_of_definer, store_options};
 use crate::account::{self, Asking};
 use crate::dml;
 use crate::dml::insert::InsertSettings;
-use crate::execute::ExecContext;
+use crate::execute::{ExecContext, LocalFuture};
 use crate::execute::consumer::Collect;
 use crate::execute::memory::StatementMemory;
-use crate::plan::FunctionCall;
+use crate::plan::{FunctionCall, QueryPlan};
 use crate::resolve::Locals;
 use crate::server::Server;
 use crate::session::plans::{Plan, PlanKind};
@@ -152,6 +152,32 @@ impl<'h, 'c> StatementHost<'h, 'c> {
         outcome
     }
 
+    /// What runs a query, made in a frame of its own: see `session_host`.
+    #[inline(never)]
+    fn boxed_rows<'f>(
+        &'f mut self,
+        plan: &'f Plan,
+        query: &'f QueryPlan,
+        slots: &'f [Value],
+        limit: Option<usize>,
+    ) -> LocalFuture<'f, Result<Collect>> {
+        Box::pin(self.nested(plan, slots, async move |inner| {
+            inner.eval.changes_data = false;
+            inner.run_collect(query, limit).await
+        }))
+    }
+
+    /// The same of what changes rows.
+    #[inline(never)]
+    fn boxed_change<'f>(
+        &'f mut self,
+        plan: &'f Plan,
+        slots: &'f [Value],
+        settings: InsertSettings,
+    ) -> LocalFuture<'f, Result<dml::Affected>> {
+        Box::pin(self.nested(plan, slots, async move |inner| dml::run(plan, settings, inner).await))
+    }
+
     /// Errors: 1290, 1792.
     fn check_writable(&mut self) -> Result<()> {
         let programs = self.ctx.programs;
@@ -264,11 +290,7 @@ impl Host for StatementHost<'_, '_> {
         if !self.use_tables(plan).await? {
             return Ok(None);
         }
-        let rows = self.nested(plan, slots, async |inner| {
-            inner.eval.changes_data = false;
-            inner.run_collect(query, limit).await
-        });
-        Box::pin(rows).await.map(Some)
+        self.boxed_rows(plan, query, slots, limit).await.map(Some)
     }
 
     async fn run(&mut self, plan: &Rc<Plan>, slots: &[Value]) -> Result<bool> {
@@ -293,8 +315,7 @@ impl Host for StatementHost<'_, '_> {
             },
         };
         let savepoint = self.ctx.transaction.savepoint();
-        let changed = self.nested(plan, slots, async |inner| dml::run(plan, settings, inner).await);
-        let outcome = Box::pin(changed).await;
+        let outcome = self.boxed_change(plan, slots, settings).await;
         let affected = match outcome {
             Ok(affected) => affected,
             Err(error) => {

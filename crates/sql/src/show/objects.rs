@@ -206,7 +206,11 @@ pub fn triggers(session: &Session, schema: Option<&Ident>) -> Result<Listing> {
     let database = database_of(session, schema)?;
     let columns = "Trigger v64!, Event v6!, Table n64!, Statement l!, Timing v6!, Created s!, sql_mode v520!, \
         Definer v288!, character_set_client v64!, collation_connection v64!, Database Collation v64!";
-    let rows = programs(session, information_schema::programs::triggers);
+    let mut rows = programs(session, information_schema::programs::triggers);
+    rows.sort_by_cached_key(|row| {
+        let event = ["INSERT", "UPDATE", "DELETE"].iter().position(|event| row[3] == Value::str(*event));
+        (row[6].to_text(), event, row[11] != Value::str("BEFORE"), row[7].to_u64().value)
+    });
     let rows = picked(rows, (1, Some(&database)), &[2, 3, 6, 9, 11, 16, 17, 18, 19, 20, 21]);
     Ok(Listing { like_column: 2, ..Listing::new(columns, rows) })
 }

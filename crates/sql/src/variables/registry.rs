@@ -247,7 +247,7 @@ variables! {
     "disconnect_on_expired_password" ReadOnly Kind::Switch, "ON";
     "div_precision_increment" Both Kind::Integer(0, 30), "4";
     "error_count" ReadOnly Kind::Integer(0, U64), "0";
-    "event_scheduler" Global Kind::Word(&["OFF", "ON", "DISABLED"]), "OFF";
+    "event_scheduler" Global Kind::Word(&["OFF", "ON", "DISABLED"]), "ON";
     "explicit_defaults_for_timestamp" Both Kind::Switch, "ON";
     "flush" Global Kind::Switch, "OFF";
     "foreign_key_checks" Both Kind::Switch, "ON";
