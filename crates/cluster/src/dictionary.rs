@@ -27,6 +27,7 @@ pub(crate) mod system_rows;
 pub(crate) mod table;
 pub(crate) mod table_lock;
 pub mod table_map;
+pub(crate) mod temporary;
 pub(crate) mod transactions;
 pub mod unique;
 

@@ -34,6 +34,7 @@ pub use dictionary::program::{Program, ProgramKind, Programs, Schedule, TriggerP
 pub use dictionary::sequence::Sequence;
 pub use dictionary::table::Table;
 pub use dictionary::table_lock::MetadataLock;
+pub use dictionary::temporary::temporary_table_id;
 pub use dictionary::unique::unique_table_schema;
 pub use dictionary::{table_map, unique};
 pub use management::observed::{

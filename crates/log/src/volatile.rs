@@ -1,6 +1,7 @@
 //! Files in this process's memory, gone with it: for nodes that keep nothing, as native clients are.
 //!
-//! Every name leads to shared bytes. Nothing is ever durable, so syncing does nothing, and nobody else can hold a lock.
+//! Every name leads to shared bytes. Nothing is ever durable, so syncing does nothing, and nobody else can hold a lock. A tree that
+//! nobody will read back can forget what is written into its files as well: they have a head and a length, and read as zeros behind the head.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,15 +10,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::file_system::{FileSystem, LockGuard, LockOutcome, OpenMode, StorageFile};
 
+/// What forgetful files keep: the heads of the log's segments, which are read when it is opened.
+const HEAD_BYTES: usize = 4096;
+
 /// A directory tree without a disk.
 #[derive(Clone, Debug, Default)]
 pub struct VolatileFileSystem {
     files: Arc<Mutex<HashMap<PathBuf, VolatileFile>>>,
+    forgets: bool,
+}
+
+impl VolatileFileSystem {
+    /// One whose files take hardly any memory, because they forget what is written behind their heads.
+    pub fn forgetful() -> VolatileFileSystem {
+        VolatileFileSystem { files: Arc::default(), forgets: true }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
 struct VolatileFile {
-    bytes: Arc<Mutex<Vec<u8>>>,
+    contents: Arc<Mutex<Contents>>,
+    forgets: bool,
+}
+
+#[derive(Debug, Default)]
+struct Contents {
+    /// Zeros follow, up to the file's length.
+    bytes: Vec<u8>,
+    length: usize,
 }
 
 #[derive(Debug)]
@@ -53,7 +73,7 @@ impl FileSystem for VolatileFileSystem {
         let mut files = lock(&self.files);
         let file = match (mode, files.get(path)) {
             (OpenMode::Create, _) => {
-                let file = VolatileFile::default();
+                let file = VolatileFile { forgets: self.forgets, ..VolatileFile::default() };
                 files.insert(path.to_owned(), file.clone());
                 file
             }
@@ -85,21 +105,28 @@ impl FileSystem for VolatileFileSystem {
 
 impl StorageFile for VolatileFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = lock(&self.bytes);
-        let Some(rest) = bytes.get(place(offset)?..) else { return Ok(0) };
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
+        let contents = lock(&self.contents);
+        let start = place(offset)?;
+        let count = contents.length.saturating_sub(start).min(buffer.len());
+        let kept = contents.bytes.get(start..).unwrap_or_default();
+        let kept = &kept[..kept.len().min(count)];
+        buffer[..kept.len()].copy_from_slice(kept);
+        buffer[kept.len()..count].fill(0);
         Ok(count)
     }
 
     fn write_at(&self, offset: u64, written: &[u8]) -> io::Result<()> {
-        let mut bytes = lock(&self.bytes);
+        let mut contents = lock(&self.contents);
         let start = place(offset)?;
         let end = start.checked_add(written.len()).ok_or(io::ErrorKind::FileTooLarge)?;
-        if bytes.len() < end {
-            bytes.resize(end, 0);
+        contents.length = contents.length.max(end);
+        let kept_end = if self.forgets { end.min(HEAD_BYTES) } else { end };
+        if start < kept_end {
+            if contents.bytes.len() < kept_end {
+                contents.bytes.resize(kept_end, 0);
+            }
+            contents.bytes[start..kept_end].copy_from_slice(&written[..kept_end - start]);
         }
-        bytes[start..end].copy_from_slice(written);
         Ok(())
     }
 
@@ -108,11 +135,14 @@ impl StorageFile for VolatileFile {
     }
 
     fn length(&self) -> io::Result<u64> {
-        Ok(lock(&self.bytes).len() as u64)
+        Ok(lock(&self.contents).length as u64)
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
-        lock(&self.bytes).resize(place(length)?, 0);
+        let mut contents = lock(&self.contents);
+        contents.length = place(length)?;
+        let kept = contents.length.min(contents.bytes.len());
+        contents.bytes.truncate(kept);
         Ok(())
     }
 }
@@ -135,6 +165,30 @@ mod tests {
         log.close().unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
         assert!(!lock(&file_system.files).is_empty());
+    }
+
+    #[test]
+    fn a_forgetful_file_has_a_head_and_a_length_and_a_log_works_in_it() {
+        let file_system = Arc::new(VolatileFileSystem::forgetful());
+        let file = file_system.open(Path::new("f"), OpenMode::Create).unwrap();
+        let offset = HEAD_BYTES - 2;
+        file.write_at(offset as u64, b"abcd").unwrap();
+        let mut buffer = [9; 8];
+        assert_eq!((file.read_at(offset as u64, &mut buffer).unwrap(), &buffer), (4, b"ab\0\0\x09\x09\x09\x09"));
+        let options = LogOptions { file_system: file_system.clone(), ..LogOptions::new(7) };
+        let (log, _) = Log::open(Path::new("/"), options).unwrap().replay(LogHooks::none(), |_| {}).unwrap();
+        let payload = vec![1; 1 << 20];
+        for index in 1..=200 {
+            let mut batch = LogBatch::new();
+            batch.push(RecordHeader { group: 1, kind: 0, index, term: 1 }, &payload);
+            let end = log.append(&batch, AppendClass::User).unwrap();
+            log.wait_durable(end).unwrap();
+            log.set_low_water(end);
+        }
+        log.close().unwrap();
+        let files = lock(&file_system.files);
+        assert!(files.len() < 8, "files behind the low water go: {}", files.len());
+        assert!(files.values().all(|file| lock(&file.contents).bytes.len() <= HEAD_BYTES));
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct MemoryBudget {
     statement_bytes: AtomicU64,
     plan_bytes: AtomicU64,
     excess_bytes: AtomicU64,
+    /// What tables of another node of the process, which counts here as well, were found to take.
+    elsewhere_bytes: AtomicU64,
     /// Of `used_bytes`: old versions, when tables were last measured.
     old_bytes: AtomicU64,
 }
@@ -53,6 +55,7 @@ impl MemoryBudget {
             statement_bytes: AtomicU64::new(0),
             plan_bytes: AtomicU64::new(0),
             excess_bytes: AtomicU64::new(0),
+            elsewhere_bytes: AtomicU64::new(0),
             old_bytes: AtomicU64::new(0),
         }
     }
@@ -98,8 +101,19 @@ impl MemoryBudget {
 
     /// Tells what tables were found to take, and what of it old versions do.
     pub fn set_measured(&self, bytes: u64, old_bytes: u64) {
+        let bytes = bytes.saturating_add(self.elsewhere_bytes());
         self.excess_bytes.store(bytes.saturating_sub(self.used_bytes()), Ordering::Relaxed);
         self.old_bytes.store(old_bytes, Ordering::Relaxed);
+    }
+
+    /// The same of tables of another node of the process that counts here as well: temporary ones.
+    pub fn set_measured_elsewhere(&self, bytes: u64) {
+        self.elsewhere_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// What those were found to take.
+    pub fn elsewhere_bytes(&self) -> u64 {
+        self.elsewhere_bytes.load(Ordering::Relaxed)
     }
 
     fn all_bytes(&self) -> u64 {

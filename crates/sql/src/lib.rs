@@ -53,6 +53,7 @@ mod statement_events;
 mod statement_text;
 pub mod statement_times;
 mod table_usage;
+mod temporary;
 mod user_locks;
 mod variables;
 

@@ -24,6 +24,7 @@ use crate::read_only::ReadOnly;
 use crate::session::SessionShared;
 use crate::statement_times::StatementTimes;
 use crate::table_usage::TableUsage;
+use crate::temporary::TemporaryNode;
 use crate::user_locks::UserLockTable;
 use crate::variables::Globals;
 
@@ -103,6 +104,7 @@ pub struct Server {
     pub(crate) digests: Digests,
     pub(crate) latest_deadlock: LatestDeadlock,
     pub(crate) table_usage: TableUsage,
+    pub(crate) temporary: TemporaryNode,
     pub(crate) user_locks: Arc<UserLockTable>,
     pub(crate) account_use: Arc<AccountUse>,
     pub(crate) mandatory_roles: MandatoryRoles,
@@ -139,6 +141,7 @@ impl Server {
             digests: Digests::new(globals.digests_size()),
             latest_deadlock: LatestDeadlock::default(),
             table_usage: TableUsage::default(),
+            temporary: TemporaryNode::default(),
             globals: RwLock::new(globals),
             sessions: Mutex::default(),
             past: Mutex::new(vec![0; COUNTER_NAMES.len()]),

@@ -104,6 +104,10 @@ pub(crate) struct ThreadTableUsage(Mutex<HashMap<(TableId, u64), Arc<TableCounts
 impl ThreadTableUsage {
     /// For a plan that is made. `is_present`: whether there still is a table; counts of others go from time to time.
     pub fn of_table(&self, table: &Table, is_present: impl Fn(TableId) -> bool) -> Arc<TableCounts> {
+        if table.is_temporary {
+            // Nobody asks, and another table may come to have its id.
+            return Arc::new(TableCounts::of(table));
+        }
         let key = (table.id(), u64::from(table.schema.version));
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !tables.contains_key(&key) && tables.len() % TABLES_PER_CLEANING == TABLES_PER_CLEANING - 1 {

@@ -136,4 +136,8 @@ pub struct TransactionCounters {
 
 /// A point to roll back to.
 #[derive(Clone, Debug)]
-pub struct Savepoint(pub(crate) u64);
+pub struct Savepoint {
+    pub(crate) own: u64,
+    /// The same in temporary tables.
+    pub(crate) temporary: u64,
+}

@@ -79,8 +79,10 @@ impl Gone {
 impl ForeignKeys {
     /// Of a table that is about to be written. `None`: it has to do with no foreign key.
     pub fn of(catalog: &Catalog, table: &Arc<Table>) -> Option<ForeignKeys> {
-        let schema = &table.schema;
-        if schema.foreign_keys.is_empty() && catalog.children_of(&schema.database, &schema.name).is_empty() {
+        let (schema, catalog) = (&table.schema, catalog.shared());
+        if table.is_temporary
+            || schema.foreign_keys.is_empty() && catalog.children_of(&schema.database, &schema.name).is_empty()
+        {
             return None;
         }
         let mut found = ForeignKeys::default();

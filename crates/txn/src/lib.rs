@@ -7,6 +7,7 @@
 //! - `transaction`, `participants`: a session's transaction.
 //! - `at_partition`: an operation on one partition, wherever that is led.
 //! - `read`, `scan` and `partition_scan` and `merge`, `staging`, `write`, `write_one` and `write_remote`: its operations.
+//! - `temporary`: its part in temporary tables.
 //! - `slice`: parts of long values. `new_row` and `numbering`: what all interfaces that insert rows share.
 //! - `write_many`: batches of writes of any kind; `interpret`: what is evaluated where rows lie.
 //! - `wait`, `deadlock`: waiting for others.
@@ -47,6 +48,7 @@ mod serve;
 mod shown;
 mod slice;
 mod staging;
+mod temporary;
 mod transaction;
 mod visitor;
 mod wait;

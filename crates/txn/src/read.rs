@@ -32,12 +32,13 @@ impl Transaction {
         mode: ReadMode,
         visit: impl FnOnce(Option<RowRef<'_>>) -> R,
     ) -> Result<R> {
-        self.use_table(table).await?;
-        self.counters.execute_count += 1;
-        self.counters.primary_key_operations += 1;
-        let (view, lock) = self.point_view(mode).await?;
-        let partition = self.home_of(table, primary_key, &view).await?;
-        self.get_in(partition, table, primary_key, view, lock, visit).await
+        let this = self.of(table);
+        this.use_table(table).await?;
+        this.counters.execute_count += 1;
+        this.counters.primary_key_operations += 1;
+        let (view, lock) = this.point_view(mode).await?;
+        let partition = this.home_of(table, primary_key, &view).await?;
+        this.get_in(partition, table, primary_key, view, lock, visit).await
     }
 
     /// One row by its primary key at the newest committed version (or as this transaction wrote it), without a snapshot
@@ -48,11 +49,12 @@ impl Transaction {
         primary_key: &[u8],
         visit: impl FnOnce(Option<RowRef<'_>>) -> R,
     ) -> Result<R> {
-        self.counters.execute_count += 1;
-        self.counters.primary_key_operations += 1;
-        let view = ReadView::newest(self.id, self.token());
-        let partition = self.home_of(table, primary_key, &view).await?;
-        self.get_in(partition, table, primary_key, view, None, visit).await
+        let this = self.of(table);
+        this.counters.execute_count += 1;
+        this.counters.primary_key_operations += 1;
+        let view = ReadView::newest(this.id, this.token());
+        let partition = this.home_of(table, primary_key, &view).await?;
+        this.get_in(partition, table, primary_key, view, None, visit).await
     }
 
     async fn get_in<R>(
@@ -123,16 +125,17 @@ impl Transaction {
         mode: ReadMode,
         visit: &mut dyn FnMut(usize, RowRef<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.use_table(table).await?;
-        self.counters.execute_count += 1;
-        self.counters.primary_key_operations += primary_keys.len() as u64;
-        let (view, lock) = self.point_view(mode).await?;
+        let this = self.of(table);
+        this.use_table(table).await?;
+        this.counters.execute_count += 1;
+        this.counters.primary_key_operations += primary_keys.len() as u64;
+        let (view, lock) = this.point_view(mode).await?;
         let mut places = Vec::with_capacity(primary_keys.len());
         for (position, key) in primary_keys.iter().enumerate() {
-            places.push((self.home_of(table, key, &view).await?, position));
+            places.push((this.home_of(table, key, &view).await?, position));
         }
         let key_of = |position: usize| primary_keys[position].as_slice();
-        self.get_at(&mut places, key_of, (table.id(), &table.layout), view, lock, visit).await
+        this.get_at(&mut places, key_of, (table.id(), &table.layout), view, lock, visit).await
     }
 
     /// Rows by primary keys as [`Transaction::get_newest`] sees them, with one question to each node. Keys are numbered from 0;
@@ -249,11 +252,12 @@ impl Transaction {
         keys: &[Vec<u8>],
         mode: ReadMode,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        self.use_table(table).await?;
-        self.counters.execute_count += 1;
-        self.counters.unique_key_operations += keys.len() as u64;
+        let this = self.of(table);
+        this.use_table(table).await?;
+        this.counters.execute_count += 1;
+        this.counters.unique_key_operations += keys.len() as u64;
         let hidden = unique_table_of(table, index)?;
-        let (view, lock) = self.point_view(mode).await?;
+        let (view, lock) = this.point_view(mode).await?;
         let hidden_keys: Vec<Vec<u8>> = keys
             .iter()
             .map(|key| {
@@ -262,7 +266,7 @@ impl Transaction {
                 hidden_key
             })
             .collect();
-        let router = self.node.router();
+        let router = this.node.router();
         let mut places: Vec<(u32, usize)> =
             hidden_keys.iter().enumerate().map(|(position, key)| (router.partition_of(key), position)).collect();
         let mut found = vec![None; keys.len()];
@@ -271,7 +275,7 @@ impl Transaction {
             Ok(())
         };
         let key_of = |position: usize| hidden_keys[position].as_slice();
-        self.get_at(&mut places, key_of, (hidden, unique::layout()), view, lock, &mut see).await?;
+        this.get_at(&mut places, key_of, (hidden, unique::layout()), view, lock, &mut see).await?;
         Ok(found)
     }
 }

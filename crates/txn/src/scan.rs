@@ -66,12 +66,13 @@ impl Transaction {
 
     /// Begins a scan of the rows that pass the pushed filter, which is where the rows lie.
     pub fn scan_through(&mut self, mut request: ScanRequest, pushed: PushedFilter) -> TableScan {
+        let this = self.for_table(&request.table);
         let partitions = match &request.partition_key {
             Some(key) => {
-                let partition = self.node.router().partition_of(key);
+                let partition = this.node.router().partition_of(key);
                 partition..partition + 1
             }
-            None => 0..self.node.partition_count(),
+            None => 0..this.node.partition_count(),
         };
         let ascending = request.ranges.windows(2).all(|pair| pair[0].start <= pair[1].start);
         if request.descending && request.ordered && ascending {
@@ -79,7 +80,7 @@ impl Transaction {
         }
         let way = if request.ranges.is_empty() {
             Way::Done
-        } else if self.locks_ahead(&request, partitions.len()) {
+        } else if this.locks_ahead(&request, partitions.len()) {
             Way::Locking(LockingScan::new(partitions, &request))
         } else if request.ordered && partitions.len() > 1 {
             Way::Merged(MergedScan::new(partitions, &request))
@@ -156,6 +157,7 @@ impl TableScan {
         probe: &mut dyn FnMut(RowRef<'_>) -> bool,
         visit: &mut dyn FnMut(RowRef<'_>) -> Result<Visit>,
     ) -> Result<bool> {
+        let transaction = transaction.of(&self.request.table);
         transaction.use_table(&self.request.table).await?;
         transaction.counters.execute_count += 1;
         if !self.begun {

@@ -55,6 +55,8 @@ pub struct Transaction {
     /// Other nodes may ask whether it still runs.
     pub(crate) is_coordinated: bool,
     reads_newest: bool,
+    /// What it does in temporary tables; see `temporary`.
+    pub(crate) temporary: Option<Box<Transaction>>,
 }
 
 impl Transaction {
@@ -82,6 +84,7 @@ impl Transaction {
             frame: Vec::new(),
             is_coordinated: false,
             reads_newest: false,
+            temporary: None,
         }
     }
 
@@ -97,6 +100,7 @@ impl Transaction {
         self.shown.set_isolation(isolation);
         self.explicit = true;
         self.active = true;
+        self.begin_temporary();
     }
 
     /// The level of transactions that begin by themselves: autocommitted statements.
@@ -151,12 +155,20 @@ impl Transaction {
             self.release_snapshot();
         }
         self.participants.begin_statement();
+        if let Some(temporary) = &mut self.temporary {
+            temporary.start_statement();
+        }
     }
 
     /// The transaction's session has a turn in this thread, which may not come to commit anything.
     #[inline]
     pub fn note_turn(&self) {
         self.node.note_turn(self.waiter.session());
+    }
+
+    /// It lasts until `commit` or `rollback`, and how it reads: `begin` was called.
+    pub(crate) fn explicit_isolation(&self) -> Option<Isolation> {
+        self.explicit.then_some(self.isolation)
     }
 
     /// A transaction is open.
@@ -192,10 +204,11 @@ impl Transaction {
     /// again with the newest one.
     #[inline]
     pub async fn use_table(&mut self, table: &Arc<Table>) -> Result<()> {
-        if self.tables.iter().any(|used| Arc::ptr_eq(used, table)) || self.ignores_metadata_locks {
+        let this = self.of(table);
+        if this.tables.iter().any(|used| Arc::ptr_eq(used, table)) || this.ignores_metadata_locks {
             return Ok(());
         }
-        self.begin_using(table).await
+        this.begin_using(table).await
     }
 
     async fn begin_using(&mut self, table: &Arc<Table>) -> Result<()> {
@@ -291,21 +304,26 @@ impl Transaction {
 
     /// The table's sequence has given values to this transaction, or was moved by it.
     pub fn note_sequence(&mut self, table: &Arc<Table>) {
-        if table.uses_sequence && !self.sequences.iter().any(|known| known.id() == table.id()) {
-            self.sequences.push(Arc::clone(table));
+        let sequences = &mut self.of(table).sequences;
+        if table.uses_sequence && !sequences.iter().any(|known| known.id() == table.id()) {
+            sequences.push(Arc::clone(table));
         }
     }
 
     /// Marks what was written so far, for `rollback_to`.
     pub fn savepoint(&mut self) -> Savepoint {
-        Savepoint(self.participants.mark())
+        let temporary = self.temporary.as_mut().map_or(0, |temporary| temporary.participants.mark());
+        Savepoint { own: self.participants.mark(), temporary }
     }
 
     /// Takes back the writes since the savepoint; locks stay.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) {
+        if let Some(temporary) = &mut self.temporary {
+            temporary.rollback_to(&Savepoint { own: savepoint.temporary, temporary: 0 });
+        }
         let Some(id) = self.id else { return };
         let mut remote: Vec<(NodeId, u32, SavepointMark)> = Vec::new();
-        for (partition, mark) in self.participants.truncate(savepoint.0) {
+        for (partition, mark) in self.participants.truncate(savepoint.own) {
             match self.participants.get(partition).and_then(|participant| participant.node) {
                 None => self.node.partition(partition).rollback_to(id, mark),
                 Some(node) => remote.push((node, partition, mark)),
@@ -323,6 +341,14 @@ impl Transaction {
     ///
     /// Errors with `Outcome::Unknown` when the decision cannot be learnt; after any other error it is rolled back.
     pub async fn commit(&mut self) -> Result<()> {
+        match self.temporary.is_some() {
+            true => Box::pin(self.commit_with_temporary()).await,
+            false => self.commit_own().await,
+        }
+    }
+
+    /// The same without what it has done in temporary tables.
+    pub(crate) async fn commit_own(&mut self) -> Result<()> {
         self.release_snapshot();
         if self.active {
             self.counters.commits += 1;
@@ -377,7 +403,7 @@ impl Transaction {
     }
 
     /// Has the writes of a large transaction in the log, part by part, but for what goes with its commit.
-    async fn log_parts(&mut self, id: TransactionId, writers: &[u32]) -> Result<()> {
+    pub(crate) async fn log_parts(&mut self, id: TransactionId, writers: &[u32]) -> Result<()> {
         if self.participants.bytes() <= PARTS_FROM_BYTES {
             return Ok(());
         }
@@ -450,7 +476,10 @@ impl Transaction {
         self.rollback_quietly();
     }
 
-    fn rollback_quietly(&mut self) {
+    pub(crate) fn rollback_quietly(&mut self) {
+        if let Some(temporary) = &mut self.temporary {
+            temporary.rollback_quietly();
+        }
         if let Some(id) = self.id {
             self.roll_back_all(id);
         }
@@ -503,6 +532,10 @@ impl Transaction {
     /// Rows in a range, roughly; cheap. What other nodes have is taken to be like what is here; a node that leads nothing
     /// says how many rows the tables have.
     pub fn estimate_rows(&self, table: &Arc<Table>, index: usize, range: &KeyRange) -> u64 {
+        self.for_table(table).estimate_rows_here(table, index, range)
+    }
+
+    fn estimate_rows_here(&self, table: &Arc<Table>, index: usize, range: &KeyRange) -> u64 {
         let Some(definition) = table.schema.indexes.get(index) else { return 0 };
         let range = partition_range(range);
         let partitions = self.node.partition_count();
@@ -521,11 +554,12 @@ impl Transaction {
 
     /// Rows of the newest committed state. For partitions on other nodes as these have said last.
     pub fn row_count(&self, table: &Arc<Table>) -> u64 {
-        let count = |partition: u32| match self.node.place(partition) {
-            Place::Local => self.node.partition(partition).row_count(table.id()),
-            _ => self.node.remote_rows(partition, table.id()),
+        let node = &self.for_table(table).node;
+        let count = |partition: u32| match node.place(partition) {
+            Place::Local => node.partition(partition).row_count(table.id()),
+            _ => node.remote_rows(partition, table.id()),
         };
-        (0..self.node.partition_count()).map(count).sum()
+        (0..node.partition_count()).map(count).sum()
     }
 
     /// The partition (0-based) that a partition key lies in, for EXPLAIN.

@@ -27,22 +27,23 @@ impl Transaction {
         rows: &[impl AsRef<[u8]>],
         go_on: bool,
     ) -> Result<Vec<Inserted>> {
-        self.use_table(table).await?;
-        self.counters.execute_count += 1;
-        self.counters.primary_key_operations += rows.len() as u64;
-        self.begin_writing();
-        self.note_sequence(table);
+        let this = self.of(table);
+        this.use_table(table).await?;
+        this.counters.execute_count += 1;
+        this.counters.primary_key_operations += rows.len() as u64;
+        this.begin_writing();
+        this.note_sequence(table);
         if rows.len() > 1 {
-            let start = self.savepoint();
-            if self.insert_all(table, rows).await? {
+            let start = this.savepoint();
+            if this.insert_all(table, rows).await? {
                 return Ok(vec![Inserted::Done; rows.len()]);
             }
             // Some row is a duplicate: what that means for the others shows when they come one by one.
-            self.rollback_to(&start);
+            this.rollback_to(&start);
         }
         let mut outcomes = Vec::with_capacity(rows.len());
         for row in rows {
-            let outcome = self.insert_row(table, row.as_ref()).await?;
+            let outcome = this.insert_row(table, row.as_ref()).await?;
             let stop = outcome != Inserted::Done && !go_on;
             outcomes.push(outcome);
             if stop {
@@ -199,52 +200,54 @@ impl Transaction {
         primary_key: &[u8],
         decide: impl FnMut(RowRef<'_>) -> Result<(Modification, R)>,
     ) -> Result<Option<(Inserted, R)>> {
-        self.use_table(table).await?;
-        self.counters.execute_count += 1;
-        self.counters.primary_key_operations += 1;
-        let id = self.begin_writing();
-        let start = self.savepoint();
-        let view = ReadView::newest(Some(id), self.token());
-        let partition = self.home_of(table, primary_key, &view).await?;
-        self.participants.join(partition);
-        let may_unlock = self.may_unlock(partition);
+        let this = self.of(table);
+        this.use_table(table).await?;
+        this.counters.execute_count += 1;
+        this.counters.primary_key_operations += 1;
+        let id = this.begin_writing();
+        let start = this.savepoint();
+        let view = ReadView::newest(Some(id), this.token());
+        let partition = this.home_of(table, primary_key, &view).await?;
+        this.participants.join(partition);
+        let may_unlock = this.may_unlock(partition);
         let modify = ModifyOne::new(table, primary_key, may_unlock, decide);
-        let Some(Modified { outcome, changes, result }) = self.run_at(partition, modify).await? else {
+        let Some(Modified { outcome, changes, result }) = this.run_at(partition, modify).await? else {
             return Ok(None);
         };
         if outcome != Inserted::Done || changes.is_empty() {
             return Ok(Some((outcome, result)));
         }
-        let outcome = self.change_unique(&changes, primary_key, &start).await?;
+        let outcome = this.change_unique(&changes, primary_key, &start).await?;
         Ok(Some((outcome, result)))
     }
 
     /// Replaces the row `old` by `new`, which may move to another key or partition. Both encoded by `table.layout`; `old` must
     /// be locked by this transaction.
     pub async fn replace_row(&mut self, table: &Arc<Table>, old: &[u8], new: &[u8]) -> Result<Inserted> {
-        self.use_table(table).await?;
-        self.counters.execute_count += 1;
-        self.counters.primary_key_operations += 1;
-        self.begin_writing();
-        self.note_sequence(table);
-        let start = self.savepoint();
+        let this = self.of(table);
+        this.use_table(table).await?;
+        this.counters.execute_count += 1;
+        this.counters.primary_key_operations += 1;
+        this.begin_writing();
+        this.note_sequence(table);
+        let start = this.savepoint();
         let old_key = primary_key_of(table, table.layout.row(old));
         let new_key = primary_key_of(table, table.layout.row(new));
-        let partition = self.partition_of_row(table, old);
+        let partition = this.partition_of_row(table, old);
         if old_key == new_key {
-            let outcome = self.update_one(table, partition, new).await?;
+            let outcome = this.update_one(table, partition, new).await?;
             if outcome != Inserted::Done {
                 return Ok(outcome);
             }
             let changes = unique_changes(table, Some(old), Some(new))?;
-            return self.change_unique(&changes, &new_key, &start).await;
+            return this.change_unique(&changes, &new_key, &start).await;
         }
-        if !self.delete_one(table.id(), partition, &old_key).await? {
+        if !this.delete_one(table.id(), partition, &old_key).await? {
             return Err(row_gone(table));
         }
-        let partition = self.partition_of_row(table, new);
-        if let Some((index, existing)) = self.insert_one(table.id(), partition, new).await? {
-            self.rollback_to(&start);
+        let partition = this.partition_of_row(table, new);
+        if let Some((index, existing)) = this.insert_one(table.id(), partition, new).await? {
+            this.rollback_to(&start);
             return duplicate(table, index, &existing);
         }
         let mut changes = Vec::with_capacity(table.global_unique.len());
@@ -257,22 +260,23 @@ impl Transaction {
                 new_key: unique_key(table, index, table.layout.row(new)),
             });
         }
-        self.change_unique(&changes, &new_key, &start).await
+        this.change_unique(&changes, &new_key, &start).await
     }
 
     /// Deletes a row that this transaction has locked.
     pub async fn delete_row(&mut self, table: &Arc<Table>, old: &[u8]) -> Result<()> {
-        self.use_table(table).await?;
-        self.counters.execute_count += 1;
-        self.counters.primary_key_operations += 1;
-        let start = self.savepoint();
+        let this = self.of(table);
+        this.use_table(table).await?;
+        this.counters.execute_count += 1;
+        this.counters.primary_key_operations += 1;
+        let start = this.savepoint();
         let primary_key = primary_key_of(table, table.layout.row(old));
-        let partition = self.partition_of_row(table, old);
-        if !self.delete_one(table.id(), partition, &primary_key).await? {
+        let partition = this.partition_of_row(table, old);
+        if !this.delete_one(table.id(), partition, &primary_key).await? {
             return Err(row_gone(table));
         }
         let changes = unique_changes(table, Some(old), None)?;
-        self.change_unique(&changes, &primary_key, &start).await?;
+        this.change_unique(&changes, &primary_key, &start).await?;
         Ok(())
     }
 }

@@ -89,12 +89,13 @@ impl Transaction {
     /// # Errors
     /// What a write met. The batch may be staged in part then: roll back, at least to a savepoint.
     pub async fn write_many(&mut self, table: &Arc<Table>, writes: Vec<RowWrite>) -> Result<BatchEnd> {
-        self.use_table(table).await?;
-        let start = self.savepoint();
-        let mut placed = self.place_writes(table, writes).await?;
-        self.counters.execute_count += 1;
-        let round = self.write_placed(table, &mut placed).await?;
-        Ok(self.end_batch(table, round, &start))
+        let this = self.of(table);
+        this.use_table(table).await?;
+        let start = this.savepoint();
+        let mut placed = this.place_writes(table, writes).await?;
+        this.counters.execute_count += 1;
+        let round = this.write_placed(table, &mut placed).await?;
+        Ok(this.end_batch(table, round, &start))
     }
 
     /// The same as a transaction of its own, which is committed when this returns: by the same request, if all rows lie in one
@@ -172,37 +173,38 @@ impl Transaction {
         table: &Arc<Table>,
         rows: &[(Vec<u8>, Option<Vec<u8>>)],
     ) -> Result<BatchEnd> {
-        self.use_table(table).await?;
-        self.begin_writing();
-        let start = self.savepoint();
+        let this = self.of(table);
+        this.use_table(table).await?;
+        this.begin_writing();
+        let start = this.savepoint();
         let (mut now, mut then) = (Vec::with_capacity(rows.len()), Vec::new());
         for (position, (old, new)) in rows.iter().enumerate() {
             let primary_key = primary_key_of(table, table.layout.row(old));
             for change in unique_changes(table, Some(old), new.as_deref())? {
                 if let Some(key) = &change.old_key {
-                    let (partition, bytes) = self.hidden_key(key);
+                    let (partition, bytes) = this.hidden_key(key);
                     let (kind, table) = (WriteKind::Delete, change.table);
                     now.push(Placed { partition, position, kind, table, bytes });
                 }
                 if let Some(key) = &change.new_key {
-                    let (partition, bytes) = self.hidden_row(key, &primary_key)?;
+                    let (partition, bytes) = this.hidden_row(key, &primary_key)?;
                     let (kind, table) = (WriteKind::Insert, change.table);
                     then.push(Placed { partition, position, kind, table, bytes });
                 }
             }
-            let partition = self.partition_of_row(table, old);
+            let partition = this.partition_of_row(table, old);
             let (kind, bytes) = match new {
                 Some(new) => (WriteKind::Update, new.clone()),
                 None => (WriteKind::Delete, primary_key),
             };
             now.push(Placed { partition, position, kind, table: table.id(), bytes });
         }
-        self.counters.execute_count += 1 + u64::from(!then.is_empty());
-        let mut round = self.write_placed(table, &mut now).await?;
+        this.counters.execute_count += 1 + u64::from(!then.is_empty());
+        let mut round = this.write_placed(table, &mut now).await?;
         if round.stop.is_none() {
-            round = self.write_placed(table, &mut then).await?;
+            round = this.write_placed(table, &mut then).await?;
         }
-        Ok(self.end_batch(table, round, &start))
+        Ok(this.end_batch(table, round, &start))
     }
 
     fn end_batch(&mut self, table: &Table, round: Round, start: &Savepoint) -> BatchEnd {

@@ -7,6 +7,7 @@ use std::time::Duration;
 pub use shoal_log::Durability;
 use shoal_log::file_system::{FileSystem, RealFileSystem};
 use shoal_log::volatile::VolatileFileSystem;
+use shoal_partition::MemoryBudget;
 
 use crate::base::report::report;
 use crate::base::topology::ClusterOptions;
@@ -20,6 +21,9 @@ pub const FATAL_EXIT_CODE: i32 = 74;
 /// Bytes for rows of a node that has none, and of its log's segments.
 const FREE_NODE_MEMORY: u64 = 64 << 20;
 const FREE_NODE_SEGMENT: u64 = 1 << 20;
+
+/// The log of temporary tables is cut when it has grown by so much.
+const TEMPORARY_LOG_BYTES: u64 = 64 << 20;
 
 /// Which thread writes and syncs the log when a commit waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub struct NodeOptions {
     pub partitions: Option<u32>,
     /// Bytes for rows and indexes. `None`: a share of the machine's memory or of the control group's.
     pub data_memory: Option<u64>,
+    /// What other nodes of this process count memory at, to count it there as well instead of at a budget of `data_memory`.
+    pub shared_memory: Option<Arc<MemoryBudget>>,
     /// Data nodes that divide the memory of this host, this one included.
     pub data_nodes_of_host: u32,
     /// When a commit is acknowledged.
@@ -65,7 +71,7 @@ pub struct NodeOptions {
     pub recovery_threads: usize,
     /// The disk, or what tests put in its place.
     pub file_system: Arc<dyn FileSystem>,
-    /// The node of a cluster keeps neither rows nor a directory: nothing of it is there when it starts again.
+    /// The node keeps no directory: nothing of it is there when it starts again.
     pub keeps_nothing: bool,
     /// Checkpoints and garbage collection by themselves. Without it the owner calls `Node::checkpoint`.
     pub background_work: bool,
@@ -88,6 +94,7 @@ impl NodeOptions {
             lock_timeout: Duration::ZERO,
             partitions: None,
             data_memory: None,
+            shared_memory: None,
             data_nodes_of_host: 1,
             durability: Durability::Disk,
             flush_by: FlushBy::default(),
@@ -121,6 +128,24 @@ impl NodeOptions {
             keeps_nothing: true,
             background_work: false,
             cluster: Some(cluster),
+            ..NodeOptions::new("/")
+        }
+    }
+
+    /// Of the node that has the temporary tables of a process whose own node has these options. What it writes into its log is
+    /// forgotten, so commits wait for nothing, and rows count as those of that node do. One partition, because a session's tables
+    /// are nobody else's: nothing is won by spreading them.
+    pub fn for_temporary_tables(own: &NodeOptions, memory: &Arc<MemoryBudget>) -> NodeOptions {
+        NodeOptions {
+            partitions: Some(1),
+            shared_memory: Some(Arc::clone(memory)),
+            durability: Durability::Replicated,
+            checkpoint_log_bytes: TEMPORARY_LOG_BYTES,
+            recovery_threads: 1,
+            file_system: Arc::new(VolatileFileSystem::forgetful()),
+            keeps_nothing: true,
+            release_memory: own.release_memory,
+            on_fatal: Arc::clone(&own.on_fatal),
             ..NodeOptions::new("/")
         }
     }

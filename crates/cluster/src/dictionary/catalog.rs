@@ -34,6 +34,8 @@ pub struct Catalog {
     pub(crate) references: Arc<BTreeMap<(String, String), BTreeSet<TableId>>>,
     /// The version that this one was made from, if it was not made out of nothing.
     pub(crate) based_on: Option<u64>,
+    /// What is shared, if this is that with the temporary tables of a session over it; see `temporary`.
+    pub(crate) beneath: Option<Arc<Catalog>>,
     /// Tables that came, went or changed since then; some of them more than once.
     pub(crate) touched: Vec<TableId>,
 }

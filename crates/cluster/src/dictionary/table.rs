@@ -34,6 +34,8 @@ pub struct Table {
     pub uses_sequence: bool,
     /// Rows are computed or checked by expressions, or have parents: only SQL sees to that.
     pub has_row_rules: bool,
+    /// Its rows are in the node of temporary tables, and one session alone knows of it.
+    pub is_temporary: bool,
     /// What statements hold while they use the table; shared by all versions of it.
     pub metadata_lock: Arc<MetadataLock>,
     /// There is a newer version of the definition, or the table is gone.
@@ -85,6 +87,7 @@ impl Table {
             partition_key,
             partition_key_is_prefix: leading,
             next_auto_increment,
+            is_temporary: false,
             metadata_lock: Arc::default(),
             stale: AtomicBool::new(false),
             since: AtomicU64::new(0),

@@ -38,12 +38,19 @@ impl Node {
 
     fn wants_checkpoint(&self) -> bool {
         let grown = self.log().end_lsn().bytes_since(self.checkpointed_lsn());
+        if self.options().keeps_nothing {
+            return grown >= self.options().checkpoint_log_bytes;
+        }
         grown >= self.options().checkpoint_log_bytes.max(self.memory_budget().used_bytes() / DATA_SHARE)
     }
 
-    /// Writes a checkpoint of everything and cuts the log behind it. One at a time; others wait.
+    /// Writes a checkpoint of everything, unless nothing is kept, and cuts the log behind it. One at a time; others wait.
     pub fn checkpoint(&self) -> Result<()> {
         let _one_at_a_time = lock(&self.checkpointing);
+        if self.options().keeps_nothing {
+            self.cut_log(self.completed_lsn());
+            return Ok(());
+        }
         let begun = Instant::now();
         let mut low_water = self.checkpoint_dictionary()?;
         for partition in self.hosted().collect::<Vec<_>>() {

@@ -64,8 +64,15 @@ impl Node {
             None => false,
         };
         let incarnation = wall_micros();
-        let plan = Arc::new(PartitionPlans { cluster: options.cluster.clone(), amnesia, incarnation });
-        let budget = Arc::new(MemoryBudget::new(data_memory(&options)));
+        let plan = PartitionPlans {
+            cluster: options.cluster.clone(),
+            amnesia,
+            incarnation,
+            keeps_nothing: options.keeps_nothing,
+        };
+        let plan = Arc::new(plan);
+        let budget = options.shared_memory.clone();
+        let budget = budget.unwrap_or_else(|| Arc::new(MemoryBudget::new(data_memory(&options))));
         let node_cell: Arc<OnceLock<Weak<Node>>> = Arc::default();
         let total_bytes = if options.keeps_nothing { 0 } else { bytes_on_disk(&options.data_dir) };
         let mut replay = Replay::new(options.recovery_threads, store.clone(), Arc::clone(&budget), plan);

@@ -86,7 +86,10 @@ impl Storage {
     pub(crate) fn measure_memory(&self, before: u64) -> u64 {
         let all = self.hosted().map(|partition| self.partition(partition).memory());
         let sum = all.fold(FragmentMemory::default(), FragmentMemory::plus);
-        self.budget.set_measured(sum.bytes(), sum.old_bytes);
+        match self.options.shared_memory.is_some() {
+            true => self.budget.set_measured_elsewhere(sum.bytes()),
+            false => self.budget.set_measured(sum.bytes(), sum.old_bytes),
+        }
         *lock(&self.measured) = sum;
         if let Some(release) = self.options.release_memory {
             release();

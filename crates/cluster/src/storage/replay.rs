@@ -59,11 +59,16 @@ pub(crate) struct PartitionPlans {
     /// What was promised may be lost and must not be voted about.
     pub(crate) amnesia: bool,
     pub(crate) incarnation: u64,
+    /// Nobody will ask for what is in its log.
+    pub(crate) keeps_nothing: bool,
 }
 
 impl PartitionPlans {
     /// What each partition keeps of its log in memory for replicas that are away: together a part of `DataMemory`.
     fn tail_bytes_max(&self, budget: &MemoryBudget) -> u64 {
+        if self.keeps_nothing {
+            return TAIL_BYTES_MIN;
+        }
         let partitions = self.cluster.as_ref().map_or(1, ClusterOptions::partition_count);
         (budget.limit_bytes() / TAILS_PART / u64::from(partitions.max(1))).clamp(TAIL_BYTES_MIN, TAIL_BYTES_MAX)
     }

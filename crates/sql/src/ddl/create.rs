@@ -22,9 +22,6 @@ use crate::session::plans::PlanKind;
 
 pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Result<Affected> {
     session.count(Counter::ComCreateTable);
-    if statement.temporary {
-        return Err(Error::unsupported("CREATE TEMPORARY TABLE"));
-    }
     let (database, name) = super::qualified(session, &statement.name)?;
     check_object_name(&name, false)?;
     super::database::check_changeable(session, &database)?;
@@ -49,17 +46,17 @@ pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Res
         }
         Some(query) => {
             let query = plan_query(session, query)?;
-            let targets = select::add_columns(&mut draft, &query.columns, &catalog);
+            let targets = select::add_columns(&mut draft, &query.columns, &session.catalog())?;
             let schema = finish(session, draft, &mut notes)?;
             super::add_notes(session, notes);
-            let targets = targets.iter().map(|name| schema.column_position(name).unwrap_or(0)).collect();
+            let targets = select::targets(&schema, &targets)?;
             publish_filled(session, statement, schema, targets, query).await
         }
     }
 }
 
 /// IF NOT EXISTS: a note instead of error 1050.
-fn exists(session: &mut Session, statement: &CreateTable, name: &str) -> Result<Affected> {
+pub fn exists(session: &mut Session, statement: &CreateTable, name: &str) -> Result<Affected> {
     let error = errors::table_exists(name);
     if !statement.if_not_exists {
         return Err(error);
@@ -157,20 +154,36 @@ async fn create_like(
     session: &mut Session,
     statement: &CreateTable,
     source: &ast::ObjectName,
-    (database, name): (&str, &str),
+    name: (&str, &str),
     context: &DraftContext,
 ) -> Result<Affected> {
-    let (source_database, source_name) = super::qualified(session, source)?;
-    account::require(session, &source_database, Some(&source_name), Privileges::SELECT)?;
-    let catalog = session.server.node.catalog();
-    let Some(source) = catalog.table(&source_database, &source_name) else {
-        if catalog.view(&source_database, &source_name).is_some() {
-            let message = format!("'{source_database}.{source_name}' is not BASE TABLE");
+    let source = source_of_like(session, source)?;
+    let mut schema = like(&source.schema, name, context);
+    assign_new_ids(&mut schema, || session.server.node.next_table_id());
+    publish_empty(session, statement, schema).await
+}
+
+/// The table that is to be looked like. Errors: 1142, 1146, 1347.
+pub fn source_of_like(session: &Session, source: &ast::ObjectName) -> Result<Arc<Table>> {
+    let (database, name) = super::qualified(session, source)?;
+    let catalog = session.catalog();
+    let Some(source) = catalog.table(&database, &name) else {
+        account::require(session, &database, Some(&name), Privileges::SELECT)?;
+        if catalog.view(&database, &name).is_some() {
+            let message = format!("'{database}.{name}' is not BASE TABLE");
             return Err(Error::new(ErrorCode::WrongObject, message));
         }
-        return Err(no_such_table(&source_database, &source_name));
+        return Err(no_such_table(&database, &name));
     };
-    let mut schema = source.schema.clone();
+    if !source.is_temporary {
+        account::require(session, &database, Some(&name), Privileges::SELECT)?;
+    }
+    Ok(Arc::clone(source))
+}
+
+/// A definition like another, without ids.
+pub fn like(source: &TableSchema, (database, name): (&str, &str), context: &DraftContext) -> TableSchema {
+    let mut schema = source.clone();
     schema.database = database.to_owned();
     schema.name = name.to_owned();
     // As in MySQL.
@@ -180,13 +193,13 @@ async fn create_like(
     }
     schema.options.auto_increment = 1;
     schema.options.created_at_s = context.now_s;
-    assign_new_ids(&mut schema, || session.server.node.next_table_id());
-    publish_empty(session, statement, schema).await
+    schema
 }
 
 /// The query of CREATE TABLE ... SELECT.
-fn plan_query(session: &Session, query: &ast::Query) -> Result<QueryPlan> {
-    let plan = session.make_plan(&ast::Statement::Query(Box::new(query.clone())), 0, Some(&[]))?;
+pub fn plan_query(session: &Session, query: &ast::Query) -> Result<QueryPlan> {
+    let types = session.bound_types();
+    let plan = session.make_plan(&ast::Statement::Query(Box::new(query.clone())), types.len(), Some(&types))?;
     account::check_plan(&session.asking(), &plan)?;
     match plan.kind {
         PlanKind::PointSelect { query, .. } | PlanKind::Select { query, into: None } => Ok(query),
@@ -205,7 +218,13 @@ async fn publish_filled(
     account::require(session, &schema.database, Some(&schema.name), Privileges::INSERT)?;
     let node = Arc::clone(&session.server.node);
     let hidden = HiddenTable::create(&node, &schema).await?;
-    let affected = match fill(session, statement, &hidden.table, targets, query).await {
+    session.transaction.start_statement();
+    let filled = async {
+        let affected = fill(session, statement, &hidden.table, targets, query).await?;
+        session.commit().await?;
+        Ok(with_warnings(session, affected))
+    };
+    let affected = match filled.await {
         Ok(affected) => affected,
         Err(error) => {
             session.rollback();
@@ -233,7 +252,8 @@ async fn publish_filled(
     Ok(affected)
 }
 
-async fn fill(
+/// Inserts what the query yields. The caller has begun a statement, and ends it.
+pub async fn fill(
     session: &mut Session,
     statement: &CreateTable,
     table: &Arc<Table>,
@@ -256,9 +276,12 @@ async fn fill(
             .of_table(table, |id| session.server.node.catalog().tables_by_id.contains_key(&id)),
     };
     let settings = insert_settings(session);
-    session.transaction.start_statement();
-    let mut affected = session.with_context(&[], &[], true, async |ctx| insert(&plan, settings, ctx).await).await?;
-    session.commit().await?;
+    let parameters = session.bound.clone();
+    session.with_context(&[], &parameters, true, async |ctx| insert(&plan, settings, ctx).await).await
+}
+
+/// What the statement tells of its rows.
+pub fn with_warnings(session: &Session, mut affected: Affected) -> Affected {
     affected.info = format!("{}  Warnings: {}", affected.info, session.state.warning_count);
-    Ok(affected)
+    affected
 }

@@ -23,28 +23,56 @@ type TableName = (String, String);
 pub async fn drop_tables(session: &mut Session, statement: &ast::DropTable) -> Result<Affected> {
     session.count(Counter::ComDropTable);
     let mut names: Vec<TableName> = Vec::with_capacity(statement.names.len());
+    let mut own: Vec<Arc<Table>> = Vec::new();
     for name in &statement.names {
         let name = super::qualified(session, name)?;
-        if names.contains(&name) {
+        let table = session.temporary_table(&name.0, &name.1);
+        let is_there_twice = table.is_some_and(|table| own.iter().any(|other| other.id() == table.id()));
+        if is_there_twice || names.contains(&name) {
             let message = format!("Not unique table/alias: '{}'", name.1);
             return Err(Error::new(ErrorCode::NonUniqTable, message));
         }
+        if let Some(table) = table {
+            own.push(Arc::clone(table));
+            continue;
+        }
         super::database::check_changeable(session, &name.0)?;
-        account::require(session, &name.0, Some(&name.1), Privileges::DROP)?;
+        if !statement.temporary {
+            account::require(session, &name.0, Some(&name.1), Privileges::DROP)?;
+        }
         names.push(name);
     }
-    // Temporary tables do not exist here, so none can be dropped.
-    let temporary = statement.temporary;
+    let missing = match statement.temporary {
+        true => names.iter().map(|(database, name)| format!("{database}.{name}")).collect(),
+        false => drop_shared(session, statement, &names).await?,
+    };
+    if !missing.is_empty() && !statement.if_exists {
+        return Err(errors::unknown_tables(&missing.join(",")));
+    }
+    for table in own {
+        session.drop_temporary(table.id()).await;
+    }
+    for name in missing {
+        session.warn(WarningLevel::Note, ErrorCode::BadTable, errors::unknown_tables(&name).message());
+    }
+    Ok(Affected::default())
+}
+
+/// Drops the tables that all share, if none is missing or that is allowed; those that are.
+async fn drop_shared(session: &Session, statement: &ast::DropTable, names: &[TableName]) -> Result<Vec<String>> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
     let checks_keys = session.variables.foreign_key_checks;
     let node = Arc::clone(&session.server.node);
-    let missing = loop {
-        let present = present_tables(session, if temporary { &[] } else { &names });
+    loop {
+        let present = present_tables(session, names);
         let locks = lock::exclusive(session, &present).await?;
         let dropped = publish::change(&node, |catalog| {
             let mut changes = Vec::new();
             let (mut missing, mut tables) = (Vec::new(), Vec::new());
-            for (database, name) in &names {
-                match catalog.table(database, name).filter(|_| !temporary) {
+            for (database, name) in names {
+                match catalog.table(database, name) {
                     Some(table) if !locks.cover(table) => return Ok((Vec::new(), None)),
                     Some(table) => {
                         changes.extend(trigger::dropped_with(catalog, table));
@@ -63,13 +91,9 @@ pub async fn drop_tables(session: &mut Session, statement: &ast::DropTable) -> R
             Ok((changes, Some(missing)))
         });
         if let Some(missing) = dropped.await? {
-            break missing;
+            return Ok(missing);
         }
-    };
-    for name in missing {
-        session.warn(WarningLevel::Note, ErrorCode::BadTable, errors::unknown_tables(&name).message());
     }
-    Ok(Affected::default())
 }
 
 fn present_tables(session: &Session, names: &[TableName]) -> Vec<Arc<Table>> {

@@ -27,12 +27,14 @@ pub mod publish;
 mod select;
 pub mod show_create;
 mod supported;
+mod temporary;
 mod trigger;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod view;
 
 pub use supported::check_supported;
+pub use temporary::{concerns_temporary_alone, is_about_temporary};
 
 use shoal_cluster::ProgramKind;
 use shoal_parser::ast::{ObjectName, Statement};
@@ -42,12 +44,13 @@ use crate::dml::Affected;
 use crate::session::Session;
 use draft::DraftContext;
 
-/// Runs a statement that defines something. The running transaction has ended.
+/// Runs a statement that defines something. The running transaction has ended, unless it is about temporary tables by its own words.
 pub async fn run(session: &mut Session, statement: &Statement) -> Result<Affected> {
     match statement {
         Statement::CreateDatabase(create) => database::create(session, create).await,
         Statement::AlterDatabase(alter) => database::alter(session, alter).await,
         Statement::DropDatabase { name, if_exists } => database::drop(session, name, *if_exists).await,
+        Statement::CreateTable(create) if create.temporary => temporary::create(session, create).await,
         Statement::CreateTable(create) => create::create_table(session, create).await,
         Statement::AlterTable(alter) => alter::run(session, alter).await,
         Statement::CreateIndex(create) => alter::create_index(session, create).await,
@@ -67,7 +70,10 @@ pub async fn run(session: &mut Session, statement: &Statement) -> Result<Affecte
         Statement::DropEvent(drop) => event::drop(session, drop).await,
         Statement::DropTable(drop) => drop::drop_tables(session, drop).await,
         Statement::RenameTables(pairs) => drop::rename(session, pairs).await,
-        Statement::TruncateTable(name) => drop::truncate(session, name).await,
+        Statement::TruncateTable(name) => match temporary::named(session, name) {
+            Some(table) => temporary::truncate(session, &table).await,
+            None => drop::truncate(session, name).await,
+        },
         _ => Err(Error::unsupported("this statement")),
     }
 }

@@ -2,10 +2,12 @@
 
 use shoal_cluster::Catalog;
 use shoal_types::sql_type::DECIMALS_NOT_FIXED;
-use shoal_types::{BaseType, Collation, Column, ColumnDefault, SqlType};
+use shoal_types::{BaseType, Collation, Column, ColumnDefault, Result, SqlType, TableSchema};
 
 use super::draft::{DraftColumn, TableDraft};
+use super::errors;
 use crate::dml::row::implicit_default;
+use crate::dml::rules::refuse_value;
 use crate::frontend::ResultColumn;
 
 /// Bytes of a VARCHAR in a row that has nothing else.
@@ -14,9 +16,12 @@ const VARCHAR_BYTES_MAX: u64 = 65_532;
 const INT_LENGTH_MAX: u32 = 10;
 
 /// Adds the columns of a result behind those that are declared. A declared column of the same name keeps its definition and
-/// moves to the result's place. The names of the result's columns, in its order.
-pub fn add_columns(draft: &mut TableDraft, columns: &[ResultColumn], catalog: &Catalog) -> Vec<String> {
-    for result in columns {
+/// moves to the result's place. The names of the result's columns, in its order. Errors: 1060, two of them are called the same.
+pub fn add_columns(draft: &mut TableDraft, columns: &[ResultColumn], catalog: &Catalog) -> Result<Vec<String>> {
+    for (place, result) in columns.iter().enumerate() {
+        if columns[..place].iter().any(|other| other.name.eq_ignore_ascii_case(&result.name)) {
+            return Err(errors::duplicate_column(&result.name));
+        }
         match draft.column_position(&result.name) {
             Some(position) => {
                 let declared = draft.columns.remove(position);
@@ -28,7 +33,14 @@ pub fn add_columns(draft: &mut TableDraft, columns: &[ResultColumn], catalog: &C
             }
         }
     }
-    columns.iter().map(|column| column.name.clone()).collect()
+    Ok(columns.iter().map(|column| column.name.clone()).collect())
+}
+
+/// The positions of the result's columns in the table. Errors: 3105, one of them is generated.
+pub fn targets(schema: &TableSchema, names: &[String]) -> Result<Vec<usize>> {
+    let targets: Vec<usize> = names.iter().filter_map(|name| schema.column_position(name)).collect();
+    targets.iter().try_for_each(|&column| refuse_value(schema, column))?;
+    Ok(targets)
 }
 
 /// A column of the result: of a table, it is like its original; of an expression, it is NULL or has the type's zero as default.
@@ -39,6 +51,10 @@ fn column_of(result: &ResultColumn, catalog: &Catalog) -> Column {
     });
     let sql_type = match original {
         Some(original) => original.sql_type.clone(),
+        // What is known to be true or false is a number like any other.
+        None if result.table.is_empty() && result.sql_type.base == BaseType::TinyInt => {
+            stored_type(&SqlType { length: 1, ..SqlType::bigint(false) })
+        }
         None => stored_type(&result.sql_type),
     };
     let nullable = !result.flags.not_null;

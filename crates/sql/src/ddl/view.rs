@@ -63,6 +63,10 @@ fn described(session: &Session, definition: &ViewDefinition, (database, name): (
         return Err(Error::new(ErrorCode::ViewSelectVariable, message));
     }
     account::check_plan(&session.asking(), &plan)?;
+    if let Some(table) = plan.tables.iter().find(|table| table.is_temporary) {
+        let message = format!("View's SELECT refers to a temporary table '{}'", table.name());
+        return Err(Error::new(ErrorCode::ViewSelectTmptable, message));
+    }
     let (PlanKind::PointSelect { query, .. } | PlanKind::Select { query, .. }) = &plan.kind else {
         return Err(Error::unsupported("this query in a view"));
     };

@@ -228,7 +228,7 @@ impl<'p> Insertion<'p> {
     }
 
     fn add(&mut self, mut values: Vec<Value>, ctx: &mut ExecContext<'_>) -> Result<()> {
-        let generated = self.builder.numbering.fill(&mut values, ctx.transaction.node())?;
+        let generated = self.builder.numbering.fill(&mut values, ctx.transaction.node_of(&self.plan.table))?;
         let rules = &self.plan.rules;
         if !rules.is_empty() {
             rules.complete(&mut values, &self.builder, self.row_number, &mut ctx.eval)?;
@@ -258,7 +258,7 @@ impl<'p> Insertion<'p> {
 
     /// To be called before a row is added: in a cluster, numbers for it and for `rows` like it.
     pub async fn have_numbers(&mut self, rows: usize, ctx: &ExecContext<'_>) -> Result<()> {
-        self.builder.numbering.reserve(ctx.transaction.node(), &self.plan.table, rows).await
+        self.builder.numbering.reserve(ctx.transaction.node_of(&self.plan.table), &self.plan.table, rows).await
     }
 
     pub async fn flush_if_full(&mut self, ctx: &mut ExecContext<'_>) -> Result<()> {
@@ -285,7 +285,7 @@ impl<'p> Insertion<'p> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        self.builder.numbering.report_given(ctx.transaction.node()).await?;
+        self.builder.numbering.report_given(ctx.transaction.node_of(&self.plan.table)).await?;
         self.lock_parents(ctx).await?;
         let rows = std::mem::take(&mut self.rows);
         let mut sources = std::mem::take(&mut self.sources);

@@ -128,7 +128,7 @@ fn file_columns(session: &Session, statement: &LoadData) -> Result<Vec<String>> 
         (None, None) => return Err(Error::new(ErrorCode::NoDb, "No database selected")),
     };
     let name = &statement.table.name.value;
-    let catalog = session.server.node.catalog();
+    let catalog = session.catalog();
     let table = catalog.table(&database, name).ok_or_else(|| crate::databases::no_such_table(&database, name))?;
     Ok(table.schema.visible_columns().map(|column| table.schema.columns[column].name.clone()).collect())
 }

@@ -424,7 +424,7 @@ impl Resolver<'_> {
     fn update_multi(&mut self, statement: &ast::Update) -> Result<MultiPlan> {
         let mut items = Vec::new();
         let mut places: Vec<(Arc<Table>, String, Vec<usize>)> = Vec::new();
-        let tables = self.named_tables(&statement.tables)?;
+        let tables = self.tables_of(&statement.tables)?;
         for assignment in &statement.assignments {
             let position = table_of_assignment(&tables, &assignment.column)?;
             let (table, name) = &tables[position];
@@ -493,7 +493,7 @@ impl Resolver<'_> {
                 (vec![target], vec![ast::TableReference { base, joins: Vec::new() }])
             }
         };
-        let tables = self.named_tables(&from)?;
+        let tables = self.tables_of(&from)?;
         let mut items = Vec::new();
         let mut targets = Vec::new();
         for name in &names {
@@ -527,6 +527,15 @@ impl Resolver<'_> {
             delete: true,
             single_table: false,
         })
+    }
+
+    /// The tables of the FROM clause of a statement that changes some of them. The clause is resolved once more with the query that finds
+    /// the rows.
+    fn tables_of(&mut self, references: &[ast::TableReference]) -> Result<Vec<(Arc<Table>, String)>> {
+        self.forget_temporary_uses();
+        let tables = self.named_tables(references)?;
+        self.forget_temporary_uses();
+        Ok(tables)
     }
 
     /// The base tables of a FROM clause with the names they go by.

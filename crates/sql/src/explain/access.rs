@@ -142,7 +142,7 @@ fn partitions(
     found: Option<&Lookup>,
 ) -> String {
     let no_row: &[Value] = &[];
-    if let Some(found) = found {
+    if let Some(found) = found.filter(|_| !table.is_temporary) {
         if let Ok(Some(key)) = pruning_key(table, access, no_row, eval) {
             return format!("p{}", transaction.partition_of(&key));
         }
@@ -162,7 +162,12 @@ fn partitions(
             }
         }
     }
-    names(0..transaction.partition_count())
+    all_partitions(transaction, table)
+}
+
+/// Temporary tables have one partition.
+pub fn all_partitions(transaction: &Transaction, table: &Table) -> String {
+    names(0..if table.is_temporary { 1 } else { transaction.partition_count() })
 }
 
 /// `p0,p1` for these partitions.

@@ -56,7 +56,7 @@ pub fn explain(transaction: &Transaction, eval: &mut EvalContext<'_>, plan: &Pla
                 id: Some(1),
                 select_type: if insert.replace { "REPLACE" } else { "INSERT" }.to_owned(),
                 table: Some(insert.table.name().to_owned()),
-                partitions: Some(access::names(0..transaction.partition_count())),
+                partitions: Some(access::all_partitions(transaction, &insert.table)),
                 access: Some("ALL"),
                 ..ExplainRow::default()
             });

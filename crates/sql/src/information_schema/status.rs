@@ -98,6 +98,7 @@ fn of_memory(rows: &Rows<'_>) -> Vec<(String, String)> {
     let memory = node.memory_usage();
     let (waiting, waits) = (node.wait_for_graph().len() as u64, node.wait_for_graph().counts());
     let waits_over = waits.begun.saturating_sub(waiting).max(1);
+    let (temporary_tables, temporary_bytes) = rows.server.temporary.figures();
     let items = [
         ("Innodb_row_lock_current_waits", waiting.to_string()),
         ("Innodb_row_lock_time", waits.time.as_millis().to_string()),
@@ -111,11 +112,13 @@ fn of_memory(rows: &Rows<'_>) -> Vec<(String, String)> {
         ("Shoal_memory_rows_bytes", memory.tables.row_bytes.to_string()),
         ("Shoal_memory_rows_free_bytes", memory.tables.free_bytes.to_string()),
         ("Shoal_memory_statements_bytes", memory.statements_bytes.to_string()),
+        ("Shoal_memory_temporary_tables_bytes", temporary_bytes.to_string()),
         ("Shoal_memory_transactions_bytes", memory.transactions_bytes.to_string()),
         ("Shoal_memory_used_bytes", memory.used_bytes.to_string()),
         ("Shoal_node_1_memory_limit_bytes", memory.limit_bytes.to_string()),
         ("Shoal_node_1_memory_used_bytes", memory.used_bytes.to_string()),
         ("Shoal_partitions", node.partition_count().to_string()),
+        ("Shoal_temporary_tables", temporary_tables.to_string()),
     ];
     items.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -86,6 +86,8 @@ impl Viewer {
         let of_table = grants
             .filter(|(known, table, _)| known == database && table == name)
             .fold(self.on_database(database), |set, (.., bits)| set.with(Privileges(*bits)));
+        // Whoever has made a temporary table may do anything with it.
+        let of_table = if table.is_temporary { Privileges::all_at(Level::Table) } else { of_table };
         let sees_all = of_table.intersects(Privileges::all_at(Level::Table));
         move |column| {
             let own =

@@ -157,7 +157,7 @@ impl Host for SessionHost<'_, '_> {
     #[inline]
     fn version(&self) -> PlanVersion {
         PlanVersion {
-            catalog: self.session.server.node.catalog_version(),
+            catalog: self.session.catalog_version(),
             settings: self.session.settings_key(),
         }
     }

@@ -24,6 +24,7 @@ use crate::resolve::Locals;
 use crate::server::Server;
 use crate::session::plans::{Plan, PlanKind};
 use crate::session::state::SessionState;
+use crate::session::temporary::{self, TemporaryTables};
 use crate::session::{Interrupt, StatementPlanner};
 use crate::table_usage::ThreadTableUsage;
 use crate::variables::{SessionVariables, registry};
@@ -37,6 +38,8 @@ pub struct Programs<'a> {
     pub variables: &'a SessionVariables,
     pub(crate) usage: &'a ThreadTableUsage,
     pub cache: &'a Rc<ProgramCache>,
+    /// What the session lays over the dictionary.
+    pub temporary: Option<&'a TemporaryTables>,
     pub lock_reads: bool,
     /// The transaction may not write.
     pub is_read_only: bool,
@@ -241,7 +244,7 @@ impl Host for StatementHost<'_, '_> {
     fn version(&self) -> PlanVersion {
         let programs = self.ctx.programs;
         PlanVersion {
-            catalog: programs.server.node.catalog_version(),
+            catalog: temporary::catalog_version(&programs.server.node, programs.temporary),
             settings: programs.settings_key ^ self.inside_key,
         }
     }
@@ -259,6 +262,7 @@ impl Host for StatementHost<'_, '_> {
             usage: programs.usage,
             settings,
             lock_reads: programs.lock_reads,
+            temporary: programs.temporary,
         };
         planner.make_plan_inside(statement, locals)
     }
@@ -300,7 +304,9 @@ impl Host for StatementHost<'_, '_> {
         }
         self.check_targets(plan)?;
         self.check(plan)?;
-        self.check_writable()?;
+        if plan.writes_shared() {
+            self.check_writable()?;
+        }
         if !self.use_tables(plan).await? {
             return Ok(false);
         }

@@ -116,6 +116,8 @@ pub struct Resolver<'a> {
     pub system_tables_used: Vec<VirtualTable>,
     /// Columns of base tables that it reads.
     pub columns_read: scope::ColumnsRead,
+    /// Temporary tables that it names, and where: none may be named twice.
+    temporary_used: Vec<(TableId, *const ObjectName)>,
     /// The tables that the statement changes, by the names they go by: its subqueries may not read them.
     pub changed: Vec<(TableId, String)>,
     /// The plan depends on things that change between executions (system variables, user variable types).
@@ -208,6 +210,7 @@ impl<'a> Resolver<'a> {
             calls_programs: false,
             system_tables_used: Vec::new(),
             columns_read: Default::default(),
+            temporary_used: Vec::new(),
             changed: Vec::new(),
             uncacheable: false,
             no_aggregates: false,
@@ -246,16 +249,47 @@ impl<'a> Resolver<'a> {
             let what = format!("changing performance_schema.{}: what is collected is fixed", name.name.value);
             return Err(Error::unsupported(&what));
         }
-        databases::check_exists(self.environment.catalog, database)?;
-        let Some(table) = self.environment.catalog.table(database, &name.name.value) else {
-            if self.environment.catalog.view(database, &name.name.value).is_some() {
+        let catalog = self.catalog();
+        databases::check_exists(catalog, database)?;
+        let Some(table) = catalog.table(database, &name.name.value) else {
+            if catalog.view(database, &name.name.value).is_some() {
                 let message = format!("The target table {} of the statement is not updatable", name.name.value);
                 return Err(Error::new(ErrorCode::NonUpdatableTable, message));
             }
             return Err(databases::no_such_table(database, &name.name.value));
         };
+        if table.is_temporary {
+            self.use_temporary(table, name)?;
+        }
         self.tables_used.push(Arc::clone(table));
         Ok(Arc::clone(table))
+    }
+
+    /// The dictionary in which names are looked up: views know nothing of the session's temporary tables.
+    pub fn catalog(&self) -> &'a Catalog {
+        match self.views_inside.is_empty() {
+            true => self.environment.catalog,
+            false => self.environment.catalog.shared(),
+        }
+    }
+
+    /// A statement names a temporary table once; what a WITH table names is one name, however often that is used. Errors: 1137.
+    fn use_temporary(&mut self, table: &Table, name: &ObjectName) -> Result<()> {
+        let place = (table.id(), std::ptr::from_ref(name));
+        if self.temporary_used.contains(&place) {
+            return Ok(());
+        }
+        if self.temporary_used.iter().any(|(id, _)| *id == table.id()) {
+            let message = format!("Can't reopen table: '{}'", table.name());
+            return Err(Error::new(ErrorCode::CantReopenTable, message));
+        }
+        self.temporary_used.push(place);
+        Ok(())
+    }
+
+    /// What follows names the same tables once more.
+    pub fn forget_temporary_uses(&mut self) {
+        self.temporary_used.clear();
     }
 
     pub fn table_target(&mut self, name: &ObjectName) -> Result<TableTarget<'a>> {
@@ -271,7 +305,7 @@ impl<'a> Resolver<'a> {
             }
             return Ok(TableTarget::Virtual(table));
         }
-        if let Some(view) = self.environment.catalog.view(database, &name.name.value) {
+        if let Some(view) = self.catalog().view(database, &name.name.value) {
             return Ok(TableTarget::View(view));
         }
         self.base_table(name).map(TableTarget::Base)

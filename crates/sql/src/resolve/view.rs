@@ -89,7 +89,7 @@ impl<'a> Resolver<'a> {
     /// What `statement` (INSERT, UPDATE, DELETE) changes. Errors: 1146, 1288 and 1471 for views that are no use of one table.
     pub fn writable(&mut self, name: &ast::ObjectName, shown: &str, statement: &str) -> Result<WritableTarget> {
         let database = self.database_of(name)?.to_owned();
-        if let Some(view) = self.environment.catalog.view(&database, &name.name.value) {
+        if let Some(view) = self.catalog().view(&database, &name.name.value) {
             let Some(merged) = self.merged_view(view)? else {
                 let name = &view.name;
                 return Err(match statement {

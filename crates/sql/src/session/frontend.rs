@@ -197,6 +197,7 @@ impl FrontendSession for Session {
 
     async fn reset(&mut self) -> Result<()> {
         self.rollback();
+        self.forget_temporary_tables();
         self.statements.clear();
         self.hide_all_prepared();
         self.long_data_held = None;

@@ -21,6 +21,7 @@ mod shared;
 pub mod state;
 pub mod statement;
 pub mod statistics;
+pub mod temporary;
 #[cfg(test)]
 mod tests;
 pub mod tracking;
@@ -61,6 +62,7 @@ pub use planner::StatementPlanner;
 use plans::{Plan, PlanCache, PlanKey, PreparedStatement, plan_bytes};
 pub use shared::{Activity, SessionShared, ShownDefinition};
 use state::SessionState;
+use temporary::TemporaryTables;
 use tracking::Tracker;
 
 /// Bytes of a statement that the processlist keeps.
@@ -89,6 +91,8 @@ pub struct Session {
     pub variables: SessionVariables,
     pub state: SessionState,
     pub transaction: Transaction,
+    /// `None` before its first one. They go after the transaction that works in them.
+    temporary: Option<Box<TemporaryTables>>,
     /// BEGIN was said, or autocommit is off and a statement has run.
     pub explicit_transaction: bool,
     /// The running transaction may not write: START TRANSACTION READ ONLY.
@@ -108,6 +112,8 @@ pub struct Session {
     literals: Vec<LiteralToken>,
     parameters: Vec<Value>,
     key: Vec<u8>,
+    /// The parameters of the running prepared statement, if it has some and is not planned.
+    pub(crate) bound: Vec<Value>,
     /// The running statement has sent something, or is not the first of its transaction.
     is_past_beginning: bool,
     /// How long the running statement may begin again, if it has done so.
@@ -222,6 +228,7 @@ impl Session {
             variables,
             state,
             transaction,
+            temporary: None,
             explicit_transaction: false,
             read_only: false,
             next_transaction: Default::default(),
@@ -234,6 +241,7 @@ impl Session {
             literals: Vec::new(),
             parameters: Vec::new(),
             key: Vec::new(),
+            bound: Vec::new(),
             is_past_beginning: false,
             again_until: None,
             settings_version: 0,
@@ -450,7 +458,7 @@ impl Session {
     ) -> Result<bool> {
         let more = next.is_some();
         let text = &sql[start..next.unwrap_or(sql.len())];
-        if let Some(plan) = self.plans.get(&key, self.server.node.catalog_version()).cloned() {
+        if let Some(plan) = self.plans.get(&key, self.catalog_version()).cloned() {
             if !temporal_parameters_are_valid(&plan, parameters, &self.variables.time_zone) {
                 return Ok(false);
             }
@@ -554,6 +562,7 @@ impl Session {
             usage: &self.table_usage,
             settings: self.variables.settings,
             lock_reads: self.locks_reads(),
+            temporary: self.temporary.as_deref(),
         }
     }
 

@@ -12,6 +12,7 @@ use super::Interrupt;
 use super::plans::{self, Plan};
 use super::state::SessionState;
 use super::statistics::NodeStatistics;
+use super::temporary::{self, TemporaryTables};
 use crate::resolve::{Locals, ResolveEnvironment};
 use crate::server::Server;
 use crate::table_usage::ThreadTableUsage;
@@ -29,6 +30,8 @@ pub struct StatementPlanner<'a> {
     pub settings: Settings,
     /// Plain SELECTs lock.
     pub lock_reads: bool,
+    /// What the session lays over the dictionary.
+    pub temporary: Option<&'a TemporaryTables>,
 }
 
 /// What it takes to resolve names, for one statement.
@@ -41,7 +44,7 @@ pub struct Surroundings<'a> {
 impl<'a> StatementPlanner<'a> {
     pub fn surroundings(&self) -> Surroundings<'a> {
         Surroundings {
-            catalog: self.server.node.catalog(),
+            catalog: temporary::catalog(&self.server.node, self.temporary),
             variables: VariableReader { server: self.server, variables: self.variables, state: self.state },
             statistics: NodeStatistics::of(self.transaction, self.usage, &self.server.node),
         }

@@ -81,6 +81,17 @@ impl Plan {
         !matches!(self.kind, PlanKind::PointSelect { .. } | PlanKind::Select { .. })
     }
 
+    /// It changes a table that others may see.
+    pub fn writes_shared(&self) -> bool {
+        match &self.kind {
+            PlanKind::PointSelect { .. } | PlanKind::Select { .. } => false,
+            PlanKind::Insert(insert) => !insert.table.is_temporary,
+            PlanKind::Update(update) => !update.finder.input.table.is_temporary,
+            PlanKind::Delete(delete) => !delete.finder.input.table.is_temporary,
+            PlanKind::Multi(multi) => multi.targets.iter().any(|target| !target.table.is_temporary),
+        }
+    }
+
     /// Tables whose AUTO_INCREMENT column gets values that the statement computes.
     pub fn tables_numbered_by_hand(&self) -> impl Iterator<Item = &Arc<Table>> {
         let is_assigned = |table: &Table, column: usize| table.schema.auto_increment_column() == Some(column);
@@ -99,7 +110,8 @@ impl Plan {
         let many = many.iter().filter(move |target| {
             target.assignments.iter().any(|&(column, _)| is_assigned(&target.table, column))
         });
-        one.into_iter().filter(|&(_, assigned)| assigned).map(|(table, _)| table).chain(many.map(|one| &one.table))
+        let one = one.into_iter().filter(|&(_, assigned)| assigned).map(|(table, _)| table);
+        one.chain(many.map(|one| &one.table)).filter(|table| !table.is_temporary)
     }
 
     /// Tables whose rows it changes.

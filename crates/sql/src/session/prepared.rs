@@ -52,10 +52,7 @@ impl Session {
             self.make_plan(&parsed.statement, parameter_count, None)?.columns().to_vec()
         } else {
             if parameter_count > 0 {
-                return Err(Error::new(
-                    ErrorCode::UnsupportedPs,
-                    "Parameters are not supported in this statement",
-                ));
+                self.check_parameters(&parsed.statement, parameter_count)?;
             }
             crate::show::result_columns(self, &parsed.statement)?
         };
@@ -79,6 +76,20 @@ impl Session {
             ..ResultColumn::default()
         };
         Ok(Prepared { statement_id, parameters: vec![parameter; parameter_count], columns, warnings: 0 })
+    }
+
+    /// Of statements that are not planned, one has parameters: CREATE TABLE ... SELECT, in its query. Errors: 1295, what is wrong with
+    /// the query.
+    fn check_parameters(&self, statement: &ast::Statement, count: usize) -> Result<()> {
+        let ast::Statement::CreateTable(create) = statement else { return Err(no_parameters()) };
+        let query = create.query.as_ref().ok_or_else(no_parameters)?;
+        self.make_plan(&ast::Statement::Query(query.clone()), count, None).map(|_| ())
+    }
+
+    /// What the parameters of the running statement are for a query within it.
+    pub(crate) fn bound_types(&self) -> Vec<SqlType> {
+        let collation = self.variables.settings.collation_connection;
+        self.bound.iter().map(|value| shoal_expr::build::parameter_type(value, collation)).collect()
     }
 
     /// Runs a prepared statement with values for its parameters, again if what it found missing is only news to this node.
@@ -117,7 +128,10 @@ impl Session {
         self.again_until = None;
         self.runs_program &= self.inside_key != 0;
         if !plans::is_planned(statement) {
-            return self.run_statement(statement, Some(statement_id), more, sink).await;
+            self.bound = parameters.to_vec();
+            let ran = self.run_statement(statement, Some(statement_id), more, sink).await;
+            self.bound.clear();
+            return ran;
         }
         loop {
             let plan = self.prepared_plan(statement_id, statement, parameters)?;
@@ -145,7 +159,7 @@ impl Session {
     ) -> Result<Rc<Plan>> {
         let collation = self.variables.settings.collation_connection;
         let settings = self.settings_key();
-        let version = self.server.node.catalog_version();
+        let version = self.catalog_version();
         if let Some(PreparedStatement { plan: Some((types, known, plan)), .. }) =
             self.statements.get(&statement_id)
             && *known == settings
@@ -312,6 +326,10 @@ fn same_class(sql_type: &SqlType, value: &Value) -> bool {
 pub fn unknown_handler(statement_id: u32) -> Error {
     let message = format!("Unknown prepared statement handler ({statement_id}) given to mysqld_stmt_execute");
     Error::new(ErrorCode::UnknownStmtHandler, message)
+}
+
+fn no_parameters() -> Error {
+    Error::new(ErrorCode::UnsupportedPs, "Parameters are not supported in this statement")
 }
 
 fn unknown_name(name: &str, command: &str) -> Error {

@@ -67,7 +67,7 @@ impl Session {
         if !plan.tables.is_empty() {
             self.check_single_user()?;
         }
-        if plan.writes() {
+        if plan.writes_shared() {
             self.check_writable()?;
         }
         self.check_plan(plan)?;
@@ -80,8 +80,9 @@ impl Session {
             self.shared.interrupt.start_statement(self.statement_limit_ms(plan));
         }
         let has_tables = !plan.tables.is_empty() || plan.calls_programs;
-        self.begin_statement(plan.writes() || self.is_read_only() && plan.locks_exclusively(), has_tables)?;
-        let savepoint = (self.explicit_transaction && (plan.writes() || plan.calls_programs)).then(|| self.transaction.savepoint());
+        self.begin_statement(plan.writes_shared() || self.is_read_only() && plan.locks_exclusively(), has_tables)?;
+        let may_write = plan.writes() || plan.calls_programs;
+        let savepoint = (self.explicit_transaction && may_write).then(|| self.transaction.savepoint());
         let outcome = self.run_in_transaction(plan, parameters, sink).await;
         self.stage("end");
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
@@ -315,6 +316,7 @@ impl Session {
             variables: &self.variables,
             usage: &self.table_usage,
             cache: &self.programs,
+            temporary: self.temporary.as_deref(),
             lock_reads: self.locks_reads(),
             is_read_only: self.is_read_only(),
             settings_key: self.settings_key(),

@@ -169,13 +169,15 @@ impl Session {
                 Affected::default()
             }
             other => {
-                // DDL ends the running transaction, whatever becomes of it.
                 crate::ddl::check_supported(other)?;
                 self.check_single_user()?;
-                if !matches!(other, Statement::DropTable(drop) if drop.temporary) {
-                    self.check_writable()?;
+                // DDL ends the running transaction, whatever becomes of it, unless it says that it is about temporary tables.
+                if !crate::ddl::is_about_temporary(other) {
+                    if !crate::ddl::concerns_temporary_alone(self, other) {
+                        self.check_writable()?;
+                    }
+                    self.commit().await?;
                 }
-                self.commit().await?;
                 self.check_may_change()?;
                 self.clear_conditions();
                 Box::pin(crate::ddl::run(self, other)).await?
@@ -342,7 +344,7 @@ impl Session {
                     (None, Some(database)) => database.clone(),
                     (None, None) => return Err(Error::new(ErrorCode::NoDb, "No database selected")),
                 };
-                let (catalog, name_of) = (self.server.node.catalog(), &name.name.value);
+                let (catalog, name_of) = (self.catalog(), &name.name.value);
                 if catalog.table(&database, name_of).is_none() && catalog.view(&database, name_of).is_none() {
                     return Err(crate::databases::no_such_table(&database, &name.name.value));
                 }

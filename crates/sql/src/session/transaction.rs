@@ -80,7 +80,9 @@ impl Session {
         if has_tables {
             self.next_transaction = NextTransaction::default();
         }
-        self.transaction.commit().await
+        let outcome = self.transaction.commit().await;
+        self.release_dropped_tables();
+        outcome
     }
 
     /// COMMIT, also what DDL and BEGIN do first.
@@ -99,6 +101,7 @@ impl Session {
         self.savepoints.clear();
         self.stage("waiting for handler commit");
         let outcome = self.transaction.commit().await;
+        self.release_dropped_tables();
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
         outcome
     }
@@ -108,6 +111,7 @@ impl Session {
         self.shared.began.store(0, Ordering::Relaxed);
         self.savepoints.clear();
         self.transaction.rollback();
+        self.release_dropped_tables();
         self.shared.counters.add_transaction(&std::mem::take(&mut self.transaction.counters));
     }
 

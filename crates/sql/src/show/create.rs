@@ -117,7 +117,9 @@ fn table(session: &Session, name: &ObjectName) -> Result<Listing> {
         Found::Base(table) => {
             let mut schema = table.schema.clone();
             schema.options.auto_increment = information_schema::next_auto_increment(&table).unwrap_or(1);
-            (schema.name.clone(), create_table_text(&schema))
+            let text = create_table_text(&schema);
+            let text = if table.is_temporary { text.replacen("CREATE", "CREATE TEMPORARY", 1) } else { text };
+            (schema.name.clone(), text)
         }
         Found::View(view) => return Ok(view_listing(&view)),
         Found::Virtual(table) => (information_schema::table_name(table).to_owned(), virtual_table_text(table)),

@@ -54,14 +54,14 @@ pub fn find(session: &Session, database: &str, name: &str) -> Result<Found> {
     if let Some(table) = information_schema::virtual_table(database, name)? {
         return Ok(Found::Virtual(table));
     }
-    let catalog = session.server.node.catalog();
+    let catalog = session.catalog();
     if let Some(view) = catalog.view(database, name).filter(|_| account::may_see_table(session, database, name)) {
         return Ok(Found::View(Arc::clone(view)));
     }
     let Some(table) = catalog.table(database, name) else {
         return Err(crate::databases::no_such_table(database, name));
     };
-    if !account::may_see_table(session, database, name) {
+    if !table.is_temporary && !account::may_see_table(session, database, name) {
         let (user, host) = (&session.state.access.account.0, &session.shared.host);
         let message = format!("SELECT command denied to user '{user}'@'{host}' for table '{name}'");
         return Err(Error::new(ErrorCode::TableAccessDenied, message));

@@ -25,3 +25,4 @@ mod rough;
 mod spoilt;
 mod sql;
 mod steady;
+mod temporary_tables;

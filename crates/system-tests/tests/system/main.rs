@@ -58,6 +58,7 @@ mod status;
 mod storage_limits;
 mod sys_views;
 mod table_io;
+mod temporary_tables;
 mod tls;
 mod tls_accounts;
 mod tls_interfaces;

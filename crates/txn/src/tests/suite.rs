@@ -9,4 +9,5 @@ mod locking;
 mod recovery;
 mod scans;
 pub mod support;
+mod temporary;
 mod unique;

@@ -39,7 +39,7 @@ struct Source {
 
 impl Source {
     fn open(session: &Session, table: &Arc<Table>) -> Source {
-        let mut transaction = Transaction::new(Arc::clone(&session.server.node));
+        let mut transaction = Transaction::new(Arc::clone(session.transaction.node_of(table)));
         // This session has the table for itself.
         transaction.ignore_metadata_locks(true);
         transaction.start_statement();
@@ -213,7 +213,7 @@ impl<'c> Copier<'c> {
             });
         }
         let hidden = if self.keeps_hidden_key { values.last().cloned() } else { None };
-        self.builder.numbering.fill(&mut values, ctx.transaction.node())?;
+        self.builder.numbering.fill(&mut values, ctx.transaction.node_of(&conversion.new))?;
         if let (Some(kept), Some(place)) = (hidden, values.last_mut()) {
             *place = kept;
         }

@@ -6,6 +6,7 @@
 
 mod copy;
 mod edit;
+mod temporary;
 #[cfg(test)]
 mod tests;
 mod way;
@@ -62,6 +63,9 @@ pub async fn drop_index(session: &mut Session, statement: &ast::DropIndex) -> Re
 
 async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges) -> Result<Affected> {
     let name = super::qualified(session, &statement.name)?;
+    if let Some(table) = session.temporary_table(&name.0, &name.1).cloned() {
+        return temporary::alter(session, statement, &table).await;
+    }
     super::database::check_changeable(session, &name.0)?;
     account::require(session, &name.0, Some(&name.1), needed)?;
     for action in &statement.actions {
@@ -168,7 +172,11 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
         Some(name) => super::qualified(session, name)?,
         None => (schema.database.clone(), schema.name.clone()),
     };
-    if name != (schema.database.clone(), schema.name.clone()) && catalog.table(&name.0, &name.1).is_some() {
+    let is_taken = match table.is_temporary {
+        true => session.temporary_table(&name.0, &name.1).is_some(),
+        false => catalog.table(&name.0, &name.1).is_some(),
+    };
+    if name != (schema.database.clone(), schema.name.clone()) && is_taken {
         return Err(errors::table_exists(&name.1));
     }
     checks::name_new(&mut edited.draft);
@@ -183,7 +191,9 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     }
     let written = edited.draft.checks.clone();
     let mut built = build(edited.draft, &mut notes)?;
-    checks::check_names(&catalog, &name.0, Some(schema.id), &built.schema.checks)?;
+    if !table.is_temporary {
+        checks::check_names(&catalog, &name.0, Some(schema.id), &built.schema.checks)?;
+    }
     if schema.has_hidden_key() && built.schema.has_hidden_key() {
         // The hidden key stays what it is.
         built.index_origins[0] = Some(0);
@@ -194,11 +204,14 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     let rules = defaults::check(session, &built.schema)?;
     checks::check_columns(&built.schema, &rules, &written)?;
     foreign_keys::check_changed_columns(&built.schema, &rules)?;
-    foreign_keys::check_new(session, &built.schema, Some(schema))?;
-    foreign_keys::check_kept(session, &catalog, table, &built)?;
+    if !table.is_temporary {
+        foreign_keys::check_new(session, &built.schema, Some(schema))?;
+        foreign_keys::check_kept(session, &catalog, table, &built)?;
+    }
     // Rows that are there must have parents, too.
     let force = force || adds_foreign_keys(session, schema, &built.schema);
-    let way = way::choose(way::least(schema, &built, force), statement.algorithm, statement.lock)?;
+    let least = if table.is_temporary { Way::Copy } else { way::least(schema, &built, force) };
+    let way = way::choose(least, statement.algorithm, statement.lock)?;
     super::add_notes(session, notes);
     Ok(Prepared { built, way, name, auto_increment })
 }
