@@ -21,6 +21,8 @@ pub struct Table {
     pub layout: RowLayout,
     /// The key of every index in `schema.indexes`, the primary key first.
     pub keys: Vec<KeySpec>,
+    /// The key of every index with what keeps rows apart whose columns are equal: scans order rows by it.
+    pub entry_keys: Vec<KeySpec>,
     /// The primary key's parts of the partition columns, in key order.
     pub partition_key: KeySpec,
     /// The primary key's leading parts are exactly the partition key, in order, so that the partition key's bytes
@@ -68,6 +70,7 @@ impl Table {
     pub fn new(schema: TableSchema, next_auto_increment: Arc<Sequence>) -> Table {
         let layout = RowLayout::new(schema.columns.iter().map(|column| column.sql_type.clone()).collect());
         let keys: Vec<KeySpec> = schema.indexes.iter().map(|index| KeySpec::of_index(&schema, index)).collect();
+        let entry_keys = schema.indexes.iter().map(|index| KeySpec::of_entries(&schema, index)).collect();
         let belongs = |part: &&KeyPart| schema.partition_columns.contains(&part.column);
         let partition_key = KeySpec { parts: keys[0].parts.iter().filter(belongs).cloned().collect() };
         let leading = keys[0].parts.iter().take(partition_key.parts.len()).all(|part| belongs(&part));
@@ -82,6 +85,7 @@ impl Table {
             uses_sequence: schema.has_hidden_key() || schema.auto_increment_column().is_some(),
             layout,
             keys,
+            entry_keys,
             partition_key,
             partition_key_is_prefix: leading,
             next_auto_increment,

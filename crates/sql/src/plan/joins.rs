@@ -8,6 +8,7 @@ use shoal_expr::{BuildContext, CompareOperator, Expr, Operation, build};
 use shoal_types::{Result, Value};
 
 use super::choose::{Bound, ChooseRequest, choose, find_bounds, is_decided, possible_keys};
+use super::row_order::keep_row_order;
 use super::{AccessPath, Block, Input, JoinKind, JoinStep, QueryBody, QueryPlan, TableInput};
 use crate::execute::lookup::common_key_type;
 use crate::resolve::Statistics;
@@ -110,6 +111,7 @@ pub fn plan_block(
         .collect();
     block.filter = join_conjunction(constant.into_iter().chain(left_over).collect(), context)?;
     block.late_filter = join_conjunction(late, context)?;
+    keep_row_order(&mut block);
     pack(&mut block, &request.subquery_places);
     Ok(block)
 }
@@ -533,6 +535,7 @@ impl Planner<'_> {
         let left_over =
             left_over.into_iter().filter(|conjunct| !conjunct.used).map(|conjunct| conjunct.expression);
         block.filter = join_conjunction(left_over.collect(), self.context)?;
+        keep_row_order(&mut block);
         pack(&mut block, &[]);
         let plan =
             QueryPlan { columns: Vec::new(), body: QueryBody::Block(Box::new(block)), constants: Vec::new() };

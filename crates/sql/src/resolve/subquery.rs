@@ -10,6 +10,7 @@ use super::expression::{comparison, operand_columns};
 use super::scope::SUBQUERY_BASE;
 use super::{CommonTable, ResolvedQuery, Resolver, SUBQUERY_DEPTH_MAX};
 use crate::execute::lookup::common_key_type;
+use crate::plan::row_order::forget_row_order;
 use crate::plan::{ConstantSubquery, QueryPlan, SubqueryColumn, SubqueryKind};
 
 impl Resolver<'_> {
@@ -142,7 +143,14 @@ impl Resolver<'_> {
     }
 
     /// Registers a subquery with the block and yields the expression that reads its result.
-    fn place(&mut self, resolved: ResolvedQuery, kind: SubqueryKind, sql_type: SqlType, nullable: bool) -> Expr {
+    fn place(
+        &mut self,
+        mut resolved: ResolvedQuery,
+        kind: SubqueryKind,
+        sql_type: SqlType,
+        nullable: bool,
+    ) -> Expr {
+        forget_row_order(&mut resolved.plan);
         let constant = resolved.outer.is_empty() && matches!(kind, SubqueryKind::Scalar | SubqueryKind::Exists);
         if constant {
             let slot = self.next_slot;

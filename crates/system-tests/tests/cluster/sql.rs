@@ -127,6 +127,45 @@ fn status_counts_the_data_nodes_of_the_cluster() {
     assert_ne!(nodes[0], nodes[1]);
 }
 
+/// Rows of all partitions, whichever node leads them, are merged by key: what the golden script `row_order` says of one process.
+#[test]
+fn rows_without_order_by_come_in_the_order_of_their_keys_on_every_node() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(&mut one, &["CREATE TABLE t (id INT PRIMARY KEY, k INT, s VARCHAR(300), KEY (k))"]);
+    // More rows than come in one batch of a partition.
+    let ids: Vec<i64> = (0..3000).map(|number| number * 1_237 % 3_001 - 1500).collect();
+    for part in ids.chunks(500) {
+        let rows: Vec<String> = part.iter().map(|id| format!("({id},{},'{id}')", id.rem_euclid(7))).collect();
+        run(&mut other, &[&format!("INSERT INTO t VALUES {}", rows.join(","))]);
+    }
+    let mut sorted = ids.clone();
+    sorted.sort_unstable();
+    let expected = |wanted: &dyn Fn(i64) -> bool| -> Vec<String> {
+        sorted.iter().filter(|&&id| wanted(id)).map(i64::to_string).collect()
+    };
+    for client in [&mut one, &mut other] {
+        assert_eq!(client.text("SELECT id FROM t").unwrap(), expected(&|_| true));
+        assert_eq!(
+            client.text("SELECT id FROM t WHERE s LIKE '%77'").unwrap(),
+            expected(&|id| { id.abs() % 100 == 77 })
+        );
+        assert_eq!(client.text("SELECT id FROM t LIMIT 3").unwrap(), expected(&|_| true)[..3]);
+        assert_eq!(client.text("SELECT id FROM t WHERE k = 4").unwrap(), expected(&|id| id.rem_euclid(7) == 4));
+        let by_k = client.text("SELECT id, k FROM t FORCE INDEX (k) WHERE k IN (5, 2)").unwrap();
+        let of = |k: i64| sorted.iter().filter(move |id| id.rem_euclid(7) == k).map(move |id| format!("{id},{k}"));
+        assert_eq!(by_k, of(2).chain(of(5)).collect::<Vec<_>>());
+        let listed = "SELECT id FROM t WHERE id IN (700, -3, 12, -1400, 8, 1311)";
+        assert_eq!(client.text(listed).unwrap(), ["-1400", "-3", "8", "12", "700", "1311"]);
+    }
+    run(&mut other, &["DELETE FROM t LIMIT 10", "UPDATE t SET s = 'changed' WHERE k = 3 LIMIT 5"]);
+    let left = &sorted[10..];
+    let changed: Vec<String> =
+        left.iter().filter(|id| id.rem_euclid(7) == 3).take(5).map(i64::to_string).collect();
+    assert_eq!(one.text("SELECT id FROM t LIMIT 1").unwrap(), [left[0].to_string()]);
+    assert_eq!(one.text("SELECT id FROM t WHERE s = 'changed'").unwrap(), changed);
+}
+
 /// The rows' hidden keys must not come from the AUTO_INCREMENT column's sequence, nor be alike on two nodes.
 #[test]
 fn rows_without_a_primary_key_are_numbered_one_by_one_and_all_kept() {
