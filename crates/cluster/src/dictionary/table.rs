@@ -28,7 +28,7 @@ pub struct Table {
     /// The primary key's leading parts are exactly the partition key, in order, so that the partition key's bytes
     /// are a prefix of the primary key's bytes.
     pub partition_key_is_prefix: bool,
-    /// The next AUTO_INCREMENT (or hidden key) value; shared by all versions of the table.
+    /// The next AUTO_INCREMENT value; shared by all versions of the table.
     pub next_auto_increment: Arc<Sequence>,
     /// Positions in `schema.indexes` of the unique secondary indexes that a hidden table keeps.
     pub global_unique: Vec<usize>,
@@ -82,7 +82,7 @@ impl Table {
             has_row_rules: !schema.foreign_keys.is_empty()
                 || schema.checks.iter().any(|check| check.enforced)
                 || schema.columns.iter().any(|column| column.generated.is_some()),
-            uses_sequence: schema.has_hidden_key() || schema.auto_increment_column().is_some(),
+            uses_sequence: schema.auto_increment_column().is_some(),
             layout,
             keys,
             entry_keys,

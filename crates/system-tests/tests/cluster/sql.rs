@@ -53,6 +53,33 @@ fn numbers_rise_on_each_node_and_are_never_given_twice() {
     assert_eq!(one.text("SELECT COUNT(*), COUNT(DISTINCT id) FROM t").unwrap(), ["406,406"]);
 }
 
+/// Blocks of numbers that one node fetches go on where its last one ended, as long as nobody else needs any.
+#[test]
+fn numbers_of_one_client_have_no_gaps_whatever_statements_take_them() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(
+        &mut one,
+        &["CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)", "INSERT INTO t (v) VALUES (1),(2),(3)"],
+    );
+    for _ in 0..6 {
+        run(&mut one, &["INSERT INTO t (v) SELECT v FROM t", "INSERT INTO t (v) VALUES (4)"]);
+    }
+    assert_eq!(one.text("SELECT COUNT(*), MIN(id), MAX(id) FROM t").unwrap(), ["255,1,255"]);
+    // An added column is numbered from 1 on, in the order of the rows, and goes on behind them on every node.
+    run(&mut other, &["CREATE TABLE u (v INT)"]);
+    for v in 0..20 {
+        for client in [&mut one, &mut other] {
+            run(client, &[&format!("INSERT INTO u VALUES ({v})")]);
+        }
+    }
+    run(&mut other, &["ALTER TABLE u ADD n INT AUTO_INCREMENT PRIMARY KEY"]);
+    let expected: Vec<String> = (0..40).map(|row| format!("{},{}", row / 2, row + 1)).collect();
+    assert_eq!(one.text("SELECT v, n FROM u").unwrap(), expected);
+    run(&mut one, &["INSERT INTO u (v) VALUES (100)"]);
+    assert_eq!(other.text("SELECT n > 40 FROM u WHERE v = 100").unwrap(), ["1"]);
+}
+
 #[test]
 fn a_node_that_is_read_only_refuses_writes_and_holds_rows_that_others_write() {
     let cluster = DevCluster::start(&["--data-nodes", "2"]);

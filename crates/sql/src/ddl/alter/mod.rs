@@ -27,7 +27,7 @@ use crate::databases::{self, no_such_table};
 use crate::dml::Affected;
 use crate::dml::load::insert_settings;
 use crate::session::Session;
-use way::Way;
+use way::{Way, keeps_sequence};
 
 type TableName = (String, String);
 
@@ -214,7 +214,10 @@ async fn carry_out(
     let present = match way {
         Way::Instant | Way::InPlace => table.next_auto_increment.load(Ordering::Relaxed).max(1),
         // The table gets another sequence, which goes on where this one is.
-        Way::Rebuild | Way::Copy => node.next_number(table).await?,
+        Way::Rebuild | Way::Copy if keeps_sequence(&table.schema, &built.schema, &built.column_origins) => {
+            node.next_number(table).await?
+        }
+        Way::Rebuild | Way::Copy => 1,
     };
     let counter = match auto_increment {
         // It can be lowered only where there are no rows.
