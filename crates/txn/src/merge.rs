@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use shoal_types::key::KeySpec;
-use shoal_types::row::RowRef;
+use shoal_types::row::{RowRef, fixed_width};
 use shoal_types::{NodeId, Result};
 
 use crate::api::*;
@@ -38,16 +38,79 @@ pub(crate) struct Source {
     /// So many rows are wanted, if the walk comes to them; `None`: some, in one batch.
     pub rows_wanted: Option<usize>,
     bytes: Vec<u8>,
-    /// Where each row's key and its row begin in `bytes`, and where it ends.
-    rows: Vec<(usize, usize, usize)>,
+    rows: Vec<KeptRow>,
     next: usize,
-    /// The first bytes of the first row's key as a number: the smallest is the next in scan order, and most rows need no other
-    /// comparison.
-    head: u64,
     /// Rows since the last reset that were not admitted.
     refused: usize,
     /// It has refused so many that others have their turn.
     is_paused: bool,
+}
+
+/// A row that was copied behind its key.
+struct KeptRow {
+    /// The first bytes of the key as a number that is less for rows that come first: most rows need no other comparison.
+    head: u64,
+    /// Where key and row begin in the source's bytes, and where the row ends.
+    key: usize,
+    row: usize,
+    end: usize,
+}
+
+/// How the order of a scan's rows is told.
+#[derive(Clone, Copy)]
+enum Order<'a> {
+    /// By one integer that is never NULL and never the same in two rows: keys are not made.
+    ByInteger {
+        column: usize,
+        sign_bit: u64,
+        inverts: bool,
+    },
+    ByKey {
+        spec: &'a KeySpec,
+        inverts: bool,
+    },
+}
+
+impl Order<'_> {
+    fn of(request: &FilteredScan, needs_keys: bool) -> Order<'_> {
+        let spec = request.index_key();
+        let inverts = request.descending;
+        match &spec.parts[..] {
+            [part] if !needs_keys && part.sql_type.is_int() && !part.nullable => {
+                let bits = fixed_width(&part.sql_type).map_or(u64::BITS, |width| 8 * width as u32);
+                let sign_bit = if part.sql_type.unsigned { 0 } else { 1 << (bits - 1) };
+                Order::ByInteger { column: part.column, sign_bit, inverts: inverts != part.descending }
+            }
+            _ => Order::ByKey { spec, inverts },
+        }
+    }
+
+    /// Copies a row behind its key.
+    #[inline]
+    fn keep(self, row: RowRef<'_>, bytes: &mut Vec<u8>, rows: &mut Vec<KeptRow>) {
+        let key = bytes.len();
+        let (head, inverts) = match self {
+            Order::ByInteger { column, sign_bit, inverts } => (row.word(column) ^ sign_bit, inverts),
+            Order::ByKey { spec, inverts } => {
+                spec.append_from_row(row, bytes);
+                (first_bytes(&bytes[key..]), inverts)
+            }
+        };
+        let start = bytes.len();
+        bytes.extend_from_slice(row.bytes());
+        rows.push(KeptRow { head: if inverts { !head } else { head }, key, row: start, end: bytes.len() });
+    }
+}
+
+fn first_bytes(key: &[u8]) -> u64 {
+    match key.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            let mut bytes = [0; size_of::<u64>()];
+            bytes[..key.len()].copy_from_slice(key);
+            u64::from_be_bytes(bytes)
+        }
+    }
 }
 
 impl MergedScan {
@@ -68,10 +131,9 @@ impl MergedScan {
     ) -> Result<bool> {
         let mut shown = 0;
         loop {
-            for number in refill(&mut self.sources, request, transaction, admits).await? {
-                let source = &mut self.sources[number];
-                transaction.counters.read_row_count += source.refused as u64;
-                source.set_head(request.descending);
+            let needs_keys = request.mode.lock.is_some();
+            for number in refill(&mut self.sources, request, transaction, needs_keys, admits).await? {
+                transaction.counters.read_row_count += self.sources[number].refused as u64;
             }
             if self.sources.iter().any(|source| source.is_empty() && !source.is_done(request)) {
                 return Ok(true);
@@ -108,11 +170,17 @@ impl MergedScan {
     #[inline]
     fn is_before(&self, one: usize, other: usize, request: &FilteredScan) -> bool {
         let (left, right) = (&self.sources[one], &self.sources[other]);
-        let by_key = || match request.descending {
-            false => left.first_key().cmp(&right.first_key()),
-            true => right.first_key().cmp(&left.first_key()),
+        let (Some(left_row), Some(right_row)) = (left.rows.get(left.next), right.rows.get(right.next)) else {
+            return !left.is_empty();
         };
-        left.head.cmp(&right.head).then_with(by_key).then(one.cmp(&other)) == Ordering::Less
+        if left_row.head != right_row.head {
+            return left_row.head < right_row.head;
+        }
+        let by_key = match request.descending {
+            false => left.key_ahead(0).cmp(&right.key_ahead(0)),
+            true => right.key_ahead(0).cmp(&left.key_ahead(0)),
+        };
+        by_key.then(one.cmp(&other)) == Ordering::Less
     }
 
     /// Shows rows until a source needs another batch. False: the visitor wants no more.
@@ -161,7 +229,6 @@ impl MergedScan {
                 }
                 let source = &mut self.sources[first];
                 source.pass(1);
-                source.set_head(request.descending);
                 match source.is_empty() {
                     true if source.is_done(request) => break,
                     true => break 'batches,
@@ -179,18 +246,19 @@ impl MergedScan {
     }
 }
 
-/// Gets the next batches of all sources that have no row left; which sources these are.
+/// Gets the next batches of all sources that have no row left; which sources these are. `needs_keys`: the caller asks for the rows' keys.
 pub(crate) async fn refill(
     sources: &mut [Source],
     request: &FilteredScan,
     transaction: &mut Transaction,
+    needs_keys: bool,
     admits: &mut Admits<'_>,
 ) -> Result<Vec<usize>> {
     let filled: Vec<usize> = (0..sources.len())
         .filter(|&number| sources[number].is_empty() && !sources[number].is_done(request))
         .collect();
     filled.iter().for_each(|&number| sources[number].reset());
-    fill(sources, request, transaction, admits).await?;
+    fill(sources, request, transaction, needs_keys, admits).await?;
     for &number in &filled {
         let source = &mut sources[number];
         source.batch_rows = (source.batch_rows * 2).min(ROWS_PER_HOLD);
@@ -203,16 +271,19 @@ pub(crate) async fn fill(
     sources: &mut [Source],
     request: &FilteredScan,
     transaction: &mut Transaction,
+    needs_keys: bool,
     admits: &mut Admits<'_>,
 ) -> Result<()> {
+    let order = Order::of(request, needs_keys);
     let wanting = (0..sources.len()).filter(|&number| sources[number].wants_rows(request)).collect();
-    transaction.fan_out(&mut FillSources { sources, request, admits }, wanting).await
+    transaction.fan_out(&mut FillSources { sources, request, order, admits }, wanting).await
 }
 
 /// Reads for sources, by their numbers, until they want no more rows.
 struct FillSources<'a, 'v> {
     sources: &'a mut [Source],
     request: &'a FilteredScan,
+    order: Order<'a>,
     admits: &'a mut Admits<'v>,
 }
 
@@ -231,11 +302,11 @@ impl FanOut for FillSources<'_, '_> {
     }
 
     async fn run_here(&mut self, transaction: &mut Transaction, number: &mut usize) -> Result<()> {
-        self.sources[*number].fill_here(self.request, transaction, self.admits).await
+        self.sources[*number].fill_here(self.request, transaction, self.order, self.admits).await
     }
 
     fn take(&mut self, _transaction: &mut Transaction, number: &mut usize, answer: &Answer) -> Result<()> {
-        self.sources[*number].take(self.request, answer, self.admits)
+        self.sources[*number].take(self.request, answer, self.order, self.admits)
     }
 
     fn is_done(&self, number: &usize) -> bool {
@@ -256,7 +327,6 @@ impl Source {
             bytes: Vec::new(),
             rows: Vec::new(),
             next: 0,
-            head: 0,
             refused: 0,
             is_paused: false,
         }
@@ -294,10 +364,6 @@ impl Source {
         self.is_paused = false;
     }
 
-    fn first_key(&self) -> Option<&[u8]> {
-        self.key_ahead(0)
-    }
-
     /// Rows that have not been taken yet.
     pub fn rows_ahead(&self) -> usize {
         self.rows.len() - self.next
@@ -305,11 +371,11 @@ impl Source {
 
     /// The key of the row that comes after so many others.
     pub fn key_ahead(&self, place: usize) -> Option<&[u8]> {
-        self.rows.get(self.next + place).map(|&(key, row, _)| &self.bytes[key..row])
+        self.rows.get(self.next + place).map(|kept| &self.bytes[kept.key..kept.row])
     }
 
     pub fn row_ahead(&self, place: usize) -> Option<&[u8]> {
-        self.rows.get(self.next + place).map(|&(_, row, end)| &self.bytes[row..end])
+        self.rows.get(self.next + place).map(|kept| &self.bytes[kept.row..kept.end])
     }
 
     /// Takes the first rows away.
@@ -317,27 +383,18 @@ impl Source {
         self.next += count;
     }
 
-    fn set_head(&mut self, descending: bool) {
-        let key = self.first_key().unwrap_or_default();
-        let mut head = [0; size_of::<u64>()];
-        let length = key.len().min(head.len());
-        head[..length].copy_from_slice(&key[..length]);
-        let head = u64::from_be_bytes(head);
-        self.head = if descending { !head } else { head };
-    }
-
     /// Reads the next batch of a partition that is led here.
     async fn fill_here(
         &mut self,
         request: &FilteredScan,
         transaction: &mut Transaction,
+        order: Order<'_>,
         admits: &mut Admits<'_>,
     ) -> Result<()> {
         let since = Instant::now();
         while self.wants_rows(request) {
             let partition = self.walk.partition();
             let view = transaction.scan_view(partition, request.mode).await?;
-            let spec = request.index_key();
             let limit = self.batch_limit();
             let (bytes, rows) = (&mut self.bytes, &mut self.rows);
             let (refused, is_paused) = (&mut self.refused, &mut self.is_paused);
@@ -347,7 +404,7 @@ impl Source {
                     *is_paused = *refused >= REFUSED_MAX
                         || refused.is_multiple_of(ROWS_PER_LOOK) && since.elapsed() >= HOLD_MAX;
                 } else {
-                    keep(spec, row, bytes, rows);
+                    order.keep(row, bytes, rows);
                 }
                 match bytes.len() < BYTES_PER_HOLD && !*is_paused {
                     true => shoal_partition::VisitAnswer::Continue,
@@ -363,25 +420,21 @@ impl Source {
     }
 
     /// Takes the rows of another node's answer.
-    fn take(&mut self, request: &FilteredScan, answer: &Answer, admits: &mut Admits<'_>) -> Result<()> {
-        let spec = request.index_key();
+    fn take(
+        &mut self,
+        request: &FilteredScan,
+        answer: &Answer,
+        order: Order<'_>,
+        admits: &mut Admits<'_>,
+    ) -> Result<()> {
         for row in self.walk.receive(request, answer)?.rows.iter() {
             let row = request.layout().checked_row(row)?;
             match admits(row) {
-                true => keep(spec, row, &mut self.bytes, &mut self.rows),
+                true => order.keep(row, &mut self.bytes, &mut self.rows),
                 false => self.refused += 1,
             }
         }
         self.is_paused = self.rows.is_empty() && self.refused > 0;
         Ok(())
     }
-}
-
-/// Copies a row behind its key.
-fn keep(spec: &KeySpec, row: RowRef<'_>, bytes: &mut Vec<u8>, rows: &mut Vec<(usize, usize, usize)>) {
-    let key_start = bytes.len();
-    spec.append_from_row(row, bytes);
-    let row_start = bytes.len();
-    bytes.extend_from_slice(row.bytes());
-    rows.push((key_start, row_start, bytes.len()));
 }

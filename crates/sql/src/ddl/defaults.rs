@@ -38,6 +38,7 @@ pub fn resolve(session: &Session, table: &Arc<Table>) -> Result<(Vec<DefaultValu
         parameter_types: Some(&[]),
         variables: &variables,
         only_full_group_by: session.variables.only_full_group_by,
+        uses_invisible_indexes: false,
         lock_reads: false,
         statistics: &statistics,
     };

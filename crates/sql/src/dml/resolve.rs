@@ -376,6 +376,7 @@ impl Resolver<'_> {
             rows: self.environment.statistics.row_count(table),
             wanted_order: wanted_order.as_deref().unwrap_or(&[]),
             has_limit: limit.is_some(),
+            uses_invisible: self.environment.uses_invisible_indexes,
         };
         let mut access: AccessPath = choose(&request);
         // Which rows a LIMIT takes can be seen.

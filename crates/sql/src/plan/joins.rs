@@ -24,6 +24,7 @@ pub struct JoinRequest {
     pub selection: Option<Expr>,
     pub lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
     pub straight: bool,
+    pub uses_invisible_indexes: bool,
     pub subquery_places: Vec<(bool, usize)>,
 }
 
@@ -52,6 +53,7 @@ struct Planner<'p> {
     context: &'p BuildContext<'p>,
     statistics: &'p dyn Statistics,
     lock: Option<(shoal_txn::LockMode, shoal_txn::LockWait)>,
+    uses_invisible_indexes: bool,
     conjuncts: Vec<Conjunct>,
 }
 
@@ -69,6 +71,7 @@ pub fn plan_block(
         context,
         statistics,
         lock: request.lock,
+        uses_invisible_indexes: request.uses_invisible_indexes,
         conjuncts: Vec::new(),
     };
     let mut late = Vec::new();
@@ -308,6 +311,7 @@ impl Planner<'_> {
             rows: self.statistics.row_count(base),
             wanted_order: order,
             has_limit,
+            uses_invisible: self.uses_invisible_indexes,
         };
         Some(choose(&request))
     }
@@ -358,7 +362,7 @@ impl Planner<'_> {
                 let order = if placed.is_empty() { order } else { &[] };
                 let only = placed.is_empty() && has_limit;
                 let access = self.choose(table, &bounds, &hints, order, only).unwrap_or_else(AccessPath::full);
-                possible = possible_keys(&base, &bounds);
+                possible = possible_keys(&base, &bounds, self.uses_invisible_indexes);
                 let (lock, wait) = match self.lock {
                     Some((mode, wait)) => (Some(mode), wait),
                     None => (None, Default::default()),

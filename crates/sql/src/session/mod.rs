@@ -550,6 +550,7 @@ impl Session {
             parameter_types,
             variables,
             only_full_group_by: self.variables.only_full_group_by,
+            uses_invisible_indexes: self.variables.uses_invisible_indexes,
             lock_reads: self.locks_reads(),
             statistics,
         }

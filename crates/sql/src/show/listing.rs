@@ -70,6 +70,7 @@ impl Listing {
                 parameter_types: Some(&[]),
                 variables: &variables,
                 only_full_group_by: false,
+                uses_invisible_indexes: false,
                 lock_reads: false,
                 statistics: &statistics,
             };

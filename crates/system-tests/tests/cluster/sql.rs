@@ -193,6 +193,27 @@ fn rows_without_order_by_come_in_the_order_of_their_keys_on_every_node() {
     assert_eq!(one.text("SELECT id FROM t WHERE s = 'changed'").unwrap(), changed);
 }
 
+#[test]
+fn keys_of_prefixes_and_generated_ones_are_the_same_for_all_nodes() {
+    let cluster = DevCluster::start(&["--data-nodes", "2"]);
+    let (mut one, mut other) = (cluster.client(1), cluster.client(2));
+    run(&mut one, &["CREATE TABLE t (name VARCHAR(40), v INT, PRIMARY KEY (name(3)))"]);
+    for number in 100..140 {
+        run(&mut one, &[&format!("INSERT INTO t VALUES ('{number}-first', {number})")]);
+        let error = other.execute(&format!("INSERT INTO t VALUES ('{number}-second', 0)")).err().unwrap();
+        assert_eq!(error.errno(), 1062);
+        assert!(error.to_string().contains(&format!("Duplicate entry '{number}' for key")), "{error}");
+        let find = format!("SELECT v FROM t WHERE name = '{number}-first'");
+        assert_eq!(other.text(&find).unwrap(), [number.to_string()]);
+    }
+    run(&mut other, &["UPDATE t SET name = CONCAT(name, '-changed') WHERE v < 120"]);
+    let expected: Vec<String> = (100..140).map(|number: u32| number.to_string()).collect();
+    assert_eq!(one.text("SELECT v FROM t").unwrap(), expected);
+    run(&mut other, &["SET sql_generate_invisible_primary_key = ON", "CREATE TABLE g (v INT)"]);
+    run(&mut other, &["INSERT INTO g VALUES (3), (1), (2)"]);
+    assert_eq!(one.text("SELECT my_row_id, v FROM g").unwrap(), ["1,3", "2,1", "3,2"]);
+}
+
 /// The rows' hidden keys must not come from the AUTO_INCREMENT column's sequence, nor be alike on two nodes.
 #[test]
 fn rows_without_a_primary_key_are_numbered_one_by_one_and_all_kept() {

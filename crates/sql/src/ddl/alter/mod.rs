@@ -20,7 +20,7 @@ use shoal_types::{Result, TableSchema};
 
 use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
 use super::publish::{self, HiddenTable};
-use super::{checks, defaults, errors, foreign_keys, lock};
+use super::{checks, defaults, errors, foreign_keys, generated_key, lock};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
@@ -171,6 +171,9 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     if name != (schema.database.clone(), schema.name.clone()) && catalog.table(&name.0, &name.1).is_some() {
         return Err(errors::table_exists(&name.1));
     }
+    let generates_keys = session.variables.is_on("sql_generate_invisible_primary_key");
+    generated_key::check_kept(schema, &edited.draft, generates_keys)?;
+    generated_key::keep_first(schema, &mut edited.draft)?;
     checks::name_new(&mut edited.draft);
     foreign_keys::name_new(&mut edited.draft);
     if name.1 != schema.name {
@@ -183,6 +186,9 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     }
     let written = edited.draft.checks.clone();
     let mut built = build(edited.draft, &mut notes)?;
+    if session.variables.is_on("sql_require_primary_key") && !generated_key::declares_primary(&built.schema) {
+        return Err(errors::primary_key_required());
+    }
     checks::check_names(&catalog, &name.0, Some(schema.id), &built.schema.checks)?;
     if schema.has_hidden_key() && built.schema.has_hidden_key() {
         // The hidden key stays what it is.
