@@ -54,7 +54,7 @@ impl LockingScan {
             if self.taken >= wanted {
                 self.taken = 0;
             }
-            refill(&mut self.ahead, request, transaction).await?;
+            refill(&mut self.ahead, request, transaction, true, &mut |_| true).await?;
             let chosen = self.choose(request, wanted - self.taken, probe);
             self.lock(&chosen, request, transaction).await?;
             self.compare(&chosen);
@@ -119,7 +119,7 @@ impl LockingScan {
                 source.rows_wanted = Some(chosen.counts[number]);
             }
         }
-        fill(&mut self.locking, request, transaction).await
+        fill(&mut self.locking, request, transaction, true, &mut |_| true).await
     }
 
     /// Where other rows were met than had been seen, one has to look again.

@@ -5,7 +5,9 @@
 //! other modes than strict, and each of them has a clock and a time zone of its own.
 
 use shoal_cluster::Table;
-use shoal_types::{BaseType, Column, ColumnDefault, EnumValue, Error, ErrorCode, Result, TimeZone, Value};
+use shoal_types::{
+    BaseType, Column, ColumnDefault, EnumValue, Error, ErrorCode, IndexColumn, Result, TimeZone, Value,
+};
 
 pub use crate::numbering::{AtEnd, AutoIncrementSettings, Numbering, given_number};
 
@@ -71,8 +73,14 @@ pub fn null_refused(column: &Column) -> Error {
 pub fn duplicate_entry(table: &Table, index: usize, row: &[u8]) -> Error {
     let row = table.layout.row(row);
     let definition = &table.schema.indexes[index];
-    let part = |column: usize| String::from_utf8_lossy(&row.value(column, &TimeZone::UTC).to_text()).into_owned();
-    let parts: Vec<String> = definition.columns.iter().map(|one| part(one.column)).collect();
+    let part = |part: &IndexColumn| {
+        let text = String::from_utf8_lossy(&row.value(part.column, &TimeZone::UTC).to_text()).into_owned();
+        match part.prefix_length {
+            0 => text,
+            length => text.chars().take(length as usize).collect(),
+        }
+    };
+    let parts: Vec<String> = definition.columns.iter().map(part).collect();
     let mut entry = parts.join("-");
     entry.truncate(entry.char_indices().nth(ENTRY_CHARS_MAX).map_or(entry.len(), |(at, _)| at));
     let message = format!("Duplicate entry '{entry}' for key '{}.{}'", table.schema.name, definition.name);

@@ -133,7 +133,7 @@ impl Fragment {
         for row_id in 0..self.slots.end() {
             for version in self.versions(row_id) {
                 let start = keys.len();
-                index.spec.append_from_row(self.layout.row(version), &mut keys);
+                index.entry.append_from_row(self.layout.row(version), &mut keys);
                 let mut prefix = [0; 8];
                 let inline = (keys.len() - start).min(8);
                 prefix[..inline].copy_from_slice(&keys[start..start + inline]);
@@ -367,7 +367,9 @@ impl Fragment {
         for definition in definitions {
             let mut index = OrderedIndex::new(&schema, definition);
             let same = |other: &OrderedIndex| {
-                other.definition.id == definition.id && other.definition.columns == definition.columns
+                other.definition.id == definition.id
+                    && other.definition.columns == definition.columns
+                    && other.definition.unique == definition.unique
             };
             if let Some(position) = old.iter().position(same) {
                 index.tree = std::mem::take(&mut old[position].tree);

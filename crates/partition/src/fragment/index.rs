@@ -12,7 +12,10 @@ const INLINE_KEY_BYTES: usize = 8;
 
 pub(crate) struct OrderedIndex {
     pub(crate) definition: Index,
+    /// The columns that the definition names.
     pub(crate) spec: KeySpec,
+    /// What the tree's keys are made of: equal keys of a secondary index lie in the order of their primary keys.
+    pub(crate) entry: KeySpec,
     pub(crate) tree: Tree,
     /// Unique, and this partition answers for it: no hidden table does.
     pub(crate) locally_unique: bool,
@@ -51,10 +54,12 @@ impl KeyShape {
 impl OrderedIndex {
     pub(crate) fn new(schema: &TableSchema, definition: &Index) -> OrderedIndex {
         let spec = KeySpec::of_index(schema, definition);
-        let shape = KeyShape::of(&spec);
+        let entry = KeySpec::of_entries(schema, definition);
+        let shape = KeyShape::of(&entry);
         OrderedIndex {
             definition: definition.clone(),
             spec,
+            entry,
             tree: Tree::default(),
             locally_unique: definition.unique && definition.unique_table.is_none() && definition.id.0 != 0,
             shape,
@@ -68,7 +73,7 @@ impl OrderedIndex {
 
     pub(crate) fn key_into<'k>(&self, layout: &RowLayout, row: &[u8], key: &'k mut Vec<u8>) -> &'k [u8] {
         key.clear();
-        self.spec.append_from_row(layout.row(row), key);
+        self.entry.append_from_row(layout.row(row), key);
         key
     }
 

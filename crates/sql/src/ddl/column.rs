@@ -64,8 +64,7 @@ pub fn draft_column(
     if definition.unique_key {
         keys.push(DraftKey::on_column(DraftKeyKind::Unique, name));
     }
-    // AUTO_INCREMENT is NOT NULL whatever is written.
-    let null_written = definition.nullable == Some(true) && !definition.auto_increment;
+    let null_written = definition.nullable == Some(true);
     Ok((DraftColumn { column, origin: None, null_written }, keys))
 }
 

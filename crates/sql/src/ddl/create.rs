@@ -7,9 +7,9 @@ use shoal_parser::ast::{self, CreateTable, DuplicateHandling};
 use shoal_types::{Error, ErrorCode, Result, TableSchema, Warning, WarningLevel};
 
 use super::build::{assign_new_ids, build};
-use super::draft::{DraftContext, TableDraft, check_object_name};
+use super::draft::{DraftContext, DraftKeyKind, TableDraft, check_object_name};
 use super::publish::{self, HiddenTable};
-use super::{checks, column, defaults, errors, foreign_keys, lock, options, select};
+use super::{checks, column, defaults, errors, foreign_keys, generated_key, lock, options, select};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
@@ -40,6 +40,7 @@ pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Res
     let mut draft = draft_of(statement, &database, &name, &context, &mut notes)?;
     match &statement.query {
         None => {
+            declare_primary_key(session, &mut draft)?;
             let schema = finish(session, draft, &mut notes)?;
             super::add_notes(session, notes);
             publish_empty(session, statement, schema).await
@@ -47,6 +48,7 @@ pub async fn create_table(session: &mut Session, statement: &CreateTable) -> Res
         Some(query) => {
             let query = plan_query(session, query)?;
             let targets = select::add_columns(&mut draft, &query.columns, &session.catalog())?;
+            declare_primary_key(session, &mut draft)?;
             let schema = finish(session, draft, &mut notes)?;
             super::add_notes(session, notes);
             let targets = select::targets(&schema, &targets)?;
@@ -95,6 +97,18 @@ pub fn draft_of(
         draft.partition(partitioning)?;
     }
     Ok(draft)
+}
+
+/// What sql_generate_invisible_primary_key and sql_require_primary_key ask for. Errors: 4108, 4109, 3750.
+fn declare_primary_key(session: &Session, draft: &mut TableDraft) -> Result<()> {
+    if session.variables.is_on("sql_generate_invisible_primary_key") {
+        generated_key::add(draft)?;
+    }
+    let is_declared = draft.keys.iter().any(|key| key.kind == DraftKeyKind::Primary);
+    if !is_declared && session.variables.is_on("sql_require_primary_key") {
+        return Err(errors::primary_key_required());
+    }
+    Ok(())
 }
 
 /// A new table's schema with its ids, its default expressions checked.

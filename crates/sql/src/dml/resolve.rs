@@ -11,6 +11,7 @@ use shoal_types::{BaseType, ColumnDefault, Error, ErrorCode, Result, Value};
 
 use super::rules::{Check, RowRules, refuse_value};
 use super::row::on_update_columns;
+use super::update::is_changed_as_found;
 use super::{DefaultValue, DeletePlan, InsertPlan, InsertSource, MultiPlan, MultiTarget, RowFinder, UpdatePlan};
 use crate::plan::choose::{Bound, ChooseRequest, choose, find_bounds};
 use crate::plan::{AccessPath, SortKey, TableInput};
@@ -315,14 +316,19 @@ impl Resolver<'_> {
         let changed: Vec<usize> =
             assigned.iter().copied().chain(rules.generated.iter().map(|(column, _)| *column)).collect();
         rules.foreign = rules.foreign.take().filter(|keys| keys.concern(&table, &changed));
-        Ok(Some(UpdatePlan {
+        let mut plan = UpdatePlan {
             moves_rows: assigned.iter().chain(rules.generated.iter().map(|(column, _)| column)).any(in_key),
             rules,
             on_update_now: on_update_columns(&table, &assigned),
             finder,
             assignments,
             ignore: statement.ignore,
-        }))
+        };
+        if plan.finder.order.is_empty() && !is_changed_as_found(&plan) {
+            // Which row meets a duplicate, and what variables count, depends on what was changed before.
+            plan.finder.input.access.keep_order(&table, true);
+        }
+        Ok(Some(plan))
     }
 
     /// The rows that a single-table statement works on. `None`: a condition holds a subquery that depends on the row.
@@ -372,8 +378,11 @@ impl Resolver<'_> {
             rows: self.environment.statistics.row_count(table),
             wanted_order: wanted_order.as_deref().unwrap_or(&[]),
             has_limit: limit.is_some(),
+            uses_invisible: self.environment.uses_invisible_indexes,
         };
-        let access: AccessPath = choose(&request);
+        let mut access: AccessPath = choose(&request);
+        // Which rows a LIMIT takes can be seen.
+        access.keep_order(table, order.is_empty() && limit.is_some());
         if access.ordered {
             order.clear();
             order_expressions.clear();

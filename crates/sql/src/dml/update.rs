@@ -73,7 +73,7 @@ fn finished(plan: &UpdatePlan, mut affected: Affected, found_rows: bool, ctx: &E
 }
 
 /// What is changed early in the statement makes no difference to what it finds later, nor to what it may do with that.
-fn is_changed_as_found(plan: &UpdatePlan) -> bool {
+pub fn is_changed_as_found(plan: &UpdatePlan) -> bool {
     let finder = &plan.finder;
     let schema = &finder.input.table.schema;
     let generated = || plan.rules.generated.iter().map(|(column, _)| column);

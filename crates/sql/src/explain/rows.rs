@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use shoal_expr::{EvalContext, Expr};
 use shoal_txn::Transaction;
+use shoal_types::IndexMethod;
 
 use super::access;
 use crate::dml::{InsertSource, RowFinder};
@@ -278,6 +279,10 @@ impl Explainer<'_, '_> {
         }
         if input.access.descending {
             row.extra.push("Backward index scan".to_owned());
+        }
+        if input.access.is_full() && indexes[input.access.index].method == IndexMethod::Hash {
+            // MySQL has no table whose rows are in no order: there is no word of its own for it.
+            row.extra.push("Unordered scan".to_owned());
         }
         row
     }

@@ -1,11 +1,16 @@
 //! Indexes and the constraints that are made of them.
 
+use std::sync::Arc;
+
+use shoal_cluster::Table;
 use shoal_txn::foreign_keys::unique_key_over;
 use shoal_types::{ForeignKey, Index, IndexMethod, ReferentialAction, TableSchema, Value};
 
 use super::CATALOG;
 use super::Rows;
 use super::cell::{row, yes_no};
+use super::visibility::shows_generated_keys;
+use crate::ddl::generated_key::shown;
 
 /// The indexes that users have declared.
 fn declared(schema: &TableSchema) -> impl Iterator<Item = &Index> {
@@ -50,7 +55,9 @@ pub fn statistics(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let viewer = rows.viewer();
     let node = &rows.server.node;
     let count = |id| (0..node.partition_count()).map(|number| node.partition(number).row_count(id)).sum();
-    viewer.tables().flat_map(|table| statistics_of(&table.schema, count(table.id()))).collect()
+    let shows = shows_generated_keys(rows.variables);
+    let of_table = |table: &Arc<Table>| statistics_of(&shown(&table.schema, shows), count(table.id()));
+    viewer.tables().flat_map(of_table).collect()
 }
 
 fn constraints(schema: &TableSchema) -> impl Iterator<Item = &Index> {
@@ -60,7 +67,7 @@ fn constraints(schema: &TableSchema) -> impl Iterator<Item = &Index> {
 pub fn key_column_usage(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
     for table in rows.viewer().tables() {
-        let schema = &table.schema;
+        let schema = &*shown(&table.schema, shows_generated_keys(rows.variables));
         for index in constraints(schema) {
             for (position, part) in index.columns.iter().enumerate() {
                 found.push(row![
@@ -104,7 +111,7 @@ pub fn key_column_usage(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 pub fn table_constraints(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
     for table in rows.viewer().tables() {
-        let schema = &table.schema;
+        let schema = &*shown(&table.schema, shows_generated_keys(rows.variables));
         for index in constraints(schema) {
             let kind = if index.name == "PRIMARY" { "PRIMARY KEY" } else { "UNIQUE" };
             found.push(row![CATALOG, &schema.database, &index.name, &schema.database, &schema.name, kind, "YES"]);

@@ -7,6 +7,7 @@ use shoal_types::Collation;
 
 use crate::account::access::Access;
 use crate::account::{Level, Privileges, on_column, on_table};
+use crate::variables::SessionVariables;
 
 /// The dictionary through the eyes of one account and its active roles.
 pub(crate) struct Viewer {
@@ -118,4 +119,9 @@ impl Viewer {
             self.sees_table(&schema.database, &schema.name)
         })
     }
+}
+
+/// show_gipk_in_create_table_and_information_schema.
+pub(crate) fn shows_generated_keys(variables: &SessionVariables) -> bool {
+    variables.is_on("show_gipk_in_create_table_and_information_schema")
 }

@@ -8,6 +8,7 @@
 pub mod access;
 pub mod choose;
 pub mod joins;
+pub mod row_order;
 
 use std::sync::Arc;
 

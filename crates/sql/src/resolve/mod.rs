@@ -46,6 +46,8 @@ pub struct ResolveEnvironment<'a> {
     /// Values of system variables, for `@@name`.
     pub variables: &'a dyn SystemVariables,
     pub only_full_group_by: bool,
+    /// Plans may use indexes that are invisible.
+    pub uses_invisible_indexes: bool,
     /// Plain SELECTs take shared locks (SERIALIZABLE inside a transaction).
     pub lock_reads: bool,
     /// Row estimates for join order and access paths.

@@ -359,6 +359,7 @@ impl Resolver<'_> {
             selection: parts.selection,
             lock: parts.lock,
             straight: parts.select.options.straight_join,
+            uses_invisible_indexes: self.environment.uses_invisible_indexes,
             subquery_places: state.subquery_places,
         };
         let outer = scope.outer.clone();

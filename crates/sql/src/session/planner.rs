@@ -64,6 +64,7 @@ impl<'a> StatementPlanner<'a> {
             parameter_types,
             variables: &around.variables,
             only_full_group_by: self.variables.only_full_group_by,
+            uses_invisible_indexes: self.variables.uses_invisible_indexes,
             lock_reads: self.lock_reads,
             statistics: &around.statistics,
             locals,

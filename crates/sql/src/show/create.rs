@@ -11,6 +11,7 @@ use super::Listing;
 use super::objects::{Found, find_named};
 use crate::account::access::with_roles;
 use crate::account::{self, Privileges, role};
+use crate::ddl::generated_key;
 use crate::ddl::show_create::{create_database_text, create_table_text, type_text};
 use crate::ddl::view::create_view_text;
 use crate::information_schema::{self, row};
@@ -117,7 +118,9 @@ fn table(session: &Session, name: &ObjectName) -> Result<Listing> {
         Found::Base(table) => {
             let mut schema = table.schema.clone();
             schema.options.auto_increment = information_schema::next_auto_increment(&table).unwrap_or(1);
-            let text = create_table_text(&schema);
+            let shown =
+                generated_key::shown(&schema, information_schema::shows_generated_keys(&session.variables));
+            let text = create_table_text(&shown);
             let text = if table.is_temporary { text.replacen("CREATE", "CREATE TEMPORARY", 1) } else { text };
             (schema.name.clone(), text)
         }

@@ -8,6 +8,7 @@ use shoal_types::{Error, ErrorCode, Result, Value};
 
 use super::Listing;
 use crate::account;
+use crate::ddl::generated_key;
 use crate::information_schema::{self, Rows, VirtualTable, row};
 use crate::session::Session;
 
@@ -162,7 +163,10 @@ pub fn columns(session: &Session, table: &ObjectName, full: bool) -> Result<List
     const SHORT: &[usize] = &[3, 15, 6, 16, 5, 17];
     const FULL: &[usize] = &[3, 15, 14, 6, 16, 5, 17, 18, 19];
     let rows = match find_named(session, table)? {
-        Found::Base(table) => information_schema::columns_of(&rows_of(session).viewer(), &table),
+        Found::Base(table) => {
+            let shows = information_schema::shows_generated_keys(&session.variables);
+            information_schema::columns_of(&rows_of(session).viewer(), &table, shows)
+        }
         Found::Virtual(table) => information_schema::columns_of_virtual(table),
         Found::View(view) => information_schema::columns_of_view(&rows_of(session).viewer(), &view),
     };
@@ -183,7 +187,9 @@ pub fn indexes(session: &Session, table: &ObjectName) -> Result<Listing> {
         Visible v3!, Expression l";
     let rows = match find_named(session, table)? {
         Found::Base(table) => {
-            information_schema::statistics_of(&table.schema, session.transaction.row_count(&table))
+            let shows = information_schema::shows_generated_keys(&session.variables);
+            let schema = generated_key::shown(&table.schema, shows);
+            information_schema::statistics_of(&schema, session.transaction.row_count(&table))
         }
         Found::Virtual(_) | Found::View(_) => Vec::new(),
     };

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use shoal_parser::ast::SystemVariable;
 use shoal_types::{Error, ErrorCode, Result};
 
+use super::optimizer_switch;
 use crate::ddl::engine::{self, DEFAULT_ENGINE};
 
 /// Where a variable has values, and whether SET may change them.
@@ -78,6 +79,9 @@ impl Definition {
                 let known = |word: &str| words.iter().find(|known| known.eq_ignore_ascii_case(word)).copied();
                 let chosen: Option<Vec<_>> = text.split(',').map(|word| known(word.trim())).collect();
                 chosen.map(|words| words.join(",")).ok_or_else(|| self.wrong_value(text))
+            }
+            Kind::Text if self.name == "optimizer_switch" => {
+                optimizer_switch::changed(optimizer_switch::DEFAULT, text).ok_or_else(|| self.wrong_value(text))
             }
             Kind::Text if self.name == "sql_mode" => Ok(super::sql_mode::SqlModes::parse(text)?.text()),
             Kind::Text if self.name == "log_output" => {
@@ -353,7 +357,7 @@ variables! {
     "old_alter_table" Both Kind::Switch, "OFF";
     "optimizer_prune_level" Both Kind::Integer(0, 1), "1";
     "optimizer_search_depth" Both Kind::Integer(0, 62), "62";
-    "optimizer_switch" Both Kind::Text, "";
+    "optimizer_switch" Both Kind::Text, optimizer_switch::DEFAULT;
     "password_history" Global Kind::Integer(0, U32), "0";
     "password_require_current" Global Kind::Switch, "OFF";
     "password_reuse_interval" Global Kind::Integer(0, U32), "0";
@@ -384,6 +388,7 @@ variables! {
     "session_track_system_variables" Both Kind::Text, "time_zone,autocommit,character_set_client,character_set_results,character_set_connection";
     "session_track_transaction_info" Both Kind::Word(&["OFF", "STATE", "CHARACTERISTICS"]), "OFF";
     "show_create_table_verbosity" Both Kind::Switch, "OFF";
+    "show_gipk_in_create_table_and_information_schema" Both Kind::Switch, "ON";
     "skip_external_locking" ReadOnly Kind::Switch, "ON";
     "skip_name_resolve" ReadOnly Kind::Switch, "ON";
     "skip_networking" ReadOnly Kind::Switch, "OFF";
@@ -394,6 +399,7 @@ variables! {
     "sql_auto_is_null" Both Kind::Switch, "OFF";
     "sql_big_selects" Both Kind::Switch, "ON";
     "sql_buffer_result" Both Kind::Switch, "OFF";
+    "sql_generate_invisible_primary_key" Both Kind::Switch, "OFF";
     "sql_log_bin" Session Kind::Switch, "ON";
     "sql_log_off" Both Kind::Switch, "OFF";
     "sql_mode" Both Kind::Text, DEFAULT_MODES;

@@ -29,6 +29,7 @@ mod handlersocket_mariadb;
 mod handlersocket_sql;
 mod http;
 mod interrupt;
+mod invisible_indexes;
 mod isolation;
 mod large_transactions;
 mod lifecycle;

@@ -440,6 +440,7 @@ error_codes! {
     UnsupportedCollationForUtf8 3719 b"HY000",
     FkCannotDropParent 3730 b"HY000",
     FkNoColumnParent 3734 b"HY000",
+    TableWithoutPk 3750 b"HY000",
     GeneratedColumnNamedFunction 3763 b"HY000",
     GeneratedColumnVariables 3765 b"HY000",
     FkIncompatibleColumns 3780 b"HY000",
@@ -475,5 +476,9 @@ error_codes! {
     ClientInteractionTimeout 4031 b"HY000",
     GlobalConnLimit 4081 b"HY000",
     ConnLimit 4082 b"HY000",
+    GipkColumnExists 4108 b"HY000",
+    GipkFailedAutoincColumnExists 4109 b"HY000",
+    GipkColumnAlterNotAllowed 4110 b"HY000",
+    DropPkColumnToDropGipk 4111 b"HY000",
     FkNoUniqueIndexParent 6125 b"HY000",
 }

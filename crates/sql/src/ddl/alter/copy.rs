@@ -13,7 +13,7 @@ use shoal_txn::{Inserted, KeyRange, ReadMode, ScanRequest, TableScan, Transactio
 use shoal_types::row::RowRef;
 use shoal_types::{BaseType, EnumValue, Error, ErrorCode, IndexMethod, Result, SetValue, Value, WarningLevel};
 
-use super::way::holds_as_it_is;
+use super::way::{holds_as_it_is, keeps_sequence};
 use crate::dml::DefaultValue;
 use crate::dml::insert::InsertSettings;
 use crate::dml::row::{RowBuilder, implicit_default};
@@ -180,6 +180,7 @@ impl<'c> Copier<'c> {
         };
         let verbatim = old.columns.len() == new.columns.len()
             && conversion.rules.is_empty()
+            && (new.auto_increment_column().is_none() || keeps_sequence(old, new, &conversion.origins))
             && conversion.origins.iter().enumerate().all(same);
         let mode = &ctx.eval.settings.sql_mode;
         Copier {

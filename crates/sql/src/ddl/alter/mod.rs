@@ -21,14 +21,14 @@ use shoal_types::{Result, TableSchema};
 
 use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
 use super::publish::{self, HiddenTable};
-use super::{checks, defaults, errors, foreign_keys, lock};
+use super::{checks, defaults, errors, foreign_keys, generated_key, lock};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
 use crate::dml::Affected;
 use crate::dml::load::insert_settings;
 use crate::session::Session;
-use way::Way;
+use way::{Way, keeps_sequence};
 
 type TableName = (String, String);
 
@@ -179,6 +179,9 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     if name != (schema.database.clone(), schema.name.clone()) && is_taken {
         return Err(errors::table_exists(&name.1));
     }
+    let generates_keys = session.variables.is_on("sql_generate_invisible_primary_key");
+    generated_key::check_kept(schema, &edited.draft, generates_keys)?;
+    generated_key::keep_first(schema, &mut edited.draft)?;
     checks::name_new(&mut edited.draft);
     foreign_keys::name_new(&mut edited.draft);
     if name.1 != schema.name {
@@ -191,6 +194,9 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     }
     let written = edited.draft.checks.clone();
     let mut built = build(edited.draft, &mut notes)?;
+    if session.variables.is_on("sql_require_primary_key") && !generated_key::declares_primary(&built.schema) {
+        return Err(errors::primary_key_required());
+    }
     if !table.is_temporary {
         checks::check_names(&catalog, &name.0, Some(schema.id), &built.schema.checks)?;
     }
@@ -227,7 +233,10 @@ async fn carry_out(
     let present = match way {
         Way::Instant | Way::InPlace => table.next_auto_increment.load(Ordering::Relaxed).max(1),
         // The table gets another sequence, which goes on where this one is.
-        Way::Rebuild | Way::Copy => node.next_number(table).await?,
+        Way::Rebuild | Way::Copy if keeps_sequence(&table.schema, &built.schema, &built.column_origins) => {
+            node.next_number(table).await?
+        }
+        Way::Rebuild | Way::Copy => 1,
     };
     let counter = match auto_increment {
         // It can be lowered only where there are no rows.

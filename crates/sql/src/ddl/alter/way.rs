@@ -24,6 +24,9 @@ pub fn least(old: &TableSchema, built: &BuiltTable, force: bool) -> Way {
     if converts_values(old, built) || repartitions(old, built) || asks_more_of_rows(old, built) {
         return Way::Copy;
     }
+    if new.auto_increment_column().is_some() && !keeps_sequence(old, new, &built.column_origins) {
+        return Way::Copy;
+    }
     let same_places = built.column_origins.iter().enumerate().all(|(place, origin)| *origin == Some(place))
         && built.column_origins.len() == old.columns.len();
     let same_nulls = same_places
@@ -55,6 +58,12 @@ fn asks_more_of_rows(old: &TableSchema, built: &BuiltTable) -> bool {
         old.checks.iter().any(|known| known.enforced && known.expression == check.expression)
     };
     regenerates || built.schema.checks.iter().any(|check| check.enforced && !is_kept(check))
+}
+
+/// The AUTO_INCREMENT column is the one that there was before: not one that is added, or whose values nobody has counted.
+pub fn keeps_sequence(old: &TableSchema, new: &TableSchema, origins: &[Option<usize>]) -> bool {
+    let origin = new.auto_increment_column().and_then(|column| origins[column]);
+    origin.is_some() && origin == old.auto_increment_column()
 }
 
 /// Whether stored values (and keys of them) of one type are valid for another as they are.
