@@ -87,6 +87,9 @@ pub struct CheckConstraint {
 /// The name of the hidden BIGINT UNSIGNED key of a table that was declared without a primary key.
 pub const HIDDEN_KEY_COLUMN: &str = "$PK";
 
+/// What the names of the hidden columns that functional key parts are begin with.
+pub const FUNCTIONAL_COLUMN_PREFIX: &str = "!hidden!";
+
 /// What CREATE TABLE says behind the column list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableOptions {
@@ -143,7 +146,7 @@ pub struct Column {
     pub comment: String,
     /// INVISIBLE: `SELECT *` leaves it out.
     pub invisible: bool,
-    /// Not nameable by users at all: the hidden key.
+    /// Not nameable by users at all: the hidden key, or what a functional key part computes.
     pub hidden: bool,
     /// GENERATED ALWAYS AS: the expression's SQL text, and whether it is STORED (else VIRTUAL).
     pub generated: Option<(String, bool)>,
@@ -164,6 +167,11 @@ impl Column {
             hidden: false,
             generated: None,
         }
+    }
+
+    /// What a functional key part computes.
+    pub fn is_functional(&self) -> bool {
+        self.hidden && self.generated.is_some()
     }
 }
 
@@ -262,7 +270,12 @@ impl TableSchema {
 
     /// The table was declared without a primary key.
     pub fn has_hidden_key(&self) -> bool {
-        self.columns.last().is_some_and(|column| column.hidden)
+        self.columns.last().is_some_and(|column| column.hidden && !column.is_functional())
+    }
+
+    /// The index that a functional key part's column belongs to.
+    pub fn index_of_functional(&self, column: usize) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.columns.iter().any(|part| part.column == column))
     }
 
     /// Position of the AUTO_INCREMENT column in `columns`.

@@ -18,6 +18,7 @@ pub mod engine;
 pub mod errors;
 mod foreign_keys;
 mod forget;
+mod functional;
 pub mod key;
 mod lock;
 pub mod options;

@@ -216,7 +216,11 @@ fn index_line(schema: &TableSchema, index: &Index) -> String {
         .columns
         .iter()
         .map(|part| {
-            let name = quote_identifier(&schema.columns[part.column].name);
+            let column = &schema.columns[part.column];
+            let name = match &column.generated {
+                Some((text, _)) if column.hidden => format!("({text})"),
+                _ => quote_identifier(&column.name),
+            };
             let prefix = if part.prefix_length > 0 { format!("({})", part.prefix_length) } else { String::new() };
             format!("{name}{prefix}{}", if part.descending { " DESC" } else { "" })
         })

@@ -18,6 +18,7 @@ pub(crate) fn statistics_of(schema: &TableSchema, rows: u64) -> Vec<Vec<Value>> 
     for index in declared(schema) {
         for (position, part) in index.columns.iter().enumerate() {
             let column = &schema.columns[part.column];
+            let expression = column.generated.as_ref().filter(|_| column.hidden).map(|(text, _)| text.as_str());
             let last = position + 1 == index.columns.len();
             let direction = if part.descending { "D" } else { "A" };
             let hash = index.method == IndexMethod::Hash;
@@ -29,7 +30,7 @@ pub(crate) fn statistics_of(schema: &TableSchema, rows: u64) -> Vec<Vec<Value>> 
                 &schema.database,
                 &index.name,
                 position + 1,
-                &column.name,
+                (!column.hidden).then_some(column.name.as_str()),
                 (!hash).then_some(direction),
                 (index.unique && last).then_some(rows),
                 (part.prefix_length > 0).then_some(part.prefix_length),
@@ -39,7 +40,7 @@ pub(crate) fn statistics_of(schema: &TableSchema, rows: u64) -> Vec<Vec<Value>> 
                 "",
                 &index.comment,
                 yes_no(!index.invisible),
-                Value::Null,
+                expression,
             ]);
         }
     }
@@ -62,7 +63,8 @@ pub fn key_column_usage(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     for table in rows.viewer().tables() {
         let schema = &table.schema;
         for index in constraints(schema) {
-            for (position, part) in index.columns.iter().enumerate() {
+            let parts = index.columns.iter().enumerate();
+            for (position, part) in parts.filter(|(_, part)| !schema.columns[part.column].hidden) {
                 found.push(row![
                     CATALOG,
                     &schema.database,

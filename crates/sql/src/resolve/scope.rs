@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::{Coercibility, Expr};
-use shoal_types::schema::HIDDEN_KEY_COLUMN;
+use shoal_types::schema::{FUNCTIONAL_COLUMN_PREFIX, HIDDEN_KEY_COLUMN};
 use shoal_types::{Error, ErrorCode, Result, SqlType, TableId};
 
 /// Virtual positions of subquery results begin here.
@@ -147,6 +147,7 @@ impl Scope {
             let named = |scoped: &ScopeColumn| {
                 (table.is_some() || !scoped.merged && scoped.name != HIDDEN_KEY_COLUMN)
                     && scoped.name.eq_ignore_ascii_case(column)
+                    && !scoped.name.starts_with(FUNCTIONAL_COLUMN_PREFIX)
             };
             for column_position in (0..candidate.columns.len()).filter(|&at| named(&candidate.columns[at])) {
                 if found.is_some() {

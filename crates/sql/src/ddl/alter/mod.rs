@@ -20,7 +20,7 @@ use shoal_types::{Result, TableSchema};
 
 use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
 use super::publish::{self, HiddenTable};
-use super::{checks, defaults, errors, foreign_keys, lock};
+use super::{checks, defaults, errors, foreign_keys, functional, lock};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
@@ -163,6 +163,7 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     let mut edited = edit::edit(schema, &statement.actions, &context, &mut notes)?;
     let (_, rules) = defaults::resolve(session, table)?;
     checks::follow_columns(schema, &rules, &mut edited.draft)?;
+    functional::complete(session, &mut edited.draft, Some(schema))?;
     let (force, auto_increment) = (edited.force, edited.auto_increment);
     let name = match &edited.rename {
         Some(name) => super::qualified(session, name)?,
