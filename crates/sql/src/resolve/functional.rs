@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use shoal_cluster::Table;
 use shoal_expr::Expr;
-use shoal_types::SqlType;
+use shoal_types::{Column, SqlType};
 
 use super::from::JoinTree;
-use super::scope::{Found, Scope, ScopeTable};
+use super::scope::{Scope, ScopeTable};
 use super::{BlockState, Resolver};
 
 /// A generated column that some index has.
@@ -47,10 +47,13 @@ impl Resolver<'_> {
         for (table, base) in found {
             for column in indexed_columns(&base) {
                 let Some(definition) = self.definition_of(&base, column) else { continue };
-                let scope = self.scope();
-                let first = scope.tables[table].first;
+                let first = self.scope().tables[table].first;
                 let definition = definition.map_columns(&mut |position| position + first);
-                indexed.push(Indexed { definition, column: scope.named_column(Found { table, column }) });
+                let Column { name, sql_type, nullable, generated, hidden, .. } = &base.schema.columns[column];
+                // Where plans are shown, a functional part has its expression for a name.
+                let shown = generated.as_ref().filter(|_| *hidden).map_or(name, |(text, _)| text);
+                let column = Expr::column(first + column, sql_type.clone(), *nullable, shown);
+                indexed.push(Indexed { definition, column });
             }
         }
         indexed

@@ -22,6 +22,7 @@ mod digests;
 mod disconnects;
 mod error_log;
 mod foreign_keys;
+mod functional_indexes;
 mod golden;
 mod handlersocket;
 mod handlersocket_abuse;
