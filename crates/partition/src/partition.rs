@@ -400,7 +400,7 @@ impl Partition {
 
     /// These bytes, which come from another node, are a row of the table.
     pub fn check_row(&self, table: TableId, row: &[u8]) -> Result<()> {
-        self.fragment(table)?.layout.checked_row(row).map(|_| ())
+        self.fragment(table)?.layout.checked_row(row).map(|_| ()).map_err(Error::as_spoilt)
     }
 
     /// Rows and memory of a table, if this partition has the table.

@@ -26,8 +26,28 @@ pub struct TableSchema {
     pub checks: Vec<CheckConstraint>,
     /// FOREIGN KEY constraints, of which this table is the child.
     pub foreign_keys: Vec<ForeignKey>,
+    /// How rows lie that were written before columns came or went, oldest first; see `row::past`.
+    pub past_rows: Vec<PastRows>,
     /// Of CREATE TABLE, behind the column list.
     pub options: TableOptions,
+}
+
+/// Rows of an earlier version of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastRows {
+    /// Of the columns that they have: how wide each is, `None` if that is said by the row.
+    pub widths: Vec<Option<u8>>,
+    /// Where the table's columns are in them.
+    pub columns: Vec<PastColumn>,
+}
+
+/// A column of a table in rows of an earlier version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PastColumn {
+    /// Its position among their columns.
+    At(usize),
+    /// It is not in them: the stored bytes that it has in all of them; `None`: NULL.
+    Value(Option<Vec<u8>>),
 }
 
 /// A FOREIGN KEY: every row whose columns are all not NULL has a row in the parent table.
@@ -266,6 +286,26 @@ impl TableSchema {
     /// An index by its name, without regard to case.
     pub fn index_by_name(&self, name: &str) -> Option<&Index> {
         self.indexes.iter().find(|index| index.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Where a column of this definition was in rows of a definition with fewer past versions; `None`: it was not there.
+    pub fn column_before(&self, older: &TableSchema, column: usize) -> Option<usize> {
+        match self.past_rows.get(older.past_rows.len()) {
+            None => Some(column),
+            Some(rows) => match rows.columns.get(column) {
+                Some(PastColumn::At(position)) => Some(*position),
+                _ => None,
+            },
+        }
+    }
+
+    /// An index of this definition has the same parts as one of an older definition had, wherever their columns are.
+    pub fn keeps_parts(&self, older: &TableSchema, before: &Index, index: &Index) -> bool {
+        let same = |(before, part): (&IndexColumn, &IndexColumn)| {
+            self.column_before(older, part.column) == Some(before.column)
+                && (part.prefix_length, part.descending) == (before.prefix_length, before.descending)
+        };
+        before.columns.len() == index.columns.len() && before.columns.iter().zip(&index.columns).all(same)
     }
 
     /// The table was declared without a primary key.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use shoal_types::key::KeySpec;
 use shoal_types::{IndexId, Result, TableSchema, Timestamp};
 
 use super::rows::{RowPlace, RowStore};
 use super::{
-    Fragment, NO_UNDO, OrderedIndex, Slot, Undo, VACANT_SLOT, VACANT_UNDO, layout_of, names_of, old_version_bytes,
+    Fragment, NO_UNDO, OrderedIndex, PrimaryShape, Slot, Undo, VACANT_SLOT, VACANT_UNDO, layout_of, names_of,
+    old_version_bytes,
 };
 use crate::hash_index::{HashIndex, short_hash};
 use crate::sparse_slab::SparseSlab;
@@ -363,21 +365,30 @@ impl Fragment {
         let mut old = std::mem::take(&mut self.ordered);
         self.layout = layout_of(&schema);
         self.names = names_of(&schema);
+        self.primary = KeySpec::of_index(&schema, schema.primary_key());
+        self.shape = PrimaryShape::of(&self.primary);
         let definitions = schema.indexes.iter().filter(|index| index.id.0 != 0 || self.primary_ordered);
+        let mut charges_stay = true;
         for definition in definitions {
             let mut index = OrderedIndex::new(&schema, definition);
             let same = |other: &OrderedIndex| {
-                other.definition.id == definition.id && other.definition.columns == definition.columns
+                other.definition.id == definition.id
+                    && schema.keeps_parts(&self.schema, &other.definition, definition)
             };
             if let Some(position) = old.iter().position(same) {
-                index.tree = std::mem::take(&mut old[position].tree);
+                index.tree = old.swap_remove(position).tree;
             } else {
+                charges_stay = false;
                 self.fill_index(&mut index);
             }
             self.ordered.push(index);
         }
+        // What a version costs follows from its bytes and the indexes.
+        charges_stay &= old.is_empty();
         self.schema = schema;
-        self.bytes = self.charge_of_all();
+        if !charges_stay {
+            self.bytes = self.charge_of_all();
+        }
         Ok((before, self.bytes))
     }
 

@@ -138,7 +138,7 @@ pub(crate) struct Fragment {
 
 /// The layout of a table's rows.
 pub(crate) fn layout_of(schema: &TableSchema) -> RowLayout {
-    RowLayout::new(schema.columns.iter().map(|column| column.sql_type.clone()).collect())
+    RowLayout::of_table(schema)
 }
 
 /// The columns that name a row, and the layout of rows of these alone.

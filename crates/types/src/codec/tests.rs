@@ -62,6 +62,7 @@ fn schema() -> TableSchema {
         }],
         partition_columns: vec![0],
         checks: vec![CheckConstraint { name: "t_chk_1".into(), expression: "(`id` > 0)".into(), enforced: false }],
+        past_rows: Vec::new(),
         foreign_keys: vec![ForeignKey {
             name: "t_ibfk_1".into(),
             columns: vec!["id".into()],

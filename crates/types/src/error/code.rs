@@ -420,6 +420,7 @@ error_codes! {
     CheckUsesForeignKeyColumn 3823 b"HY000",
     DependentByFunctionalIndex 3837 b"HY000",
     DependentByCheckConstraint 3959 b"HY000",
+    MaxRowVersions 4092 b"HY000",
     CannotGrantRolesToAnonymousUser 3876 b"HY000",
     SecondPasswordCannotBeEmpty 3878 b"HY000",
     SystemUserInMandatoryRoles 3880 b"HY000",

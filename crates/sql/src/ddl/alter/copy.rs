@@ -178,7 +178,8 @@ impl<'c> Copier<'c> {
                 && holds_as_it_is(&old.columns[place].sql_type, &new.columns[place].sql_type)
                 && (new.columns[place].nullable || !old.columns[place].nullable)
         };
-        let verbatim = old.columns.len() == new.columns.len()
+        let verbatim = old.past_rows.is_empty()
+            && old.columns.len() == new.columns.len()
             && conversion.rules.is_empty()
             && conversion.origins.iter().enumerate().all(same);
         let mode = &ctx.eval.settings.sql_mode;

@@ -6,6 +6,7 @@
 
 mod copy;
 mod edit;
+mod instant;
 #[cfg(test)]
 mod tests;
 mod way;
@@ -199,7 +200,8 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     foreign_keys::check_kept(session, &catalog, table, &built)?;
     // Rows that are there must have parents, too.
     let force = force || adds_foreign_keys(session, schema, &built.schema);
-    let way = way::choose(way::least(schema, &built, force), statement.algorithm, statement.lock)?;
+    let asked = way::Asked { algorithm: statement.algorithm, lock: statement.lock };
+    let way = way::choose(way::least(schema, &built, force), (&schema.database, &schema.name), asked)?;
     super::add_notes(session, notes);
     Ok(Prepared { built, way, name, auto_increment })
 }
@@ -227,6 +229,7 @@ async fn carry_out(
     let rows = match way {
         Way::Instant | Way::InPlace => {
             keep_ids(&mut built, &table.schema, || node.next_table_id());
+            built.schema.past_rows = instant::past_rows(session, &table.schema, &built)?;
             in_place(session, node, table, built, name, hold).await?;
             if auto_increment.is_some() {
                 table.next_auto_increment.store(counter, Ordering::Relaxed);
@@ -235,7 +238,9 @@ async fn carry_out(
         }
         Way::Rebuild | Way::Copy => {
             assign_new_ids(&mut built.schema, || node.next_table_id());
-            by_copy(session, node, table, built, name, hold).await?
+            let copied = by_copy(session, node, table, built, name, hold).await?;
+            // InnoDB rebuilds in place, which affects no rows.
+            if way == Way::Copy { copied } else { 0 }
         }
     };
     let info = format!("Records: {rows}  Duplicates: 0  Warnings: {}", session.state.warning_count);
