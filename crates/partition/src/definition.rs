@@ -107,12 +107,14 @@ impl Partition {
     pub(crate) fn apply_alter(&mut self, schema: Arc<TableSchema>) -> Result<()> {
         self.go_on_to_the_end();
         self.end_users_of(schema.id);
-        let Some(fragment) = self.fragments.get_mut(&schema.id) else {
+        let table = schema.id;
+        let Some(fragment) = self.fragments.get_mut(&table) else {
             return Ok(());
         };
         let (before, after) = fragment.alter(schema)?;
         self.config.budget.release(before);
         self.config.budget.charge(after);
+        self.note_building(table);
         Ok(())
     }
 }

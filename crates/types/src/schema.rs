@@ -232,6 +232,8 @@ pub struct Index {
     pub method: IndexMethod,
     /// INVISIBLE: the optimizer does not choose it; it is kept up to date all the same.
     pub invisible: bool,
+    /// A definition is making it of the rows that are there, beside those who write: users do not know it yet, and nobody reads it.
+    pub building: bool,
     /// COMMENT; empty if there is none.
     pub comment: String,
     /// The hidden table that keeps a unique secondary index globally unique.
@@ -255,6 +257,7 @@ impl Index {
             unique,
             method,
             invisible: false,
+            building: false,
             comment: String::new(),
             unique_table: None,
         }
@@ -285,7 +288,12 @@ impl TableSchema {
 
     /// An index by its name, without regard to case.
     pub fn index_by_name(&self, name: &str) -> Option<&Index> {
-        self.indexes.iter().find(|index| index.name.eq_ignore_ascii_case(name))
+        self.indexes.iter().find(|index| !index.building && index.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The indexes that users know.
+    pub fn declared_indexes(&self) -> impl Iterator<Item = &Index> {
+        self.indexes.iter().skip(usize::from(self.has_hidden_key())).filter(|index| !index.building)
     }
 
     /// Where a column of this definition was in rows of a definition with fewer past versions; `None`: it was not there.

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod broken;
+mod building;
 mod catch_up;
 mod compaction;
 mod definition;

@@ -234,6 +234,7 @@ fn unknown_partition_column() -> Error {
 pub fn assign_new_ids(schema: &mut TableSchema, mut next_table_id: impl FnMut() -> TableId) {
     schema.id = next_table_id();
     schema.version = 1;
+    schema.indexes.retain(|index| !index.building);
     schema.past_rows.clear();
     for (position, index) in schema.indexes.iter_mut().enumerate() {
         index.id = IndexId(position as u32);

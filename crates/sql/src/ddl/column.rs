@@ -235,6 +235,7 @@ pub fn draft_key(definition: &KeyDefinition) -> Result<DraftKey> {
         parts: definition.parts.iter().map(draft_part).collect(),
         method,
         invisible: definition.options.visible == Some(false),
+        building: false,
         comment,
         origin: None,
     })

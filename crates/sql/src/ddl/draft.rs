@@ -96,6 +96,8 @@ pub struct DraftKey {
     pub parts: Vec<DraftPart>,
     pub method: Option<IndexMethod>,
     pub invisible: bool,
+    /// Another definition is making it.
+    pub building: bool,
     pub comment: String,
     /// Its position in the table that is altered; `None`: it is added.
     pub origin: Option<usize>,
@@ -127,6 +129,7 @@ impl DraftKey {
             parts: vec![DraftPart::of_column(column)],
             method: None,
             invisible: false,
+            building: false,
             comment: String::new(),
             origin: None,
         }
@@ -172,6 +175,7 @@ impl TableDraft {
             parts: index.columns.iter().map(|part| part_of_schema(schema, part)).collect(),
             method: Some(index.method),
             invisible: index.invisible,
+            building: index.building,
             comment: index.comment.clone(),
             origin: Some(position),
         });

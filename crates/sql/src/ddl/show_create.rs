@@ -20,7 +20,7 @@ pub fn create_table_text(schema: &TableSchema) -> String {
     for column in schema.columns.iter().filter(|column| !column.hidden) {
         lines.push(column_line(column, schema.options.collation));
     }
-    for index in schema.indexes.iter().skip(usize::from(schema.has_hidden_key())) {
+    for index in schema.declared_indexes() {
         lines.push(index_line(schema, index));
     }
     lines.extend(schema.foreign_keys.iter().map(|key| constraint_text(key, &schema.database)));

@@ -7,15 +7,10 @@ use super::CATALOG;
 use super::Rows;
 use super::cell::{row, yes_no};
 
-/// The indexes that users have declared.
-fn declared(schema: &TableSchema) -> impl Iterator<Item = &Index> {
-    schema.indexes.iter().skip(usize::from(schema.has_hidden_key()))
-}
-
 /// The STATISTICS rows of a table. The cardinality is that of the whole index: rows for unique ones, unknown for others.
 pub(crate) fn statistics_of(schema: &TableSchema, rows: u64) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
-    for index in declared(schema) {
+    for index in schema.declared_indexes() {
         for (position, part) in index.columns.iter().enumerate() {
             let column = &schema.columns[part.column];
             let expression = column.generated.as_ref().filter(|_| column.hidden).map(|(text, _)| text.as_str());
@@ -55,7 +50,7 @@ pub fn statistics(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 }
 
 fn constraints(schema: &TableSchema) -> impl Iterator<Item = &Index> {
-    declared(schema).filter(|index| index.unique)
+    schema.declared_indexes().filter(|index| index.unique)
 }
 
 pub fn key_column_usage(rows: &Rows<'_>) -> Vec<Vec<Value>> {

@@ -145,9 +145,9 @@ impl Scope {
                 continue;
             }
             let named = |scoped: &ScopeColumn| {
-                (table.is_some() || !scoped.merged && scoped.name != HIDDEN_KEY_COLUMN)
-                    && scoped.name.eq_ignore_ascii_case(column)
-                    && !scoped.name.starts_with(FUNCTIONAL_COLUMN_PREFIX)
+                let is_hidden =
+                    scoped.name == HIDDEN_KEY_COLUMN || scoped.name.starts_with(FUNCTIONAL_COLUMN_PREFIX);
+                (table.is_some() || !scoped.merged && !is_hidden) && scoped.name.eq_ignore_ascii_case(column)
             };
             for column_position in (0..candidate.columns.len()).filter(|&at| named(&candidate.columns[at])) {
                 if found.is_some() {

@@ -181,6 +181,7 @@ impl Session {
                 text: Vec::new(),
                 state: "",
                 statements: Default::default(),
+                stages: Default::default(),
             }),
             transaction: transaction.shown(),
             began: AtomicI64::new(0),

@@ -17,6 +17,7 @@ mod dashboard;
 mod dashboard_browser;
 mod ddl_alter;
 mod ddl_load;
+mod ddl_online;
 mod ddl_privileges;
 mod digests;
 mod disconnects;

@@ -196,6 +196,8 @@ struct IndexMessage {
     comment: String,
     #[prost(uint32, optional, tag = "8")]
     unique_table: Option<u32>,
+    #[prost(bool, tag = "9")]
+    building: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -510,6 +512,7 @@ fn index_to_message(index: &Index) -> IndexMessage {
         unique: index.unique,
         hash: index.method == IndexMethod::Hash,
         invisible: index.invisible,
+        building: index.building,
         comment: index.comment.clone(),
         unique_table: index.unique_table.map(|table| table.0),
     }
@@ -530,6 +533,7 @@ fn index_from_message(message: IndexMessage, position: &impl Fn(u32) -> Result<u
         unique: message.unique,
         method: if message.hash { IndexMethod::Hash } else { IndexMethod::BTree },
         invisible: message.invisible,
+        building: message.building,
         comment: message.comment,
         unique_table: message.unique_table.map(TableId),
     })

@@ -56,6 +56,7 @@ fn schema() -> TableSchema {
             columns: vec![IndexColumn { column: 0, prefix_length: 0, descending: true }],
             unique: true,
             method: IndexMethod::Hash,
+            building: true,
             invisible: false,
             comment: String::new(),
             unique_table: Some(TableId(9)),
