@@ -21,6 +21,7 @@ mod convert;
 mod counters;
 mod databases;
 mod ddl;
+mod definition_stages;
 mod digests;
 mod dml;
 mod error_counts;

@@ -29,7 +29,7 @@ pub enum OmittedValue {
 
 /// What `column` gets if a new row leaves it out, in strict mode. Errors: 1364, it has no default.
 pub fn omitted_value(column: &Column) -> Result<OmittedValue> {
-    if column.auto_increment || column.hidden {
+    if column.auto_increment || (column.hidden && !column.is_functional()) {
         return Ok(OmittedValue::Number);
     }
     match &column.default {

@@ -295,6 +295,7 @@ impl View {
             partition_columns: vec![key],
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            past_rows: Vec::new(),
             options: TableOptions::new("", self.collation),
         }
     }

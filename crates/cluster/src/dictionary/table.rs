@@ -70,7 +70,7 @@ enum PartLength {
 impl Table {
     /// Derives from the schema what statements would compute over and over.
     pub fn new(schema: TableSchema, next_auto_increment: Arc<Sequence>) -> Table {
-        let layout = RowLayout::new(schema.columns.iter().map(|column| column.sql_type.clone()).collect());
+        let layout = RowLayout::of_table(&schema);
         let keys: Vec<KeySpec> = schema.indexes.iter().map(|index| KeySpec::of_index(&schema, index)).collect();
         let entry_keys = schema.indexes.iter().map(|index| KeySpec::of_entries(&schema, index)).collect();
         let belongs = |part: &&KeyPart| schema.partition_columns.contains(&part.column);

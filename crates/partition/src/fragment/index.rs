@@ -19,8 +19,15 @@ pub(crate) struct OrderedIndex {
     pub(crate) tree: Tree,
     /// Unique, and this partition answers for it: no hidden table does.
     pub(crate) locally_unique: bool,
+    /// Rows before this one have their entries, as have all that are written among them; [`BUILT`]: all have.
+    pub(super) built_to: u32,
+    /// While a definition builds it: what its entries will be charged.
+    pub(super) uncharged: Option<u64>,
     shape: KeyShape,
 }
+
+/// An index of all rows.
+pub(super) const BUILT: u32 = u32::MAX;
 
 /// What is known of a key's length before it is made.
 struct KeyShape {
@@ -62,8 +69,32 @@ impl OrderedIndex {
             entry,
             tree: Tree::default(),
             locally_unique: definition.unique && definition.unique_table.is_none() && definition.id.0 != 0,
+            built_to: BUILT,
+            uncharged: definition.building.then_some(0),
             shape,
         }
+    }
+
+    pub(super) fn is_built(&self) -> bool {
+        self.built_to == BUILT
+    }
+
+    /// Has to have an entry for this row.
+    #[inline]
+    pub(super) fn covers(&self, row: u32) -> bool {
+        row < self.built_to
+    }
+
+    /// A version of a row that it covers has come.
+    pub(super) fn note_added(&mut self, row: RowRef<'_>) {
+        let charge = if self.uncharged.is_some() { self.charge(row) } else { 0 };
+        self.uncharged = self.uncharged.map(|sum| sum + charge);
+    }
+
+    /// A version of a row that it covers has gone.
+    pub(super) fn note_gone(&mut self, row: RowRef<'_>) {
+        let charge = if self.uncharged.is_some() { self.charge(row) } else { 0 };
+        self.uncharged = self.uncharged.map(|sum| sum.saturating_sub(charge));
     }
 
     /// What a version's entry in this index is charged: a function of the row alone.

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod broken;
+mod building;
 mod catch_up;
 mod compaction;
 mod definition;
@@ -78,6 +79,7 @@ pub(crate) fn schema(method: IndexMethod) -> TableSchema {
         partition_columns: vec![0],
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        past_rows: Vec::new(),
         options: TableOptions::new("NDB", Collation::UTF8MB4_0900_AI_CI),
     }
 }

@@ -60,6 +60,7 @@ pub fn build(mut draft: TableDraft, notes: &mut Vec<Warning>) -> Result<BuiltTab
         partition_columns,
         checks: draft.checks.into_iter().map(|check| check.constraint).collect(),
         foreign_keys: draft.foreign_keys,
+        past_rows: Vec::new(),
         options: draft.options,
     };
     Ok(BuiltTable { schema, column_origins, index_origins })
@@ -234,6 +235,8 @@ fn unknown_partition_column() -> Error {
 pub fn assign_new_ids(schema: &mut TableSchema, mut next_table_id: impl FnMut() -> TableId) {
     schema.id = next_table_id();
     schema.version = 1;
+    schema.indexes.retain(|index| !index.building);
+    schema.past_rows.clear();
     for (position, index) in schema.indexes.iter_mut().enumerate() {
         index.id = IndexId(position as u32);
         index.unique_table = (position > 0 && index.unique).then(&mut next_table_id);

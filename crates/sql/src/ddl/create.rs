@@ -9,7 +9,7 @@ use shoal_types::{Error, ErrorCode, Result, TableSchema, Warning, WarningLevel};
 use super::build::{assign_new_ids, build};
 use super::draft::{DraftContext, DraftKeyKind, TableDraft, check_object_name};
 use super::publish::{self, HiddenTable};
-use super::{checks, column, defaults, errors, foreign_keys, generated_key, lock, options, select};
+use super::{checks, column, defaults, errors, foreign_keys, functional, generated_key, lock, options, select};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
@@ -112,7 +112,8 @@ fn declare_primary_key(session: &Session, draft: &mut TableDraft) -> Result<()> 
 }
 
 /// A new table's schema with its ids, its default expressions checked.
-fn finish(session: &Session, draft: TableDraft, notes: &mut Vec<Warning>) -> Result<TableSchema> {
+fn finish(session: &Session, mut draft: TableDraft, notes: &mut Vec<Warning>) -> Result<TableSchema> {
+    functional::complete(session, &mut draft, None)?;
     let written = draft.checks.clone();
     let mut schema = build(draft, notes)?.schema;
     checks::check_names(&session.server.node.catalog(), &schema.database, None, &schema.checks)?;

@@ -25,17 +25,22 @@ pub fn check(session: &Session, schema: &TableSchema) -> Result<RowRules> {
 
 /// The defaults of all columns of a table, and its rules.
 pub fn resolve(session: &Session, table: &Arc<Table>) -> Result<(Vec<DefaultValue>, RowRules)> {
+    with_resolver(session, |resolver| {
+        resolver.open_block();
+        resolver.scope().add_table(ScopeTable::of_base(table, table.name()))?;
+        let rules = resolver.row_rules(table)?;
+        let defaults = resolver.defaults(table, &rules)?;
+        let block = resolver.close_block();
+        if !block.subqueries.is_empty() || !block.late_subqueries.is_empty() || !block.constants.is_empty() {
+            return Err(Error::unsupported("subqueries in DEFAULT"));
+        }
+        Ok((defaults, rules))
+    })
+}
+
+/// Resolves something of a definition as the session's statements are resolved.
+pub fn with_resolver<T>(session: &Session, resolve: impl FnOnce(&mut Resolver<'_>) -> Result<T>) -> Result<T> {
     let planner = crate::session::StatementPlanner { lock_reads: false, ..session.planner() };
     let around = planner.surroundings();
-    let environment = planner.environment(&around, Some(&[]), None);
-    let mut resolver = Resolver::new(&environment, 0);
-    resolver.open_block();
-    resolver.scope().add_table(ScopeTable::of_base(table, table.name()))?;
-    let rules = resolver.row_rules(table)?;
-    let defaults = resolver.defaults(table, &rules)?;
-    let block = resolver.close_block();
-    if !block.subqueries.is_empty() || !block.late_subqueries.is_empty() || !block.constants.is_empty() {
-        return Err(Error::unsupported("subqueries in DEFAULT"));
-    }
-    Ok((defaults, rules))
+    resolve(&mut Resolver::new(&planner.environment(&around, Some(&[]), None), 0))
 }

@@ -19,6 +19,7 @@ pub mod errors;
 mod event;
 mod foreign_keys;
 mod forget;
+mod functional;
 pub mod generated_key;
 pub mod key;
 mod lock;

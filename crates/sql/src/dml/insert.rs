@@ -419,7 +419,8 @@ impl<'p> Insertion<'p> {
         loop {
             if let Some(existing) = locked_row(table, &in_the_way, ctx).await? {
                 let several_keys = table.schema.indexes.iter().filter(|index| index.unique).count() > 1;
-                if existing == row && !several_keys && self.plan.rules.triggers.is_none() {
+                let is_same = *table.layout.row(&existing).current_bytes() == *row;
+                if is_same && !several_keys && self.plan.rules.triggers.is_none() {
                     // MySQL updates in place what meets a duplicate in its last unique key; no change counts once.
                     self.affected.rows += 1;
                     return Ok(());

@@ -180,7 +180,7 @@ impl Resolver<'_> {
         let reads = |position: usize| rules.reading_defaults.iter().any(|(column, _)| *column == position);
         let mut defaults = Vec::with_capacity(table.schema.columns.len());
         for (position, column) in table.schema.columns.iter().enumerate() {
-            defaults.push(if column.auto_increment || column.hidden {
+            defaults.push(if column.auto_increment || (column.hidden && !column.is_functional()) {
                 DefaultValue::AutoIncrement
             } else if column.generated.is_some() || reads(position) {
                 DefaultValue::Later
@@ -341,12 +341,15 @@ impl Resolver<'_> {
         limit: Option<&ast::Limit>,
     ) -> Result<Option<RowFinder>> {
         self.block().clause = Clause::Where;
-        let selection = selection.map(|selection| self.expression(selection)).transpose()?;
+        let mut selection = selection.map(|selection| self.expression(selection)).transpose()?;
+        let indexed = self.indexed_expressions();
+        selection.iter_mut().for_each(|selection| self.use_indexed(&indexed, selection));
         self.block().clause = Clause::OrderBy;
         let mut order = Vec::new();
         let mut order_expressions = Vec::new();
         for item in order_by {
-            let expression = self.expression(&item.expr)?;
+            let mut expression = self.expression(&item.expr)?;
+            self.use_indexed(&indexed, &mut expression);
             order.push(SortKey {
                 position: order_expressions.len(),
                 descending: item.descending,

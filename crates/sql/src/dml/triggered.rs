@@ -57,7 +57,8 @@ async fn update_row(
     }
     let mut new = Vec::with_capacity(stored.len() + 16);
     builder.encode(&values, &ctx.eval, &mut new)?;
-    if new != stored && !write(plan, stored, &new, &values, affected, ctx).await? {
+    let is_changed = new[..] != *table.layout.row(stored).current_bytes();
+    if is_changed && !write(plan, stored, &new, &values, affected, ctx).await? {
         return Ok(());
     }
     triggers.after(Event::Update, Some(&old), Some(&values), ctx).await

@@ -301,7 +301,7 @@ fn changed_row(
     generate(plan, row, &mut changes, &builder, row_number, eval)?;
     let mut bytes = Vec::with_capacity(row.bytes().len() + 16);
     table.layout.encode_changed(row, &changes, eval.zone, &mut bytes)?;
-    if bytes == row.bytes() {
+    if bytes == *row.current_bytes() {
         return Ok(None);
     }
     if !plan.on_update_now.is_empty() {

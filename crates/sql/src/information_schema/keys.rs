@@ -12,17 +12,13 @@ use super::cell::{row, yes_no};
 use super::visibility::shows_generated_keys;
 use crate::ddl::generated_key::shown;
 
-/// The indexes that users have declared.
-fn declared(schema: &TableSchema) -> impl Iterator<Item = &Index> {
-    schema.indexes.iter().skip(usize::from(schema.has_hidden_key()))
-}
-
 /// The STATISTICS rows of a table. The cardinality is that of the whole index: rows for unique ones, unknown for others.
 pub(crate) fn statistics_of(schema: &TableSchema, rows: u64) -> Vec<Vec<Value>> {
     let mut found = Vec::new();
-    for index in declared(schema) {
+    for index in schema.declared_indexes() {
         for (position, part) in index.columns.iter().enumerate() {
             let column = &schema.columns[part.column];
+            let expression = column.generated.as_ref().filter(|_| column.hidden).map(|(text, _)| text.as_str());
             let last = position + 1 == index.columns.len();
             let direction = if part.descending { "D" } else { "A" };
             let hash = index.method == IndexMethod::Hash;
@@ -34,7 +30,7 @@ pub(crate) fn statistics_of(schema: &TableSchema, rows: u64) -> Vec<Vec<Value>> 
                 &schema.database,
                 &index.name,
                 position + 1,
-                &column.name,
+                (!column.hidden).then_some(column.name.as_str()),
                 (!hash).then_some(direction),
                 (index.unique && last).then_some(rows),
                 (part.prefix_length > 0).then_some(part.prefix_length),
@@ -44,7 +40,7 @@ pub(crate) fn statistics_of(schema: &TableSchema, rows: u64) -> Vec<Vec<Value>> 
                 "",
                 &index.comment,
                 yes_no(!index.invisible),
-                Value::Null,
+                expression,
             ]);
         }
     }
@@ -61,7 +57,7 @@ pub fn statistics(rows: &Rows<'_>) -> Vec<Vec<Value>> {
 }
 
 fn constraints(schema: &TableSchema) -> impl Iterator<Item = &Index> {
-    declared(schema).filter(|index| index.unique)
+    schema.declared_indexes().filter(|index| index.unique)
 }
 
 pub fn key_column_usage(rows: &Rows<'_>) -> Vec<Vec<Value>> {
@@ -69,7 +65,8 @@ pub fn key_column_usage(rows: &Rows<'_>) -> Vec<Vec<Value>> {
     for table in rows.viewer().tables() {
         let schema = &*shown(&table.schema, shows_generated_keys(rows.variables));
         for index in constraints(schema) {
-            for (position, part) in index.columns.iter().enumerate() {
+            let parts = index.columns.iter().enumerate();
+            for (position, part) in parts.filter(|(_, part)| !schema.columns[part.column].hidden) {
                 found.push(row![
                     CATALOG,
                     &schema.database,

@@ -7,6 +7,7 @@ pub mod dependence;
 pub mod expression;
 pub mod from;
 pub mod function;
+pub mod functional;
 pub mod grouping;
 pub mod locals;
 pub mod names;
@@ -128,6 +129,8 @@ pub struct Resolver<'a> {
     pub no_aggregates: bool,
     /// Arguments of an aggregate are being resolved to see whose columns they read.
     pub is_trial: bool,
+    /// An index can be used if the statement is resolved with its literals instead of parameters.
+    pub wants_literals: bool,
     /// Conditions that every execution of the plan raises.
     pub warnings: Vec<(ErrorCode, String)>,
     /// Parameters that are compared as dates: a text among them that is no date is an error of its own.
@@ -217,6 +220,7 @@ impl<'a> Resolver<'a> {
             uncacheable: false,
             no_aggregates: false,
             is_trial: false,
+            wants_literals: false,
             warnings: Vec::new(),
             temporal_parameters: Vec::new(),
         }

@@ -196,6 +196,7 @@ impl Session {
                 text: Vec::new(),
                 state: "",
                 statements: Default::default(),
+                stages: Default::default(),
             }),
             transaction: transaction.shown(),
             began: AtomicI64::new(0),
@@ -459,7 +460,8 @@ impl Session {
         let more = next.is_some();
         let text = &sql[start..next.unwrap_or(sql.len())];
         if let Some(plan) = self.plans.get(&key, self.catalog_version()).cloned() {
-            if !temporal_parameters_are_valid(&plan, parameters, &self.variables.time_zone) {
+            if plan.wants_literals || !temporal_parameters_are_valid(&plan, parameters, &self.variables.time_zone)
+            {
                 return Ok(false);
             }
             self.count(Counter::PlanCacheHits);
@@ -481,11 +483,14 @@ impl Session {
             return Ok(false);
         }
         self.count(Counter::PlanCacheMisses);
-        self.log_command("Query", &Ran::Text(text));
         let plan = Rc::new(plan);
         if plan.reusable {
             self.plans.put(key, Rc::clone(&plan), parameters.len(), sql.len() - start);
         }
+        if plan.wants_literals {
+            return Ok(false);
+        }
+        self.log_command("Query", &Ran::Text(text));
         let outcome = self.run_plan(&plan, parameters, more, sink).await;
         self.finish_or_retry(outcome).await
     }

@@ -38,6 +38,8 @@ pub struct Plan {
     /// Columns of these that it reads: table and position.
     pub columns_read: Vec<(TableId, usize)>,
     pub reusable: bool,
+    /// Made with parameters for literals it misses an index.
+    pub wants_literals: bool,
     /// Parameters that must be dates if they are texts.
     pub temporal_parameters: Vec<usize>,
     /// What the MAX_EXECUTION_TIME hint of a SELECT says.
@@ -209,6 +211,7 @@ fn finish(mut resolver: Resolver<'_>, kind: PlanKind, limit_ms: Option<u64>) -> 
         kind,
         catalog_version: resolver.environment.catalog.version,
         reusable: !resolver.uncacheable,
+        wants_literals: resolver.wants_literals,
         temporal_parameters: std::mem::take(&mut resolver.temporal_parameters),
         warnings: std::mem::take(&mut resolver.warnings),
         columns_read: resolver.columns_read.take().into_iter().collect(),

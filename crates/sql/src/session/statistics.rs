@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shoal_cluster::{Node, Table};
 use shoal_txn::Transaction;
 
+use super::Session;
 use crate::resolve::Statistics;
 use crate::table_usage::{TableCounts, ThreadTableUsage};
 
@@ -18,6 +19,12 @@ pub struct NodeStatistics<'a> {
 impl<'a> NodeStatistics<'a> {
     pub fn of(transaction: &'a Transaction, usage: &'a ThreadTableUsage, node: &'a Node) -> NodeStatistics<'a> {
         NodeStatistics { transaction, usage, node }
+    }
+}
+
+impl Session {
+    pub fn statistics(&self) -> NodeStatistics<'_> {
+        NodeStatistics::of(&self.transaction, &self.table_usage, &self.server.node)
     }
 }
 

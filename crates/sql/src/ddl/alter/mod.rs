@@ -6,6 +6,8 @@
 
 mod copy;
 mod edit;
+mod instant;
+mod online;
 mod temporary;
 #[cfg(test)]
 mod tests;
@@ -17,16 +19,17 @@ use std::sync::atomic::Ordering;
 use shoal_cluster::{Change, Node, Sequence, Table, TableHold, unique_table_schema};
 use shoal_parser::ast::{self, AlterTable, AlterTableAction};
 use shoal_txn::foreign_keys::ForeignKeys;
-use shoal_types::{Result, TableSchema};
+use shoal_types::{IndexId, Result, TableSchema};
 
 use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
 use super::publish::{self, HiddenTable};
-use super::{checks, defaults, errors, foreign_keys, generated_key, lock};
+use super::{checks, defaults, errors, foreign_keys, functional, generated_key, lock};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
 use crate::dml::Affected;
 use crate::dml::load::insert_settings;
+use crate::resolve::Statistics;
 use crate::session::Session;
 use way::{Way, keeps_sequence};
 
@@ -74,18 +77,41 @@ async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges
             super::drop::check_rename(session, &name, &to)?;
         }
     }
+    let mut building = online::Building::default();
+    let outcome = alter_table(session, statement, &name, &mut building).await;
+    building.end(&session.server.node, outcome.is_ok()).await;
+    outcome
+}
+
+async fn alter_table(
+    session: &mut Session,
+    statement: &AlterTable,
+    name: &TableName,
+    building: &mut online::Building,
+) -> Result<Affected> {
     let node = Arc::clone(&session.server.node);
     let table = |node: &Node| node.catalog().table(&name.0, &name.1).cloned();
     loop {
         let Some(present) = table(&node) else { return Err(no_such_table(&name.0, &name.1)) };
+        building.keep_of(present.id());
         // What is wrong with the statement is said without waiting for anybody.
-        let mut locked = parents_of(&node, &prepare(session, statement, &present)?, &present);
+        let mut locked = parents_of(&node, &prepare(session, statement, &present, building.ids())?, &present);
         locked.push(Arc::clone(&present));
         let locks = lock::exclusive(session, &locked).await?;
         let Some(present) = table(&node).filter(|table| locks.cover(table)) else { continue };
         session.clear_conditions();
-        let prepared = prepare(session, statement, &present)?;
+        let prepared = prepare(session, statement, &present, building.ids())?;
         if !parents_of(&node, &prepared, &present).iter().all(|parent| locks.cover(parent)) {
+            continue;
+        }
+        if let Some((schema, ids)) = prepared.builds_online(session, &present) {
+            // What was lost to another definition is built again.
+            building.add(&node, present.id(), &ids);
+            let begun = online::begin(&node, &present, schema).await?;
+            drop(locks);
+            if begun {
+                online::build(session, &node, &present).await?;
+            }
             continue;
         }
         let hold = if prepared.reads_rows(&present) { node.table_hold(present.id()) } else { None };
@@ -93,7 +119,7 @@ async fn alter(session: &mut Session, statement: &AlterTable, needed: Privileges
         let altered = async {
             let present = passed(session, &node, &present, &hold).await?;
             session.clear_conditions();
-            let prepared = prepare(session, statement, &present)?;
+            let prepared = prepare(session, statement, &present, building.ids())?;
             carry_out(session, &node, &present, prepared, Some(&hold)).await
         }
         .await;
@@ -154,9 +180,24 @@ impl Prepared {
         let lowers = self.auto_increment.is_some() && present.uses_sequence;
         self.way >= Way::Rebuild || lowers || self.built.schema.indexes.iter().enumerate().any(adds_unique)
     }
+
+    /// The table with indexes that are built first, while others use it.
+    fn builds_online(&self, session: &Session, present: &Arc<Table>) -> Option<(TableSchema, Vec<IndexId>)> {
+        let is_large = || session.statistics().row_count(present) >= online::ROWS_MIN;
+        if self.way != Way::InPlace || self.reads_rows(present) || !is_large() {
+            return None;
+        }
+        online::with_building(&present.schema, &self.built)
+    }
 }
 
-fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) -> Result<Prepared> {
+/// `building`: the indexes that the statement has had built already.
+fn prepare(
+    session: &mut Session,
+    statement: &AlterTable,
+    table: &Arc<Table>,
+    building: &[IndexId],
+) -> Result<Prepared> {
     let schema = &table.schema;
     let catalog = session.server.node.catalog();
     let Some(database) = catalog.database(&schema.database) else {
@@ -165,8 +206,14 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     let context = super::context(session, database.collation);
     let mut notes = Vec::new();
     let mut edited = edit::edit(schema, &statement.actions, &context, &mut notes)?;
+    let is_own = |origin: usize| {
+        let index = &schema.indexes[origin];
+        index.building && building.contains(&index.id)
+    };
+    edited.draft.keys.retain(|key| !key.origin.is_some_and(is_own));
     let (_, rules) = defaults::resolve(session, table)?;
     checks::follow_columns(schema, &rules, &mut edited.draft)?;
+    functional::complete(session, &mut edited.draft, Some(schema))?;
     let (force, auto_increment) = (edited.force, edited.auto_increment);
     let name = match &edited.rename {
         Some(name) => super::qualified(session, name)?,
@@ -207,6 +254,7 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
             *origin = Some(schema.columns.len() - 1);
         }
     }
+    online::take_over(schema, &mut built, building);
     let rules = defaults::check(session, &built.schema)?;
     checks::check_columns(&built.schema, &rules, &written)?;
     foreign_keys::check_changed_columns(&built.schema, &rules)?;
@@ -216,8 +264,12 @@ fn prepare(session: &mut Session, statement: &AlterTable, table: &Arc<Table>) ->
     }
     // Rows that are there must have parents, too.
     let force = force || adds_foreign_keys(session, schema, &built.schema);
-    let least = if table.is_temporary { Way::Copy } else { way::least(schema, &built, force) };
-    let way = way::choose(least, statement.algorithm, statement.lock)?;
+    let asked = way::Asked { algorithm: statement.algorithm, lock: statement.lock };
+    let mut least = way::least(schema, &built, force);
+    if table.is_temporary {
+        least.way = Way::Copy;
+    }
+    let way = way::choose(least, (&schema.database, &schema.name), asked)?;
     super::add_notes(session, notes);
     Ok(Prepared { built, way, name, auto_increment })
 }
@@ -248,6 +300,7 @@ async fn carry_out(
     let rows = match way {
         Way::Instant | Way::InPlace => {
             keep_ids(&mut built, &table.schema, || node.next_table_id());
+            built.schema.past_rows = instant::past_rows(session, &table.schema, &built)?;
             in_place(session, node, table, built, name, hold).await?;
             if auto_increment.is_some() {
                 table.next_auto_increment.store(counter, Ordering::Relaxed);
@@ -256,7 +309,9 @@ async fn carry_out(
         }
         Way::Rebuild | Way::Copy => {
             assign_new_ids(&mut built.schema, || node.next_table_id());
-            by_copy(session, node, table, built, name, hold).await?
+            let copied = by_copy(session, node, table, built, name, hold).await?;
+            // InnoDB rebuilds in place, which affects no rows.
+            if way == Way::Copy { copied } else { 0 }
         }
     };
     let info = format!("Records: {rows}  Duplicates: 0  Warnings: {}", session.state.warning_count);

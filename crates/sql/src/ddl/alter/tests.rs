@@ -1,5 +1,5 @@
 use super::edit::edit;
-use super::way::{Way, choose, least};
+use super::way::{Asked, Way, choose, least};
 use crate::ddl::build::{BuiltTable, build, keep_ids};
 use crate::ddl::show_create::create_table_text;
 use crate::ddl::tests::{alter_statement, context, schema};
@@ -18,7 +18,8 @@ fn altered(table: &TableSchema, actions: &str) -> Result<(BuiltTable, Way)> {
         built.index_origins[0] = Some(0);
         *built.column_origins.last_mut().unwrap() = Some(table.columns.len() - 1);
     }
-    let way = choose(least(table, &built, force), statement.algorithm, statement.lock)?;
+    let asked = Asked { algorithm: statement.algorithm, lock: statement.lock };
+    let way = choose(least(table, &built, force), ("test", "t"), asked)?;
     Ok((built, way))
 }
 
