@@ -58,6 +58,7 @@ impl Client {
     /// Opens a read-only cursor; the reply holds the columns and, if the server chose not to open one, the rows.
     pub fn open_cursor(&mut self, statement: &Statement, values: &[Value]) -> Result<Rows> {
         self.send_execute(statement, values, CURSOR_READ_ONLY, &[])?;
+        self.asked_for_cursor = true;
         self.receive_result(binary_row)?.rows()
     }
 
