@@ -282,6 +282,7 @@ variables! {
     "have_openssl" ReadOnly Kind::Text, "DISABLED";
     "have_ssl" ReadOnly Kind::Text, "DISABLED";
     "hostname" ReadOnly Kind::Text, "localhost";
+    "http_profiles" ReadOnly Kind::Switch, "OFF";
     "http_rest" ReadOnly Kind::Switch, "OFF";
     "http_tls" ReadOnly Kind::Switch, "OFF";
     "identity" Session Kind::Integer(0, U64), "0";

@@ -40,6 +40,7 @@ mod ndbinfo;
 mod packaging;
 mod password_rules;
 mod performance_schema;
+mod profiles;
 mod profiling;
 mod protocol;
 mod proxy_protocol;
