@@ -44,6 +44,7 @@ mod profiles;
 mod profiling;
 mod protocol;
 mod proxy_protocol;
+mod proxy_users;
 mod query_logs;
 mod read_only;
 mod rest;
