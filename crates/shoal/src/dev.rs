@@ -135,7 +135,7 @@ pub fn run(arguments: &DevArguments) -> Result<(), String> {
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let spin = options.spin;
     let http_tls = http::tls(&mut globals, &arguments.data_dir)?;
-    let http = Http::for_dev(arguments.http_port, http::has_rest(&globals), http_tls.clone())?;
+    let http = Http::for_dev(arguments.http_port, http::Extras::of(&globals), http_tls.clone())?;
     let configuration = configuration::of_node(&options, None);
     let node = open(options, http.watched())?;
     let listener = reserved.listen().map_err(cannot_listen)?;

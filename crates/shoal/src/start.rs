@@ -124,13 +124,15 @@ fn serve(arguments: &StartArguments) -> Result<Option<Stop>, String> {
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let spin = options.spin;
-    for (name, is_on) in [("http_tls", me.http_tls), ("http_rest", me.http_rest)] {
+    for (name, is_on) in
+        [("http_tls", me.http_tls), ("http_rest", me.http_rest), ("http_profiles", me.http_profiles)]
+    {
         if is_on {
             clients::configure(&mut globals, &[(name, "ON".to_owned())])?;
         }
     }
     let http_tls = http::tls(&mut globals, &me.data_dir)?;
-    let http = Http::for_node(me, arguments.http_port, http::has_rest(&globals), http_tls.clone())?;
+    let http = Http::for_node(me, arguments.http_port, http::Extras::of(&globals), http_tls.clone())?;
     let configuration = configuration::of_node(&options, Some((&config, me)));
     let node = open(options, http.watched())?;
     let acceptor = match http_tls {

@@ -121,6 +121,21 @@ pub struct User {
     pub password: PasswordRules,
     /// COMMENT and ATTRIBUTE: a JSON object's text; empty: there is none.
     pub attribute: String,
+    /// Accounts that its clients may be treated as, in the order in which they were granted.
+    pub proxies: Vec<ProxyGrant>,
+}
+
+/// GRANT PROXY: that clients of an account may be treated as another account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProxyGrant {
+    /// User and host of that other account, which need not be there; both empty: any account.
+    pub proxied: (String, String),
+    /// WITH GRANT OPTION.
+    pub with_grant: bool,
+    /// Who has granted it; empty: nobody, it came with the data directory.
+    pub grantor: String,
+    /// Seconds since 1970; 0: at the beginning.
+    pub granted_s: u64,
 }
 
 /// When an account's password must change, and to what. `None`: as the variable of the same name says.

@@ -14,7 +14,8 @@ use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
 use crate::dictionary::catalog::{
-    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, TlsRequirement, User, View,
+    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, ProxyGrant, TlsRequirement, User,
+    View,
 };
 use crate::dictionary::program::{Program, ProgramKind};
 use crate::dictionary::stored_program::{StoredProgram, StoredProgramName};
@@ -169,6 +170,22 @@ struct StoredUser {
     column_grants: Vec<StoredColumnGrant>,
     #[prost(string, tag = "19")]
     attribute: String,
+    #[prost(message, repeated, tag = "20")]
+    proxies: Vec<StoredProxyGrant>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredProxyGrant {
+    #[prost(string, tag = "1")]
+    user: String,
+    #[prost(string, tag = "2")]
+    host: String,
+    #[prost(bool, tag = "3")]
+    with_grant: bool,
+    #[prost(string, tag = "4")]
+    grantor: String,
+    #[prost(uint64, tag = "5")]
+    granted_s: u64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -431,6 +448,7 @@ fn store_user(user: &User) -> StoredUser {
         default_roles: user.default_roles.iter().map(store_user_name).collect(),
         password: (user.password != PasswordRules::default()).then(|| store_password_rules(&user.password)),
         attribute: user.attribute.clone(),
+        proxies: user.proxies.iter().map(store_proxy_grant).collect(),
         certificate: match &user.tls {
             TlsRequirement::None | TlsRequirement::Any => None,
             TlsRequirement::X509 => Some(StoredCertificateRequirement::default()),
@@ -441,6 +459,16 @@ fn store_user(user: &User) -> StoredUser {
             }),
         },
     }
+}
+
+fn store_proxy_grant(grant: &ProxyGrant) -> StoredProxyGrant {
+    let ProxyGrant { proxied: (user, host), with_grant, grantor, granted_s } = grant.clone();
+    StoredProxyGrant { user, host, with_grant, grantor, granted_s }
+}
+
+fn read_proxy_grant(stored: StoredProxyGrant) -> ProxyGrant {
+    let StoredProxyGrant { user, host, with_grant, grantor, granted_s } = stored;
+    ProxyGrant { proxied: (user, host), with_grant, grantor, granted_s }
 }
 
 fn store_role(granted: &GrantedRole) -> StoredRole {
@@ -529,6 +557,7 @@ fn read_user(user: StoredUser) -> User {
         default_roles: user.default_roles.into_iter().map(|name| (name.user, name.host)).collect(),
         password: user.password.map(read_password_rules).unwrap_or_default(),
         attribute: user.attribute,
+        proxies: user.proxies.into_iter().map(read_proxy_grant).collect(),
     }
 }
 
@@ -661,6 +690,12 @@ mod tests {
                     former: vec![(7, vec![1]), (6, vec![2])],
                 },
                 attribute: r#"{"comment": "of the shop"}"#.into(),
+                proxies: vec![ProxyGrant {
+                    proxied: ("p".into(), "h".into()),
+                    with_grant: true,
+                    grantor: "g@h".into(),
+                    granted_s: 9,
+                }],
                 ..user.clone()
             }),
             Change::PutUser(User { tls: TlsRequirement::Any, ..user.clone() }),

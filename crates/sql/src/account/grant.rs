@@ -1,7 +1,9 @@
 //! GRANT and REVOKE, and the statements that SHOW GRANTS lists.
 
 use shoal_cluster::{Catalog, Change, User};
-use shoal_parser::ast::{Grant, Grantable, ObjectType, Privilege, PrivilegeLevel, Revoke};
+use shoal_parser::ast::{
+    AccountName, Grant, Grantable, ObjectType, Privilege, PrivilegeLevel, Revoke, RoleSelection,
+};
 use shoal_parser::quote_identifier;
 use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
@@ -20,11 +22,11 @@ struct Scope {
 }
 
 pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Result<Vec<Change>> {
-    if statement.as_user.is_some() {
-        return Err(Error::unsupported("GRANT ... AS"));
-    }
     let (privileges, object, level) = privileges_of(&statement.what, "GRANT")?;
     let scope = scope_of(session, level)?;
+    if let Some((account, roles)) = &statement.as_user {
+        check_context(session, catalog, &scope, account, roles.as_ref())?;
+    }
     let mut bits = bits_of(privileges, object, &scope)?;
     let columns = columns::named(privileges, scope.level)?;
     if statement.with_grant_option {
@@ -103,6 +105,31 @@ pub fn revoke(session: &mut Session, catalog: &Catalog, statement: &Revoke) -> R
     Ok(changes)
 }
 
+/// GRANT ... AS account [WITH ROLE ...]: whose privileges count, besides one's own. Without partial revokes nobody has less at one place than
+/// everywhere, so all that there is to see to is that there are the account and its roles. Errors: 3835, 3836.
+fn check_context(
+    session: &Session,
+    catalog: &Catalog,
+    scope: &Scope,
+    account: &AccountName,
+    roles: Option<&RoleSelection>,
+) -> Result<()> {
+    if scope.level != Level::Global {
+        let text = "GRANT ... AS is currently supported only for global privileges.";
+        return Err(Error::new(ErrorCode::UnsupportedUseOfGrantAs, text));
+    }
+    let unknown = || {
+        let text = "Either some of the authorization IDs in the AS clause are invalid or the current user lacks privileges to \
+                    execute the statement.";
+        Error::new(ErrorCode::UnknownAuthIdForGrantAs, text)
+    };
+    let user = catalog.users.get(&account_key(session, account)?).ok_or_else(unknown)?;
+    if let Some(RoleSelection::Roles(names)) = roles {
+        super::role::used(session, user, names).map_err(|_| unknown())?;
+    }
+    Ok(())
+}
+
 /// A table of performance_schema and its kin.
 fn is_virtual(scope: &Scope) -> bool {
     matches!(information_schema::virtual_table(&scope.database, &scope.table), Ok(Some(_)))
@@ -114,7 +141,9 @@ fn privileges_of<'s>(
 ) -> Result<(&'s [Privilege], ObjectType, &'s PrivilegeLevel)> {
     match what {
         Grantable::Privileges { privileges, object, level } => Ok((privileges, *object, level)),
-        Grantable::Roles(_) | Grantable::Proxy(_) => Err(Error::unsupported(format!("{statement} PROXY"))),
+        Grantable::Roles(_) | Grantable::Proxy(_) => {
+            Err(Error::unknown(format!("internal: {statement} of what is no privilege")))
+        }
         Grantable::AllAndGrantOption => Err(errors::syntax("ALL PRIVILEGES, GRANT OPTION")),
     }
 }
@@ -235,19 +264,17 @@ fn remove_from_all(user: &mut User, scope: &Scope, bits: Privileges) -> bool {
     true
 }
 
-fn no_such_grant((user, host): &(String, String), scope: Option<&Scope>) -> Error {
+fn no_such_grant(key: &(String, String), scope: Option<&Scope>) -> Error {
     match scope {
         Some(scope) if scope.level == Level::Table => {
+            let (user, host) = key;
             let message = format!(
                 "There is no such grant defined for user '{user}' on host '{host}' on table '{}'",
                 scope.table
             );
             Error::new(ErrorCode::NonexistingTableGrant, message)
         }
-        _ => {
-            let message = format!("There is no such grant defined for user '{user}' on host '{host}'");
-            Error::new(ErrorCode::NonexistingGrant, message)
-        }
+        _ => super::messages::no_such_grant(key),
     }
 }
 

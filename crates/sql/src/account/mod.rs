@@ -21,6 +21,7 @@ mod messages;
 mod password;
 pub mod password_policy;
 mod privilege;
+pub mod proxy;
 pub mod random_password;
 pub mod role;
 #[cfg(test)]
@@ -107,10 +108,12 @@ fn changes(session: &mut Session, catalog: &Catalog, statement: &Statement) -> R
         Statement::UninstallComponents(urns) => component::install(session, catalog, urns, false),
         Statement::Grant(grant) => match &grant.what {
             Grantable::Roles(roles) => role::grant(session, catalog, grant, roles),
+            Grantable::Proxy(proxied) => proxy::grant(session, catalog, grant, proxied),
             _ => grant::grant(session, catalog, grant),
         },
         Statement::Revoke(revoke) => match &revoke.what {
             Grantable::Roles(roles) => role::revoke(session, catalog, revoke, roles),
+            Grantable::Proxy(proxied) => proxy::revoke(session, catalog, revoke, proxied),
             _ => grant::revoke(session, catalog, revoke),
         },
         _ => Err(Error::unsupported("this statement about accounts")),

@@ -179,6 +179,7 @@ impl Session {
         }
         let account = crate::account::matching(&catalog, &info.user, &info.host);
         let must_change_password = expiry::check_login(&server, &catalog, &account, &info)?;
+        let (account, proxy_user) = crate::account::proxy::of_login(&server, &catalog, account);
         let account_slot = server.admit_account(&catalog, &account)?;
         let transaction = Transaction::new(Arc::clone(&server.node));
         let shared = Arc::new(SessionShared {
@@ -213,7 +214,8 @@ impl Session {
         );
         let budget = Arc::clone(server.node.memory_budget());
         let memory = StatementMemory::of_connection(Arc::clone(&budget), Arc::clone(&server.connections_memory));
-        let state = SessionState::new(&info, account, &server, &memory, &shared.user_variables);
+        let mut state = SessionState::new(&info, account, &server, &memory, &shared.user_variables);
+        state.proxy_user = proxy_user;
         shared.show_variables(&variables);
         let tracker = Tracker::new(info.session_track, &variables);
         server.enter(&shared);

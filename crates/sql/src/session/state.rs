@@ -30,6 +30,8 @@ pub struct SessionState {
     user_variables: Arc<Mutex<UserVariables>>,
     user_variables_bytes: usize,
     user_variables_held: Held,
+    /// The account that has logged in, if it is a proxy user: the session's is another one.
+    pub proxy_user: Option<AccountKey>,
     /// LAST_INSERT_ID(): the first value that the last INSERT generated.
     pub last_insert_id: u64,
     /// Set by LAST_INSERT_ID(expr) while the statement runs.
@@ -67,6 +69,7 @@ impl SessionState {
             user_variables: Arc::clone(user_variables),
             user_variables_bytes: 0,
             user_variables_held: Held::new(memory),
+            proxy_user: None,
             last_insert_id: 0,
             assigned_insert_id: None,
             insert_id_assigned: false,

@@ -183,6 +183,7 @@ pub fn grants(session: &Session, name: Option<&AccountName>, using: &[AccountNam
     // The mandatory roles are not the account's own.
     let mandatory = if is_own { session.server.mandatory_roles.list() } else { Arc::default() };
     let mut lines = account::grants_text(&with_roles(&catalog, &user, &roles));
+    lines.extend(account::proxy::grants_text(&user));
     lines.extend(role::grants_text(&user, &mandatory));
     let rows = lines.into_iter().map(|line| row![line]).collect();
     let mut listing = Listing::new("grants v1024!", rows);

@@ -60,6 +60,10 @@ impl VariableReader<'_> {
                 let is_error = |warning: &&shoal_types::Warning| warning.level == shoal_types::WarningLevel::Error;
                 self.state.warnings.iter().filter(is_error).count().to_string()
             }
+            "proxy_user" => {
+                let (user, host) = self.state.proxy_user.as_ref()?;
+                format!("'{user}'@'{host}'")
+            }
             "last_insert_id" | "identity" => self.state.last_insert_id.to_string(),
             "timestamp" => {
                 let micros = self.variables.timestamp_micros.unwrap_or_else(|| self.server.clock_micros());

@@ -232,6 +232,7 @@ variables! {
     "character_set_server" Both Kind::Text, "utf8mb4";
     "character_set_system" ReadOnly Kind::Text, "utf8mb3";
     "character_sets_dir" ReadOnly Kind::Text, "";
+    "check_proxy_users" Global Kind::Switch, "OFF";
     "collation_connection" Both Kind::Text, "utf8mb4_0900_ai_ci";
     "collation_database" Both Kind::Text, "utf8mb4_0900_ai_ci";
     "collation_server" Both Kind::Text, "utf8mb4_0900_ai_ci";
@@ -253,6 +254,7 @@ variables! {
     "error_count" ReadOnly Kind::Integer(0, U64), "0";
     "event_scheduler" Global Kind::Word(&["OFF", "ON", "DISABLED"]), "ON";
     "explicit_defaults_for_timestamp" Both Kind::Switch, "ON";
+    "external_user" ReadOnly Kind::Text, "NULL";
     "flush" Global Kind::Switch, "OFF";
     "foreign_key_checks" Both Kind::Switch, "ON";
     "general_log" Global Kind::Switch, "OFF";
@@ -286,6 +288,7 @@ variables! {
     "have_openssl" ReadOnly Kind::Text, "DISABLED";
     "have_ssl" ReadOnly Kind::Text, "DISABLED";
     "hostname" ReadOnly Kind::Text, "localhost";
+    "http_profiles" ReadOnly Kind::Switch, "OFF";
     "http_rest" ReadOnly Kind::Switch, "OFF";
     "http_tls" ReadOnly Kind::Switch, "OFF";
     "identity" Session Kind::Integer(0, U64), "0";
@@ -338,6 +341,7 @@ variables! {
     "max_sp_recursion_depth" Both Kind::Integer(0, 255), "0";
     "max_user_connections" Both Kind::Integer(0, U32), "0";
     "min_examined_row_limit" Both Kind::Integer(0, U64), "0";
+    "mysql_native_password_proxy_users" Global Kind::Switch, "OFF";
     "ndb_autoincrement_prefetch_sz" Both Kind::Integer(1, 65_536), "512";
     "ndb_batch_size" Both Kind::Integer(0, U32), "32768";
     "ndb_force_send" Both Kind::Switch, "ON";
@@ -370,6 +374,7 @@ variables! {
     "protocol_compression_algorithms" Global Kind::Words(&["zlib", "zstd", "uncompressed"]), "zlib,zstd,uncompressed";
     "protocol_version" ReadOnly Kind::Integer(10, 10), "10";
     "proxy_protocol_networks" ReadOnly Kind::Text, "";
+    "proxy_user" ReadOnly Kind::Text, "NULL";
     "query_alloc_block_size" Both Kind::Integer(1024, U32), "8192";
     "query_cache_size" ReadOnly Kind::Integer(0, U64), "0";
     "query_cache_type" ReadOnly Kind::Text, "OFF";
@@ -387,6 +392,7 @@ variables! {
     "session_track_state_change" Both Kind::Switch, "OFF";
     "session_track_system_variables" Both Kind::Text, "time_zone,autocommit,character_set_client,character_set_results,character_set_connection";
     "session_track_transaction_info" Both Kind::Word(&["OFF", "STATE", "CHARACTERISTICS"]), "OFF";
+    "sha256_password_proxy_users" Global Kind::Switch, "OFF";
     "show_create_table_verbosity" Both Kind::Switch, "OFF";
     "show_gipk_in_create_table_and_information_schema" Both Kind::Switch, "ON";
     "skip_external_locking" ReadOnly Kind::Switch, "ON";
