@@ -245,10 +245,9 @@ fn prepare(
     foreign_keys::check_changed_columns(&built.schema, &rules)?;
     foreign_keys::check_new(session, &built.schema, Some(schema))?;
     foreign_keys::check_kept(session, &catalog, table, &built)?;
-    // Rows that are there must have parents, too.
-    let force = force || adds_foreign_keys(session, schema, &built.schema);
+    let demands = way::Demands { force, parents: adds_foreign_keys(session, schema, &built.schema) };
     let asked = way::Asked { algorithm: statement.algorithm, lock: statement.lock };
-    let way = way::choose(way::least(schema, &built, force), (&schema.database, &schema.name), asked)?;
+    let way = way::choose(way::least(schema, &built, demands), (&schema.database, &schema.name), asked)?;
     super::add_notes(session, notes);
     Ok(Prepared { built, way, name, auto_increment })
 }
