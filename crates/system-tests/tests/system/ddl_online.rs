@@ -142,36 +142,37 @@ fn an_index_whose_statement_is_killed_is_not_there() {
     let mut control = server.client();
     let mut definer = server.client();
     let id = definer.connection_id();
-    let statement = "ALTER TABLE big ADD KEY by_v (v, k), ADD KEY by_k (k)";
-    definer.send_query(statement).unwrap();
-    let mut shown = String::new();
-    wait_until("the index is being built", || {
-        let stages = "SELECT CONCAT(EVENT_NAME, ' ', WORK_COMPLETED <= WORK_ESTIMATED) FROM \
-                      performance_schema.events_stages_current WHERE THREAD_ID=";
-        shown = control.text(&format!("{stages}{id}")).unwrap().pop().unwrap_or_default();
-        state_of(&mut control, id).starts_with("altering table")
-    });
-    // Nobody sees it, and others go on.
-    assert_eq!(
-        control.text("SELECT COUNT(*) FROM information_schema.STATISTICS WHERE TABLE_NAME='big'").unwrap(),
-        ["1"]
-    );
-    assert_eq!(control.execute("SELECT * FROM big FORCE INDEX (by_k) WHERE k=1").unwrap_err().errno(), 1176);
-    control.execute("UPDATE big SET v='during' WHERE id=1").unwrap();
+    let keys =
+        ["by_k (k)", "by_v (v, k)", "by_vd (v DESC, k)", "by_kv (k, v)", "by_4 (v(4), k DESC)", "by_5 (v(5))"];
+    let statement = format!("ALTER TABLE big ADD KEY {}", keys.join(", ADD KEY "));
+    definer.send_query(&statement).unwrap();
+    wait_until("the indexes are being built", || state_of(&mut control, id).starts_with("altering table"));
     control.execute(&format!("KILL QUERY {id}")).unwrap();
     assert_eq!(definer.receive_reply().unwrap_err().errno(), 1317);
     let definition = server.sql("SHOW CREATE TABLE big");
     assert!(!definition.contains("by_"), "{definition}");
-    let history = format!("SELECT COUNT(*) FROM performance_schema.events_stages_history WHERE THREAD_ID={id}");
-    assert_eq!(control.text(&history).unwrap(), ["1"]);
-    assert!(shown.is_empty() || shown == "stage/innodb/alter table (read PK and internal sort) 1", "{shown}");
-    definer.send_query(statement).unwrap();
-    wait_until("the index is being built", || state_of(&mut control, id).starts_with("altering table"));
+    let history = "SELECT EVENT_NAME FROM performance_schema.events_stages_history WHERE THREAD_ID=";
+    let stage = "stage/innodb/alter table (read PK and internal sort)";
+    assert_eq!(control.text(&format!("{history}{id}")).unwrap(), [stage]);
+    definer.send_query(&statement).unwrap();
+    wait_until("the indexes are being built", || state_of(&mut control, id).starts_with("altering table"));
+    // Nobody sees them, and others go on.
+    let shown = control.text("SELECT COUNT(*) FROM information_schema.STATISTICS WHERE TABLE_NAME='big'").unwrap();
+    let used = control.query("SELECT * FROM big FORCE INDEX (by_k) WHERE k=1").map(|_| ());
+    control.execute("UPDATE big SET v='during' WHERE id=1").unwrap();
+    let current =
+        "SELECT WORK_COMPLETED <= WORK_ESTIMATED FROM performance_schema.events_stages_current WHERE THREAD_ID=";
+    let progress = control.text(&format!("{current}{id}")).unwrap();
+    assert!(
+        state_of(&mut control, id).starts_with("altering table"),
+        "the indexes were built too soon for this test"
+    );
+    assert_eq!((shown, used.unwrap_err().errno(), progress), (vec!["1".to_owned()], 1176, vec!["1".to_owned()]));
     server.kill();
     server.restart();
     assert_eq!(server.sql("SHOW CREATE TABLE big"), definition);
     let mut client = server.client();
-    client.execute(statement).unwrap();
+    client.execute(&statement).unwrap();
     assert_eq!(client.text("SELECT id FROM big FORCE INDEX (by_v) WHERE v='during'").unwrap(), ["1"]);
     let rows = format!("{}\n", 1 << DOUBLINGS);
     assert_eq!(server.sql("SELECT COUNT(*) FROM big FORCE INDEX (by_k) WHERE k>0"), rows);

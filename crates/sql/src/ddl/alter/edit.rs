@@ -57,6 +57,10 @@ pub fn edit(
         return Err(Error::new(ErrorCode::CantRemoveAllFields, message));
     }
     editor.translate_names();
+    // What has lost a column is another index.
+    for key in &mut editor.edited.draft.keys {
+        key.origin = key.origin.filter(|&origin| schema.indexes[origin].columns.len() == key.parts.len());
+    }
     Ok(editor.edited)
 }
 

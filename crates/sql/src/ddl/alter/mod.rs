@@ -262,10 +262,9 @@ fn prepare(
         foreign_keys::check_new(session, &built.schema, Some(schema))?;
         foreign_keys::check_kept(session, &catalog, table, &built)?;
     }
-    // Rows that are there must have parents, too.
-    let force = force || adds_foreign_keys(session, schema, &built.schema);
+    let demands = way::Demands { force, parents: adds_foreign_keys(session, schema, &built.schema) };
     let asked = way::Asked { algorithm: statement.algorithm, lock: statement.lock };
-    let mut least = way::least(schema, &built, force);
+    let mut least = way::least(schema, &built, demands);
     if table.is_temporary {
         least.way = Way::Copy;
     }

@@ -31,22 +31,33 @@ pub struct Least {
 }
 
 const CHANGES_TYPE: &str = "Cannot change column type INPLACE";
+const ADDS_FOREIGN_KEY: &str = "Adding foreign keys needs foreign_key_checks=OFF";
 const NUMBERS_ROWS: &str = "Adding an auto-increment column requires a lock";
-const ADDS_CHECK: &str = "cannot be done INPLACE: the rows have to be checked";
+/// MySQL gives no reason for these.
+const UNEXPLAINED: &str = "the rows are copied";
 
-/// The least that must be done. `force`: rows are rewritten in any case.
-pub fn least(old: &TableSchema, built: &BuiltTable, force: bool) -> Least {
+/// What a statement asks of the rows that are there, whatever becomes of columns and indexes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Demands {
+    /// They are rewritten in any case.
+    pub force: bool,
+    /// They must have parents.
+    pub parents: bool,
+}
+
+/// The least that must be done.
+pub fn least(old: &TableSchema, built: &BuiltTable, demands: Demands) -> Least {
     let new = &built.schema;
     let copy = |why_copy| Least { way: Way::Copy, why_copy: Some(why_copy), too_many_versions: false };
     let uncopied = |way| Least { way, why_copy: None, too_many_versions: false };
     if converts_values(old, built) {
         return copy(CHANGES_TYPE);
     }
-    if repartitions(old, built) {
-        return copy("PARTITION BY");
+    if demands.parents {
+        return copy(ADDS_FOREIGN_KEY);
     }
-    if asks_more_of_rows(old, built) {
-        return copy(ADDS_CHECK);
+    if repartitions(old, built) || asks_more_of_rows(old, built) {
+        return copy(UNEXPLAINED);
     }
     if new.auto_increment_column().is_some() && !keeps_sequence(old, new, &built.column_origins) {
         return copy(NUMBERS_ROWS);
@@ -55,7 +66,7 @@ pub fn least(old: &TableSchema, built: &BuiltTable, force: bool) -> Least {
         let Some(origin) = *origin else { return true };
         old.columns[origin].nullable == column.nullable || (column.nullable && !is_key_part(old, origin))
     });
-    if force || !same_nulls || primary_key_changes(old, built) || adds_values(built) {
+    if demands.force || !same_nulls || primary_key_changes(old, built) || adds_values(built) {
         return uncopied(Way::Rebuild);
     }
     let moves = !keeps_places(old, built);
@@ -196,16 +207,16 @@ pub fn choose(least: Least, (database, table): (&str, &str), asked: Asked) -> Re
             return Err(Error::new(ErrorCode::MaxRowVersions, message));
         }
         (AlterAlgorithm::Instant, Way::Copy) => {
-            return match least.why_copy {
-                Some(CHANGES_TYPE) => refused_because("ALGORITHM=INSTANT", CHANGES_TYPE, "ALGORITHM=COPY"),
-                _ => refused("ALGORITHM=INSTANT", "ALGORITHM=COPY"),
+            return match least.why_copy.filter(|&why| why != UNEXPLAINED) {
+                Some(why) => refused_because("ALGORITHM=INSTANT", why, "ALGORITHM=COPY"),
+                None => refused("ALGORITHM=INSTANT", "ALGORITHM=COPY"),
             };
         }
         (AlterAlgorithm::Instant, _) => return refused("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE"),
         (AlterAlgorithm::InPlace, Way::Copy) => {
-            return match least.why_copy {
-                Some(CHANGES_TYPE) => refused_because("ALGORITHM=INPLACE", CHANGES_TYPE, "ALGORITHM=COPY"),
-                _ => refused("ALGORITHM=INPLACE", "ALGORITHM=COPY"),
+            return match least.why_copy.filter(|&why| why != UNEXPLAINED) {
+                Some(why) => refused_because("ALGORITHM=INPLACE", why, "ALGORITHM=COPY"),
+                None => refused("ALGORITHM=INPLACE", "ALGORITHM=COPY"),
             };
         }
         (AlterAlgorithm::Copy, _) => Way::Copy,
@@ -215,6 +226,7 @@ pub fn choose(least: Least, (database, table): (&str, &str), asked: Asked) -> Re
         (Way::Copy, Some(AlterLock::None)) => {
             let reason = match (algorithm, least.why_copy) {
                 (AlterAlgorithm::Copy, _) | (_, None) => "COPY algorithm requires a lock",
+                (_, Some(why)) if why == UNEXPLAINED => "COPY algorithm requires a lock",
                 (_, Some(why)) => why,
             };
             refused_because("LOCK=NONE", reason, "LOCK=EXCLUSIVE")
