@@ -3,7 +3,7 @@
 use super::value::{binary_row, kind};
 use super::{
     COM_STMT_CLOSE, COM_STMT_EXECUTE, COM_STMT_FETCH, COM_STMT_PREPARE, COM_STMT_RESET, COM_STMT_SEND_LONG_DATA,
-    Client, Column, Error, Reader, Reply, Result, Rows, Value, read_eof, read_error,
+    Client, Column, Error, Reader, Reply, Result, Rows, SERVER_MORE_RESULTS_EXISTS, Value, read_eof, read_error,
 };
 
 const CURSOR_READ_ONLY: u8 = 1;
@@ -42,6 +42,15 @@ impl Client {
     pub fn run_statement(&mut self, statement: &Statement, values: &[Value]) -> Result<Reply> {
         self.send_execute(statement, values, 0, &[])?;
         self.receive_result(binary_row)
+    }
+
+    /// The same of a statement with several results: a procedure's, what it gave its OUT parameters, and its end.
+    pub fn run_to_the_end(&mut self, statement: &Statement, values: &[Value]) -> Result<Vec<Reply>> {
+        let mut replies = vec![self.run_statement(statement, values)?];
+        while replies.last().is_some_and(|reply| reply.status() & SERVER_MORE_RESULTS_EXISTS != 0) {
+            replies.push(self.receive_result(binary_row)?);
+        }
+        Ok(replies)
     }
 
     /// Like [`Client::run_statement`]; the parameters numbered in `long` were sent as long data.

@@ -123,6 +123,8 @@ pub struct User {
     pub attribute: String,
     /// Accounts that its clients may be treated as, in the order in which they were granted.
     pub proxies: Vec<ProxyGrant>,
+    /// Privileges on routines, beside those on their databases.
+    pub routine_grants: Vec<RoutineGrant>,
 }
 
 /// GRANT PROXY: that clients of an account may be treated as another account.
@@ -166,6 +168,19 @@ pub struct ColumnGrant {
     pub table: String,
     /// In the case in which it was granted.
     pub column: String,
+    /// Privilege bits, see the SQL layer.
+    pub privileges: u64,
+}
+
+/// What an account may do with a procedure or function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutineGrant {
+    /// Without patterns.
+    pub database: String,
+    /// `Procedure` or `Function`.
+    pub kind: ProgramKind,
+    /// Compared without case.
+    pub name: String,
     /// Privilege bits, see the SQL layer.
     pub privileges: u64,
 }

@@ -14,7 +14,7 @@ use shoal_types::{Collation, Error, NodeId, Result, TableId, TableSchema};
 
 use crate::base::router::Router;
 use crate::dictionary::catalog::{
-    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, ProxyGrant, TlsRequirement, User,
+    Catalog, Change, ColumnGrant, GrantedRole, Hold, Lockout, PasswordRules, ProxyGrant, RoutineGrant, TlsRequirement, User,
     View,
 };
 use crate::dictionary::program::{Program, ProgramKind};
@@ -172,6 +172,20 @@ struct StoredUser {
     attribute: String,
     #[prost(message, repeated, tag = "20")]
     proxies: Vec<StoredProxyGrant>,
+    #[prost(message, repeated, tag = "21")]
+    routine_grants: Vec<StoredRoutineGrant>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredRoutineGrant {
+    #[prost(string, tag = "1")]
+    database: String,
+    #[prost(uint32, tag = "2")]
+    kind: u32,
+    #[prost(string, tag = "3")]
+    name: String,
+    #[prost(uint64, tag = "4")]
+    privileges: u64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -449,6 +463,7 @@ fn store_user(user: &User) -> StoredUser {
         password: (user.password != PasswordRules::default()).then(|| store_password_rules(&user.password)),
         attribute: user.attribute.clone(),
         proxies: user.proxies.iter().map(store_proxy_grant).collect(),
+        routine_grants: user.routine_grants.iter().map(store_routine_grant).collect(),
         certificate: match &user.tls {
             TlsRequirement::None | TlsRequirement::Any => None,
             TlsRequirement::X509 => Some(StoredCertificateRequirement::default()),
@@ -459,6 +474,20 @@ fn store_user(user: &User) -> StoredUser {
             }),
         },
     }
+}
+
+fn store_routine_grant(grant: &RoutineGrant) -> StoredRoutineGrant {
+    StoredRoutineGrant {
+        database: grant.database.clone(),
+        kind: grant.kind as u32,
+        name: grant.name.clone(),
+        privileges: grant.privileges,
+    }
+}
+
+fn read_routine_grant(stored: StoredRoutineGrant) -> Option<RoutineGrant> {
+    let StoredRoutineGrant { database, kind, name, privileges } = stored;
+    Some(RoutineGrant { database, kind: ProgramKind::of(kind)?, name, privileges })
 }
 
 fn store_proxy_grant(grant: &ProxyGrant) -> StoredProxyGrant {
@@ -558,6 +587,7 @@ fn read_user(user: StoredUser) -> User {
         password: user.password.map(read_password_rules).unwrap_or_default(),
         attribute: user.attribute,
         proxies: user.proxies.into_iter().map(read_proxy_grant).collect(),
+        routine_grants: user.routine_grants.into_iter().filter_map(read_routine_grant).collect(),
     }
 }
 
@@ -690,6 +720,12 @@ mod tests {
                     former: vec![(7, vec![1]), (6, vec![2])],
                 },
                 attribute: r#"{"comment": "of the shop"}"#.into(),
+                routine_grants: vec![RoutineGrant {
+                    database: "d".into(),
+                    kind: ProgramKind::Function,
+                    name: "f".into(),
+                    privileges: 1 << 18,
+                }],
                 proxies: vec![ProxyGrant {
                     proxied: ("p".into(), "h".into()),
                     with_grant: true,

@@ -11,6 +11,7 @@ use super::expiry;
 use super::key::AccountKey;
 use super::matching::wildcard;
 use super::privilege::{Level, Privileges};
+use super::routines::on_routine;
 use crate::dml::{DeletePlan, RowFinder, UpdatePlan};
 use crate::information_schema;
 use crate::server::Server;
@@ -59,7 +60,7 @@ pub fn check_alter_routine(asking: &Asking<'_>, program: &Program) -> Result<()>
 fn check_routine(asking: &Asking<'_>, program: &Program, needed: Privileges, word: &str) -> Result<()> {
     let is_granted = with_catalog(asking.node, |catalog| {
         asking.access.look(catalog, |user| {
-            user.is_some_and(|user| on_database(user, &program.database).contains(needed))
+            user.is_some_and(|user| on_routine(user, program).contains(needed))
         })
     });
     if is_granted || asking.access.account == program.definer {

@@ -9,6 +9,7 @@ use shoal_types::{Error, ErrorCode, Result, WarningLevel};
 
 use super::check::{on_column, on_database, on_table};
 use super::columns::{self, ColumnPrivileges};
+use super::routines::{self, Routine};
 use super::{Level, Privileges, account_key, require_global};
 use crate::ddl::errors;
 use crate::information_schema;
@@ -24,10 +25,22 @@ struct Scope {
 pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Result<Vec<Change>> {
     let (privileges, object, level) = privileges_of(&statement.what, "GRANT")?;
     let scope = scope_of(session, level)?;
+    if let Some(routine) = routine_of(object, &scope)? {
+        let option = if statement.with_grant_option { Privileges::GRANT_OPTION } else { Privileges::NONE };
+        let bits = routines::bits_of(privileges)?.with(option);
+        routines::check_grantor(session, catalog, &routine, bits)?;
+        let mut changes = Vec::new();
+        for name in &statement.to {
+            let mut user = grantee(session, catalog, name)?;
+            routines::add(&mut user, &routine, bits);
+            changes.push(Change::PutUser(user));
+        }
+        return Ok(changes);
+    }
     if let Some((account, roles)) = &statement.as_user {
         check_context(session, catalog, &scope, account, roles.as_ref())?;
     }
-    let mut bits = bits_of(privileges, object, &scope)?;
+    let mut bits = bits_of(privileges, &scope)?;
     let columns = columns::named(privileges, scope.level)?;
     if statement.with_grant_option {
         bits = bits.with(Privileges::GRANT_OPTION);
@@ -44,15 +57,8 @@ pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Res
     check_grantor(session, catalog, &scope, bits, &columns)?;
     let mut changes = Vec::new();
     for name in &statement.to {
-        let key = account_key(session, name)?;
-        let Some(user) = catalog.users.get(&key) else {
-            return Err(Error::new(
-                ErrorCode::CantCreateUserWithGrant,
-                "You are not allowed to create a user with GRANT",
-            ));
-        };
-        super::mandatory::check_system_user(&session.server, &key, bits)?;
-        let mut user = User::clone(user);
+        let mut user = grantee(session, catalog, name)?;
+        super::mandatory::check_system_user(&session.server, &(user.user.clone(), user.host.clone()), bits)?;
         add(&mut user, &scope, bits);
         columns::add(&mut user, &scope.database, &scope.table, &columns);
         changes.push(Change::PutUser(user));
@@ -60,15 +66,64 @@ pub fn grant(session: &mut Session, catalog: &Catalog, statement: &Grant) -> Res
     Ok(changes)
 }
 
+/// Errors: 1410, there is no such account.
+fn grantee(session: &Session, catalog: &Catalog, name: &AccountName) -> Result<User> {
+    let found = catalog.users.get(&account_key(session, name)?);
+    let missing = "You are not allowed to create a user with GRANT";
+    found
+        .map(|user| User::clone(user))
+        .ok_or_else(|| Error::new(ErrorCode::CantCreateUserWithGrant, missing))
+}
+
+/// The routine that a statement is about; `None`: it is about tables. Errors: 1064, it names no single one.
+fn routine_of(object: ObjectType, scope: &Scope) -> Result<Option<Routine>> {
+    let Some(kind) = routines::kind_of(object) else { return Ok(None) };
+    if scope.level != Level::Table {
+        return Err(errors::syntax("*"));
+    }
+    Ok(Some(Routine { database: scope.database.clone(), kind, name: scope.table.to_lowercase() }))
+}
+
+fn revoke_of_routine(
+    session: &mut Session,
+    catalog: &Catalog,
+    statement: &Revoke,
+    (routine, privileges): (&Routine, &[Privilege]),
+) -> Result<Vec<Change>> {
+    let bits = routines::bits_of(privileges)?;
+    routines::check_grantor(session, catalog, routine, bits)?;
+    let mut changes = Vec::new();
+    for name in &statement.from {
+        let key = account_key(session, name)?;
+        let mut user = catalog.users.get(&key).map(|user| User::clone(user));
+        if let Some(user) = user.take_if(|user| routines::remove(user, routine, bits)) {
+            changes.push(Change::PutUser(user));
+            continue;
+        }
+        let error = routines::no_such_grant(&key, routine);
+        if !statement.if_exists {
+            return Err(error);
+        }
+        session.warn(WarningLevel::Warning, ErrorCode::NonexistingProcGrant, error.message());
+    }
+    Ok(changes)
+}
+
 pub fn revoke(session: &mut Session, catalog: &Catalog, statement: &Revoke) -> Result<Vec<Change>> {
     let everything = statement.what == Grantable::AllAndGrantOption;
+    if !everything {
+        let (privileges, object, level) = privileges_of(&statement.what, "REVOKE")?;
+        if let Some(routine) = routine_of(object, &scope_of(session, level)?)? {
+            return revoke_of_routine(session, catalog, statement, (&routine, privileges));
+        }
+    }
     let (scope, bits, columns) = if everything {
         require_global(session, Privileges::CREATE_USER)?;
         (None, Privileges::NONE, Vec::new())
     } else {
-        let (privileges, object, level) = privileges_of(&statement.what, "REVOKE")?;
+        let (privileges, _, level) = privileges_of(&statement.what, "REVOKE")?;
         let scope = scope_of(session, level)?;
-        let bits = bits_of(privileges, object, &scope)?;
+        let bits = bits_of(privileges, &scope)?;
         let columns = columns::named(privileges, scope.level)?;
         check_grantor(session, catalog, &scope, bits, &columns)?;
         (Some(scope), bits, columns)
@@ -88,6 +143,7 @@ pub fn revoke(session: &mut Session, catalog: &Catalog, statement: &Revoke) -> R
             None => {
                 user.grants.clear();
                 user.column_grants.clear();
+                user.routine_grants.clear();
             }
             Some(scope) if remove(&mut user, scope, bits, &columns) => {}
             Some(scope) => {
@@ -166,10 +222,7 @@ fn scope_of(session: &Session, level: &PrivilegeLevel) -> Result<Scope> {
     Ok(Scope { level, database, table })
 }
 
-fn bits_of(privileges: &[Privilege], object: ObjectType, scope: &Scope) -> Result<Privileges> {
-    if object != ObjectType::Table {
-        return Err(Error::unsupported("privileges on stored programs"));
-    }
+fn bits_of(privileges: &[Privilege], scope: &Scope) -> Result<Privileges> {
     let mut bits = Privileges::NONE;
     for privilege in privileges.iter().filter(|privilege| privilege.columns.is_empty()) {
         bits = bits.with(Privileges::by_name(&privilege.name, scope.level)?);
@@ -313,6 +366,7 @@ pub fn grants_text(user: &User) -> Vec<String> {
             false => lines.push(finish(&privileges, bits, &object, &to)),
         }
     }
+    lines.extend(routines::grants_text(user, &to));
     lines
 }
 

@@ -24,6 +24,7 @@ mod privilege;
 pub mod proxy;
 pub mod random_password;
 pub mod role;
+pub mod routines;
 #[cfg(test)]
 mod tests;
 mod user;

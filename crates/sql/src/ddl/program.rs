@@ -154,8 +154,9 @@ pub async fn drop_routine(
         let missing = publish::change(&node, |catalog| {
             let Some(program) = catalog.program(&database, kind, &name) else { return Ok((Vec::new(), true)) };
             account::check_alter_routine(&session.asking(), program)?;
-            let drop = Change::DropProgram { database: database.clone(), kind, name: name.clone() };
-            Ok((vec![drop], false))
+            let mut changes = account::routines::dropped_with(catalog, program);
+            changes.push(Change::DropProgram { database: database.clone(), kind, name: name.clone() });
+            Ok((changes, false))
         })
         .await?;
         if missing {

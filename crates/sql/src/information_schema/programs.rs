@@ -19,7 +19,9 @@ fn programs<'r>(rows: &'r Rows<'_>, kinds: &'static [ProgramKind]) -> Vec<Arc<Pr
         (None, ProgramKind::Event) => viewer.may_use_database(&program.database, Privileges::EVENT),
         _ => {
             let needed = Privileges::EXECUTE.with(Privileges::ALTER_ROUTINE).with(Privileges::CREATE_ROUTINE);
-            viewer.may_use_database(&program.database, needed) || viewer.is_account(&program.definer)
+            viewer.may_use_database(&program.database, needed)
+                || viewer.is_account(&program.definer)
+                || viewer.may_use_routine(program, needed)
         }
     };
     let all = viewer.catalog.databases.values().flat_map(|database| database.programs.all());

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use shoal_cluster::{Catalog, Database, Table, User, View};
+use shoal_cluster::{Catalog, Database, Program, Table, User, View};
 use shoal_types::Collation;
 
 use crate::account::access::Access;
+use crate::account::routines::on_routine;
 use crate::account::{Level, Privileges, on_column, on_table};
 use crate::variables::SessionVariables;
 
@@ -51,6 +52,11 @@ impl Viewer {
         let account = self.account.as_ref();
         self.may_use_database(database, one_of)
             || account.is_some_and(|account| on_table(account, database, table).intersects(one_of))
+    }
+
+    /// One of these privileges on a routine.
+    pub fn may_use_routine(&self, program: &Program, one_of: Privileges) -> bool {
+        self.account.as_ref().is_some_and(|account| on_routine(account, program).intersects(one_of))
     }
 
     /// It is the account of this name.

@@ -46,7 +46,7 @@ pub fn forget_row_order(plan: &mut QueryPlan) {
             forget_row_order(&mut operation.first);
             operation.rest.iter_mut().for_each(|term| forget_row_order(&mut term.query));
         }
-        QueryBody::SetOperation(_) => {}
+        QueryBody::SetOperation(_) | QueryBody::Call(_) => {}
     }
 }
 

@@ -11,6 +11,7 @@ use super::code::{Argument, Compiled};
 use super::frame::Frame;
 use super::host::Host;
 use super::machine;
+use super::place::Target;
 
 /// CALL. `caller`: what the arguments are evaluated in, and what OUT parameters are given to.
 ///
@@ -52,6 +53,9 @@ pub async fn procedure<H: Host>(
         {
             let sql_type = compiled.types.borrow()[parameter.slot].clone();
             let value = (inner.slots[parameter.slot].clone(), sql_type.collation);
+            if let Target::Parameter(number) = target {
+                host.note_out(*number, &parameter.name, &value.0, &sql_type);
+            }
             machine::assign(target, value, Some(&sql_type), caller, frame, host)?;
         }
     }
@@ -164,8 +168,8 @@ async fn run<H: Host>(
     outcome.map(|()| frame)
 }
 
-/// A program that there is none of: for statements that stand in no program.
-pub fn outside() -> Rc<Compiled> {
+/// A program that there is none of: for statements that stand in no program, but have parameters of these types.
+pub fn outside(types: Vec<SqlType>) -> Rc<Compiled> {
     let source = Program {
         database: String::new(),
         name: String::new(),
@@ -187,5 +191,5 @@ pub fn outside() -> Rc<Compiled> {
         trigger: None,
         schedule: None,
     };
-    Rc::new(Compiled::empty(Arc::new(source)))
+    Rc::new(Compiled::empty(Arc::new(source), types))
 }

@@ -120,14 +120,14 @@ pub struct Argument {
 
 impl Compiled {
     /// A program that does nothing.
-    pub fn empty(source: Arc<Program>) -> Compiled {
+    pub fn empty(source: Arc<Program>, types: Vec<SqlType>) -> Compiled {
         Compiled {
             source,
             modes: SqlModes::default(),
             parameters: Vec::new(),
             result: None,
-            types: RefCell::new(Rc::from([])),
-            names: Vec::new(),
+            names: types.iter().map(|_| Rc::from("?")).collect(),
+            types: RefCell::new(types.into()),
             rows: Rc::from([]),
             steps: Vec::new(),
             resume: Vec::new(),

@@ -8,7 +8,7 @@ use shoal_cluster::{Catalog, Program};
 use shoal_expr::EvalContext;
 use shoal_parser::ast::Statement;
 use shoal_types::{
-    Charset, Collation, Error, ErrorCode, Result, StoreOptions, Value, WarningLevel,
+    Charset, Collation, Error, ErrorCode, Result, SqlType, StoreOptions, Value, WarningLevel,
 };
 
 use super::cache::ProgramCache;
@@ -98,6 +98,8 @@ pub trait Host {
     async fn other(&mut self, statement: &Statement, inside: Inside) -> (Result<()>, Vec<Value>);
     /// Adds a condition to the running statement's.
     fn warn(&mut self, level: WarningLevel, code: ErrorCode, message: &str);
+    /// A parameter of a prepared CALL has been given a value.
+    fn note_out(&mut self, _parameter: usize, _name: &str, _value: &Value, _sql_type: &SqlType) {}
     /// Errors: 1370.
     fn check_may_execute(&mut self, program: &Program) -> Result<()>;
     /// A program begins: its settings, its database, the privileges of its definer. Errors: 1449, there is none.

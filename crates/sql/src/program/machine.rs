@@ -247,6 +247,8 @@ pub fn assign<H: Host>(
                 host.warn(warning.level, warning.code, &warning.message);
             }
         }
+        // `call` has told of it.
+        Target::Parameter(_) => {}
         Target::User(name) => {
             let sql_type = match sql_type {
                 Some(sql_type) => sql_type.clone(),

@@ -5,6 +5,8 @@
 pub enum Target {
     /// Of the program, or a column of NEW.
     Slot(usize),
+    /// `?` of a prepared CALL, from 0.
+    Parameter(usize),
     /// `@name`, without the `@`.
     User(String),
 }

@@ -27,6 +27,7 @@ use crate::frontend::{ConnectInfo, Frontend, ResultSink};
 use crate::resolve::Locals;
 use crate::server::Server;
 use crate::session::plans::Plan;
+use crate::session::prepared::OutParameter;
 use crate::session::state::SessionState;
 use crate::session::{Interrupt, Session};
 use crate::shared_server::SharedServer;
@@ -42,12 +43,16 @@ pub struct SessionHost<'s, 'k> {
 pub async fn call<S: ResultSink>(session: &mut Session, call: &ast::Call, sink: &mut S) -> Result<Affected> {
     let arguments: Vec<Argument> = call.arguments.iter().map(outer_argument).collect();
     let mut sink = ProgramSink::new(sink);
+    let (types, bound) = (session.bound_types(), std::mem::take(&mut session.bound));
     let mut host = SessionHost { session, sink: &mut sink };
-    let compiled = call::outside();
+    // What a prepared statement's parameters have is what the variables of a program are.
+    let compiled = call::outside(types);
     let mut frame = Frame::new(&compiled, host.store_options());
+    frame.slots = bound;
     let database = call.procedure.schema.as_ref().map(|schema| schema.value.as_str());
     let named = (database, call.procedure.name.value.as_str());
     call::procedure(named, &arguments, (&compiled, &mut frame), &mut host).await?;
+    session.bound = frame.slots;
     let rows = u64::try_from(session.state.row_count).unwrap_or(0);
     Ok(Affected { rows, ..Affected::default() })
 }
@@ -215,14 +220,21 @@ impl Host for SessionHost<'_, '_> {
             let done = boxed_statement(self.session, statement, self.sink).await;
             return (done, inside.values);
         }
+        let bound = std::mem::take(&mut self.session.bound);
         let around = self.session.inside.replace(inside);
         let done = boxed_statement(self.session, statement, self.sink).await;
+        self.session.bound = bound;
         let values = std::mem::replace(&mut self.session.inside, around).map(|inside| inside.values);
         (done, values.unwrap_or_default())
     }
 
     fn warn(&mut self, level: WarningLevel, code: ErrorCode, message: &str) {
         self.session.warn(level, code, message);
+    }
+
+    fn note_out(&mut self, parameter: usize, name: &str, value: &Value, sql_type: &shoal_types::SqlType) {
+        let (name, value, sql_type) = (name.to_owned(), value.clone(), sql_type.clone());
+        self.session.out_parameters.push(OutParameter { parameter, name, value, sql_type });
     }
 
     fn check_may_execute(&mut self, program: &Program) -> Result<()> {

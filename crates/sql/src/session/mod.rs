@@ -114,6 +114,8 @@ pub struct Session {
     key: Vec<u8>,
     /// The parameters of the running prepared statement, if it has some and is not planned.
     pub(crate) bound: Vec<Value>,
+    /// What the running CALL has given its parameters.
+    pub(crate) out_parameters: Vec<prepared::OutParameter>,
     /// The running statement has sent something, or is not the first of its transaction.
     is_past_beginning: bool,
     /// How long the running statement may begin again, if it has done so.
@@ -245,6 +247,7 @@ impl Session {
             parameters: Vec::new(),
             key: Vec::new(),
             bound: Vec::new(),
+            out_parameters: Vec::new(),
             is_past_beginning: false,
             again_until: None,
             settings_version: 0,

@@ -60,6 +60,7 @@ mod shell;
 mod show_objects;
 mod sleep;
 mod status;
+mod stored_programs;
 mod storage_limits;
 mod sys_views;
 mod table_io;

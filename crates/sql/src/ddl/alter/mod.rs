@@ -23,7 +23,7 @@ use shoal_types::{IndexId, Result, TableSchema};
 
 use super::build::{BuiltTable, assign_new_ids, build, keep_ids};
 use super::publish::{self, HiddenTable};
-use super::{checks, defaults, errors, foreign_keys, functional, generated_key, lock};
+use super::{checks, defaults, errors, foreign_keys, functional, generated_key, lock, trigger};
 use crate::account::{self, Privileges};
 use crate::counters::Counter;
 use crate::databases::{self, no_such_table};
@@ -341,7 +341,7 @@ async fn in_place(
         check_target(catalog, table, &name)?;
         hold.map_or(Ok(()), |hold| hold.check(catalog))?;
         hidden.iter().try_for_each(|hidden| hidden.check_is_whole(catalog))?;
-        let mut changes = relatives(catalog, table, &schema, &built.column_origins);
+        let mut changes = relatives(catalog, table, &schema, &built.column_origins)?;
         changes.push(Change::PutTable(schema));
         Ok((changes, ()))
     })
@@ -421,7 +421,7 @@ async fn by_copy(
         check_target(catalog, table, &name)?;
         hold.map_or(Ok(()), |hold| hold.check(catalog))?;
         hidden.check_is_whole(catalog)?;
-        let mut changes = relatives(catalog, table, &schema, &origins);
+        let mut changes = relatives(catalog, table, &schema, &origins)?;
         changes.extend([Change::DropTable(table.id()), Change::PutTable(schema)]);
         Ok((changes, ()))
     })
@@ -430,13 +430,13 @@ async fn by_copy(
     Ok(rows)
 }
 
-/// What changes with a table: its children follow its names, and its new parents must not be written as if it were none of theirs.
+/// What changes with a table: its children and its triggers follow its names, and its new parents must not be written as if it were none of theirs.
 fn relatives(
     catalog: &shoal_cluster::Catalog,
     old: &Table,
     new: &TableSchema,
     origins: &[Option<usize>],
-) -> Vec<Change> {
+) -> Result<Vec<Change>> {
     let name_of = |schema: &TableSchema| (schema.database.clone(), schema.name.clone());
     let renamed: Vec<(String, String)> = origins
         .iter()
@@ -446,7 +446,12 @@ fn relatives(
     let (from, to) = (name_of(&old.schema), name_of(new));
     let children = foreign_keys::follow_parent(catalog, (&from, &to), &renamed, old.id());
     let parents = foreign_keys::parents(catalog, new, Some(&old.schema));
-    foreign_keys::touch(&parents).chain(children.into_iter().map(Change::PutTable)).collect()
+    let mut changes: Vec<Change> =
+        foreign_keys::touch(&parents).chain(children.into_iter().map(Change::PutTable)).collect();
+    if from != to {
+        changes.extend(trigger::renamed_with(catalog, (&from.0, &from.1), (&to.0, &to.1))?);
+    }
+    Ok(changes)
 }
 
 /// The name that the table is about to have is its own or nobody's. Errors: 1049, 1050.

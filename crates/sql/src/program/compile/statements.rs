@@ -239,6 +239,7 @@ impl Compiler<'_> {
 pub fn outer_argument(argument: &ast::Expr) -> Argument {
     let target = match argument {
         ast::Expr::UserVariable(name) => Some(Target::User(name.clone())),
+        ast::Expr::Parameter(ordinal) => Some(Target::Parameter(*ordinal as usize)),
         _ => None,
     };
     Argument { value: Computed::new(argument.clone(), &Rc::from([])), target }
